@@ -50,7 +50,8 @@ class CoreRequest:
     be kept. ``urgent``: goes first and may exceed the limit of connections by one, so that a busy
     site can still be probed. ``texts``: asks for CSV. ``parser``: what reads the body, made anew
     for each time that it is asked. ``key_at``: which value of a row, as it is sent, is the id of
-    its site; None where all rows are of one site.
+    its site; None where all rows are of one site. ``further``: requests whose rows belong to the
+    same answer, which one request would be too long for.
     """
 
     request: bytes
@@ -63,6 +64,7 @@ class CoreRequest:
     texts: bool = False
     parser: Callable[[], RowParser] | None = None
     key_at: int | None = None
+    further: tuple[bytes, ...] = ()
 
     def with_rows_in(self, recall: Recall | None, packed: PackedRows | None) -> CoreRequest:
         """The same request, whose rows are kept there."""

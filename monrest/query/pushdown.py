@@ -16,10 +16,12 @@ from monrest.base.values import Capabilities
 from monrest.query.bind import Check, CheckTree
 from monrest.query.column_names import CoreSource, Variable, View, secret
 from monrest.query.functions import number_of
-from monrest.query.model import CoreFilter, Group, Test, joined
+from monrest.query.model import CoreFilter, Group, Test, columns_of, joined
 from monrest.query.regex import pushability
 from monrest.query.sendable import MOST_WHOLE, PENDING_COLUMNS, TELLS_EMPTY, in_icinga, uses
 
+_MOST_LMD_LINES = 900
+"""An LMD refuses more than 1000 lines, those of statistics and of visibility included."""
 _LONGEST_OPERAND = 10_000
 """Letters of the longest operand that is sent; a line of a request has room for 65,536 bytes."""
 _NEGATIVE = {"!=": "=", "!~": "~", "!~~": "~~"}
@@ -44,7 +46,10 @@ def push_all(
     trees: Iterable[CheckTree], table: str, capabilities: Capabilities, view: View
 ) -> Pushable:
     """What can be pushed of conditions that all have to hold."""
-    return _join("and", [_push(tree, table, capabilities, view) for tree in trees])
+    whole = _join("and", [_push(tree, table, capabilities, view) for tree in trees])
+    if capabilities.kind == "lmd" and sum(1 for _ in columns_of(whole.filter)) > _MOST_LMD_LINES:
+        return NOTHING
+    return whole
 
 
 def both(first: CoreFilter | None, second: CoreFilter | None) -> CoreFilter | None:

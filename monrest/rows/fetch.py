@@ -349,10 +349,20 @@ async def _batch(
     schema = bound.names.schema
     shape = stats_layout(bound, batch.columns())
     asked: dict[str, Pushed] = {}
+    made: dict[tuple[str, int], Pushed] = {}
+    varies = started_spec(batch, 0) != batch
 
     def planned(site: Site, capabilities: Capabilities) -> Pushed | None:
         if not capabilities.tables.get(schema.table):
             return None
+        # Of hundreds of sites most have the same kind of core.
+        key = (capabilities.key, _program_start(site) if varies else 0)
+        if key not in made:
+            made[key] = planned_for(site, capabilities)
+        asked[site.id] = made[key]
+        return made[key]
+
+    def planned_for(site: Site, capabilities: Capabilities) -> Pushed:
         part = push_all(bound.row_filter, schema.table, capabilities, bound.view)
         mine = started_spec(batch, _program_start(site))
         pushed = plan_stats(mine, schema.table, part, seen, capabilities)
@@ -361,7 +371,6 @@ async def _batch(
                 name for name, _ in shape.columns if capabilities.has(schema.table, name)
             )
             pushed = Pushed(table=schema.table, columns=columns, filter=both(seen, part.filter))
-        asked[site.id] = pushed
         return pushed
 
     gathered = await fan_out(sites, planned, shape.columns, context.clock, shared=True)

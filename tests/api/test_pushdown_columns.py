@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from pytest_twisted import blockon
 from twisted.internet import reactor
+from twisted.internet.defer import Deferred
 
 from monrest.api.endpoint import Context
 from monrest.base.errors import RestError
 from monrest.base.values import ADMIN, Document, Identity, RestRequest
-from monrest.config import Config, SiteConfig
+from monrest.config import Config, LmdConfig, SiteConfig
 from monrest.demo.service import DemoCore
 from monrest.logs.ask import ask
 from monrest.query.column_names import CoreColumn, TableSchema
@@ -27,6 +28,7 @@ from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry
 from tests.fakes.clocks import Wall
 from tests.fakes.context import NoLogCache, make_context
+from tests.fakes.given_lmd import is_lmd
 from tests.fakes.standstill import Standstill
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
@@ -49,11 +51,12 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     folder = tmp_path_factory.mktemp("core")
     standstill = Standstill()
     core = DemoCore(standstill, Wall(standstill), str(folder / "live"), seed=7, history_days=0)
-    registry = Registry(
-        reactor, [SiteConfig(id="a", name="A", address=CORE or f"unix:{folder / 'live'}")]
-    )
+    lmd = LmdConfig(address=CORE) if CORE and is_lmd(CORE) else None
+    sites = [SiteConfig(id="a", name="A", address=CORE or f"unix:{folder / 'live'}")]
+    registry = Registry(reactor, () if lmd else sites, lmd=lmd)
     core.startService()
     registry.startService()
+    blockon(Deferred.fromCoroutine(registry.settled()))
     yield make_context(standstill, sites=registry, zone=Config().display.zone())
     blockon(registry.stopService())
     blockon(core.stopService())

@@ -98,10 +98,10 @@ class Bench:
     @cached_property
     def daemon(self):
         """With the core as its only site ``s1``, connected through the recorder."""
-        daemon = Daemon(
-            self.factory.mktemp("daemon"),
-            [site("s1", f"unix:{self.recorder.path}", name="Site One", section="Europe/Munich")],
-        )
+        address = f"unix:{self.recorder.path}"
+        sites = [site("s1", address, name="Site One", section="Europe/Munich")]
+        lmd = {"lmd": {"address": address}} if self.core.is_lmd else {}
+        daemon = Daemon(self.factory.mktemp("daemon"), () if lmd else sites, sections=lmd)
         self.ends.append(daemon.stop)
         return daemon.start()
 

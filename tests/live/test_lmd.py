@@ -169,6 +169,13 @@ def test_statistics_are_one_request(client, lmd):
     assert "Backends: a b c" in lines
 
 
+def test_more_conditions_than_an_lmd_takes(client, lmd):
+    names = " or ".join([*(f"name = h{at}" for at in range(950)), "name = web01"])
+    answer = client.post_json("/hosts", {"q": names, "columns": "name,peer_key"})
+    assert answer.status == 200, answer
+    assert [row["peer_key"] for row in answer.json] == ["a", "b", "c"]
+
+
 def test_selected_sites_alone_are_named(client, lmd):
     del lmd.requests[:]
     client.get("/sites/b/hosts")

@@ -5,7 +5,7 @@ Each site is given its own rows, in the order in which they came, or why it fail
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import orjson
@@ -62,26 +62,33 @@ class JointQuery:
     """One request for ``shares``, until it is sent and while it runs."""
 
     shares: dict[str, SiteShare] = field(factory=dict)
-    running: Deferred[list[Row]] | None = None
+    running: Deferred[WrappedRows] | None = None
 
     @property
     def asked(self) -> CoreRequest:
         """What all of them ask."""
         return next(iter(self.shares.values())).asked
 
-    def request(self) -> CoreRequest:
-        """What is sent."""
+    def requests(self) -> list[CoreRequest]:
+        """What is sent, one after the other."""
         asked = self.asked
         assert asked.width is not None
         width, take = asked.width + 1, partial(self._take, asked.key_at)
-        return evolve(
-            asked,
-            request=limited_to(asked.request, list(self.shares)),
-            recall=None,
-            packed=None,
-            log=False,
-            parser=lambda: WrappedParser(width, take, self._begin),
-        )
+        return [
+            evolve(
+                asked,
+                request=limited_to(request, list(self.shares)),
+                recall=None,
+                packed=None,
+                log=False,
+                further=(),
+                parser=partial(WrappedParser, width, take, begin),
+            )
+            for request, begin in (
+                (asked.request, self._begin),
+                *((one, _go_on) for one in asked.further),
+            )
+        ]
 
     def _begin(self, length: int) -> None:
         first, *others = self.shares.values()
@@ -110,6 +117,22 @@ class JointQuery:
         except (KeyError, TypeError):
             raise ProtocolError("a row of a site that was not asked") from None
         return []
+
+
+async def _in_turn(pool: Pool, requests: Sequence[CoreRequest], timeout: float) -> WrappedRows:
+    """Send requests one after the other; what they have in common is the failed sites."""
+    whole = WrappedRows()
+    failed: dict[str, str] = {}
+    for request in requests:
+        rows = await pool.query(request, timeout)
+        assert isinstance(rows, WrappedRows)
+        failed.update(rows.failed)
+    whole.failed = failed
+    return whole
+
+
+def _go_on(_length: int) -> None:
+    """The rows of a further request come behind those that are there."""
 
 
 @define(eq=False)
@@ -148,15 +171,13 @@ class JointQueries:
         if self._waiting.get(key) is joint:
             del self._waiting[key]
         if joint.shares:
-            request = joint.request()
             pool = self.logs if joint.asked.log else self.pool
-            joint.running = pool.query(request, timeout)
+            joint.running = Deferred.fromCoroutine(_in_turn(pool, joint.requests(), timeout))
             joint.running.addCallbacks(
                 self._answered, self._failed, callbackArgs=(joint,), errbackArgs=(joint,)
             )
 
-    def _answered(self, rows: list[Row], joint: JointQuery) -> None:
-        assert isinstance(rows, WrappedRows)
+    def _answered(self, rows: WrappedRows, joint: JointQuery) -> None:
         for site, share in joint.shares.items():
             if share.done.called:
                 continue

@@ -13,10 +13,12 @@ from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.framing import Transform
 from monrest.livestatus.lql import build
 from monrest.livestatus.pool import CoreRequest
-from monrest.query.model import Pushed
+from monrest.query.model import CoreFilter, Group, Pushed, columns_of
 from monrest.sites.normalise import RowTypes, normaliser
 
 KEY = "peer_key"
+MOST_LINES = 1000
+"""Conditions of one request."""
 
 
 def lmd_question(
@@ -39,9 +41,40 @@ def lmd_question(
             None if layout is None
             else normaliser(pushed.table, pushed.columns, capabilities, layout)
         )  # fmt: skip
+    first, *further = (build(part, capabilities) for part in _parts(asked))
     return CoreRequest(
-        build(asked, capabilities), width, transform, log=pushed.waits_long, key_at=groups
+        *(first, width, transform, pushed.waits_long), key_at=groups, further=tuple(further)
     )
+
+
+def _parts(asked: Pushed) -> list[Pushed]:
+    """The same question in parts that are short enough: alternatives are shared out among them.
+
+    What counts or cuts off cannot be put together again, and is left as it is.
+    """
+    lines = _count(asked.filter)
+    if lines <= MOST_LINES or asked.stats or asked.limit is not None or asked.filter is None:
+        return [asked]
+    whole = asked.filter
+    conditions = whole.items if isinstance(whole, Group) and whole.connector == "and" else (whole,)
+    longest = max(conditions, key=_count)
+    if not isinstance(longest, Group):
+        return [asked]
+    others = tuple(one for one in conditions if one is not longest)
+    room = MOST_LINES - (lines - _count(longest))
+    portions: list[list[CoreFilter]] = [[]]
+    for item in longest.items:
+        if portions[-1] and sum(map(_count, portions[-1])) + _count(item) > room:
+            portions.append([])
+        portions[-1].append(item)
+    return [
+        evolve(asked, filter=Group("and", (*others, Group("or", tuple(portion)))))
+        for portion in portions
+    ]
+
+
+def _count(tree: CoreFilter | None) -> int:
+    return sum(1 for _ in columns_of(tree))
 
 
 @frozen

@@ -131,6 +131,9 @@ class Core:
         self.socket = self.folder / "live"
         self.process = None
 
+    is_lmd = False
+    """Whether it is an LMD."""
+
     @property
     def differences(self):
         """How this core differs, by name."""

@@ -13,6 +13,8 @@ from functools import cached_property
 
 from attrs import field, frozen
 
+from tests.fakes.given_lmd import is_lmd
+
 from .cores import Core, ask
 from .expect import HOSTS as SUITE_HOSTS
 from .recorder import Recorder, half_close
@@ -104,6 +106,11 @@ class GivenCore(Core):
         super().__init__(folder)
         self.given = config
         self.guard = None
+
+    @property
+    def is_lmd(self):
+        """Whether it is an LMD, whose sites the daemon has as its own."""
+        return is_lmd(self.given.address)
 
     def start(self):
         """Put the guard in front of the core."""

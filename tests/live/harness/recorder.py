@@ -15,7 +15,8 @@ LINES = [
     for pattern in (
         r"ResponseHeader: fixed16",
         r"KeepAlive: on",
-        r"OutputFormat: (?:json|csv)",
+        r"OutputFormat: (?:json|csv|wrapped_json)",
+        r"Backends:(?: [A-Za-z0-9_.:-]+)+",
         r"Separators: 10 1 2 3",
         r"ColumnHeaders: (?:on|off)",
         rf"Columns:(?: {NAME})+",
@@ -32,6 +33,8 @@ FIRST = re.compile(rf"GET {NAME}")
 COMMAND = re.compile(r"COMMAND \[[0-9]{10}\] (?P<name>[A-Z][A-Z0-9_]+)(?:;.*)?")
 BELOW_COMMAND = ([], ["ResponseHeader: fixed16", "KeepAlive: on"])
 """Nothing for a Naemon, which would take it for the next request; these two for an Icinga 2."""
+BELOW_LMD_COMMAND = ["ResponseHeader: fixed16", "OutputFormat: wrapped_json"]
+"""Below its site."""
 
 
 COUNTER = (
@@ -67,7 +70,8 @@ def problems(request):
     lines = text.split("\n")
     if COMMAND.fullmatch(lines[0]):
         below = lines[1:]
-        found = [] if below in BELOW_COMMAND else [f"below a command: {below!r}"]
+        to_lmd = below[:1] and below[0].startswith("Backends: ") and below[1:] == BELOW_LMD_COMMAND
+        found = [] if to_lmd or below in BELOW_COMMAND else [f"below a command: {below!r}"]
         if any(ord(letter) < 32 or ord(letter) == 127 for letter in lines[0]):
             found.append(f"control character in {lines[0]!r}")
         return found
@@ -151,7 +155,9 @@ class Recorder:
         if waiting:
             with self.lock:
                 self.requests.append(waiting)
-        half_close(core)
+        # What the core still says goes to the client: an LMD answers when nothing more can come.
+        with contextlib.suppress(OSError):
+            core.shutdown(socket.SHUT_WR)
 
     def backward(self, core, client):
         try:

@@ -1,0 +1,288 @@
+"""What is asked of several sites of an LMD in one turn is one request, and each gets its own."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from monrest.base.errors import BadRequest
+from monrest.base.spool import RowRoom, Spools
+from monrest.livestatus.core_errors import (
+    BrokenConnectionError,
+    NoHeaderError,
+    ProtocolError,
+    RefusedError,
+)
+from monrest.livestatus.framing import PackedRows
+from monrest.query.model import Group, Pushed, Stat, Test
+from monrest.sites.asking import prepare
+from monrest.sites.lmd.joint_queries import BehindLmdError, JointQueries
+from monrest.sites.lmd.lmd_list import SITE_COLUMNS, capabilities_of, facts_of
+from tests.fakes.livestatus.script import framed
+from tests.fakes.sites import outcome
+
+CORE = capabilities_of(
+    [
+        *(["hosts", name, "string"] for name in ("name", "alias")),
+        *(["hosts", name, "int"] for name in ("state", "has_been_checked")),
+        *(["services", name, "string"] for name in ("host_name", "description")),
+        *(["contacts", name, "string"] for name in ("name", "id")),
+        ["log", "current_host_contacts", "list"],
+        ["hosts", "custom_variables", "list"],
+        ["hosts", "lmd_last_cache_update", "float"],
+    ]
+)
+HOSTS = Pushed(table="hosts", columns=("name", "state"))
+LAYOUT = (("name", "string"), ("state", "int"))
+
+
+class Wire:
+    """The pool of an LMD: what is asked waits until the test answers."""
+
+    def __init__(self):
+        self.open = []
+        self.cancelled = 0
+
+    def query(self, asked, timeout):
+        done = Deferred(self._cancel)
+        self.open.append((asked, timeout, done))
+        return done
+
+    def _cancel(self, _):
+        self.cancelled += 1
+
+    def answer(self, rows, failed=(), size=1000):
+        asked, _, done = self.open.pop(0)
+        body = b",\n".join(map(orjson.dumps, rows))
+        data = b'{"data":\n[' + body + b']\n,"failed": ' + orjson.dumps(dict(failed)) + b"}\n"
+        data = framed(data)
+        reader, found = asked.reader(), None
+        for at in range(0, len(data), size):
+            found = reader.feed(data[at : at + size])
+        done.callback(found)
+
+
+class World:
+    def __init__(self):
+        self.clock, self.pool, self.logs, self.lost = Clock(), Wire(), Wire(), []
+        self.joint = JointQueries(self.clock, self.pool, self.logs, lambda: self.lost.append(1))
+
+    def ask(self, site, asked, timeout=30.0):
+        return outcome(self.joint.query(site, asked, timeout))
+
+    def turn(self):
+        self.clock.advance(0)
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def lines(wire, at=0):
+    return wire.open[at][0].request.decode().split("\n")
+
+
+def test_sites_of_one_turn_are_asked_together(world):
+    asked = prepare(HOSTS, CORE, LAYOUT)
+    found = {site: world.ask(site, asked) for site in ("a", "b", "c")}
+    assert not world.pool.open
+    world.turn()
+    assert len(world.pool.open) == 1
+    assert lines(world.pool)[-3:] == ["Backends: a b c", "", ""]
+    assert "Columns: name state peer_key" in lines(world.pool)
+    world.pool.answer([["h1", 0, "b"], ["h2", 1, "a"], ["h3", 2, "b"]], {"c": "it is down\nreally"})
+    assert found["a"] == [[["h2", 1]]]
+    assert found["b"] == [[["h1", 0], ["h3", 2]]]
+    assert found["c"][0].check(BehindLmdError)
+    assert found["c"][0].value.reason == "it is down"
+
+
+def test_who_asks_twice_or_something_else_is_asked_by_itself(world):
+    asked, other = prepare(HOSTS, CORE, LAYOUT), prepare(HOSTS, CORE, LAYOUT[::-1])
+    for site, one in (("a", asked), ("a", asked), ("b", other)):
+        world.ask(site, one)
+    world.ask("c", asked, timeout=1.0)
+    world.turn()
+    assert [lines(world.pool, at)[-3] for at in range(4)] == [
+        f"Backends: {site}" for site in ("a", "a", "b", "c")
+    ]
+    world.turn()
+
+
+def test_order_and_limit_count_over_all_sites(world):
+    sort = (("state", True), ("name", False))
+    ordered = Pushed(table="hosts", columns=("name",), sort=sort, own_keys=1, limit=7)
+    world.ask("a", prepare(ordered, CORE))
+    world.turn()
+    wanted = ["Sort: state desc", "Sort: peer_key asc", "Sort: name asc", "Limit: 7"]
+    assert lines(world.pool)[5:9] == wanted
+
+
+def test_statistics_come_back_as_numbers(world):
+    counted = Pushed(
+        table="hosts", columns=("state", "name"), stats=(Stat("count"), Stat("sum", "state"))
+    )
+    found = world.ask("a", prepare(counted, CORE))
+    world.turn()
+    world.pool.answer([["2", "7", "a", 3, None], ["0", "h", "a", 1.0, 12.5]])
+    assert found == [[[2, "7", 3, 0], [0, "h", 1, 12.5]]]
+
+
+def test_strange_rows_break_the_answer(world):
+    for rows in ([["h1", 0, "zz"]], [["h1", 0, ["a"]]], [["h1", 0]]):
+        world.ask("a", prepare(HOSTS, CORE, LAYOUT))
+        world.turn()
+        with pytest.raises(ProtocolError):
+            world.pool.answer(rows)
+
+
+def test_a_text_without_header_is_a_refusal(world):
+    found = world.ask("a", prepare(HOSTS, CORE, LAYOUT))
+    world.turn()
+    world.pool.open[0][2].errback(NoHeaderError("bad request: no such thing"))
+    assert found[0].check(RefusedError)
+    assert found[0].value.reason == "400: bad request: no such thing"
+    assert not world.lost
+
+
+def test_a_connection_that_ends_is_told(world):
+    found = [world.ask(site, prepare(HOSTS, CORE, LAYOUT)) for site in "ab"]
+    world.turn()
+    for _, _, done in world.pool.open:
+        done.errback(BrokenConnectionError("gone", kept=True))
+    assert [one[0].value.kept for one in found] == [True, True]
+    assert world.lost
+
+
+def test_one_who_leaves_does_not_end_the_query_of_others(world):
+    asked = prepare(HOSTS, CORE, LAYOUT)
+    early = world.joint.query("z", asked, 30.0)
+    first, second = (world.joint.query(site, asked, 30.0) for site in "ab")
+    gone = [outcome(early), outcome(first)]
+    rest = outcome(second)
+    early.cancel()
+    world.turn()
+    assert lines(world.pool)[-3] == "Backends: a b"
+    first.cancel()
+    assert (world.pool.cancelled, len(gone[1])) == (0, 1)
+    world.pool.answer([["h1", 0, "a"], ["h2", 0, "b"]])
+    assert rest == [[["h2", 0]]]
+
+
+def test_the_query_ends_when_all_have_left(world):
+    asked = prepare(HOSTS, CORE, LAYOUT)
+    waiting = [world.joint.query(site, asked, 30.0) for site in "ab"]
+    found = [outcome(one) for one in waiting]
+    world.turn()
+    for one in waiting:
+        one.cancel()
+    assert world.pool.cancelled == 1
+    assert [len(one) for one in found] == [1, 1]
+
+
+def test_logs_are_asked_site_by_site_over_their_own_connections(world):
+    since = Test("time", ">=", "1")
+    log = Pushed(table="log", columns=("time",), filter=since, waits_long=True)
+    asked = prepare(log, CORE)
+    for site in "ab":
+        world.ask(site, asked)
+    world.turn()
+    assert not world.pool.open
+    assert [lines(world.logs, at)[-3] for at in (0, 1)] == ["Backends: a", "Backends: b"]
+
+
+def test_too_many_names_are_shared_out(world):
+    names = Group("or", tuple(Test("name", "=", f"h{at}") for at in range(2500)))
+    whole = Group("and", (Test("state", "=", "0"), names))
+    found = world.ask("a", prepare(Pushed(table="hosts", columns=("name",), filter=whole), CORE))
+    world.turn()
+    counts = []
+    for at in range(3):
+        counts.append(sum(line.startswith("Filter: ") for line in lines(world.pool)))
+        assert "Filter: state = 0" in lines(world.pool)
+        world.pool.answer([[f"h{at}", "a"]], {"a": "x"} if at == 3 else {})
+    assert counts == [1000, 1000, 503]
+    assert found == [[["h0"], ["h1"], ["h2"]]]
+
+
+def test_large_answers_are_packed_by_site(world, tmp_path):
+    room = RowRoom(world.clock, most=0, free=0)
+    spools = Spools(world.clock, tmp_path)
+    share = room.share()
+    packed = {site: PackedRows(share, spools) for site in "ab"}
+    rows = [[f"h{at:05}", at % 3, "ab"[at % 2]] for at in range(20_000)]
+    asked = prepare(HOSTS, CORE, LAYOUT)
+    found = {site: world.ask(site, evolve(asked, packed=packed[site])) for site in "ab"}
+    world.turn()
+    world.pool.answer(rows, size=65536)
+    for site in "ab":
+        mine = [row[:2] for row in rows if row[2] == site]
+        kept = [row for batch in packed[site].batches() for row in batch]
+        assert found[site][0] == []
+        assert kept == mine
+        packed[site].forget()
+
+
+def test_no_value_can_name_other_sites(world):
+    for value in ("x\nBackends: b", "x\r\nBackends: b"):
+        with pytest.raises(BadRequest):
+            prepare(Pushed(table="hosts", columns=("name",), filter=Test("name", "=", value)), CORE)
+
+
+# ---------------------------------------------------------------- what an LMD tells
+
+
+def test_columns_that_it_does_not_list(world):
+    services = CORE.tables["services"]
+    assert {"description", "host_alias", "host_state", "host_custom_variables"} <= services.keys()
+    assert services["host_custom_variables"] == "dict"
+    assert CORE.tables["contacts"]["id"] == "int"
+    assert CORE.tables["log"] == {"current_host_contacts": "list"}
+    assert "hostgroup_name" not in CORE.tables["hostsbygroup"]
+    assert not CORE.has("hosts", "lmd_last_cache_update")
+    assert not CORE.has("services", "host_address")
+
+
+def test_ids_of_contacts_are_numbers(world):
+    layout = (("name", "string"), ("id", "int"))
+    asked = prepare(Pushed(table="contacts", columns=("name", "id")), CORE, layout)
+    found = world.ask("a", asked)
+    world.turn()
+    world.pool.answer([["alice", "12", "a"], ["bob", "x", "a"]])
+    assert found == [[["alice", 12], ["bob", 0]]]
+
+
+def site_row(key, status=0, **more):
+    row = {"key": key, "name": key.upper(), "status": status, "flags": [], **more}
+    return [row.get(name, "") for name in SITE_COLUMNS]
+
+
+def program_row(key):
+    return [key, "1.5", "1.5-naemon", 1, 2, 3.0]
+
+
+def test_sites_of_a_list():
+    rows = [
+        site_row("b", 1),
+        site_row("a", 0, section="x"),
+        site_row("c", 2, last_error="dead\nvery"),
+        site_row("bad id"),
+        site_row("ALL"),
+        site_row("far", 0, flags=["MultiBackend"]),
+        site_row("sub", 5, parent="far"),
+        site_row("lone", 0, flags=["MultiBackend"]),
+    ]
+    found, strange = facts_of(rows, [program_row(key) for key in ("a", "b", "c")], "run")
+    assert list(found) == ["a", "b", "c", "lone", "sub"]
+    assert strange == ["ALL", "bad id"]
+    assert [one.up for one in found.values()] == [True, True, False, False, False]
+    assert [one.begins for one in found.values()] == [False, False, False, True, True]
+    assert (found["c"].last_error, found["a"].section, found["b"].section) == (
+        "dead",
+        "x",
+        "Default",
+    )
