@@ -28,7 +28,7 @@ from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry
 from tests.fakes.clocks import Wall
 from tests.fakes.context import NoLogCache, make_context
-from tests.fakes.given_lmd import is_lmd
+from tests.fakes.given_lmd import lmd_sites
 from tests.fakes.standstill import Standstill
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
@@ -51,7 +51,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     folder = tmp_path_factory.mktemp("core")
     standstill = Standstill()
     core = DemoCore(standstill, Wall(standstill), str(folder / "live"), seed=7, history_days=0)
-    lmd = LmdConfig(address=CORE) if CORE and is_lmd(CORE) else None
+    lmd = LmdConfig(address=CORE) if CORE and lmd_sites(CORE) else None
     sites = [SiteConfig(id="a", name="A", address=CORE or f"unix:{folder / 'live'}")]
     registry = Registry(reactor, () if lmd else sites, lmd=lmd)
     core.startService()

@@ -1,4 +1,4 @@
-"""Whether the core that ``make test-core`` was given is an LMD with its sites."""
+"""Whether what ``make test-core`` was given is an LMD, and which sites it has."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import lru_cache
 
 
 @lru_cache
-def is_lmd(address):
-    """Whether an LMD listens at ``unix:PATH`` or ``tcp:HOST:PORT``: no core has a table of sites."""
+def lmd_sites(address):
+    """The ids of an LMD's sites at ``unix:PATH`` or ``tcp:HOST:PORT``; a core has no such table."""
     kind, _, rest = address.partition(":")
     if kind == "unix":
         connection = socket.socket(socket.AF_UNIX)
@@ -24,6 +24,6 @@ def is_lmd(address):
         try:
             while chunk := connection.recv(65536):
                 said += chunk
-            return bool(json.loads(said)[0][0])
-        except (OSError, ValueError, LookupError, TypeError):
-            return False
+            return tuple(sorted(str(key) for (key,) in json.loads(said)))
+        except (OSError, ValueError, TypeError):
+            return ()

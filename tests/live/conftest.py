@@ -100,8 +100,11 @@ class Bench:
         """With the core as its only site ``s1``, connected through the recorder."""
         address = f"unix:{self.recorder.path}"
         sites = [site("s1", address, name="Site One", section="Europe/Munich")]
-        lmd = {"lmd": {"address": address}} if self.core.is_lmd else {}
-        daemon = Daemon(self.factory.mktemp("daemon"), () if lmd else sites, sections=lmd)
+        sections = {}
+        if self.core.lmd_sites:
+            others = [{"id": key, "hidden": True} for key in self.core.lmd_sites[1:]]
+            sites, sections = [], {"lmd": {"address": address, "sites": others}}
+        daemon = Daemon(self.factory.mktemp("daemon"), sites, sections=sections)
         self.ends.append(daemon.stop)
         return daemon.start()
 

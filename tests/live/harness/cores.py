@@ -131,8 +131,8 @@ class Core:
         self.socket = self.folder / "live"
         self.process = None
 
-    is_lmd = False
-    """Whether it is an LMD."""
+    lmd_sites: ClassVar = ()
+    """The ids of the sites of an LMD; nothing for a core."""
 
     @property
     def differences(self):

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from attrs import field, frozen
 
-from tests.fakes.given_lmd import is_lmd
+from tests.fakes.given_lmd import lmd_sites
 
 from .cores import Core, ask
 from .expect import HOSTS as SUITE_HOSTS
@@ -108,9 +108,21 @@ class GivenCore(Core):
         self.guard = None
 
     @property
-    def is_lmd(self):
-        """Whether it is an LMD, whose sites the daemon has as its own."""
-        return is_lmd(self.given.address)
+    def lmd_sites(self):
+        """The ids of the sites of an LMD; the suite is about the first of them."""
+        return lmd_sites(self.given.address)
+
+    def ask(self, request):
+        """See ``Core``."""
+        return super().ask("\n".join([request.rstrip("\n"), *self.only()]))
+
+    def command(self, *lines):
+        """See ``Core``."""
+        super().command(*("\n".join([line, *self.only()]) for line in lines))
+
+    def only(self):
+        """The header that names the first site of an LMD."""
+        return [f"Backends: {key}" for key in self.lmd_sites[:1]]
 
     def start(self):
         """Put the guard in front of the core."""
