@@ -71,6 +71,7 @@ class CoreRequest:
         return CoreRequest(
             *(self.request, self.width, self.transform, self.log),
             *(recall, packed, self.urgent, self.texts),
+            *(self.parser, self.key_at, self.further),
         )
 
     def reader(self) -> AnswerReader:
