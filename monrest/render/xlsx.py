@@ -16,8 +16,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
 
-from xlsxwriter import Workbook
-
 from monrest.base.errors import BadRequest
 from monrest.render.json import dumps, well_formed
 from monrest.render.slices import PIECE, taken
@@ -148,6 +146,9 @@ def _fill(
     failed: Sequence[SiteProblem],
     given_up: Callable[[], bool],
 ) -> None:
+    # Imported with the first file, in its thread.
+    from xlsxwriter import Workbook
+
     with Workbook(target, _OPTIONS) as book:
         sheet = book.add_worksheet("data")
         head = book.add_format({"bold": True, "align": "center", "bg_color": "#C0C0C0"})

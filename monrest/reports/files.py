@@ -7,24 +7,24 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import orjson
 from attrs import field, frozen
 from jinja2 import DictLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
-from xlsxwriter import Workbook
-from xlsxwriter.worksheet import Worksheet
 
 from monrest.base.errors import BadRequest
 from monrest.render.csv import csv_field
 from monrest.render.json import well_formed
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
 from monrest.render.xlsx import MOST_ROWS, NobodyWaitsError, cell_text, nobody_gives_up
-from monrest.reports.pdf import pdf
 from monrest.reports.picture import STATES, WIDTH, Box, Picture, Shape, Stroke
 from monrest.reports.sheet import CellKind, Grid, Heading, Note, Sheet, Spelling
+
+if TYPE_CHECKING:
+    from xlsxwriter.worksheet import Worksheet
 
 # -------------------------------------------------------------------- pages (HTML)
 
@@ -241,6 +241,8 @@ def _plain(spelling: Spelling, kind: CellKind, value: Any) -> Any:
 def workbook(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
     """A workbook with a sheet for each table, after one that says what the report is about."""
     target = io.BytesIO()
+    from xlsxwriter import Workbook
+
     with Workbook(target, _OPTIONS) as book:
         bold = book.add_format({"bold": True})
         head = book.add_format({"bold": True, "bg_color": "#E9EDF0", "bottom": 1})
@@ -341,8 +343,15 @@ def _json(sheet: Sheet, _given_up: Callable[[], bool]) -> bytes:
     return orjson.dumps(sheet.data, option=orjson.OPT_INDENT_2)
 
 
+def _pdf(sheet: Sheet, given_up: Callable[[], bool]) -> bytes:
+    # Imported with the first PDF: it takes 4 MB and its processor time at each start.
+    from monrest.reports.pdf import pdf
+
+    return pdf(sheet, given_up)
+
+
 FORMATS: Mapping[str, tuple[str, str, Render | None]] = {
-    "pdf": ("pdf", "application/pdf", pdf),
+    "pdf": ("pdf", "application/pdf", _pdf),
     "html": ("html", "text/html; charset=utf-8", page),
     "xls": ("xlsx", EXCEL, workbook),
     "csv": ("csv", "text/csv; charset=utf-8", csv),

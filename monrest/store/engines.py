@@ -12,15 +12,17 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from monrest.config import databases
 from monrest.store.failures import FileReplacedError, Meaning, StoreError, meaning_of
+
+if TYPE_CHECKING:
+    import psycopg
 
 CONNECT_SECONDS = 5
 """How long making a connection to PostgreSQL may take, unless the URL says otherwise."""
@@ -228,6 +230,8 @@ def interrupt(connection: Any) -> None:
     """
     if isinstance(connection, sqlite3.Connection):
         return  # see stop_when
+    import psycopg
+
     try:
         with socket.socket(fileno=os.dup(connection.fileno())) as copy:
             copy.shutdown(socket.SHUT_RDWR)

@@ -6,11 +6,15 @@ The only module that knows SQLite's and PostgreSQL's error codes.
 from __future__ import annotations
 
 import sqlite3
+import sys
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
-import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+if TYPE_CHECKING:
+    import psycopg
 
 
 class StoreError(Exception):
@@ -99,8 +103,12 @@ def meaning_of(error: BaseException) -> Meaning:
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, sqlite3.Error):
         return _of_sqlite(cause)
-    if isinstance(cause, psycopg.Error):
-        return _of_postgres(cause)
+    # Without PostgreSQL its client is never imported: it takes 8 MB.
+    if "psycopg" in sys.modules:
+        import psycopg
+
+        if isinstance(cause, psycopg.Error):
+            return _of_postgres(cause)
     return Meaning.OURS
 
 
@@ -114,6 +122,8 @@ def _of_sqlite(error: sqlite3.Error) -> Meaning:
 
 
 def _of_postgres(error: psycopg.Error) -> Meaning:
+    import psycopg
+
     state = error.sqlstate
     if state is not None:
         known = _POSTGRES.get(state) or _POSTGRES_CLASSES.get(state[:2])
