@@ -43,6 +43,7 @@ test-core: $(VENV)/.tools
 	@[ -n "$(SOCKET)" ] || { echo "which core? make test-core SOCKET=unix:/run/naemon/live"; exit 2; }
 	MONREST_CORE='$(SOCKET)' MONREST_CORE_COMMANDS='$(COMMANDS)' MONREST_CORE_HOSTS='$(value HOSTS)' \
 	MONREST_CORE_CONFIG='$(CONFIG)' $(BIN)/python -m pytest -q tests/live tests/api/test_pushdown_columns.py
+	@[ -z "$(BENCH)" ] || $(BIN)/python -m bench.core '$(SOCKET)'
 
 bench: $(VENV)/.tools
 	$(BIN)/python -m bench

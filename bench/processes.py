@@ -84,10 +84,17 @@ class Processes:
         self.python(name, "-m", "monrest.demo", "--socket", path, *size)
         return path
 
-    def replay(self, name: str, sites: Mapping[str, str], latency: float = 0.0) -> dict[str, str]:
-        """Start replaying sites (id to path of the core, empty for a dead one); their sockets."""
+    def replay(
+        self, name: str, sites: Mapping[str, str], latency: float = 0.0, *, live: bool = False
+    ) -> dict[str, str]:
+        """Start replaying sites (id to path of the core, empty for a dead one); their sockets.
+
+        ``live``: they ask their cores each time.
+        """
         paths = {site: str(self.folder / f"{site}.live") for site in sites}
         arguments = [f"--site={paths[site]}={core}" for site, core in sites.items()]
+        if live:
+            arguments.append("--live")
         self.python(name, "-m", "bench.replay", f"--latency={latency}", *arguments)
         return paths
 

@@ -9,7 +9,8 @@ in a hundred of them another state.
 
     python -m bench.replay --latency 0.05 --site LISTEN=CORE --site LISTEN= …
 
-LISTEN and CORE are paths of Unix sockets. Prints ``ready`` when all sites listen.
+LISTEN is the path of a Unix socket, CORE as well or ``tcp:HOST:PORT``. With ``--live`` nothing is
+replayed: each request is asked at the core. Prints ``ready`` when all sites listen.
 """
 
 from __future__ import annotations
@@ -57,11 +58,25 @@ def read_answer(connection: socket.socket) -> tuple[bytearray, bytearray]:
     return header, read_exactly(connection, int(header[4:15]))
 
 
-class Core:
-    """What the core behind has answered so far; shared by all sites that stand before it."""
+def connect(address: str) -> socket.socket:
+    """A connection to ``unix:PATH``, a path alone or ``tcp:HOST:PORT``."""
+    if address.startswith("tcp:"):
+        host, _, port = address.removeprefix("tcp:").rpartition(":")
+        return socket.create_connection((host.strip("[]"), int(port)), 10)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address.removeprefix("unix:"))
+    return connection
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+
+class Core:
+    """What the core behind has answered so far; shared by all sites that stand before it.
+
+    ``live``: nothing is kept.
+    """
+
+    def __init__(self, address: str, *, live: bool = False) -> None:
+        self.address = address
+        self.live = live
         self.known: dict[bytes, bytes] = {}
         self.lock = threading.Lock()
         self.minutes = 0
@@ -75,19 +90,27 @@ class Core:
 
     def answer(self, request: bytes) -> bytes:
         """The answer to ``request``, with its header, from memory if it was asked before."""
+        if self.live:
+            return self.ask(request)
         known = self.known.get(request)
         if known is not None:
             return known
         with self.lock:
             if request not in self.known:
-                with socket.socket(socket.AF_UNIX) as connection:
-                    connection.connect(self.path)
-                    connection.sendall(request)
-                    header, body = read_answer(connection)
-                if not header.startswith(b"200"):
-                    return bytes(header + body)
-                self.known[request] = bytes(header + body)
+                answer = self.ask(request)
+                if not answer.startswith(b"200"):
+                    return answer
+                self.known[request] = answer
             return self.known[request]
+
+    def ask(self, request: bytes) -> bytes:
+        """The answer of the core itself."""
+        if not request.startswith(b"GET "):
+            raise EOFError(f"not passed on: {request[:50]!r}")
+        with connect(self.address) as connection:
+            connection.sendall(request)
+            header, body = read_answer(connection)
+        return bytes(header + body)
 
 
 def minute_later(request: bytes, answer: bytes, minute: int) -> bytes:
@@ -160,12 +183,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="replay the answers of Livestatus cores")
     parser.add_argument("--site", action="append", default=[], metavar="LISTEN=CORE")
     parser.add_argument("--latency", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--live", action="store_true", help="ask the core each time")
     options = parser.parse_args()
     cores: dict[str, Core] = {}
     for entry in options.site:
         path, _, core_path = entry.partition("=")
         Path(path).unlink(missing_ok=True)
-        core = cores.setdefault(core_path, Core(core_path)) if core_path else None
+        core = (
+            cores.setdefault(core_path, Core(core_path, live=options.live)) if core_path else None
+        )
         site = ReplaySite(path, core, options.latency)
         threading.Thread(target=site.accept, daemon=True).start()
     print("ready", flush=True)
