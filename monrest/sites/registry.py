@@ -15,6 +15,7 @@ from monrest.base.errors import BadRequest
 from monrest.sites.federation.federated_site import FederatedSite, words
 from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import Whom
+from monrest.sites.lmd.lmd_site import LmdSite
 from monrest.sites.lmd.lmd_source import LmdSource
 from monrest.sites.site import Hurry, Site
 
@@ -232,7 +233,12 @@ class Registry(Service):
     @property
     def direct(self) -> tuple[Site, ...]:
         """The sites whose core is asked by this instance itself, through an LMD or not."""
-        return tuple(site for site in self.sites if not isinstance(site, FederatedSite))
+        return tuple(
+            site
+            for site in self.sites
+            if not isinstance(site, FederatedSite)
+            and not (isinstance(site, LmdSite) and site.facts is None)
+        )
 
     @property
     def restricted(self) -> bool:

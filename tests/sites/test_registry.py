@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.base.errors import BadRequest
-from monrest.config.sections import SiteConfig
+from monrest.config.sections import LmdConfig, SiteConfig
 from monrest.query.model import Pushed
 from monrest.sites.registry import Registry
 from monrest.sites.site import Site
@@ -86,6 +86,9 @@ def test_unknown_sites_are_refused_as_a_whole(world, items, named):
 
 
 def test_nothing_is_configured():
+    registry = Registry(Clock(), (), lmd=LmdConfig(address="unix:/run/lmd"))
+    assert [site.id for site in registry.sites] == ["lmd"]
+    assert registry.direct == (), "nothing is kept for an LMD of which nothing is known"
     registry = Registry(Clock(), ())
     assert registry.select() == ()
     assert registry.select(["ALL"]) == ()
