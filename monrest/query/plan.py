@@ -24,7 +24,7 @@ from monrest.query.column_names import (
     TableSchema,
     core_word,
 )
-from monrest.query.model import CoreFilter, Expression, Pushed, Ref, Stat, Test
+from monrest.query.model import CoreFilter, Expression, Pushed, Ref, Stat, Test, columns_of
 from monrest.query.pushdown import both, push_all, push_log_times
 from monrest.query.sendable import Use, uses
 
@@ -180,7 +180,7 @@ def plan(
         table=schema.table,
         columns=columns,
         filter=wanted,
-        sort=() if keys is None or _comes_so(keys, schema, capabilities) else keys,
+        sort=() if keys is None or _comes_so(keys, schema, capabilities, wanted) else keys,
         own_keys=len(set(map(str, _sorted_by(bound)))) if keys else 0,
         limit=_limit(bound) if exact and keys is not None else None,
     )
@@ -188,11 +188,20 @@ def plan(
 
 
 def _comes_so(
-    keys: tuple[tuple[str, bool], ...], schema: TableSchema, capabilities: Capabilities
+    keys: tuple[tuple[str, bool], ...],
+    schema: TableSchema,
+    capabilities: Capabilities,
+    wanted: CoreFilter | None,
 ) -> bool:
-    """Whether the core gives its rows in this order unasked."""
-    return schema.table in capabilities.ordered and keys == tuple(
-        (name, False) for name in schema.order
+    """Whether the core gives its rows in this order unasked.
+
+    A filter by a name or a group makes a Naemon go along an index, which has another order.
+    """
+    table = capabilities.tables.get(schema.table, {})
+    return (
+        schema.table in capabilities.ordered
+        and keys == tuple((name, False) for name in schema.order)
+        and all(table.get(name) in ("int", "time") for name in columns_of(wanted))
     )
 
 
@@ -316,6 +325,8 @@ def _plain_source(
 def stats_layout(bound: Bound, columns: Sequence[str]) -> Layout:
     """The columns for statistics that are computed here: those of the filter and ``columns``."""
     wanted = dict.fromkeys([*bound.needed, *columns])
+    if all(name in CONSTANTS for name in wanted):
+        wanted[_any_column(bound.names.schema)] = None
     return Layout(
         columns=tuple((name, core_type(bound, name)) for name in wanted if name not in CONSTANTS),
         constants=tuple(name for name in wanted if name in CONSTANTS),

@@ -78,6 +78,16 @@ def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
     return tuple(StatsSpec(tuple(group)) for group in [*groups, *by_condition.values()])
 
 
+def _distinct(spec: StatsSpec) -> tuple[list[StatsField], list[int]]:
+    """The numbers that are asked of a core for a batch, and which of them is each field's.
+
+    Number 0 counts all rows and is always there; equal fields are one number.
+    """
+    places: dict[StatsField, int] = {StatsField("", None): 0}
+    numbers = [places.setdefault(evolve(one, name=""), len(places)) for one in spec.fields]
+    return list(places)[1:], numbers
+
+
 def plan_stats(
     spec: StatsSpec,
     table: str,
@@ -93,7 +103,7 @@ def plan_stats(
         return None
     stats: list[Stat] = [Stat("count")]
     common: CoreFilter | None = None
-    for one in spec.fields:
+    for one in _distinct(spec)[0]:
         condition = portable(one.condition, table, capabilities)
         if condition is None and one.condition is not None:
             return None
@@ -179,13 +189,14 @@ def count_rows(spec: StatsSpec, rows: Sequence[Row], index: Mapping[str, int]) -
     """The fields of a batch over rows, in the shape of a Stats answer: the row count first."""
     common = None if spec.fields[0].function == "count" else spec.fields[0].condition
     matches = core_test(common, index)
-    tests = [core_test(one.condition, index) for one in spec.fields]
+    fields, _ = _distinct(spec)
+    tests = [core_test(one.condition, index) for one in fields]
     count = 0
-    result: list[Any] = [None if one.function in ("min", "max") else 0 for one in spec.fields]
+    result: list[Any] = [None if one.function in ("min", "max") else 0 for one in fields]
     for start in range(0, len(rows), _TURN):
         for row in rows[start : start + _TURN]:
             count += matches(row)
-            for at, one in enumerate(spec.fields):
+            for at, one in enumerate(fields):
                 if not tests[at](row):
                     continue
                 if one.function == "count":
@@ -205,9 +216,11 @@ def count_rows(spec: StatsSpec, rows: Sequence[Row], index: Mapping[str, int]) -
 def merge_stats(spec: StatsSpec, answers: Iterable[Sequence[Any]]) -> dict[str, Any]:
     """The fields over all sites: counts and sums added, extremes over sites that had rows."""
     merged: dict[str, Any] = {}
+    _, numbers = _distinct(spec)
     for values in answers:
-        rows, numbers = int(values[0]), values[1:]
-        for one, value in zip(spec.fields, numbers, strict=True):
+        rows = int(values[0])
+        for one, number in zip(spec.fields, numbers, strict=True):
+            value = values[number]
             if one.function in ("count", "sum"):
                 merged[one.name] = merged.get(one.name, 0) + value
             elif rows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from monrest.query.model import CoreFilter, Test, conjuncts, joined
 from monrest.query.totals import START, StatsField, StatsSpec
 
@@ -81,11 +83,9 @@ _SERVICE_UNHANDLED = _every(
     Test("host_acknowledged", "=", "0"),
     Test("host_scheduled_downtime_depth", "=", "0"),
 )
-_ALL_HOSTS = Test("name", "!=", "")
-_ALL_SERVICES = Test("description", "!=", "")
 
 
-def _spec(fields: dict[str, CoreFilter]) -> StatsSpec:
+def _spec(fields: Mapping[str, CoreFilter | None]) -> StatsSpec:
     return StatsSpec(tuple(StatsField(name, fields[name]) for name in sorted(fields)))
 
 
@@ -97,7 +97,7 @@ def _service_problem(word: str, number: int) -> dict[str, CoreFilter]:
 
 HOST_STATS = _spec(
     {
-        "total": _ALL_HOSTS,
+        "total": None,
         **_common(),
         **_healthy("up"),
         **_problem("down", 1, _HOST_UNHANDLED),
@@ -107,7 +107,7 @@ HOST_STATS = _spec(
 )
 SERVICE_STATS = _spec(
     {
-        "total": _ALL_SERVICES,
+        "total": None,
         **_common(),
         **_healthy("ok"),
         **_service_problem("warning", 1),
@@ -146,7 +146,7 @@ SERVICE_TOTALS = _only(
         ),
     ),
 )
-CONTACT_TOTALS = _spec({"total": _ALL_HOSTS})
+CONTACT_TOTALS = _spec({"total": None})
 
 
 def described(kind: str, condition: CoreFilter | None) -> str:
@@ -155,7 +155,7 @@ def described(kind: str, condition: CoreFilter | None) -> str:
     words = [
         f"{one.column} {one.op} {one.value}" if one.value else f"{one.column} not empty"
         for one in tests
-        if isinstance(one, Test) and one not in (_ALL_HOSTS, _ALL_SERVICES)
+        if isinstance(one, Test)
     ]
     return f"number of {kind}{' with ' if words else ''}{' and '.join(words)}"
 

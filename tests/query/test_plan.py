@@ -209,6 +209,9 @@ def test_limit_and_sort(params: str, sort: object, limit: int | None) -> None:
         ("limit→10&sort→-name", (("name", True),), 10),
         ("limit→10&sort→state", (("state", False), ("name", False)), 10),
         ("state→1&offset→5&limit→3", (), 8),
+        ("name→a&limit→3", (("name", False),), 3),
+        ("groups[gte]→a&limit→3", (("name", False),), 3),
+        ("q→name = a or state = 1&limit→3", (("name", False),), 3),
     ],
 )
 def test_a_core_whose_order_is_ours_is_not_asked_to_sort(params, sort, limit) -> None:
