@@ -21,6 +21,7 @@ from bench import (
     identity,
     lines,
     logs,
+    million,
     objects,
     readers,
     reload,
@@ -141,6 +142,7 @@ def run(hosts: int, services: int, only: Sequence[str] = ()) -> tuple[list[Line]
         "reports": reported,
         "cluster": cluster.heartbeat,
         "objects": lambda p: object_files(p, hosts, services),
+        "million": lambda p: million.million(p, hosts, services),
         "bp": lambda p: bp.calculating(p, hosts, services),
     }
     unknown = set(only) - set(measures)
