@@ -172,7 +172,9 @@ class LogCache(Service):
 
         Whether somebody else was at it, who may be dead.
         """
-        await self._turns.acquire()
+        # A new configuration brings new turns while this one is waited for or used.
+        turns = self._turns
+        await turns.acquire()
         try:
             done = await self.update(site, back=True)
         except (LivestatusError, Unavailable) as error:
@@ -185,7 +187,7 @@ class LogCache(Service):
             if done.added:
                 self.log.debug("log cache of {site}: {n} lines", site=site.id, n=done.added)
         finally:
-            self._turns.release()
+            turns.release()
         return False
 
     # ------------------------------------------------------------ updates

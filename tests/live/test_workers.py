@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import re
@@ -52,6 +53,13 @@ def url(request):
         return ""
     server = request.getfixturevalue("postgres_server")
     return server.url(server.create())
+
+
+@pytest.fixture
+def own_url(request, url):
+    """Another database of the same kind: the daemon of all tests has its duties in that one."""
+    server = request.getfixturevalue("postgres_server") if url else None
+    return server.url(server.create()) if server else ""
 
 
 @pytest.fixture(scope="module")
@@ -302,6 +310,11 @@ def answers(client, found):
         found.append("cut")
 
 
+def refuses(port):
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
+
+
 def test_workers_end_with_their_parent_and_finish_what_they_have(own, slow):
     daemon = own([site("slow", f"unix:{slow.path}")]).start()
     node = (daemon.folder / "var" / "node.id").read_text()
@@ -313,6 +326,7 @@ def test_workers_end_with_their_parent_and_finish_what_they_have(own, slow):
     daemon.process.kill()
     daemon.process.wait(30)
     until(lambda: sum(runs(pid) for pid in workers) == 1, "the one without a request is gone")
+    until(lambda: refuses(daemon.port), "the other one takes nobody new")
     # A daemon that is started now is the same node, and finds its port free.
     again = Daemon(daemon.folder, daemon.sites, sections=daemon.sections)
     again.port = daemon.port
@@ -429,9 +443,9 @@ def told_core(tmp_path_factory, ready):
         core.stop()
 
 
-def test_nothing_scheduled_is_lost_or_done_twice_when_workers_die(url, tmp_path, told_core):
-    daemon = crew(tmp_path, [site("s1", f"unix:{told_core.socket}")], url).start()
-    name = f"{'own' if url else 'file'} {os.getpid()}"
+def test_nothing_scheduled_is_lost_or_done_twice_when_workers_die(own_url, tmp_path, told_core):
+    daemon = crew(tmp_path, [site("s1", f"unix:{told_core.socket}")], own_url).start()
+    name = f"{'own' if own_url else 'file'} {os.getpid()}"
     at = int(time.time() + 10) // 60 * 60 + 60
     when = datetime.fromtimestamp(at)
     schedule = [{"type": "day", "minute": when.minute, "hour": when.hour}]

@@ -128,8 +128,8 @@ class LmdSource:
 
     def _lost(self) -> None:
         """A connection ended: whether the LMD is still there shows in a moment."""
-        error = ConnectError("connection lost", momentary=True)
-        self.breaker.failed(error, self.reactor.seconds())
+        now = self.reactor.seconds()
+        self.breaker.failed(ConnectError("connection lost", momentary=True), now)
 
     def _hangs(self, error: LivestatusError) -> None:
         """Nobody waits for it any longer; the next address is tried, where there is one."""
