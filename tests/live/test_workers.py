@@ -21,7 +21,7 @@ import pytest
 from harness.client import InFlight
 from harness.configured import Files
 from harness.cores import EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.daemon import Daemon, free_port, site
 from harness.nodes import Nodes
 from harness.waiting import until
 from harness.workers import client_of, gone, kill, living, processes, runs
@@ -405,7 +405,7 @@ def test_certificates_are_read_again(own, tmp_path, workers):
     first, second = Authority(tmp_path, "first"), Authority(tmp_path, "second")
     certificate, key = first.sign("localhost")
     daemon = own(server={"workers": workers})
-    port = daemon.port + 20000
+    port = free_port()
     daemon.sections["server"]["listen"].append(
         f"ssl:{port}:interface=127.0.0.1:privateKey={key}:certKey={certificate}"
     )
