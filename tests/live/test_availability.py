@@ -43,11 +43,24 @@ def checked(row, buckets, seconds):
 
 @pytest.fixture(scope="module", autouse=True)
 def settled(client):
-    """Some seconds since the states came, so that no time is 0."""
-    until(
-        lambda: client.rows("/hosts/router1/availability", HOUR)["time_down"] > 0,
-        "router1 was down for a while",
-    )
+    """Some seconds since the states and the downtime came, so that no time is 0."""
+
+    def lasts():
+        hosts = {row["host"]: row for row in client.rows("/hosts/availability", HOUR)}
+        services = {
+            (row["host"], row["service"]): row
+            for row in client.rows("/services/availability", HOUR)
+        }
+        return (
+            hosts["router1"]["time_down"] > 0
+            and hosts["web02"]["scheduled_time_down"] > 0
+            and services["web01", "http"]["time_critical"] > 0
+            and services["db01", "Disk /var"]["time_warning"] > 0
+            and services["router1", "uplink 1+1"]["time_unknown"] > 0
+            and services["web02", "ping"]["scheduled_time_critical"] > 0
+        )
+
+    until(lasts, "the states and the downtime last for a second")
 
 
 @pytest.mark.parametrize("path", ["/hosts/availability", "/host/availability"])

@@ -317,7 +317,6 @@ def refuses(port):
 
 def test_workers_end_with_their_parent_and_finish_what_they_have(own, slow):
     daemon = own([site("slow", f"unix:{slow.path}")]).start()
-    until(lambda: "2 workers listen" in daemon.log, "both listen")
     node = (daemon.folder / "var" / "node.id").read_text()
     slow.hold()
     request = InFlight(daemon, "/hosts?columns=name")

@@ -19,6 +19,9 @@ from .waiting import until
 WORKERS = int(os.environ.get("MONREST_TEST_WORKERS", "1"))
 """Workers of each daemon whose test does not say how many."""
 
+ALL_LISTEN = " workers listen on "
+"""What the parent of several workers says when all of them answer."""
+
 FIRST, COUNT = 20000, 12000
 """Ports that no system gives to a connection by itself."""
 
@@ -129,9 +132,15 @@ class Daemon:
         )
 
     def start(self, *, connected=None, **environment):
-        """Start and wait until the API answers and the sites named ``connected`` are up."""
+        """Start and wait until the API answers and the sites named ``connected`` are up.
+
+        Of several workers all answer then.
+        """
+        before = self.log.count(ALL_LISTEN) if (self.folder / "twistd.log").exists() else 0
         self.spawn(**environment)
         until(self.answers, f"the daemon answers:\n{self.log}", seconds=60)
+        if self.sections.get("server", {}).get("workers", 1) > 1:
+            until(lambda: self.log.count(ALL_LISTEN) > before, "all workers listen")
         wanted = {entry["id"] for entry in self.sites} if connected is None else set(connected)
         self.wait_connected(wanted)
         return self
