@@ -56,8 +56,7 @@ FAMILIES = (
     Family(index.ENDPOINTS),
     Family(rows.ENDPOINTS),
     Family(statistics.ENDPOINTS),
-    Family(logs.ENDPOINTS, lambda parts: parts.logcache),
-    Family(availability.ENDPOINTS, lambda parts: parts.logcache),
+    Family((*logs.ENDPOINTS, *availability.ENDPOINTS), lambda parts: parts.logcache),
     Family(
         cache_endpoints.ENDPOINTS,
         lambda parts: cache_endpoints.CacheEndpoints(logcache=parts.logcache),
@@ -66,9 +65,10 @@ FAMILIES = (
     Family(commands.ENDPOINTS),
     Family(listing.ENDPOINTS),
     Family(removals.ENDPOINTS),
-    Family(object_endpoints.ENDPOINTS, lambda parts: parts.staging),
-    Family(file_endpoints.ENDPOINTS, lambda parts: parts.staging),
-    Family(core_endpoints.ENDPOINTS, lambda parts: parts.staging),
+    Family(
+        (*object_endpoints.ENDPOINTS, *file_endpoints.ENDPOINTS, *core_endpoints.ENDPOINTS),
+        lambda parts: parts.staging,
+    ),
     Family(editor_endpoints.ENDPOINTS),
     Family(site_endpoints.ENDPOINTS),
     Family(
@@ -127,11 +127,7 @@ FAMILIES = (
         lambda parts: nodecontrol.NodeEndpoints(nodecontrol=parts.nodecontrol, jobs=parts.jobs),
     ),
     Family(
-        reports.ENDPOINTS,
-        lambda parts: reports.ReportRecords(database=parts.database, reports=parts.reports),
-    ),
-    Family(
-        output_endpoints.ENDPOINTS,
+        (*reports.ENDPOINTS, *output_endpoints.ENDPOINTS),
         lambda parts: reports.ReportRecords(database=parts.database, reports=parts.reports),
     ),
 )

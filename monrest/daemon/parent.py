@@ -335,8 +335,10 @@ class Parent:
         pid, ready = child.pid, child.ready
         pause = child.over(self.timer())
         ended(self._memory, child.number, self.count)
-        if child in self._reloading:
-            self._reloaded(child)
+        if self._reloading and self._reloading[0] is child:
+            self._next_reload()
+        elif child in self._reloading:
+            self._reloading.remove(child)
         if self._ending is not None:
             return
         why = f"status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"
@@ -354,9 +356,9 @@ class Parent:
         )
 
     def _is_ready(self, child: _Child) -> None:
-        if child in self._reloading:
-            self._reloaded(child)
         if child.ready:
+            if self._reloading and self._reloading[0] is child:
+                self._next_reload()
             return
         child.answers()
         self.log.info("worker {number} is process {pid}", number=child.number, pid=child.pid)
@@ -404,7 +406,8 @@ class Parent:
             self.notifier.ready()
             return
         self.config, self._key = config, key
-        self._reloading.extend(child for child in self._children if child.ready)
+        # Who is being started has the old one and hears of it as soon as it listens to its parent.
+        self._reloading.extend(child for child in self._children if child.pid)
         self._next_reload(first=True)
 
     def _next_reload(self, *, first: bool = False) -> None:
@@ -419,12 +422,6 @@ class Parent:
         if self._again:
             self._again = False
             self._reload()
-
-    def _reloaded(self, child: _Child) -> None:
-        if self._reloading[0] is child:
-            self._next_reload()
-        elif not child.ready:
-            self._reloading.remove(child)
 
     # ---------------------------------------------------------------- end
 

@@ -90,8 +90,6 @@ class Api:
 
         app = Klein()
         app.url_map.strict_slashes = False
-        # Klein binds the map for each request; as it only ever sees the root, few ways differ.
-        app.url_map.bind = lru_cache(maxsize=64)(app.url_map.bind)  # type: ignore[method-assign]
 
         @app.route(self.names.root, branch=True)
         def handle(request: ApiRequest) -> Deferred[None]:

@@ -273,10 +273,7 @@ class ApiChannel(HTTPChannel):
 
     def writeSequence(self, iovec: Iterable[bytes]) -> None:
         """Send a part of an answer that is in several pieces."""
-        parts = list(iovec)
-        self._written += sum(map(len, parts))
-        self._pieces = True
-        super().writeSequence(parts)
+        self.write(b"".join(iovec))
 
     def resumeProducing(self) -> None:
         """Go on: what was written so far is on its way."""

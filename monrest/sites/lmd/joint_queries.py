@@ -43,7 +43,9 @@ class SiteShare:
     rows: list[Row] = field(factory=list)
 
     def take(self, rows: list[Row]) -> None:
-        """Add rows as they were sent, without the id of the site."""
+        """Add rows as they were sent, without the id of the site; who has left takes none."""
+        if self.done.called:
+            return
         asked = self.asked
         made = rows if asked.transform is None else asked.transform(rows)
         packed = asked.packed
