@@ -261,6 +261,22 @@ def test_workers_are_reloaded_one_after_another_and_nobody_is_refused(own):
     assert (set(asking.statuses), asking.refused, asking.cut) == ({200}, 0, 0)
 
 
+def test_a_worker_that_is_being_started_hears_of_a_reload(own):
+    daemon = own().start()
+    before = set(living(daemon))
+    kill(processes(daemon)[2])
+    (new,) = until(lambda: set(living(daemon)) - before, "another one is started", pause=0)
+    os.kill(new, signal.SIGSTOP)
+    daemon.sites.append(site("more", "unix:/nonexistent/live"))
+    daemon.write_config()
+    daemon.hang_up()
+    until(lambda: daemon.log.count("configuration read again") >= 1, "the other one has")
+    os.kill(new, signal.SIGCONT)
+    for worker in (1, 2):
+        with client_of(daemon, worker) as client:
+            until(lambda client=client: len(client.rows("/sites")) == 2, "it knows both sites")
+
+
 def test_a_wrong_configuration_is_told_once_and_changes_nothing(own):
     daemon = own().start()
     good = daemon.config.read_text()
