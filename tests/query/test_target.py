@@ -78,7 +78,11 @@ def test_long_paths_are_read_too():
     assert target("/hosts/" + "a" * 100_000).segments == ("hosts", "a" * 100_000)
 
 
-@given(st.lists(st.text(min_size=1).filter(lambda text: text.isprintable()), max_size=5))
+# The characters of str.isprintable, made and not sifted: most texts have another one.
+PRINTABLE = st.characters(exclude_categories=("C", "Z")) | st.just(" ")
+
+
+@given(st.lists(st.text(PRINTABLE, min_size=1), max_size=5))
 def test_any_names_survive_as_segments(names):
     path = "/hosts/" + "/".join(quote(name, safe="") for name in names)
     assert target(path).segments == ("hosts", *(quote(name, safe="") for name in names))
