@@ -4,16 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8080
 
-.PHONY: demo test test-core lint types unit coverage bench docs clean
+.PHONY: demo test plan test-core lint types unit coverage bench examples docs pages deb clean
 
-demo: $(VENV)/.runtime
+demo: $(VENV)/.docs
 	@exec $(BIN)/twistd --nodaemon --pidfile= monrest --demo --port $(PORT)
 
 # Types are checked beside the tests, and what is wrong with them is said after these.
-test: $(VENV)/.tools lint
+test: plan $(VENV)/.tools lint
 	@$(MAKE) --no-print-directory types >$(VENV)/types.txt 2>&1 & types=$$!; \
 	$(MAKE) --no-print-directory unit; unit=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((unit + types))
+
+# Before anything else: what will be installed on the machine itself.
+plan:
+	@sh tests/install-cores.sh --plan
 
 lint: $(VENV)/.tools
 	$(BIN)/ruff check .
@@ -38,7 +42,7 @@ coverage: $(VENV)/.tools
 	    --no-loadscope-reorder $(TESTS); status=$$?; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage html --quiet && $(BIN)/coverage report; exit $$status
 
-# Against a core that is there already: SOCKET=unix:PATH or tcp:HOST:PORT (docs/guide.md).
+# Against a core that is there already: SOCKET=unix:PATH or tcp:HOST:PORT (docs/guide/own-core.md).
 test-core: $(VENV)/.tools
 	@[ -n "$(SOCKET)" ] || { echo "which core? make test-core SOCKET=unix:/run/naemon/live"; exit 2; }
 	MONREST_CORE='$(SOCKET)' MONREST_CORE_COMMANDS='$(COMMANDS)' MONREST_CORE_HOSTS='$(value HOSTS)' \
@@ -48,19 +52,43 @@ test-core: $(VENV)/.tools
 bench: $(VENV)/.tools
 	$(BIN)/python -m bench
 
-docs: $(VENV)/.runtime
+# Requests of the examples are sent to a demo, and its answers kept.
+examples: $(VENV)/.tools
+	$(BIN)/python -m tests.live.harness.documented
+
+# The book, in docs/_build/index.html; a page that is not right ends it.
+docs: $(VENV)/.book pages
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build
+
+# The pages that are made from declarations.
+pages: $(VENV)/.runtime
 	$(BIN)/python -m monrest.daemon.reference > docs/api.md
 	$(BIN)/python -m monrest.daemon.paths > monrest/cli/paths.txt
 	$(BIN)/python -m monrest.cli.manpage > docs/monrest.1
+	$(BIN)/python -m monrest.daemon.client_rows > monrest/client/rows.py
+
+# A Debian package in dist/, for the Debian and the python3 of this machine; REVISION=2 is its next one.
+deb: $(VENV)/.runtime
+	rm -rf build dist/*.whl
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	PIP=$(BIN)/pip sh debian/build.sh dist/monrest-*.whl dist
 
 clean:
-	rm -rf $(VENV) .samples .coverage* htmlcov build dist *.egg-info .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .samples docs/_build .coverage* htmlcov build dist *.egg-info .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: $(VENV)/bin/python setup.py
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[postgresql,reports]'
+	touch $@
+
+$(VENV)/.book: $(VENV)/.runtime
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[book]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.runtime
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 $(VENV)/.tools: $(VENV)/.runtime

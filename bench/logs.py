@@ -20,10 +20,10 @@ from sqlalchemy import Engine
 
 from bench.processes import Daemon, Processes
 from bench.report import Line, milliseconds, plain
-from monrest.logs import cache_records, thinning
+from monrest.logs import cache_records, compaction
 from monrest.logs import cache_records as records
+from monrest.logs.cache_question import CacheQuestion, reading
 from monrest.logs.line import LogLine, kept
-from monrest.logs.reading import CacheQuestion, reading
 from monrest.logs.sql import EVERYTHING
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, View
@@ -195,7 +195,7 @@ def cached(url: str, count: int) -> Iterator[Line]:
     with engine.begin() as connection:
         covered = {"covered_from": FIRST, "covered_until": end, "wanted_from": FIRST}
         records.write(lease, time.time(), (), **covered)(connection)
-        thinning.analyze(connection)
+        compaction.analyze(connection)
     reader = engines.reading(engines.parse(url), 1, 600.0)
     yield from newest(reader, count, end)
     yield counted(reader, count, end)

@@ -2,11 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from attrs import frozen
 
 HEAD = ("what", "ours", "limit", "ratio", "target", "")
+
+MEANINGS = (
+    (r"peak memory above idle", "memory that one reader of the largest answer costs"),
+    (r"by name, keep-alive", "latency of a small request, against a handler that does nothing"),
+    (r"clients, workers =", "throughput of small requests by the number of processes"),
+    (r"by name, \d+ clients", "throughput of small requests in one process"),
+    (r"with an API key", "what checking an API key costs"),
+    (r"straight in one process|^\d+ services, all columns", "the cost of a row without a daemon"),
+    (r"all services, (all|three) columns", "a large answer, against reading and parsing rows"),
+    (r"clients ask for the same", "identical requests share one query"),
+    (r"bytes from the core", "what the daemon adds to a count in the core"),
+    (r"^limit=100 sorted.*against", "a page does not depend on the size of the table"),
+    (r"p99 of one host", "how long a large answer delays small ones"),
+    (r"sites, each|sites, \d+ of", "many sites take as long as one; a dead one adds nothing"),
+    (r"slow readers", "clients that do not read cost no memory"),
+    (r"bodies", "uploads that never end cost no memory"),
+    (r"longest pause", "how long the daemon does not look at its sockets"),
+    (r"two workers", "memory of another process"),
+    (r"commands in one request", "many commands at once"),
+    (r"through a webhook", "the cost of a delivered event"),
+    (r"from the command to", "delay of an event"),
+    (r"client of a stream", "memory of a client that listens"),
+    (r"alerts at once to each", "the cost of many events at once"),
+    (r"event to each of", "the cost of an event for each client"),
+    (r"reloads of a core", "a reload of the core costs no request"),
+    (r"^log lines into", "speed of the first import into the log cache"),
+    (r"cached lines", "a page of the log cache"),
+    (r"count\(\*\) of .* lines in", "counting in the database of the log cache"),
+    (r"lines from a core", "memory of a month of log without the log cache"),
+    (r"month's availability", "availability from the log cache"),
+    (r"^\.\.\. and its memory", "the same, without keeping lines"),
+    (r"SLA report", "a report with its PDF"),
+    (r"heartbeat", "one round of calls in a cluster"),
+    (r"parsing the object files", "reading an object configuration"),
+    (r"business processes", "one calculation of all processes"),
+    (r"^idle", "memory and start of a daemon without work"),
+    (r"of ours in a small request", "code that a small request passes"),
+    (r"processor time of a small", "the cost of a small request without waiting"),
+    (r": [\d,]+ services \(", "growth from one site to fifty"),
+)  # fmt: skip
+"""What a line tells, by a pattern of its ``what``; the first one that is found."""
 
 
 @frozen(kw_only=True)
@@ -61,12 +103,21 @@ def plain(lines: Sequence[Line]) -> str:
     return "\n".join(line.rstrip() for line in written)
 
 
+def meaning(what: str) -> str:
+    """What a line tells; empty for a line that nobody explained."""
+    return next((text for pattern, text in MEANINGS if re.search(pattern, what)), "")
+
+
 def markdown(lines: Sequence[Line], machine: str) -> str:
     """The table as Markdown, with a line about the machine."""
+    head = (*HEAD[:-1], "met", "means")
     rows = [
-        HEAD,
-        ("---",) * len(HEAD),
-        *(tuple(cell.replace("|", "\\|") for cell in line.cells) for line in lines),
+        head,
+        ("---",) * len(head),
+        *(
+            tuple(cell.replace("|", "\\|") for cell in (*line.cells, meaning(line.what)))
+            for line in lines
+        ),
     ]
     table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     return f"{table}\n\nMeasured in one run on {machine}; compare ratios, not times.\n"

@@ -16,8 +16,10 @@ SECONDS = 3.0
 LARGE_SECONDS = 7.0
 PAUSE = 0.015
 """Seconds that 99 of 100 small requests may take beside large answers, with two workers."""
-FURTHER = 45 << 20
-"""Bytes of a further worker."""
+IDLE, FURTHER = 80 << 20, 45 << 20
+"""Bytes of an idle daemon with one worker, and of each further one."""
+START = 0.8
+"""Seconds of processor time until a daemon has answered for the first time."""
 
 
 def workers(processes: Processes, hosts: int, services: int) -> Iterator[Line]:
@@ -29,6 +31,8 @@ def workers(processes: Processes, hosts: int, services: int) -> Iterator[Line]:
     for count in (1, 2):
         server = [f"workers = {count}"]
         daemon = Daemon(processes, f"workers{count}", sockets, server=server)
+        if count == 1:
+            yield start(daemon)
         http = daemon.http()
         host = http.body("/csv/hosts?columns=name&sort=name&limit=1&headers=0").decode().strip()
         path = f"/hosts/{quote(host, safe='')}"
@@ -56,7 +60,36 @@ def workers(processes: Processes, hosts: int, services: int) -> Iterator[Line]:
             met=count == 1 or beside <= PAUSE,
         )
         processes.stop([daemon.process])
-    one, two = sizes
+    daemon = Daemon(processes, "workers3", sockets, server=["workers = 3"])
+    daemon.http().body("/csv/hosts?columns=name&sort=name&limit=1&headers=0")
+    sizes.append(sum(map(proportional, pids(daemon))))
+    processes.stop([daemon.process])
+    yield from idle(*sizes)
+
+
+def start(daemon: Daemon) -> Line:
+    """What it took until the first answer."""
+    took = spent(daemon)
+    return Line(
+        what="processor time of a start",
+        ours=f"{took:.2f} s",
+        limit="",
+        ratio="",
+        target=f"<= {START:g} s",
+        met=took <= START,
+    )
+
+
+def idle(one: int, two: int, three: int) -> Iterator[Line]:
+    """The memory of idle daemons with so many workers, the parent of several included."""
+    yield Line(
+        what="memory of an idle daemon with one worker",
+        ours=f"{one / 1e6:.0f} MB",
+        limit="",
+        ratio="",
+        target=f"<= {IDLE / 1e6:.0f} MB",
+        met=one <= IDLE,
+    )
     yield Line(
         what="memory of an idle daemon with two workers, above that with one",
         ours=f"{(two - one) / 1e6:.0f} MB",
@@ -64,6 +97,14 @@ def workers(processes: Processes, hosts: int, services: int) -> Iterator[Line]:
         ratio=f"{two / one:.2f}x",
         target=f"<= {FURTHER / 1e6:.0f} MB",
         met=two - one <= FURTHER,
+    )
+    yield Line(
+        what="... with three workers, above that with two",
+        ours=f"{(three - two) / 1e6:.0f} MB",
+        limit=f"{two / 1e6:.0f} MB with two",
+        ratio=f"{three / two:.2f}x",
+        target=f"<= {FURTHER / 1e6:.0f} MB",
+        met=three - two <= FURTHER,
     )
 
 

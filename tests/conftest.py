@@ -15,6 +15,21 @@ from twisted.logger import LogLevel, globalLogPublisher
 from monrest.base.clock import measure_spans
 from monrest.query.model import Test
 from tests.examples import examples
+from tests.fakes.postgres import (
+    database_url,
+    empty_database_url,
+    empty_postgres_url,
+    postgres_server,
+    postgres_url,
+)
+
+__all__ = [
+    "database_url",
+    "empty_database_url",
+    "empty_postgres_url",
+    "postgres_server",
+    "postgres_url",
+]
 
 # How fast a busy machine makes up and tries examples says nothing about what they are for.
 settings.register_profile(
@@ -42,7 +57,7 @@ _LIVE = Path(__file__).parent / "live"
 _WAITING = [
     _LIVE / f"test_{name}.py"
     for name in (
-        *("report_mails", "cluster_families", "cluster_duties", "recurring_downtimes"),
+        *("report_mails", "webhooks", "cluster_families", "cluster_duties", "recurring_downtimes"),
         *("recurring_api", "clocks", "node_control_once", "node_control", "jobs_shared"),
         *("cluster", "hung_database", "database_away", "clocks_of_nodes", "federation_chain"),
     )

@@ -1,13 +1,25 @@
 #!/bin/sh
-# Install the real cores that the tests use: Icinga 2, against which the black-box tests run, and
-# Nagios 4, which judges object files. Debian packages without anything recommended, and no service
-# of theirs is left running. Status 0: all are there; 1: one is not and cannot be installed here.
+# Install the real programs that the tests use, as Debian packages without anything recommended, and
+# leave no service of theirs running. Status 0: all are there; 1: one is not and cannot be installed here, or
+# is not to be (MONREST_INSTALL=0). With --plan it says what it would install, and does nothing.
 set -u
 PATH="$PATH:/usr/sbin:/sbin"
 
+# Program, packages, service that the package starts (- for none), and what the tests use it for.
+programs="
+icinga2       icinga2-bin,icinga2-common  -                        a_core_for_the_black-box_tests
+nagios4       nagios4-core                nagios4                  judges_object_files
+promtool      prometheus                  prometheus               judges_metrics_and_alert_rules
+chromedriver  chromium,chromium-driver    -                        shows_the_pages_of_the_explorer
+prometheus-alertmanager  prometheus-alertmanager  prometheus-alertmanager  gets_alerts_of_webhooks
+zsh           zsh-common,zsh              -                        completes_the_command_line
+fish          fish                        -                        completes_the_command_line
+/usr/bin/python3  python3                 -                        runs_what_the_Debian_package_brings
+"
+
 missing() {
-    for program in icinga2 nagios4; do
-        command -v "$program" >/dev/null 2>&1 || echo "$program"
+    echo "$programs" | while read -r program packages service _; do
+        [ -z "$program" ] || command -v "$program" >/dev/null 2>&1 || echo "$program $packages $service"
     done
 }
 
@@ -18,20 +30,26 @@ cannot() {
     exit 1
 }
 
-wanted=$(echo $(missing))
-packages=""
-case "$wanted" in *icinga2*) packages="icinga2-bin icinga2-common" ;; esac
-case "$wanted" in *nagios4*) packages="$packages nagios4-core" ;; esac
-[ -n "$packages" ] || exit 0
-command -v apt-get >/dev/null 2>&1 ||
-    cannot "missing: $wanted, and there is no apt-get; install $packages by hand"
+wanted=$(missing)
+[ -n "$wanted" ] || exit 0
+packages=$(echo "$wanted" | cut -d' ' -f2 | tr ',\n' '  ')
+services=$(echo "$wanted" | cut -d' ' -f3 | grep -v '^-$')
+if [ "${MONREST_INSTALL:-1}" = 0 ]; then
+    [ "${1:-}" != --plan ] || exit 0
+    cannot "missing: $packages, and MONREST_INSTALL=0 says to install nothing"
+fi
+if [ "${1:-}" = --plan ]; then
+    echo "The tests install these system packages as root, unless MONREST_INSTALL=0:" $packages
+    exit 0
+fi
+command -v apt-get >/dev/null 2>&1 || cannot "there is no apt-get; install $packages by hand"
 
 if [ "$(id -u)" -eq 0 ]; then
     as_root=""
 elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
     as_root="sudo"
 else
-    cannot "missing: $wanted, and installing needs root or sudo without a password"
+    cannot "missing: $packages, and installing needs root or sudo without a password"
 fi
 
 install() {
@@ -43,11 +61,10 @@ install() {
 echo "install-cores: installing $packages"
 install || { $as_root apt-get update --quiet && install; } ||
     cannot "apt-get could not install $packages"
-case "$packages" in *nagios4-core*)
-    # Its package starts it, now and with the machine; the tests only have it check files.
-    $as_root service nagios4 stop >/dev/null 2>&1
-    $as_root update-rc.d nagios4 disable >/dev/null 2>&1
-    ;;
-esac
-left=$(echo $(missing))
+# Packages start their services, now and with the machine; the tests start what they need themselves.
+for service in $services; do
+    $as_root service "$service" stop >/dev/null 2>&1
+    $as_root update-rc.d "$service" disable >/dev/null 2>&1
+done
+left=$(missing)
 [ -z "$left" ] || cannot "the packages are installed but not in the PATH: $left"

@@ -1,6 +1,8 @@
 """docs/architecture.md is true: its files are there, and its endpoint of twenty lines is one."""
 
+import importlib
 import re
+import sys
 from pathlib import Path
 
 import orjson
@@ -8,10 +10,12 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+import monrest
 from monrest.base.errors import NotFound
 from monrest.base.values import Identity, RestRequest
-from monrest.daemon.families import ENDPOINTS, FAMILIES, Family
-from monrest.panorama import endpoints as panorama
+from monrest.daemon import families
+from monrest.daemon.families import ENDPOINTS
+from monrest.panorama.family import FAMILY
 from monrest.render.formats import RenderOptions, render
 from tests.fakes.context import make_context
 
@@ -27,10 +31,20 @@ def test_all_files_are_there():
 
 
 @pytest.fixture
-def context():
-    namespace = {}
-    exec(compile(CODE, "endpoints.py", "exec"), namespace)
-    return make_context(Clock(), families=(*FAMILIES, Family(namespace["ENDPOINTS"])))
+def context(tmp_path, monkeypatch):
+    """Of a tree that has one folder and one line of the registry more, with its import."""
+    folder = tmp_path / "greetings"
+    folder.mkdir()
+    (folder / "endpoints.py").write_text(CODE)
+    monkeypatch.setattr(monrest, "__path__", [*monrest.__path__, str(tmp_path)])
+    line = "FAMILIES = (\n"
+    registry = Path(families.__file__).read_text().replace(line, f"{line}    greetings.FAMILY,\n")
+    namespace = {"greetings": importlib.import_module("monrest.greetings.endpoints")}
+    exec(compile(registry, "families.py", "exec"), namespace)
+    yield make_context(Clock(), families=namespace["FAMILIES"])
+    for name in ("monrest.greetings.endpoints", "monrest.greetings"):
+        del sys.modules[name]
+    del monrest.greetings
 
 
 def request(path, *parameters):
@@ -56,10 +70,10 @@ def test_the_new_endpoint_answers_filters_and_is_listed(context):
 
 
 def test_a_family_without_its_line_in_the_registry_is_gone():
-    families = [one for one in FAMILIES if one.endpoints is not panorama.ENDPOINTS]
-    context = make_context(Clock(), families=families)
+    left = [one for one in families.FAMILIES if one is not FAMILY]
+    context = make_context(Clock(), families=left)
     left = [one for one in ENDPOINTS if not one.path.startswith("/mon/panorama")]
-    assert 0 < len(left) == len(ENDPOINTS) - len(panorama.ENDPOINTS)
+    assert 0 < len(left) == len(ENDPOINTS) - len(FAMILY.served[0].endpoints)
     router = context.dispatch.router
     assert router.endpoints == left
     for endpoint in left:

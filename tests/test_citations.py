@@ -13,7 +13,7 @@ FOLDERS = ("bench", "docs", "etc", "monrest", "tests")
 
 ELSEWHERE = (
     "DESIGN", "auth-and-commands", "findings", "frontend-data", "house", "icinga2-livestatus",
-    "import", "node-control", "object-config", "query-engine", "style-models",
+    "node-control", "object-config", "query-engine", "style-models",
 )  # fmt: skip
 """Pages that a reader of the repository does not have."""
 

@@ -327,7 +327,7 @@ def test_every_problem_is_told_at_once():
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+    with pytest.raises(ConfigError, match=r"cannot be read: No such file.*monrest config example"):
         load(tmp_path / "none.toml")
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe")
@@ -344,7 +344,7 @@ def test_the_sample_is_good_and_shows_every_default():
     shown = tomllib.loads(text)
     lists = ("sites", "editor")
     tables = [table for table in fields(resolve_types(Config)) if table.name not in lists]
-    assert len(tables) == 17
+    assert len(tables) == 19
     for table in tables:
         assert set(shown[table.name]) == {key.name for key in fields(table.type)}
 
@@ -413,3 +413,139 @@ def test_check_config_says_what_is_wrong(tmp_path, capsys):
     path.write_text("")
     assert main(["check-config", str(path)]) == 0
     assert capsys.readouterr().out == f"{path} is good: 0 sites\n"
+
+
+# ------------------------------------------------------------------ where values come from
+
+
+def layered(tmp_path, main="", environment=None, **more):
+    path = tmp_path / "monrest.toml"
+    path.write_text(main)
+    (tmp_path / "conf.d").mkdir(exist_ok=True)
+    for name, text in more.items():
+        (tmp_path / "conf.d" / f"{name}.toml").write_text(text)
+    return load(path, environment or {})
+
+
+def test_unknown_keys_are_told_with_the_one_that_was_meant_and_the_line():
+    text = "# one\n[server]\nlistn = 1\nsession_idle = 3\n[sever]\n" + SITE + 'addres = "x"\n'
+    assert problems(text) == (
+        "server.listn: unknown key, did you mean server.listen? (line 3)",
+        "server.session_idle: unknown key, did you mean auth.session_idle? (line 4)",
+        "sever: unknown key, did you mean server? (line 5)",
+        "sites[0].addres: unknown key, did you mean sites[0].address? (line 10)",
+    )
+    (role,) = problems('[auth.roles]\nadmn = ["a"]\n')
+    assert role == "auth.roles.admn: unknown role, did you mean admin? (line 2)"
+
+
+def test_both_stages_are_told_at_once():
+    found = problems(
+        '[server]\nworkers = 70\nmemory_limit = 3\nmax_body = 9000000000\n[[sites]]\nid = "a,b"\n'
+    )
+    assert [one.partition(": ")[0] for one in found] == [
+        "server.memory_limit", "sites[0].address", "sites[0].name", "server.workers", "sites[0].id",
+    ]  # fmt: skip
+
+
+def test_a_line_is_that_of_the_statement():
+    text = (
+        '[server]\nlisten = [\n  "tcp:1",\n  3,\n]\n\n[lmd]\ntimeout = """\n[x]\n"""\n'
+        "[[editor]]\nname = 'a'\n[[editor.files]]\nfolder = ['/a']\n[[editor]]\nname = 'b'\n"
+        "[[editor.files]]\nfolder = ['/a']\n[[editor.files]]\nfolder = '/b'\n"
+        "[mail]\nheaders.x = 5\n"
+    )
+    assert [one[one.rindex("(") :] for one in sorted(problems(text))] == [
+        "(line 20)", "(line 8)", "(line 22)", "(line 2)",
+    ]  # fmt: skip
+
+
+def test_any_letter_in_a_text_leaves_the_lines_what_they_are():
+    text = '[auth]\nlocked_message = "a\u2028b\x85c"\r\n[server]\r\nworkers = 70\n'
+    assert problems(text) == ("server.workers: expected 0 to 64, got 70 (line 4)",)
+
+
+def test_files_of_conf_d_win_and_add_sites(tmp_path):
+    config = layered(
+        tmp_path,
+        "[server]\nworkers = 2\nmax_url = 4096\n" + SITE,
+        b=SITE.replace('"a"', '"c"') + "timeout = 3\n",
+        a=SITE.replace('"a"', '"b"') + "[server]\nworkers = 3\n",
+    )
+    assert [site.id for site in config.sites] == ["a", "b", "c"]
+    assert (config.server.workers, config.server.max_url) == (3, 4096)
+    with pytest.raises(ConfigError) as refused:
+        layered(
+            tmp_path,
+            "[server]\nworkers = 2\n" + SITE,
+            a=SITE.replace('"a"', '"b"'),
+            b="\n" + SITE.replace('"a"', '"c"') + "timeout = 0\n",
+        )
+    place = f"({tmp_path}/conf.d/b.toml, line 6)"
+    assert refused.value.problems == (
+        f"sites[2].timeout: expected a number above 0, got 0.0 {place}",
+    )
+
+
+VARIABLES = {
+    "MONREST__SERVER__LISTEN": ("tcp:1, tcp:2", lambda one: one.server.listen, ("tcp:1", "tcp:2")),
+    "MONREST__server__workers": ("3", lambda one: one.server.workers, 3),
+    "MONREST__SERVER__MEMORY_LIMIT": ("1GB", lambda one: one.server.memory_limit, 1 << 30),
+    "MONREST__SERVER__ASCII_JSON": ("Yes", lambda one: one.server.ascii_json, True),
+    "MONREST__AUTH__GRACE": ("1.5", lambda one: one.auth.grace, 1.5),
+    "MONREST__AUTH__ROLES__ADMIN": ("ann,bob", lambda one: one.auth.roles["admin"], ("ann", "bob")),
+    "MONREST__AUTH__CONTACTGROUP_ROLES": (
+        '{all_hosts = ["a"]}', lambda one: one.auth.contactgroup_roles, {"all_hosts": ("a",)}),
+    "MONREST__AUTH__USER_REPLACE": (
+        '["a,b", ""]', lambda one: one.auth.user_replace, ("a,b", "")),
+    "MONREST__AUTH__TRUSTED_PROXIES": ("", lambda one: one.auth.trusted_proxies, ()),
+    "MONREST__LMD__ADDRESS": ("unix:/x", lambda one: one.lmd.addresses, ("unix:/x",)),
+    "MONREST__MAIL__SECURITY": ("tls", lambda one: one.mail.security, "tls"),
+    "MONREST__SITES__0__TIMEOUT": ("7", lambda one: one.sites[0].timeout, 7.0),
+    "MONREST__SITES__0__CONFIGTOOL__OBJ_CHECK_CMD": (
+        "true", lambda one: one.sites[0].configtool.obj_check_cmd, "true"),
+    "MONREST__SITES__1__ID": ("z", lambda one: one.sites[1].id, "z"),
+    "MONREST__SITES__1__NAME": ("Z", lambda one: one.sites[1].name, "Z"),
+    "MONREST__SITES__1__ADDRESS": ("unix:/z", lambda one: one.sites[1].address, "unix:/z"),
+    "MONREST__DATABASE__URL": (
+        "sqlite:///{var_dir}/x", lambda one: one.database.url, "sqlite:////srv/x"),
+    "MONREST__SERVER__VAR_DIR": ("/srv", lambda one: one.server.var_dir, "/srv"),
+}  # fmt: skip
+
+
+def test_variables_of_the_environment_win(tmp_path):
+    environment = {name: text for name, (text, _, _) in VARIABLES.items()}
+    config = layered(
+        tmp_path,
+        '[server]\nlisten = ["tcp:9"]\nworkers = 1\n' + SITE,
+        {**environment, "MONREST_URL": "x", "HOME": "/"},
+    )
+    assert {name: found(config) for name, (_, found, _) in VARIABLES.items()} == {
+        name: wanted for name, (_, _, wanted) in VARIABLES.items()
+    }
+
+
+WRONG_VARIABLES = {
+    ("MONREST__SERVER__LISTN", "x"): "unknown key server.listn, did you mean server.listen?",
+    ("MONREST__SERVER__WORKERS", "two"): "expected a whole number, got 'two'",
+    ("MONREST__SERVER__ASCII_JSON", "maybe"): "expected 0 or 1 (or false, no, off, true, yes, on)",
+    ("MONREST__SITES__2__ID", "x"): "expected a number up to 0, got 2",
+    ("MONREST__SITES", "a,b"): "expected a list of tables as TOML",
+    ("MONREST__SERVER__WORKERS__X", "1"): "expected nothing behind server.workers, got 'x'",
+    ("MONREST__AUTH__ROLES", "admin"): "expected a value as TOML writes it",
+}
+
+
+@each(("variable", "text"), WRONG_VARIABLES)
+def test_wrong_variables_are_named(tmp_path, variable, text):
+    with pytest.raises(ConfigError) as refused:
+        layered(tmp_path, "", {variable: text})
+    assert refused.value.problems[0].startswith(f"{variable}: {WRONG_VARIABLES[variable, text]}")
+
+
+def test_a_wrong_value_of_a_variable_names_it(tmp_path):
+    with pytest.raises(ConfigError) as refused:
+        layered(tmp_path, "[server]\nworkers = 2\n", {"MONREST__SERVER__WORKERS": "70"})
+    assert refused.value.problems == (
+        "server.workers: expected 0 to 64, got 70 (environment, MONREST__SERVER__WORKERS)",
+    )

@@ -44,7 +44,7 @@ def made(monkeypatch, room):
     busy = []
     service = Garbage(clock, room, lambda: bool(busy), timer=lambda: collector.now)
     service.startService()
-    assert collector.calls == [2, "freeze", "disable"]
+    assert collector.calls == [1, "freeze", "disable"]
     collector.calls.clear()
     yield collector, clock, busy
     service.stopService()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 from twisted.internet.task import Clock
@@ -113,6 +114,64 @@ def test_debug_is_left_out(stream):
     log, _ = logger(stream)
     log.debug("nothing")
     assert stream.lines == []
+
+
+def test_levels():
+    said = {}
+    for level in ("debug", "info", "warning", "error"):
+        stream = Lines()
+        own, observer = logger(stream)
+        others, _ = logger(stream, namespace="twisted.web.http")
+        others.observer = own.observer
+        observer.configure(level, as_json=False, access=True)
+        for log, name in ((own, "own"), (others, "other")):
+            for one in ("debug", "info", "warn", "error"):
+                getattr(log, one)(f"{name}-{one}")
+        own.info("request", **{ACCESS: ACCESS_FIELDS})
+        own.info("audit", **{AUDIT: {"user": "ann"}})
+        said[level] = re.findall(r"(?:own|other)-\w+|access|audit", stream.getvalue())
+    warnings = ["own-warn", "own-error", "other-warn", "other-error"]
+    assert said == {
+        "debug": [
+            *("own-debug", "own-info", "own-warn", "own-error"),
+            *("other-debug", "other-info", "other-warn", "other-error", "access", "audit"),
+        ],
+        "info": ["own-info", *warnings, "access", "audit"],
+        "warning": [*warnings, "audit"],
+        "error": ["own-error", "other-error", "audit"],
+    }
+
+
+def test_access_lines_can_be_left_out(stream):
+    log, observer = logger(stream)
+    observer.configure("info", as_json=False, access=False)
+    log.info("request", **{ACCESS: ACCESS_FIELDS})
+    log.info("something else")
+    assert len(stream.lines) == 1
+
+
+def test_json_by_the_command_line_stays(stream):
+    log, observer = logger(stream, as_json=True)
+    observer.configure("info", as_json=False, access=True)
+    log.info("x")
+    assert json.loads(stream.lines[0])["message"] == "x"
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_journal_gets_priorities(stream, as_json):
+    log, observer = logger(stream, as_json=as_json, journal=True)
+    observer.configure("debug", as_json=as_json, access=True)
+    for one in ("debug", "info", "warn", "error", "critical"):
+        getattr(log, one)("x")
+    log.info("request", **{ACCESS: ACCESS_FIELDS})
+    log.info("audit", **{AUDIT: {"user": "ann"}})
+    assert [line[:3] for line in stream.lines] == ["<7>", "<6>", "<4>", "<3>", "<2>", "<6>", "<5>"]
+    try:
+        int("what")
+    except ValueError:
+        log.failure("it broke")
+    assert len(stream.lines) > 7
+    assert {line[:3] for line in stream.lines[7:]} == {"<2>"}
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -12,6 +12,7 @@ MODULES = {
     "__init__": "every folder has one",
     "__main__": "what `python -m` runs",
     "model": "the values and rules of a family",
+    "family": "what a family is, and what each of them is made of",
     "endpoints": "the paths of a family",
     "store": "the SQL of a family",
     "service": "the periodic work of a family",

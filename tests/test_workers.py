@@ -34,8 +34,11 @@ def test_who_has_fewest_connections_is_the_lightest_and_the_dead_have_none():
     one.carry(3)
     two.carry(2)
     assert (one.lightest(), two.lightest()) == (False, True)
+    assert (one.lightest(1), two.lightest(1)) == (False, True)
+    assert (one.lightest(2), two.lightest(2)) == (False, False)
     ended(memory, 2, 2)
     assert one.lightest()
+    assert Workers().lightest(100)
 
 
 def test_a_message_comes_to_who_hears_its_topic_and_one_that_fails_ends_nothing(stray_failures):

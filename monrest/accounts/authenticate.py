@@ -20,7 +20,7 @@ from attrs import define, evolve, field
 from monrest.accounts.attempts import WRONG, is_right, nobody
 from monrest.accounts.keys import hashed_key
 from monrest.accounts.roles import EVERYTHING, RoleTable, restricted
-from monrest.accounts.secret import is_key
+from monrest.accounts.secret_key import is_key
 from monrest.accounts.sessions import cookie_of
 from monrest.accounts.usernames import UserName, UserNames
 from monrest.base.audit import audit
@@ -116,9 +116,9 @@ class Authenticator:
         return identity
 
     async def of_user(self, name: str, limit: frozenset[str] | None = None) -> Identity:
-        """Give the identity of a user who is not here, for what is done in his name.
+        """Give the identity of a user who is not here, for what is done in their name.
 
-        ``limit`` are the roles to which he was restricted. Internal users may everything else.
+        ``limit`` are the roles to which they were restricted. Internal users may everything else.
         Raises Forbidden for a user who is locked, Unavailable when that cannot be looked up.
         """
         if name in INTERNAL:
@@ -309,7 +309,7 @@ class Authenticator:
         replaces: bool = False,
         session: Session | None = None,
     ) -> Identity:
-        """Give the identity of an ordinary user with what ``limit`` leaves of his roles.
+        """Give the identity of an ordinary user with what ``limit`` leaves of their roles.
 
         ``replaces``: a limit gives its roles whatever the user's own are, except that one who
         may only read stays so.

@@ -1,4 +1,4 @@
-"""What the cores say about a user: contact groups, and what his contact entry holds.
+"""What the cores say about a user: contact groups, and what their contact entry holds.
 
 Read from all sites and kept for 300 s; a site that cannot be asked leaves in force what it said
 before (docs/spec/accounts.md, "Users").
@@ -16,6 +16,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.errors import SitesFailed
+from monrest.base.spool import Share
 from monrest.base.values import Capabilities, Contact, SiteProblem
 from monrest.base.workers import Workers
 from monrest.query.model import Pushed, Test
@@ -102,8 +103,9 @@ class Contacts:
 
     async def _ask(self, user: str, known: _Known | None) -> Contact:
         sites = self.registry.sites
-        about_groups = Deferred.fromCoroutine(self._read(sites, _about_groups(user)))
-        entries, failed = await self._read(sites, _about_contact(user))
+        share = sites[0].memory.room.share()
+        about_groups = Deferred.fromCoroutine(self._read(sites, _about_groups(user), share))
+        entries, failed = await self._read(sites, _about_contact(user), share)
         groups, failed_too = await about_groups
         silent = failed | failed_too
         old = known.parts if known is not None else {}
@@ -135,6 +137,7 @@ class Contacts:
         if not sites:
             return {}, ()
         problems: dict[str, SiteProblem] = {}
+        share = sites[0].memory.room.share()
 
         async def read(table: str, columns: tuple[str, ...]) -> tuple[SiteAnswer, ...]:
             def plan(_site: Site, core: Capabilities) -> Pushed | None:
@@ -142,7 +145,7 @@ class Contacts:
                 return Pushed(table=table, columns=known) if columns[0] in known else None
 
             try:
-                gathered = await fan_out(sites, plan, None, self.clock)
+                gathered = await fan_out(sites, plan, None, self.clock, share=share)
             except SitesFailed as error:
                 problems.update({problem.site: problem for problem in error.problems})
                 return ()
@@ -166,11 +169,11 @@ class Contacts:
         }, tuple(problems.values())
 
     async def _read(
-        self, sites: tuple[Site, ...], plan: PlanSite
+        self, sites: tuple[Site, ...], plan: PlanSite, share: Share
     ) -> tuple[dict[str, SiteAnswer], frozenset[str]]:
         """Answers by site, and who could not be asked."""
         try:
-            gathered = await fan_out(sites, plan, None, self.clock)
+            gathered = await fan_out(sites, plan, None, self.clock, share=share)
         except SitesFailed as error:
             return {}, frozenset(problem.site for problem in error.problems)
         return (
@@ -238,7 +241,7 @@ def _group_names(answer: SiteAnswer | None) -> frozenset[str]:
 
 
 def _joined(parts: Iterable[Contact]) -> Contact:
-    """Put together what the sites say, in their order: the first one that knows him names him."""
+    """Put together what the sites say, in their order: the first one that knows them names them."""
     known = tuple(parts)
     named = next((one for one in known if one.alias is not None), NOBODY)
     may = [one.can_submit_commands for one in known if one.can_submit_commands is not None]

@@ -16,11 +16,10 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import bcrypt
 from attrs import field, frozen
-from passlib.hash import apr_md5_crypt, sha256_crypt, sha512_crypt
 
 from monrest.base.clock import age_of_file
 
@@ -36,7 +35,7 @@ _BCRYPT_READS = 72
 _SHA = "{SHA}"
 _SHA_BYTES = 20
 _FRESH = 2.0
-_CRYPTS = {"$apr1$": apr_md5_crypt, "$5$": sha256_crypt, "$6$": sha512_crypt}
+_CRYPTS = {"$apr1$": "apr_md5_crypt", "$5$": "sha256_crypt", "$6$": "sha512_crypt"}
 
 
 @frozen(kw_only=True)
@@ -106,7 +105,7 @@ def is_known(hashed: str) -> bool:
         return _sha_digest(hashed) is not None
     if hashed.startswith("$2"):
         return _BCRYPT.fullmatch(hashed) is not None
-    crypt = _CRYPTS.get(f"${hashed[1:].partition('$')[0]}$")
+    crypt = _crypt(hashed)
     if crypt is None:
         return False
     try:
@@ -129,8 +128,19 @@ def matches(password: str, hashed: str) -> bool:
         return hmac.compare_digest(digest, _sha_digest(hashed) or b"")
     if hashed.startswith("$2"):
         return bcrypt.checkpw(secret[:_BCRYPT_READS], hashed.encode("ascii"))
-    crypt = _CRYPTS[f"${hashed[1:].partition('$')[0]}$"]
-    return bool(crypt.verify(password, hashed))
+    crypt = _crypt(hashed)
+    return crypt is not None and bool(crypt.verify(password, hashed))
+
+
+def _crypt(hashed: str) -> Any:
+    """What knows a kind of hashes; None for one that nobody knows."""
+    name = _CRYPTS.get(f"${hashed[1:].partition('$')[0]}$")
+    if name is None:
+        return None
+    # Most daemons have no password file, or one with hashes of bcrypt.
+    from passlib import hash as crypts
+
+    return getattr(crypts, name)
 
 
 def _sha_digest(hashed: str) -> bytes | None:

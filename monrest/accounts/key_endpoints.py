@@ -180,7 +180,7 @@ class KeyEndpoints:
         return Document(value=value)
 
     async def _create(self, context: Context, request: RestRequest) -> tuple[ApiKey, str]:
-        """Check whether the asker may have such a key, then make it."""
+        """Check whether the user may have such a key, then make it."""
         identity, auth = request.identity, context.config.auth
         if not auth.api_keys_enabled:
             raise BadRequest("api keys are disabled", "auth.api_keys_enabled is off")
@@ -192,7 +192,7 @@ class KeyEndpoints:
         if identity.user in INTERNAL and not asked.username:
             asked = evolve(asked, superuser=True)
         if not identity.may(ADMIN):
-            _refuse_for_others(asked)
+            _refuse_for_others(asked, identity)
         superuser = asked.superuser
         if superuser and asked.username:
             raise BadRequest(
@@ -216,10 +216,13 @@ class KeyEndpoints:
         )
 
 
-def _refuse_for_others(asked: _Asked) -> None:
+def _refuse_for_others(asked: _Asked, identity: Identity) -> None:
     for name in ("username", "superuser", "force_user"):
         if getattr(asked, name):
-            raise Forbidden("no permission to create api keys", f"{name} requires the role admin")
+            raise Forbidden(
+                "no permission to create api keys",
+                f"{name} requires the role admin{identity.why_not(ADMIN)}",
+            )
 
 
 def _read(request: RestRequest) -> _Asked:

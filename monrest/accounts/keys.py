@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from monrest.accounts.remembered import Remembered
+from monrest.accounts.remembered_credentials import Remembered
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Forbidden, Unavailable
@@ -28,6 +28,7 @@ from monrest.base.values import Caller
 from monrest.base.workers import Workers
 from monrest.config import AuthConfig
 from monrest.store.database import Database
+from monrest.store.statements import insert_if_absent
 from monrest.store.tables import api_keys
 
 log = Logger()
@@ -193,7 +194,7 @@ class Keys(Service):
     async def delete(self, hashed: str, user: str | None = None) -> bool:
         """Delete a key, which is refused from then on; False when there is none.
 
-        With a ``user`` only a key that belongs to him.
+        With a ``user`` only a key that belongs to them.
         """
         if _HASH.fullmatch(hashed) is None:
             return False
@@ -240,6 +241,14 @@ class Keys(Service):
     async def _stop(self) -> None:
         await self._flusher.stopService()
         await self.flush()
+
+
+def adopt(connection: Connection, key: ApiKey) -> bool:
+    """Store a key of another installation; False when it is there."""
+    if _one(connection, key.hashed_key) is not None:
+        return False
+    connection.execute(insert_if_absent(connection, api_keys, _row(key)))
+    return True
 
 
 _USED = (

@@ -59,7 +59,7 @@ class RoleTable:
 def restricted(roles: frozenset[str], limit: frozenset[str] | None) -> frozenset[str]:
     """Give what ``limit`` leaves of ``roles`` (full names; None: everything).
 
-    An administrator holds what he is limited to. read_only takes rights away, so a limit can add
+    An administrator holds what they are limited to. read_only takes rights away, so a limit can add
     it and never removes it.
     """
     if limit is None:
@@ -72,7 +72,7 @@ def grantable(identity: Identity, asked: Iterable[str] | None) -> tuple[str, ...
     """Give the roles of a key that ``identity`` makes; None: the key restricts nothing.
 
     ``asked`` are full names, None when nothing was asked for. What the maker does not hold is
-    left out, and who is limited himself gives on at most that.
+    left out, and who is limited gives on at most that.
     """
     if asked is None:
         if identity.limit is None:

@@ -34,7 +34,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.accounts.remembered import Remembered
+from monrest.accounts.remembered_credentials import Remembered
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable

@@ -76,7 +76,7 @@ class Slowdown:
     def trusts(self, address: str, user: str) -> bool:
         """Whether the last attempt of this user from there succeeded; such a pair never waits.
 
-        Else strangers who guess could keep somebody from working by occupying his places.
+        Else strangers who guess could keep somebody from working by occupying their places.
         """
         return (address, user) in self._good
 
@@ -131,7 +131,7 @@ class Slowdown:
             self.leave(track)
 
     def succeeded(self, address: str, user: str) -> None:
-        """Note that the user was there; his failures are forgotten, those of the address not."""
+        """Note that the user was there; only those of the address stay."""
         self.workers.tell("login succeeded", address, user)
         self._succeeded(address, user)
 
@@ -182,7 +182,7 @@ class Attempt:
         slowdown = self.slowdown
         if not slowdown.trusts(self.address, self.user):
             try:
-                # The address first: who waits for his own address must not block a user's place.
+                # The address first: who waits for their own address must not block a user's place.
                 for kind, name in (("address", self.address), ("user", self.user)):
                     track = slowdown.track(kind, name)
                     await slowdown.enter(track)

@@ -15,8 +15,8 @@ from monrest.accounts.passwords import Passwords
 from monrest.accounts.rights import is_read_only, submits
 from monrest.accounts.roles import RoleTable
 from monrest.accounts.users import Profile, Users, zone_called
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.fields import fields_of, require_only
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.fields import AS_IT_IS, Field, Reading, fields_of, require_only
 from monrest.api.lists import local_schema, own_columns, reselect, select
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
@@ -85,14 +85,21 @@ def _known(*sources: Iterable[str]) -> frozenset[str]:
     return frozenset(name for names in sources for name in names if "*" not in name)
 
 
-def _zone(value: object) -> str | None:
-    """Read the name of a time zone; None for the server's, BadRequest for what is none."""
-    text = value.strip() if isinstance(value, str) else value
-    if text is None or text == "":
-        return None
-    if not isinstance(text, str) or zone_called(text) is None:
-        raise BadRequest("invalid tz", "tz: expected a time zone such as Europe/Berlin, or nothing")
-    return text
+@frozen
+class ZoneName(Field):
+    """The name of a time zone; None for the server's."""
+
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> str | None:
+        """Give the name."""
+        text = value.strip() if isinstance(value, str) else value
+        if text is None or text == "":
+            return None
+        if not isinstance(text, str) or zone_called(text) is None:
+            raise self.wrong(at, "a time zone such as Europe/Berlin, or nothing")
+        return text
+
+
+_ZONE = ZoneName("tz", "time zone of dates, such as Europe/Berlin; empty: the server's")
 
 
 # -------------------------------------------------------------------- who there is
@@ -154,13 +161,13 @@ class UserEndpoints:
     async def list_users(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/users: all that are known for administrators, himself for others."""
+        """Answer GET /mon/users: all that are known for administrators, themselves for others."""
         self.figures.expire("users")
         identity = request.identity
         schema = _schema(context.names)
         if not identity.may(ADMIN):
-            himself = await self._one(context, identity.user)
-            return await select(context, request, schema, (himself,))
+            own = await self._one(context, identity.user)
+            return await select(context, request, schema, (own,))
         contacts, problems = await self.contacts.everybody(context.sites.sites)
         profiles = {profile.name: profile for profile in await self.users.list()}
         known = _known(contacts, profiles, await _configured(self.passwords, context.config.auth))
@@ -203,7 +210,7 @@ class UserEndpoints:
             if unknown := fields.keys() - {"tz"}:
                 raise BadRequest("unknown parameter", f"{min(unknown)[:80]!r}: expected only tz")
             if "tz" in fields:
-                await self.users.set_zone(name, _zone(fields["tz"]))
+                await self.users.set_zone(name, _ZONE.read(fields["tz"]))
         return Document(value={"code": 200, "message": "ok - user has been changed"})
 
     async def lock(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
@@ -302,12 +309,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text="Users change what is stored of themselves, administrators of everybody.",
         handler=UserEndpoints.update,
         shape="object",
-        parameters=(
-            Parameter(
-                name="tz",
-                description="time zone of dates, such as Europe/Berlin; empty: the server's",
-            ),
-        ),
+        parameters=(_ZONE,),
         columns=_CHANGED,
     ),
     Endpoint(
@@ -326,7 +328,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/users/<id>/cmd/unlock",
         methods=("POST",),
         description="unlock a user",
-        text="Forgets his failed logins as well.",
+        text="Forgets the failed logins as well.",
         handler=UserEndpoints.unlock,
         shape="object",
         parameters=(),

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from attrs import define, field, frozen
 from sqlalchemy import Connection, Row, delete, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as TooLate
@@ -29,6 +28,7 @@ from monrest.base.values import INTERNAL, Caller
 from monrest.base.workers import Workers
 from monrest.config import AuthConfig
 from monrest.store.database import Database
+from monrest.store.statements import insert_if_absent
 from monrest.store.tables import users
 
 log = Logger()
@@ -62,7 +62,7 @@ class Profile:
 
     @property
     def last_login(self) -> int | None:
-        """When the user logged in last, None when he never did."""
+        """When the user logged in last, None when they never did."""
         return None if self.last_success is None else int(self.last_success["time"])
 
     @property
@@ -125,7 +125,7 @@ class Users(Service):
         return name not in INTERNAL and name in (await self._current()).locked
 
     async def get(self, name: str) -> Profile | None:
-        """Give a user's profile, None when nothing is stored of him."""
+        """Give a user's profile, None when nothing is stored of them."""
         return await self.database.run(lambda connection: _one(connection, name))
 
     async def zone_of(self, name: str) -> tzinfo | None:
@@ -204,7 +204,7 @@ class Users(Service):
         await self._change(store, name, locked=True)
 
     async def unlock(self, name: str) -> bool:
-        """Unlock a user and forget his failed logins; False when there is no profile."""
+        """Unlock a user and forget their failed logins; False when there is no profile."""
         query = _of(name).values(locked=False, failed=0)
         return bool(
             await self._change(
@@ -368,9 +368,17 @@ def _of(name: str) -> Any:
 
 def _make(connection: Connection, name: str, now: int) -> None:
     """Make an empty profile unless there is one, also when another daemon does the same."""
-    insert: Any = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     values = {"name": name, "locked": False, "failed": 0, "created": now}
-    connection.execute(insert(users).values(values).on_conflict_do_nothing())
+    connection.execute(insert_if_absent(connection, users, values))
+
+
+def adopt(connection: Connection, profile: Profile) -> bool:
+    """Store a profile of another installation; False when there is one of this name."""
+    if _one(connection, profile.name) is not None:
+        return False
+    values = {column.name: getattr(profile, column.name) for column in users.columns}
+    connection.execute(insert_if_absent(connection, users, values))
+    return True
 
 
 def _one(connection: Connection, name: str) -> Profile | None:

@@ -8,7 +8,14 @@ from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from monrest.api.endpoint import SITE_PARAMETERS, TIMEOUT, Context, Endpoint, Handler
+from monrest.api.endpoint import (
+    BACKGROUND,
+    SITE_PARAMETERS,
+    TIMEOUT,
+    Context,
+    Endpoint,
+    Handler,
+)
 from monrest.api.instances import for_instance, selected, visited_of
 from monrest.api.router import Match, Router
 from monrest.api.visibility import visible_sites
@@ -19,7 +26,6 @@ from monrest.sites.federation.remote import HEADER
 from monrest.sites.site import Hurry
 
 _OF_SITES = SITE_PARAMETERS[0]
-_BACKGROUND = "background"
 _MOST_WARNINGS = 10
 _PLAIN = " !\"#$&'()*+,/:<=>?@[\\]^`{|}"
 """Signs that a header shows as they are, beside letters and digits; ``;`` separates warnings."""
@@ -33,7 +39,7 @@ Background: TypeAlias = Callable[[Context, RestRequest, Endpoint], Awaitable[Ans
 class Way:
     """Where a request leads that needs nothing special, for all who hold the same roles.
 
-    ``listed`` are the sites that are known, all of which its asker sees. ``instances`` is the
+    ``listed`` are the sites that are known, all of which the user sees. ``instances`` is the
     header with which another instance asks, which is something special.
     """
 
@@ -78,12 +84,12 @@ class Dispatch:
         endpoint.check_roles(request.identity)
         _check_request(context, request, endpoint)
         seconds, direct = waiting_for(request, endpoint)
-        if any(name == _BACKGROUND and flag(name, value) for name, value in request.parameters):
+        if any(name == BACKGROUND.name and flag(name, value) for name, value in request.parameters):
             return await self.background(context, request, endpoint)
         visited = visited_of(context, request)
         if _OF_SITES in endpoint.parameters:
             await context.sites.settled(request.sites or selected(request.parameters))
-        # Handlers know no other sites than those of the asker, so that none can forget to look.
+        # Handlers know no other sites than those of the user, so that none can forget to look.
         sites = await visible_sites(request.identity, context.sites, context.contacts, visited)
         if visited:
             context, sites = for_instance(context, request.identity, sites)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-from monrest.api.fields import Field, ParameterType, Seconds
+from monrest.api.fields import Field, Flag, ParameterType, Seconds
 from monrest.base.clock import WallClock
 from monrest.base.errors import Forbidden
 from monrest.base.values import ADMIN, Answer, Column, ContactBook, Identity, RestRequest
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from monrest.api.dispatch import Dispatch
     from monrest.base.concurrency import Threads
     from monrest.base.names import Names
-    from monrest.base.spool import RowRoom, Spools
     from monrest.config import Config
     from monrest.query.column_names import TableSchema
     from monrest.sites.registry import Sites
+    from monrest.sites.site import AnswerMemory
 
 
 @define(eq=False)
@@ -73,9 +73,9 @@ class RequestCache:
 class Context:
     """What handlers may use; made once by the composition root and swapped on reload.
 
-    ``sites`` are those that exist for the asker: all others are taken out before (``dispatch``).
+    ``sites`` are those that exist for the user: all others are taken out before (``dispatch``).
     ``contacts`` are the users as the cores know them. ``zone`` is the zone of dates without one,
-    ``chosen_zone`` gives that of a user, None where he chose none. ``instance`` is the random id
+    ``chosen_zone`` gives that of a user, None where they chose none. ``instance`` is the random id
     of this daemon among those that federate. ``dispatch`` has another request answered,
     ``reactor`` starts programs, which ``clock`` does not.
     ``request_cache`` is what is known of requests that were answered before.
@@ -92,8 +92,7 @@ class Context:
     contacts: ContactBook
     reactor: Any
     threads: Threads
-    spools: Spools
-    room: RowRoom
+    memory: AnswerMemory
     instance: str = ""
     request_cache: RequestCache = field(factory=RequestCache)
 
@@ -188,6 +187,15 @@ SITE_PARAMETERS: tuple[DeclaredParameter, ...] = (
 )
 """What every resource takes that asks cores, unless the path selects sites."""
 
+PRETTY = Flag("pretty", "1 indents JSON")
+"""What every path takes that answers in the formats of lists and objects."""
+
+BACKGROUND = Flag(
+    "background",
+    "1 starts the request as a job; the answer is the address of its result",
+)
+"""What every path takes whose answer can be kept."""
+
 STATISTICS_PARAMETERS = (*OBJECT_PARAMETERS, *LIST_PARAMETERS[1:3], *SITE_PARAMETERS)
 """Statistics are objects, whose filters choose what is counted."""
 
@@ -199,13 +207,16 @@ class Endpoint:
     ``path`` is like ``/hosts/<name>/services``; a variable is a whole segment. ``description``
     is the line that ``/index`` shows, ``text`` what the reference page adds. ``shape`` says
     whether the answer is a list or one object. ``columns`` describe a row or the object; a
-    collection of core rows has a ``schema`` instead. ``parameters`` are all that it takes.
-    ``roles`` are written as in the error text: ``admin`` or a full name; all must be held.
-    ``public``: answers without asking who it is, as a login must. ``structured``: takes JSON
-    bodies that are lists or hold objects, which come as ``RestRequest.document``. ``at_once``:
-    cannot be a background job, because the answer is for the eyes of the asker only or tells of
-    a job itself; so is what is public. ``handler`` is a function where a request has all that it
-    needs, else a method of the class of its family.
+    collection of core rows has a ``schema`` instead. ``parameters`` are all that it takes, beside
+    ``common_parameters``. ``roles`` are written as in the error text: ``admin`` or a full name;
+    all must be held. ``public``: answers without asking who it is, as a login must.
+    ``structured``: takes JSON bodies that are lists or hold objects, which come as
+    ``RestRequest.document``. ``at_once``: cannot be a background job, because the answer is for
+    the eyes of the user only or tells of a job itself; so is what is public. ``documents``: tells
+    of the API and not of anything that is monitored, so that it is public unless
+    ``server.public_docs`` is off. ``media`` are the types of an answer that is a file and none of
+    the formats of lists. ``handler`` is a function where a request has all that it needs, else a
+    method of the class of its family.
     """
 
     path: str
@@ -221,6 +232,8 @@ class Endpoint:
     public: bool = False
     structured: bool = False
     at_once: bool = False
+    documents: bool = False
+    media: tuple[str, ...] = ()
 
     @property
     def changes(self) -> bool:
@@ -237,11 +250,21 @@ class Endpoint:
         """Names of the variable segments in their order."""
         return tuple(segment[1:-1] for segment in self.segments if is_variable(segment))
 
+    @property
+    def common_parameters(self) -> tuple[Flag, ...]:
+        """What it takes beside ``parameters``, in the query string whatever the method."""
+        file = self.documents or (self.media and "application/json" not in self.media)
+        found = () if file else (PRETTY,)
+        return found if self.public or self.at_once else (*found, BACKGROUND)
+
     def check_roles(self, identity: Identity) -> None:
         """Raise ``Forbidden`` unless ``identity`` holds every role that the path needs."""
-        if not all(holds(identity, role) for role in self.roles):
+        missing = [role for role in self.roles if not holds(identity, role)]
+        if missing:
             raise Forbidden(
-                "not authorized", f"this path requires certain roles: {', '.join(self.roles)}"
+                "not authorized",
+                f"this path requires certain roles: {', '.join(self.roles)}"
+                f"{identity.why_not(_full(missing[0]))}",
             )
 
 
@@ -252,4 +275,8 @@ def is_variable(segment: str) -> bool:
 
 def holds(identity: Identity, role: str) -> bool:
     """Whether the role of a declaration (``admin`` for short, else a full name) is held."""
-    return identity.may(ADMIN if role == "admin" else role)
+    return identity.may(_full(role))
+
+
+def _full(role: str) -> str:
+    return ADMIN if role == "admin" else role

@@ -114,7 +114,7 @@ async def sparse(
 ) -> Rows | Document:
     """Leave out ``optional`` keys that are null from the JSON objects of a list.
 
-    Tables keep all their columns, as does whoever names the columns that he wants.
+    Tables keep all their columns, as does a request that names columns.
     """
     if isinstance(answer, Document) or request.format not in OBJECTS:
         return answer

@@ -7,6 +7,7 @@ Rules: docs/spec/store.md, "Records".
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from attrs import evolve, frozen
 from sqlalchemy import Column as TableColumn
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, insert, select, update
 
 from monrest.api.endpoint import (
     LIST_PARAMETERS,
@@ -46,8 +47,20 @@ DONE = (
     Column("message", "string", "", "what was done"),
 )
 _MOST_DIGITS = 9
+_CHANGES = 2**20
+"""Changes of one record: its version is a number that only it has, times this, and their count."""
 
 # -------------------------------------------------------------------- SQL
+
+
+def first_version() -> int:
+    """Make the version of a new record: keys come again after a deletion, versions do not."""
+    return (secrets.randbits(42) or 1) * _CHANGES
+
+
+def birth(version: int) -> int:
+    """Give what stays the same in all versions of a record and is another one in each record."""
+    return version // _CHANGES
 
 
 @frozen(eq=False)
@@ -65,6 +78,11 @@ class StoredRecords(Generic[T]):
         """The column of the key."""
         return next(iter(self.table.primary_key.columns))
 
+    def same(self, key: Key, version: int) -> ColumnElement[bool]:
+        """Say that it is still the record that has or had this version, changed or not."""
+        first = birth(version) * _CHANGES
+        return (self.key == key) & self.table.c.version.between(first, first + _CHANGES - 1)
+
     def read(self, key: Key | None = None) -> Work[list[T]]:
         """Read all records in the order of their keys, or the one that has this key."""
         query = select(self.table)
@@ -80,7 +98,15 @@ class StoredRecords(Generic[T]):
 
     def add(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> None:
         """Store a new record."""
-        connection.execute(insert(self.table).values({self.key.name: key, "version": 1, **values}))
+        made = {self.key.name: key, "version": first_version(), **values}
+        connection.execute(insert(self.table).values(made))
+
+    def adopt(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> bool:
+        """Store a record of another installation under its key; False when that is taken."""
+        taken = connection.execute(select(self.key).where(self.key == key)).first()
+        if taken is None:
+            self.add(connection, key, values)
+        return taken is None
 
     def add_number(self, first: int, values: Mapping[str, Any]) -> Work[int]:
         """Store a new record with the first free number from ``first`` on; gives the number."""
@@ -120,9 +146,9 @@ class StoredRecords(Generic[T]):
 
         return work
 
-    def remove(self, key: Key) -> Work[bool]:
-        """Delete a record; False when there is none."""
-        query = delete(self.table).where(self.key == key)
+    def remove(self, key: Key, version: int) -> Work[bool]:
+        """Delete the record that has or had this version; False when it is gone."""
+        query = delete(self.table).where(self.same(key, version))
         return lambda connection: connection.execute(query).rowcount == 1
 
 
@@ -156,7 +182,7 @@ class Save:
 
 @frozen(kw_only=True, eq=False)
 class Records(ABC, Generic[T]):
-    """A family; ``T`` is one record together with what the asker may do with it.
+    """A family; ``T`` is one record together with what the user may do with it.
 
     ``noun`` stands in messages, ``title`` in the audit log and in the index. ``key`` is the last
     segment of the path and the column that says which record it is. ``shown`` are the declared
@@ -188,7 +214,7 @@ class Records(ABC, Generic[T]):
 
     @abstractmethod
     async def find(self, context: Context, request: RestRequest, key: str | None) -> Sequence[T]:
-        """Give the records that exist for the asker in their order, or the one of a path."""
+        """Give the records that exist for the user in their order, or the one of a path."""
 
     @abstractmethod
     def name(self, one: T) -> str:
@@ -232,7 +258,7 @@ class Records(ABC, Generic[T]):
     # ---------------------------------------------------------------- what is the same for all
 
     async def one(self, context: Context, request: RestRequest, key: str) -> T:
-        """Give the record of a path; NotFound also where the asker must not know of it."""
+        """Give the record of a path; NotFound also where the user must not know of it."""
         found = await self.find(context, request, key)
         if not found:
             raise NotFound(f"no such {self.noun}")

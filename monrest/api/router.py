@@ -37,9 +37,13 @@ class _Node:
 
 @define(eq=False)
 class Router:
-    """All endpoints as a tree of segments; ``app`` is the word of the front end's own paths."""
+    """All endpoints as a tree of segments; ``app`` is the word of the front end's own paths.
+
+    ``public_docs``: what tells of the API is public.
+    """
 
     app: str
+    public_docs: bool = True
     endpoints: list[Endpoint] = field(factory=list, init=False)
     root: _Node = field(factory=_Node, init=False)
     _open: set[str] = field(factory=set, init=False)
@@ -69,7 +73,7 @@ class Router:
                 if at == 0 and endpoint.schema is not None and not segment.endswith("s"):
                     self._plural[word + "s"] = word
                 node = node.literals.setdefault(word, _Node())
-            if endpoint.public:
+            if self._is_public(endpoint):
                 self._open |= {words[0], f"{words[0]}s", words[0].removesuffix("s")}
             for method in endpoint.methods:
                 if method in node.endpoints:
@@ -107,8 +111,16 @@ class Router:
         found = self._walk(segments)
         if found is None:
             return False
-        one = found[0].endpoints.get("POST" if method == "PUT" else method)
-        return one is not None and one[0].public
+        one = found[0].endpoints.get({"PUT": "POST", "HEAD": "GET"}.get(method, method))
+        return one is not None and self._is_public(one[0])
+
+    def _is_public(self, endpoint: Endpoint) -> bool:
+        return endpoint.public or (endpoint.documents and self.public_docs)
+
+    def template(self, segments: Sequence[str]) -> str:
+        """The path of the endpoint as it is declared, empty for none."""
+        found = self._walk(segments)
+        return next((one.path for one, _ in found[0].endpoints.values()), "") if found else ""
 
     def _walk(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
         if segments and f"{segments[0]}s" == self.app:

@@ -142,7 +142,7 @@ _RULES: dict[str, VisibilityRule] = {
 def view_of(context: Context, identity: Identity, table: str = "") -> View:
     """What the identity may see inside rows of a core's ``table``.
 
-    Only log lines carry attributes of contacts, which are those of the asker without the role
+    Only log lines carry attributes of contacts, which are those of the user without the role
     to list all contacts; views of other tables are the same for all who hold the same roles.
     """
     display = context.config.display

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from attrs import Factory, define, field, frozen
 
 from monrest.availability.periods import Span
-from monrest.logs.state_events import DowntimeEvent, Event, ObjectKey, StateEvent
+from monrest.logs.state_events import DowntimeEvent, LogEvent, ObjectKey, StateEvent
 
 # -------------------------------------------------------------------- times of one object
 
@@ -201,7 +201,7 @@ class Availability:
             parts = DayParts(self.bounds, _BUCKETS) if self.bounds else None
             self._downtimes.add(key, partial(_Object, initial.get(key, NODATA), parts=parts))
 
-    def take(self, event: Event) -> None:
+    def take(self, event: LogEvent) -> None:
         """Count one event; times must not go back."""
         time = event.time
         if time >= self._next:
@@ -283,7 +283,7 @@ class Availability:
 
 
 def availability(
-    events: Iterable[Event], keys: Iterable[ObjectKey], rules: Rules
+    events: Iterable[LogEvent], keys: Iterable[ObjectKey], rules: Rules
 ) -> dict[ObjectKey, dict[str, Any]]:
     """The rows of all objects at once; see ``row``."""
     wanted = list(keys)

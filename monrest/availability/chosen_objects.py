@@ -1,6 +1,6 @@
 """Which hosts and services a report is about, on which sites.
 
-Objects are chosen like the rows of any list, so that the asker's rights hold, and only then is
+Objects are chosen like the rows of any list, so that the user's rights hold, and only then is
 the log read for them.
 
 Rules: docs/spec/availability.md, "Objects of a report".
@@ -100,7 +100,7 @@ def in_servicegroup(name: str) -> Scope:
 async def choose(
     cache: LogCache, context: Context, request: RestRequest, scope: Scope, asked: ReportArguments
 ) -> ChosenObjects:
-    """The objects that the asker may see.
+    """The objects that the user may see.
 
     Those of a site that is down are what its log in the cache tells of, where the log of the whole
     report is there. Raise NotFound when the object of the path is none of them, Forbidden for who
@@ -327,7 +327,8 @@ async def _explain(
     ):
         raise Forbidden(
             f"insufficient permissions for user {identity.user}",
-            f"only contacts and users with the role {ALL_HOSTS} or {ALL_SERVICES} see objects",
+            f"only contacts and users with the role {ALL_HOSTS} or {ALL_SERVICES} see objects"
+            f"{identity.why_not(ALL_HOSTS)}",
         )
     if scope.schema is None or any(one.op not in ("=", ">=") for one in scope.exists):
         return

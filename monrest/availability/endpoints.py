@@ -17,6 +17,7 @@ from monrest.api.endpoint import (
     FamilyHandler,
     Parameter,
 )
+from monrest.api.family import Family, Served
 from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.api.zones import zone_of
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
@@ -277,3 +278,5 @@ def _endpoints() -> Iterable[Endpoint]:
 
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(_endpoints())
+
+FAMILY = Family((Served(ENDPOINTS, lambda common: common.the(LogCache)),))

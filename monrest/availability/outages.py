@@ -12,7 +12,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from monrest.availability.account import DowntimeFlag, DowntimeFlags, Rules, words_of
-from monrest.logs.state_events import DowntimeEvent, Event, ObjectKey, StateEvent
+from monrest.logs.state_events import DowntimeEvent, LogEvent, ObjectKey, StateEvent
 
 _HOST_OUT = frozenset({1, 2})
 _SERVICE_OUT = frozenset({2, 3})
@@ -67,7 +67,7 @@ class Outages:
         for key in self.keys:
             self._downtimes.add(key, partial(_Object, key))
 
-    def take(self, event: Event) -> None:
+    def take(self, event: LogEvent) -> None:
         """Follow one event; times must not go back. Starts and stops of cores change nothing.
 
         Nothing that happens at the end of the report or later is told of.
@@ -143,7 +143,11 @@ def _type(line: StateEvent) -> str:
 
 
 def outages(
-    events: Iterable[Event], keys: Iterable[ObjectKey], rules: Rules, *, with_downtimes: bool = True
+    events: Iterable[LogEvent],
+    keys: Iterable[ObjectKey],
+    rules: Rules,
+    *,
+    with_downtimes: bool = True,
 ) -> list[dict[str, Any]]:
     """The rows of all objects at once, in the order of ``keys``; see ``row``."""
     wanted = list(keys)

@@ -26,7 +26,7 @@ from monrest.base.values import Progress, RestRequest, SiteProblem
 from monrest.logs.ask import asked_in_time, wants_cache
 from monrest.logs.cache import LogCache
 from monrest.logs.source import CORES, LogSource, Texts, Wanted
-from monrest.logs.state_events import Event, ObjectKey, TimedLine, Watched
+from monrest.logs.state_events import LogEvent, ObjectKey, TimedLine, Watched
 from monrest.sites.site import Site
 
 _EVERY = 256
@@ -38,7 +38,7 @@ AccountRecord: TypeAlias = dict[str, Any]
 class Account(Protocol):
     """Follows a log, an event after the other."""
 
-    def take(self, event: Event) -> None:
+    def take(self, event: LogEvent) -> None:
         """Count one event; times do not go back."""
 
 

@@ -17,13 +17,13 @@ from typing import Any, Literal, TypeAlias
 from attrs import define, field, frozen
 
 from monrest.api.endpoint import DeclaredParameter, Parameter
-from monrest.api.fields import Choice, Field, Flag, Number, Second, second_of
+from monrest.api.fields import Choice, Field, Flag, Number, Second, Text, second_of
 from monrest.availability.periods import DEFAULT, Span, UnknownPeriodError, named
 from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters
 from monrest.logs.line import DAY
 from monrest.query.model import Condition, FilterTree, Query, Ref, conjuncts, leaves
-from monrest.query.parse import RESERVED, parse_query
+from monrest.query.parse import MOST_NAME, RESERVED, parse_query
 from monrest.query.scan import printable
 
 ObjectKinds: TypeAlias = Literal["hosts", "services", "both"]
@@ -36,6 +36,13 @@ OBJECTS = ("host", "service", "hostgroup", "servicegroup")
 
 _OF_REQUEST = frozenset({"columns", "backend", "backends", "headers", "pretty", "background"})
 _WRONG = "error during request"
+_PERIOD = Text(
+    "rpttimeperiod",
+    "name of a time period of the core to which the report is limited",
+    longest=MOST_NAME,
+    stripped=False,
+    title=_WRONG,
+)
 _BACKTRACK = 4
 _NINE_DIGITS = 999_999_999
 _ASSUMED_HOST = {0: None, -1: CURRENT, 3: 0, 4: 1, 5: 2}
@@ -95,10 +102,7 @@ ARGUMENTS: tuple[DeclaredParameter, ...] = (
     _DOWNTIMES,
     _SOFT,
     _BACK,
-    Parameter(
-        name="rpttimeperiod",
-        description="name of a time period of the core to which the report is limited",
-    ),
+    _PERIOD,
     _ASSUME,
     _HOST_STATE,
     _SERVICE_STATE,
@@ -291,10 +295,8 @@ class _Reader:
 
     def period(self) -> str:
         """The name of a time period of the cores."""
-        value = self.given.get("rpttimeperiod", "")
-        if value != printable(value):
-            raise BadRequest(_WRONG, "rpttimeperiod: control characters are not accepted")
-        return value
+        name: str = self.read(_PERIOD)
+        return name
 
 
 def _both(found: Mapping[str, object]) -> str:

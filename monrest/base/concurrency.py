@@ -212,6 +212,10 @@ class Turns:
             self._next = self.clock.callLater(0, self._run)
         return cast("IDelayedCall", turn)
 
+    def busy(self) -> bool:
+        """Whether work waits for its turn."""
+        return bool(self._queue)
+
     def getDelayedCalls(self) -> Sequence[IDelayedCall]:
         """Give what still waits on the clock."""
         return self.clock.getDelayedCalls()

@@ -1,7 +1,7 @@
 """Every failure that a client may see, one class per meaning.
 
 An error is raised where it is understood and becomes the document
-``{"code", "message", "description"}`` in one place, ``monrest.web.error_answers``.
+``{"code", "message", "description"}`` in one place, ``monrest.api.error_answers``.
 """
 
 from __future__ import annotations
@@ -162,6 +162,12 @@ class LoopDetected(RestError):
     """Instances ask each other in a circle, or too many of them stand one behind the other."""
 
     code = 508
+
+
+class NotInstalled(RestError):
+    """A package that is needed is not installed here; the description says how to get it."""
+
+    code = 501
 
 
 class NotClustered(RestError):

@@ -36,8 +36,12 @@ _LEVELS = {
     LogLevel.error: "error",
     LogLevel.critical: "critical",
 }
-_QUIET = (LogLevel.debug, LogLevel.info)
-_PLAIN_FIELDS = 11
+_RANKS = {level: rank for rank, level in enumerate(_LEVELS)}
+_NAMED = {name: rank for rank, name in enumerate(_LEVELS.values())}
+_INFO = _NAMED["info"]
+_PRIORITIES = {"debug": 7, "info": 6, "notice": 5, "warning": 4, "error": 3, "critical": 2}
+"""What the journal calls our levels; audit lines are its notices."""
+_PLAIN_FIELDS = 14
 _COLLECT_SECONDS = 0.2
 _ONE_PIECE = 4096
 _OWN = "monrest"
@@ -49,19 +53,36 @@ _SHORT = {"\n": "\\n", "\r": "\\r"}
 class LineObserver:
     """Writes each event as one line to ``stream`` (a failure's traceback follows in text).
 
-    ``as_json``: one JSON object per line. ``clock`` delays access lines by a fifth of a second;
-    without one they are written at once. Information from other libraries is left out,
-    warnings and failures are not.
+    ``as_json``: one JSON object per line, whatever ``configure`` says. ``clock`` delays access
+    lines by a fifth of a second; without one they are written at once. ``journal``: lines begin
+    with their priority, as the journal of systemd takes it. Information from other libraries is
+    left out unless everything is written, warnings and failures are not.
     """
 
     stream: TextIO
     as_json: bool = False
     clock: IReactorTime | None = None
+    journal: bool = False
+    _always_json: bool = field(init=False)
+    _least: int = field(default=_INFO, init=False)
+    _accesses: bool = field(default=True, init=False)
     _worker: int = field(default=0, init=False)
     _lines: list[str] = field(factory=list, init=False)
     _later: IDelayedCall | None = field(default=None, init=False)
     _second: int = field(default=-1, init=False)
     _stamp: str = field(default="", init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._always_json = self.as_json
+
+    def configure(self, level: str, *, as_json: bool, access: bool) -> None:
+        """Write lines from ``level`` on, and those of requests (level info) only with ``access``.
+
+        Audit lines are always written.
+        """
+        self._least = _NAMED[level]
+        self._accesses = access and self._least <= _INFO
+        self.as_json = as_json or self._always_json
 
     def name_worker(self, number: int) -> None:
         """Say in each line which worker wrote it, since others write into the same stream."""
@@ -69,30 +90,45 @@ class LineObserver:
 
     def __call__(self, event: LogEvent) -> None:
         """Take one event; never raises because of what is in it."""
-        level = event.get("log_level", LogLevel.info)
-        if level in _QUIET and (
-            level is LogLevel.debug or not event.get("log_namespace", "").startswith(_OWN)
-        ):
-            return
         access = event.get(ACCESS)
         if access is not None:
             self.access(access, event.get("log_time", 0.0), event.get("log_namespace", ""))
             return
+        level = event.get("log_level", LogLevel.info)
         if (fields := event.get(AUDIT)) is not None:
-            self._lines.append(self._audit_line(fields, event.get("log_time", 0.0)))
+            line = self._audit_line(fields, event.get("log_time", 0.0))
+            self._lines.append(self._ranked(line, "notice"))
+        elif self._writes(level, event.get("log_namespace", "")):
+            line = self._json_line(event) if self.as_json else self._text_line(event)
+            self._lines.append(self._ranked(line, _LEVELS.get(level, "info")))
         else:
-            self._lines.append(self._json_line(event) if self.as_json else self._text_line(event))
+            return
         self.flush()
+
+    def _writes(self, level: Any, namespace: str) -> bool:
+        rank = _RANKS.get(level, _INFO)
+        return rank >= self._least and (
+            rank > _INFO or self._least < _INFO or namespace.startswith(_OWN)
+        )
+
+    def _ranked(self, line: str, level: str) -> str:
+        """Put the priority in front of a line, and of those that follow it."""
+        if not self.journal:
+            return line
+        mark = f"<{_PRIORITIES[level]}>"
+        return mark + line[:-1].replace("\n", f"\n{mark}") + line[-1:]
 
     def access(self, fields: dict[str, Any], seconds: float, namespace: str) -> None:
         """Take the fields of one access line, which was written at ``seconds``."""
+        if not self._accesses:
+            return
         time = self._time(seconds)
         if self.as_json:
             head = {"time": time, "level": "info", "logger": namespace, "message": "request"}
             line = _json({**head, **fields, **self._which()})
         else:
             line = f"{time} access {text_of_access(fields)}{self._suffix()}\n"
-        self._lines.append(line)
+        self._lines.append(self._ranked(line, "info") if self.journal else line)
         if self.clock is None:
             self.flush()
         elif self._later is None:
@@ -199,21 +235,23 @@ def _traceback(event: LogEvent) -> str:
 
 
 def text_of_access(access: dict[str, Any]) -> str:
-    """Give the fields of an access line as ``key=value``, texts with blanks in quotes."""
+    """Give the fields of an access line as ``key=value``, texts with spaces in quotes."""
     if len(access) == _PLAIN_FIELDS:
         # One line for every request: spelled out this costs a third of the loop.
         return (
             f"method={access['method']} path={_value(access['path'])} "
-            f"status={access['status']} bytes={access['bytes']} ms={access['ms']} "
-            f"backend_ms={access['backend_ms']} rows={access['rows']} "
-            f"user={_value(access['user'])} failed_sites={_value(access['failed_sites'])} "
-            f"request_id={_value(access['request_id'])} client={access['client']}"
+            f"query={_value(access['query'])} status={access['status']} "
+            f"bytes={access['bytes']} ms={access['ms']} backend_ms={access['backend_ms']} "
+            f"rows={access['rows']} user={_value(access['user'])} "
+            f"failed_sites={_value(access['failed_sites'])} "
+            f"request_id={_value(access['request_id'])} client={access['client']} "
+            f"key={access['key']} agent={_value(access['agent'])}"
         )
     return text_of(access)
 
 
 def text_of(fields: dict[str, Any]) -> str:
-    """Give fields as ``key=value``, texts with blanks, quotes or nothing in them in quotes."""
+    """Give fields as ``key=value``, texts with spaces, quotes or nothing in them in quotes."""
     return " ".join(f"{key}={_value(value)}" for key, value in fields.items())
 
 

@@ -1,4 +1,4 @@
-"""Named figures about this daemon that its parts fill (docs/spec/http.md, "Figures").
+"""Named figures about this daemon that its parts fill (docs/spec/http.md, "Metrics").
 
 A part offers a source, which is asked when somebody wants to see figures and what it said last is
 too old, or fills in a figure whenever it changes. Nobody has to know the other parts.

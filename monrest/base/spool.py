@@ -54,6 +54,14 @@ class RowRoom:
         """Make the share of one request, which is empty."""
         return Share(self, self.free)
 
+    def turn(self) -> Share:
+        """Make the share of a step of longer work, or of what the daemon does by itself.
+
+        All of it needs room, which it is given in its turn however large it is: whoever asks has
+        bounded it.
+        """
+        return Share(self, 0, limited=False)
+
     def configure(self, budget: MemoryBudget) -> None:
         """Go on with another budget; who has more keeps it."""
         self.most, self.largest = budget.rows, budget.largest
@@ -84,6 +92,7 @@ class Share:
 
     room: RowRoom
     free: int
+    limited: bool = field(default=True, kw_only=True)
     size: int = field(default=0, init=False)
     over: bool = field(default=False, init=False)
 
@@ -106,7 +115,7 @@ class Share:
 
         Who has some already goes first. Raises BadRequest for more than there can ever be.
         """
-        if self.size + count > self.room.largest:
+        if self.limited and self.size + count > self.room.largest:
             raise BadRequest(
                 "too many rows at once",
                 f"the answers of the cores have {self.size + count} bytes and must be in memory "

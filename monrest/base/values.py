@@ -6,8 +6,18 @@ instance info" of the API description.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from itertools import islice
+import gzip
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from hashlib import sha256
+from itertools import chain, islice
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, overload
 
 from attrs import define, field, frozen
@@ -70,6 +80,18 @@ class Identity:
             return True
         return role != READ_ONLY and (self.superuser or ADMIN in self.roles)
 
+    def why_not(self, role: str) -> str:
+        """Why ``role`` is not held where a key or session is limited: to go behind a refusal.
+
+        Empty where there is no limit, or where the role is held.
+        """
+        if self.limit is None or self.may(role):
+            return ""
+        what = "session" if self.session else "key"
+        if role in self.limit or ADMIN in self.limit:
+            return f"; the {what} allows it, its user {self.user} does not hold it"
+        return f"; the {what} is limited to other roles"
+
 
 API = "(api)"
 CLI = "(cli)"
@@ -82,7 +104,7 @@ ANONYMOUS = Identity(user="", source="none")
 
 @frozen(kw_only=True)
 class Contact:
-    """A user as the cores know him.
+    """A user as the cores know them.
 
     ``can_submit_commands`` is None where no core has a contact of this name or says anything
     about it; False on one site wins. ``alias`` and ``email`` are None for who is no contact.
@@ -239,6 +261,27 @@ class Answer:
 
 Expand: TypeAlias = Callable[[Row], Mapping[str, Any]]
 
+KeysAndValues: TypeAlias = tuple[tuple[str, ...], Sequence[Any]]
+
+
+@frozen
+class Expansion:
+    """The further keys of a row, each source by itself.
+
+    A source is a place in the row and what makes keys and values of what stands there; nothing
+    is made of what is empty. Of equal keys the later one counts.
+    """
+
+    sources: tuple[tuple[int, Callable[[Any], KeysAndValues]], ...]
+
+    def __call__(self, row: Row) -> Mapping[str, Any]:
+        """Give the further keys of a row, with their values."""
+        found: dict[str, Any] = {}
+        for at, made_of in self.sources:
+            if row[at]:
+                found.update(zip(*made_of(row[at]), strict=True))
+        return found
+
 
 class RowList(Protocol):
     """Rows of an answer: a list, or what is read like one from its beginning to its end."""
@@ -299,6 +342,41 @@ class LateRows:
         del at, value
 
 
+@define(eq=False)
+class Blanks:
+    """Objects of rows with these ``columns``: their keys are in order, and nothing is in them.
+
+    To put 120 keys of each row in order again would be a fifth of writing it.
+    """
+
+    columns: tuple[Column, ...]
+    names: tuple[str, ...] = field(init=False)
+    _made: dict[tuple[tuple[str, ...], ...], tuple[dict[str, Any], tuple[str, ...]]] = field(
+        factory=dict, init=False
+    )
+
+    def __attrs_post_init__(self) -> None:
+        self.names = tuple([column.name for column in self.columns])
+
+    def of(
+        self, further: tuple[tuple[str, ...], ...] = ()
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Give one for a row that has these groups of keys beside its columns, to be copied.
+
+        Behind it come all of these keys in their order, and then the names of the columns.
+        """
+        made = self._made.get(further)
+        if made is None:
+            keys = (*chain.from_iterable(further), *self.names)
+            if len(self._made) >= _MOST_BLANKS:
+                return dict.fromkeys(keys), keys
+            made = self._made[further] = dict.fromkeys(sorted(set(keys))), keys
+        return made
+
+
+_MOST_BLANKS = 64
+
+
 @frozen(kw_only=True)
 class Rows(Answer):
     """A list answer. Every row has one value per column, in the order of ``columns``.
@@ -307,14 +385,15 @@ class Rows(Answer):
     ``further`` are those of keys that only ``expand`` gives, as far as they are declared.
     Rows may be longer than ``columns``: what follows is for ``expand``, which gives the further
     keys of a row (performance data and custom variables) and is None when there are none.
-    The rows belong to the renderer, which may let go of them as it goes. ``gone`` is called when
-    all of them are written.
+    ``blanks`` are for answers that are made alike. The rows belong to the renderer, which may let
+    go of them as it goes. ``gone`` is called when all of them are written.
     """
 
     columns: tuple[Column, ...]
     rows: RowList
     expand: Expand | None = None
     further: tuple[Column, ...] = ()
+    blanks: Blanks | None = field(default=None, eq=False, repr=False)
     gone: Callable[[], None] = field(default=nothing, eq=False, repr=False)
 
 
@@ -344,6 +423,53 @@ class Stream(Answer):
     pieces: AsyncIterator[bytes]
 
 
+@frozen(kw_only=True)
+class Page(Answer):
+    """A body that is the same for everybody: a page, a script, the description of the API.
+
+    ``packed`` is the body in gzip, and ``tag`` names it.
+    """
+
+    content_type: str
+    packed: bytes = field(repr=False)
+    tag: str
+
+    @classmethod
+    def of(cls, content_type: str, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> Page:
+        """Pack ``body``, which takes some milliseconds for each 100 KB."""
+        packed = gzip.compress(body, mtime=0)
+        tag = sha256(body).hexdigest()[:16]
+        return cls(content_type=content_type, packed=packed, tag=tag, headers=headers)
+
+    @property
+    def body(self) -> bytes:
+        """The body as it is."""
+        return gzip.decompress(self.packed)
+
+
+class Outlet(Protocol):
+    """Where a body goes that has no end; ``paused``: the client has not taken what it was given."""
+
+    paused: bool
+
+    def write(self, data: bytes) -> None:
+        """Send ``data``, or keep it while the client takes its time."""
+
+    def on_room(self, resume: Callable[[], None]) -> None:
+        """Have ``resume`` called whenever the client has taken enough for more."""
+
+
+@frozen(kw_only=True)
+class Endless(Answer):
+    """A body that is written as things happen.
+
+    ``run`` writes it and returns when it is over. It is cancelled when the client leaves.
+    """
+
+    content_type: str
+    run: Callable[[Outlet], Awaitable[None]]
+
+
 @frozen(kw_only=True, cache_hash=True)
 class Capabilities:
     """What a core can do, read at connect.
@@ -360,12 +486,24 @@ class Capabilities:
     tables: Mapping[str, Mapping[str, str]] = field(factory=dict, eq=False)
     key: str = ""
     """A digest of kind and tables; two cores with equal keys understand the same queries."""
+    over_icinga2: bool = False
+    """Whether it is an LMD that speaks for an Icinga 2."""
     ordered: frozenset[str] = frozenset()
     """Tables whose rows come in our default order unasked, as far as that is known."""
 
     def has(self, table: str, column: str) -> bool:
         """Whether the core's table has the column."""
         return column in self.tables.get(table, {})
+
+    @property
+    def icinga2(self) -> bool:
+        """Whether states, and lines of the log, mean what they mean for an Icinga 2."""
+        return self.kind == "icinga2" or self.over_icinga2
+
+    @property
+    def newest_first(self) -> bool:
+        """Whether lines of one second come newest first, as no other instance gives them."""
+        return not self.icinga2 and self.kind != "rest"
 
     @property
     def sorts(self) -> bool:

@@ -19,8 +19,9 @@ Mark: TypeAlias = Literal["keys", "sessions", "users", "contacts", "figures", "c
 
 MARKS: tuple[Mark, ...] = get_args(Mark)
 _WIDTH = 8
-_ROWS = len(MARKS) + 1
-"""One for each mark, and one for how many connections each worker has."""
+_CARRIED, _BEGUN = len(MARKS), len(MARKS) + 1
+"""After those of the marks: how many connections each worker has, and which one takes part."""
+_ROWS = len(MARKS) + 2
 _NOBODY_THERE = 2**63
 
 
@@ -31,7 +32,7 @@ def marks(count: int) -> memoryview:
 
 def ended(memory: memoryview, number: int, count: int) -> None:
     """Have nobody leave connections to the worker of a number, which is not there."""
-    memory[len(MARKS) * count + number - 1] = _NOBODY_THERE
+    memory[_CARRIED * count + number - 1] = _NOBODY_THERE
 
 
 @define(eq=False)
@@ -69,12 +70,26 @@ class Workers:
 
     def carry(self, connections: int) -> None:
         """Say how many connections this worker has."""
-        self.memory[len(MARKS) * self.count + self.number - 1] = connections
+        self.memory[_CARRIED * self.count + self.number - 1] = connections
 
-    def lightest(self) -> bool:
-        """Whether no other worker has fewer."""
-        row = self.memory[len(MARKS) * self.count :]
-        return row[self.number - 1] <= min(row)
+    def lightest(self, more: int = 0) -> bool:
+        """Whether no other worker has fewer, where this one's work counts as so many ``more``."""
+        row = self.memory[_CARRIED * self.count : _BEGUN * self.count].tolist()
+        own = row.pop(self.number - 1)
+        return own + more <= min(row, default=_NOBODY_THERE)
+
+    # ---------------------------------------------------------------- start
+
+    def begun(self) -> None:
+        """Say that this worker knows all that it has to know; one that follows it counts as well.
+
+        One that died and is started again takes nothing from what the others do.
+        """
+        self.memory[_BEGUN * self.count + self.number - 1] = 1
+
+    def all_begun(self) -> bool:
+        """Whether all workers have begun since the daemon was started."""
+        return all(self.memory[_BEGUN * self.count :])
 
     # ---------------------------------------------------------------- messages
 

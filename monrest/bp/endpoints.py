@@ -167,7 +167,8 @@ async def _check_refresh(context: Context, identity: Identity, name: str) -> Non
     if verdict is not Grant.ALLOWED:
         raise Forbidden(
             "not authorized",
-            f"needs the role {ROLE}, or for the host {name}: {needed('host', 'host')}",
+            f"needs the role {ROLE}, or for the host {name}: {needed('host', 'host')}"
+            f"{identity.why_not(ROLE)}",
         )
 
 
@@ -232,7 +233,7 @@ class ProcessEndpoints:
     async def find_process(
         self, context: Context, request: RestRequest, text: str
     ) -> StoredProcess:
-        """Give the process of a path, if it exists for the asker; NotFound."""
+        """Give the process of a path, if it exists for the user; NotFound."""
         number = number_of(text)
         if number is None:
             raise NotFound(f"unknown rest path: {request.path}")
@@ -242,7 +243,7 @@ class ProcessEndpoints:
         return process
 
     async def processes(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer GET /mon/bp: live ones and drafts by name, those that the asker may see."""
+        """Answer GET /mon/bp: live ones and drafts by name, those that the user may see."""
         self.figures.expire("business processes")
         visible = await self.readable_by(context, request.identity)
         known = [one for one in await self.bp.several() if visible(one)]
@@ -383,7 +384,7 @@ class ProcessEndpoints:
 
 
 async def _answer(context: Context, request: RestRequest, keys: set[ObjectName]) -> Answer:
-    """Give the rows of these objects that the asker may see."""
+    """Give the rows of these objects that the user may see."""
     query = parse_query(request.parameters)
     sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
     inner = evolve(request, parameters=sites)
@@ -497,7 +498,7 @@ _OTHERS = "Attributes that are not listed are not kept. "
 
 _OBJECT_COLUMNS = (_TYPE, _HOST_NAME)
 _OBJECTS_TEXT = (
-    "Rows of `/hosts` and `/services` that the asker may see, with `_type` (host or service); "
+    "Rows of `/hosts` and `/services` that the user may see, with `_type` (host or service); "
     "rows of hosts have `host_name` too. "
 )
 
@@ -506,7 +507,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/bp",
         description="business processes",
         text=f"The role {ROLE} sees all of them, drafts too; others those of which they see a "
-        "service of the core. Of nodes about hosts and services that the asker may not see it says "
+        "service of the core. Of nodes about hosts and services that the user may not see it says "
         "`not visible`; the state of the process as a whole is there.",
         handler=ProcessEndpoints.processes,
         parameters=LIST_PARAMETERS,
@@ -592,7 +593,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/bp/<nr>/objects/recursive",
         description="hosts and services of a business process and of all that it links to",
-        text=f"{_OBJECTS_TEXT}Linked processes that the asker may not see are left out.",
+        text=f"{_OBJECTS_TEXT}Linked processes that the user may not see are left out.",
         handler=ProcessEndpoints.recursive,
         parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
         columns=_OBJECT_COLUMNS,

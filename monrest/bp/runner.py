@@ -20,6 +20,7 @@ from twisted.python.failure import Failure
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, sliced
 from monrest.base.errors import RestError, SitesFailed
+from monrest.base.spool import Share
 from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.bp import custom
 from monrest.bp.calculation import (
@@ -63,6 +64,8 @@ class Answers:
 
     live: CoreRows
     problems: tuple[SiteProblem, ...] = ()
+    share: Share | None = None
+    """The room that all of it has."""
 
 
 TableVisibility: TypeAlias = Callable[[str], CoreFilter | None]
@@ -75,11 +78,13 @@ async def gather(
     clock: IReactorTime,
     memory: RowMemory | None = None,
     rule: TableVisibility = lambda _: None,
+    share: Share | None = None,
 ) -> Answers:
     """Ask all sites at once; those that fail or lie are told as problems.
 
-    With a ``memory`` services that are as they were before are the same rows. Without a ``rule``
-    it is all that there is, whoever asks.
+    The rows have room in ``share``, or in one of their own. With a ``memory`` services that are
+    as they were before are the same rows. Without a ``rule`` it is all that there is, whoever
+    asks.
     """
     questions = needs.questions()
     live = CoreRows(questions, Services(memory.places if memory else NOWHERE))
@@ -87,7 +92,9 @@ async def gather(
     if not sites or not questions:
         return Answers(live)
     asked = [evolve(one, filter=both(one.filter, rule(one.table))) for one in questions]
-    waiting = [Deferred.fromCoroutine(ask(sites, one, clock, memory)) for one in asked]
+    if share is None:
+        share = sites[0].memory.room.turn()
+    waiting = [Deferred.fromCoroutine(ask(sites, one, clock, memory, share)) for one in asked]
     wanted = frozenset(needs.matched_hosts)
     outcomes = await DeferredList(waiting, consumeErrors=True)
     for question, (_, outcome) in zip(questions, outcomes, strict=True):
@@ -105,7 +112,7 @@ async def gather(
     await sliced(live.services.settle(), clock)
     if memory is not None:
         memory.keep(live.services.places, [site.id for site in sites])
-    return Answers(live, tuple(problems.values()))
+    return Answers(live, tuple(problems.values()), share)
 
 
 async def ask(
@@ -113,6 +120,7 @@ async def ask(
     question: CoreQuestion,
     clock: IReactorTime,
     memory: RowMemory | None = None,
+    share: Share | None = None,
 ) -> Gathered:
     """Ask one question; that no site answers at all is no error."""
     recalls = None
@@ -124,7 +132,7 @@ async def ask(
         return question.pushed(known) if known else None
 
     try:
-        return await fan_out(sites, plan, question.layout, clock, recalls=recalls)
+        return await fan_out(sites, plan, question.layout, clock, recalls=recalls, share=share)
     except SitesFailed as error:
         return Gathered((), error.problems, 0.0)
 
@@ -148,7 +156,7 @@ async def carriers(
 ) -> dict[tuple[str, str, str], str]:
     """Which hosts or services carry the number of a process: (site, host, service) to number.
 
-    ``seen`` is the visibility filter of the asker, None for everybody's eyes. Raises SitesFailed
+    ``seen`` is the visibility filter of the user, None for everybody's eyes. Raises SitesFailed
     when no site answers.
     """
     layout = _CARRIERS[table]
@@ -165,14 +173,17 @@ async def carriers(
     found: dict[tuple[str, str, str], str] = {}
     if not sites:
         return found
-    gathered = await fan_out(sites, plan, layout, clock)
+    packing = sites[0].memory.packing()
+    gathered = await fan_out(sites, plan, layout, clock, packed=packing.of)
+    packing.check()
     for answer in gathered.answers:
-        await sliced(_carried(answer.site.id, answer.rows, variable, found), clock)
+        rows = packing.rows(answer.site, answer.rows)
+        await sliced(_carried(answer.site.id, rows, variable, found), clock)
     return found
 
 
 def _carried(
-    site: str, rows: Sequence[Row], variable: str, found: dict[tuple[str, str, str], str]
+    site: str, rows: Iterable[Row], variable: str, found: dict[tuple[str, str, str], str]
 ) -> Generator[None]:
     for at, (host, *service, variables) in enumerate(rows):
         if at % _SLICE == _SLICE - 1:
@@ -314,7 +325,7 @@ class Runner:
         """
         needs = self._needs(processes)
         everything = await gather(self.sites.select(), needs, self.clock)
-        theirs = await gather(sites, needs, self.clock, rule=rule)
+        theirs = await gather(sites, needs, self.clock, rule=rule, share=everything.share)
         moment = Moment(self.wall.now(), self.zone)
         seen: dict[int, frozenset[str]] = {}
         for one in processes:

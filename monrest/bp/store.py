@@ -246,6 +246,23 @@ def remove(connection: Connection, number: int) -> bool:
     return connection.execute(query).rowcount > 0
 
 
+def adopt(
+    connection: Connection, number: int, definition: ProcessDefinition, now: float, *, draft: bool
+) -> str | None:
+    """Store a process of another installation; gives its name, None when the number is taken.
+
+    Raises Conflict for a cycle of links.
+    """
+    documents = _documents(connection)
+    if number in documents:
+        return None
+    document = _valid(number, definition, documents)
+    _put(connection, number, document, now, draft=True)
+    if not draft:
+        _put(connection, number, document, now, draft=False)
+    return str(document["name"])
+
+
 def _documents(connection: Connection) -> dict[int, Mapping[str, Any]]:
     query = select(bp_processes.c.nr, bp_processes.c.definition)
     return {row.nr: row.definition for row in connection.execute(query)}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from attrs import frozen
 from sqlalchemy import Connection, Row, select
 
 from monrest.api.endpoint import Context, Endpoint, Parameter
+from monrest.api.family import Family, Served
 from monrest.api.records import Records, Save, StoredRecords
 from monrest.base.errors import Conflict
 from monrest.base.values import Answer, Column, RestRequest, Rows
@@ -69,6 +70,12 @@ def add(file: str, record: dict[str, Any], now: float, *, exact: bool) -> Work[s
     return work
 
 
+def adopt(file: str, record: Mapping[str, Any], changed: int) -> Work[bool]:
+    """Store one of another installation; False when its name is taken."""
+    values = {"record": dict(record), "changed": changed}
+    return lambda connection: STORED.adopt(connection, file, values)
+
+
 @frozen(kw_only=True, eq=False)
 class Broadcasts(Records[Broadcast]):
     """Who sees which broadcasts, and what becomes of one that is sent."""
@@ -85,7 +92,7 @@ class Broadcasts(Records[Broadcast]):
     create_parameters = (Parameter(name="file", description="its name"),)
     write_roles = (ROLE,)
     texts: ClassVar = {
-        "list": "All that the asker may see, also those that are not shown now, which `active=1` "
+        "list": "All that the user may see, also those that are not shown now, which `active=1` "
         "leaves out.",
         "create": "The author is who asks. Dates are stored as what they mean now. Fields that "
         "are not known are kept. Without `file` the name is made of the day and the user.",
@@ -95,7 +102,7 @@ class Broadcasts(Records[Broadcast]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[Broadcast]:
-        """Give those that the asker may see, also those that are not shown now."""
+        """Give those that the user may see, also those that are not shown now."""
         identity = request.identity
         file = None if key is None else key.removesuffix(".json")
         found = await self.database.run(STORED.read(file))
@@ -151,7 +158,7 @@ class Broadcasts(Records[Broadcast]):
 
     async def remove(self, old: Broadcast) -> bool:
         """Delete it."""
-        return await self.database.change(STORED.remove(old.file))
+        return await self.database.change(STORED.remove(old.file, old.version))
 
     async def before_login(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
@@ -188,3 +195,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         public=True,
     ),
 )
+
+FAMILY = Family((Served(ENDPOINTS, lambda common: Broadcasts(database=common.database)),))

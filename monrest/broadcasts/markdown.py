@@ -11,45 +11,32 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
+from typing import TYPE_CHECKING
 
-import frontmatter
-import nh3
-from frontmatter.default_handlers import BaseHandler
-from markdown_it import MarkdownIt
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 LONGEST_TEXT = 10_000
 """Characters of a text, so that nobody waits for it to be rendered."""
 
 _MACRO = re.compile(r"\{\{[ \t]*([^{}\r\n]{1,200}?)[ \t]*\}\}")
 _SCHEMES = {"http", "https", "mailto"}
-_markdown = MarkdownIt("commonmark", {"html": True})
-_with_tables = MarkdownIt("commonmark", {"html": True}).enable("table")
+_FENCE = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+"""The lines around front matter, which is a line for each key, with a colon."""
 _MOST_CELLS = 5000
 """Of all tables of a text; cells that are left out at the end of a line are made, too."""
 _LONGEST_HTML = 20 * LONGEST_TEXT
 
 
-class _Lines(BaseHandler):
-    """Front matter that is a line for each key, with a colon."""
-
-    FM_BOUNDARY = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
-    START_DELIMITER = END_DELIMITER = "---"
-
-    def load(self, fm: str) -> dict[str, object]:
-        """Split each line at its first colon."""
-        pairs = (line.partition(":") for line in fm.splitlines())
-        return {key.strip(): value.strip() for key, colon, value in pairs if colon and key.strip()}
-
-
 def parted(text: str) -> tuple[dict[str, str], str]:
     """The front matter of a text and the rest; without any all of the text as it is."""
-    handler = _Lines()
-    if not handler.detect(text.strip()):
+    before, *fenced = _FENCE.split(text.strip(), 2)
+    if before or len(fenced) < 2:
         return {}, text
-    found, rest = frontmatter.parse(text, handler=handler)
-    if rest == text.strip():
-        return {}, text
-    return {key: str(value) for key, value in found.items()}, rest
+    front, rest = fenced
+    pairs = (line.partition(":") for line in front.splitlines())
+    found = {key.strip(): value.strip() for key, colon, value in pairs if colon and key.strip()}
+    return found, rest.strip()
 
 
 def expanded(text: str, macros: Mapping[str, str]) -> str:
@@ -78,9 +65,20 @@ def html(text: str) -> str:
     What would become much longer than it is, such as one long link in many places, is shown as
     it was written; tables with thousands of cells are no tables.
     """
+    import nh3
+
     lines = text.splitlines()
     cells = max((line.count("|") + 1 for line in lines), default=0) * len(lines)
-    rendered = (_markdown if cells > _MOST_CELLS else _with_tables).render(text)
+    rendered = _parser(tables=cells <= _MOST_CELLS).render(text)
     if len(rendered) > _LONGEST_HTML:
         rendered = f"<pre>{escape(text)}</pre>"
     return nh3.clean(rendered, url_schemes=_SCHEMES)
+
+
+@lru_cache(maxsize=2)
+def _parser(*, tables: bool) -> MarkdownIt:
+    # It is imported by the first text that is shown: most daemons show none.
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": True})
+    return parser.enable("table") if tables else parser

@@ -70,13 +70,13 @@ def file_name(text: str) -> str:
 
 
 def usual_name(user: str, now: float, zone: tzinfo) -> str:
-    """How the file of somebody's broadcast is called if he does not say."""
+    """How the file of somebody's broadcast is called if they do not say."""
     day = datetime.fromtimestamp(now, zone)
     return f"{day:%Y-%m-%d}-{_NOT_IN_FILE.sub('_', user)[:80] or 'admin'}"
 
 
 def _signed(item: Any) -> list[str] | None:
-    """Names between commas; ``!`` in front stays, blanks after it go."""
+    """Names between commas; ``!`` in front stays, spaces after it go."""
     if not isinstance(item, str):
         return None
     names = [name.strip() for name in item.split(",")]

@@ -9,15 +9,19 @@ from typing import Any
 from urllib.parse import quote
 
 from monrest.cli import data, output
-from monrest.cli.client import Client, Reply
-from monrest.cli.client_errors import ClientError, UsageError, plain
+from monrest.cli.aligned import aligned
+from monrest.cli.client_errors import UsageError
 from monrest.cli.client_settings import ClientSettings, settings
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.hints import hints
 from monrest.cli.options import CONNECTION, KEY
+from monrest.cli.requester import Requester
+from monrest.client.client_problems import ClientError, failure_of, plain
+from monrest.client.http_transport import Reply
 
 _SHOWN_OF_ID = 16
 _SHORTEST_ID = 6
+_COUNTED = ("/hosts/totals", "/services/totals")
 _TITLES = ("ID", "OWNER", "ROLES", "CREATED", "LAST USED", "FROM", "COMMENT")
 
 
@@ -43,7 +47,7 @@ def create(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     roles = [value for name, value in own if name == "role"]
     if roles:
         asked["roles"] = roles
-    body = _body(client, path, client.api(path, method="POST", body=data.body(asked)))
+    body = body_of(client, path, client.api(path, method="POST", body=data.body(asked)))
     made = _decoded(body)
     if "json" in named:
         _print_json(body)
@@ -56,14 +60,49 @@ def create(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     client.settings.hint(
         f"made API key {plain(str(identifier))[:_SHOWN_OF_ID]}; it is not shown again"
     )
+    if not client.settings.quiet and (warning := _blind(client, str(key))):
+        client.settings.hint(warning)
     return 0
+
+
+def _blind(client: Requester, key: str) -> str:
+    """A warning when a new key sees no host and no service although there are some."""
+    known = client.settings
+    # Nothing of ours: the key alone is asked about.
+    with_key = Requester(known._replace(key=key, user=""))
+    try:
+        who = _decoded(with_key.api(f"/{known.address.app}/whoami").read())
+        sees = [_count(with_key, path) for path in _COUNTED]
+        there = [_count(client, path) for path in _COUNTED]
+    except ClientError:
+        return ""
+    if any(sees) or not any(there) or not isinstance(who, dict):
+        return ""
+    name = plain(str(who.get("id")))
+    roles = who.get("roles") or ()
+    told = f"it has {', '.join(map(str, roles))}" if roles else "it has no role"
+    return (
+        f"monrest: this key sees no host and no service: {name} is contact of none, and {told}. "
+        f"[auth.roles] of the configuration gives roles to users (all_hosts, all_services); a key "
+        f"of nobody that sees everything is made with --superuser --role all_hosts "
+        f"--role all_services"
+    )
+
+
+def _count(client: Requester, path: str) -> int:
+    """How many objects there are; an answer that lacks sites raises ClientError."""
+    reply = client.api(path)
+    document = _decoded(reply.read())
+    if not reply.good or reply.failed_sites(client.settings.address.app):
+        raise ClientError("nobody knows")
+    return int(_number(document.get("total"))) if isinstance(document, dict) else 0
 
 
 def show(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     """Print a table of keys."""
     own = _options("list", parts)
     client, path = _client((*given, *own))
-    body = _body(client, path, client.api(path))
+    body = body_of(client, path, client.api(path))
     if "json" in dict(own):
         _print_json(body)
         return 0
@@ -76,11 +115,11 @@ def revoke(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     own = _options("revoke", parts)
     identifiers = [part.argument for part in parts if part.argument is not None]
     client, path = _client((*given, *own))
-    known = [str(row.get("hashed_key")) for row in _rows(_body(client, path, client.api(path)))]
+    known = [str(row.get("hashed_key")) for row in _rows(body_of(client, path, client.api(path)))]
     found = [_found(identifier, known) for identifier in identifiers]
     for identifier in dict.fromkeys(found):
         one = f"{path}/{quote(identifier, safe='')}"
-        body = _body(client, one, client.api(one, method="DELETE"))
+        body = body_of(client, one, client.api(one, method="DELETE"))
         if "json" in dict(own):
             _print_json(body)
         else:
@@ -105,13 +144,7 @@ def _found(beginning: str, known: Iterable[str]) -> str:
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """The keys, newest first, as aligned columns."""
     ordered = sorted(rows, key=lambda row: -_number(row.get("created")))
-    lines = [_TITLES, *(_line(row) for row in ordered)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(_TITLES))]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        + "\n"
-        for line in lines
-    )
+    return aligned(_TITLES, map(_line, ordered))
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
@@ -122,7 +155,7 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
             owner += f" as {row['force_user']}"
     roles = row.get("roles")
     shown = "all" if roles is None else ",".join(str(role) for role in roles) or "none"
-    cells = (
+    return (
         str(row.get("hashed_key"))[:_SHOWN_OF_ID],
         owner,
         shown.replace("authorized_for_", ""),
@@ -131,7 +164,6 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
         str(row.get("last_from") or "-"),
         str(row.get("comment") or ""),
     )
-    return tuple(plain(cell).replace("\n", " ").replace("\t", " ") for cell in cells)
 
 
 def _moment(value: Any) -> str:
@@ -154,9 +186,9 @@ def _options(name: str, parts: Sequence[ArgumentWithOptions]) -> tuple[tuple[str
     return tuple(pair for part in parts for pair in part.options)
 
 
-def _client(given: Pairs) -> tuple[Client, str]:
+def _client(given: Pairs) -> tuple[Requester, str]:
     shared = {option.key for option in CONNECTION.options}
-    client = Client(settings([pair for pair in given if pair[0] in shared]))
+    client = Requester(settings([pair for pair in given if pair[0] in shared]))
     return client, f"/{client.settings.address.app}/api_keys"
 
 
@@ -165,19 +197,14 @@ def _is_internal(known: ClientSettings) -> bool:
     return known.address.scheme == "unix" and not known.key and not known.user
 
 
-def _body(client: Client, path: str, reply: Reply) -> bytes:
+def body_of(client: Requester, path: str, reply: Reply) -> bytes:
     """The body of a success; ClientError with the daemon's words otherwise."""
     body = reply.read()
     if reply.good:
         return body
     for line in hints(client, path, reply, body, api=True):
         client.settings.hint(line)
-    answer = _decoded(body)
-    told = f"{reply.status}"
-    if isinstance(answer, dict):
-        parts = (answer.get("message"), answer.get("description"))
-        told += " " + ": ".join(str(part) for part in parts if part)
-    raise ClientError(plain(told))
+    raise failure_of(reply.status, body)
 
 
 def _decoded(body: bytes) -> Any:

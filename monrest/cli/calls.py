@@ -13,9 +13,11 @@ from monrest.cli.client_errors import UsageError
 from monrest.cli.command_line import ArgumentWithOptions
 from monrest.cli.options import CHECK, REQUEST
 from monrest.cli.plugin_perfdata import Unit, label_filter, unit
+from monrest.cli.terminal import TerminalStyle, style
 from monrest.cli.thresholds import LEVELS, Threshold, threshold
+from monrest.client.exchange import SAFE
 
-Kind = Literal["api", "url", "file", "json"]
+Kind = Literal["api", "url", "file", "json", "text", "command"]
 
 _FORMATS = {
     "json": "json",
@@ -25,11 +27,15 @@ _FORMATS = {
     "text": "text",
     "human": "human",
 }
+_PLACEHOLDER = re.compile(r"\{[0-9]{1,9}:")
 _METHOD = re.compile(r"[A-Za-z]{1,20}\Z")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _OWN = frozenset(option.key for group in (REQUEST, CHECK) for option in group.options)
 _SENDS = frozenset({"method", "data", "rawdata", "background"})
 _API_ONLY = frozenset({"background", *_FORMATS})
+_LOCAL: tuple[tuple[str, Kind], ...] = (("string", "text"), ("command", "command"))
+_SHORTEST_PAUSE = 0.1
+_LONGEST_PAUSE = 86400.0
 MULTIPLE = "multiple -o/--output parameter are not supported."
 
 
@@ -38,7 +44,7 @@ class UrlCall(NamedTuple):
 
     ``method`` and ``data`` are those of ``-m`` and ``-d`` (None: no data at all); ``format`` is a
     path prefix; ``partial_ok``: thresholds look at an answer without all sites too; ``renames``
-    are (old, new).
+    are (old, new). ``postprocess`` is a shell command that makes the result of the answer.
     """
 
     source: str
@@ -51,16 +57,22 @@ class UrlCall(NamedTuple):
     thresholds: tuple[Threshold, ...] = ()
     partial_ok: bool = False
     renames: tuple[tuple[str, str], ...] = ()
+    postprocess: str = ""
 
 
 class Invocation(NamedTuple):
-    """A whole command line; ``options`` are those of the connection."""
+    """A whole command line; ``options`` are those of the connection.
+
+    ``watch``: seconds after which everything is asked again, 0: never.
+    """
 
     calls: tuple[UrlCall, ...]
     options: tuple[tuple[str, str], ...]
     template: str | None
     units: tuple[Unit, ...]
     filters: tuple[re.Pattern[str], ...]
+    style: TerminalStyle = TerminalStyle()
+    watch: float = 0.0
 
     @property
     def checks(self) -> bool:
@@ -76,12 +88,18 @@ def read(parts: Sequence[ArgumentWithOptions]) -> Invocation:
     templates = [value for name, value in shared if name == "output"]
     if len(templates) > 1:
         raise UsageError(MULTIPLE)
+    calls = tuple(_call(one) for one in given)
+    named = dict(shared)
+    if "watch" in named and any(call.method not in SAFE or call.background for call in calls):
+        raise UsageError("--watch: goes with requests that change nothing")
     return Invocation(
-        calls=tuple(_call(one) for one in given),
+        calls=calls,
         options=shared,
         template=templates[0] if templates else None,
         units=tuple(unit(value) for name, value in shared if name == "perfunit"),
         filters=tuple(label_filter(value) for name, value in shared if name == "perffilter"),
+        style=style(named.get("color", ""), full="full" in named),
+        watch=_pause(named["watch"]) if "watch" in named else 0.0,
     )
 
 
@@ -112,14 +130,20 @@ def _call(given: ArgumentWithOptions) -> UrlCall:
         thresholds=tuple(threshold(name, value) for name, value in own if name in LEVELS),
         partial_ok="partial-ok" in names,
         renames=tuple(_rename(value) for name, value in own if name == "rename"),
+        postprocess=dict(own).get("postprocess", ""),
     )
 
 
 def _kind(source: str, names: set[str]) -> Kind:
     """What a URL is; a file of that name counts only if nothing is sent."""
+    local = [kind for option, kind in _LOCAL if option in names]
+    if len(local) > 1:
+        raise UsageError("expected --string or --command, not both")
+    if local:
+        return local[0]
     if source.lower().startswith(("http://", "https://")):
         return "url"
-    if source.startswith(("{", "[")) and _is_json(source):
+    if source.startswith(("{", "[")) and not _PLACEHOLDER.match(source) and _is_json(source):
         return "json"
     if not names & (_SENDS | _API_ONLY) and _is_file(source):
         return "file"
@@ -143,13 +167,25 @@ def _check(kind: Kind, names: set[str], source: str) -> None:
     wrong: set[str] = set()
     if kind == "url":
         wrong = names & _API_ONLY
-    elif kind == "json":
+    elif kind in ("json", "text", "command"):
         wrong = names & (_SENDS | _API_ONLY)
     if kind != "url":
         wrong |= names & {"header"}
     if wrong:
         where = "URLs with http:// or https://" if "header" in wrong else "paths of the API"
         raise UsageError(f"--{min(wrong)}: goes with {where}, not with {source[:80]}")
+
+
+def _pause(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not _SHORTEST_PAUSE <= seconds <= _LONGEST_PAUSE:
+        raise UsageError(
+            f"--watch: expected {_SHORTEST_PAUSE:g} to {_LONGEST_PAUSE:g} seconds, got {text!r}"
+        )
+    return seconds
 
 
 def _header(text: str) -> tuple[str, str]:

@@ -1,11 +1,11 @@
-"""``monrest check-config FILE``: what ``twistd monrest`` would refuse, without starting it."""
+"""``monrest check-config FILE``: what a start would refuse, without starting."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
-from monrest.cli.client_errors import UsageError
+from monrest.cli import output
+from monrest.cli.client_errors import FAILED, UsageError
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
 
 
@@ -14,18 +14,30 @@ def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     files = [part.argument for part in parts if part.argument is not None]
     if len(files) != 1:
         raise UsageError("expected one FILE")
-    return check_config(files[0])
+    options = {name for part in parts for name, _ in part.options}
+    return check_config(files[0], connect="connect" in options)
 
 
-def check_config(path: str) -> int:
-    """Print every problem to standard error; 0 when there is none, else 1."""
+def check_config(path: str, *, connect: bool) -> int:
+    """Print every problem to standard error; 0 when there is none, else 1.
+
+    ``connect``: also ask each site whether it answers.
+    """
     from monrest.config import ConfigError, load
 
     try:
         config = load(path)
     except ConfigError as error:
-        sys.stderr.write(f"{path} cannot be used:\n{error}\n")
-        return 1
+        output.note(f"{path} cannot be used:\n{error}")
+        return FAILED
     count = len(config.sites)
-    sys.stdout.write(f"{path} is good: {count} {'site' if count == 1 else 'sites'}\n")
-    return 0
+    output.write_text(f"{path} is good: {count} {'site' if count == 1 else 'sites'}\n")
+    if not connect:
+        return 0
+    from monrest.cli.aligned import aligned
+    from monrest.cli.probe import TITLES, probed
+
+    lines = probed(config)
+    if lines:
+        output.write_text(aligned(TITLES, (line.cells() for line in lines)))
+    return FAILED if any(line.problem for line in lines) else 0

@@ -1,13 +1,17 @@
-"""Everything that ends a run of the command with a message instead of a result."""
+"""What ends a run of the command besides a failed request, and with what exit status."""
 
 from __future__ import annotations
 
-USAGE = 3
-"""Exit status of a wrong command line, of help, and of everything that is not known."""
+from monrest.client.client_problems import ClientError
 
+FAILED = 1
+"""Exit status where something was tried and did not work."""
 
-class ClientError(Exception):
-    """Ends the command with ``str(self)`` and exit status 3."""
+USAGE = 2
+"""Exit status of a wrong command line."""
+
+UNKNOWN = 3
+"""Exit status of both for a monitoring core, to which 1 and 2 are states."""
 
 
 class UsageError(ClientError):
@@ -16,8 +20,3 @@ class UsageError(ClientError):
 
 class OutputClosedError(Exception):
     """Whoever read our standard output has stopped reading."""
-
-
-def plain(text: str) -> str:
-    """``text`` without what could steer a terminal: other control characters become ``?``."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "?" for one in text)

@@ -12,11 +12,12 @@ import stat
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monrest.cli.client_errors import ClientError, UsageError
+from monrest.cli.client_errors import UsageError
 from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_URL, SYSTEM_FILE
 from monrest.cli.output import note
-from monrest.cli.server import ServerAddress, parse
+from monrest.client.client_problems import ClientError
+from monrest.client.server_address import ServerAddress, parse
 
 _TIMEOUT = 60.0
 _LONGEST_TIMEOUT = 1e6
@@ -86,7 +87,7 @@ def settings(
     try:
         address = parse(url)
     except ValueError as error:
-        raise UsageError(f"{url_source.name}: {error}") from None
+        raise UsageError(f"the URL of {url_source.name}: {error}") from None
     usable = [source for at, source in enumerate(sources) if source.explicit or at <= level]
     key_source = next((one for one in usable if one.values.get("key")), None)
     skipped = next((one.name for one in sources if one.values.get("key")), "")

@@ -1,90 +1,108 @@
-"""``monrest completion SHELL``: a script for bash, zsh or tcsh, made by shtab.
+"""``monrest completion SHELL``: a script for bash, fish, tcsh or zsh, made by shtab.
 
-Paths of the API are in ``paths.txt``, which ``make docs`` writes from the declarations: those
-that end with a slash go on with a name.
+Paths of the API are in ``paths.txt``, which ``make docs`` writes from the declarations. The scripts
+call ``monrest completion --word`` for names of objects (``monrest/cli/path_names.py``).
 """
 
 from __future__ import annotations
 
 from argparse import Action, ArgumentParser
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from typing import Any
-
-import shtab
 
 from monrest.cli import output
 from monrest.cli.client_errors import UsageError
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.options import COMPLETION
-from monrest.cli.parsers import parser
+from monrest.cli.path_names import beginnings, candidates
+from monrest.cli.terminal import WHEN
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 _BASH = """\
 _monrest_paths() {{
   local found
-  found=$(compgen -W "{paths}" -- "$1")
+  found=$("${{COMP_WORDS[0]}}" completion --word "$1" 2>/dev/null) ||
+    found=$(compgen -W "{paths}" -- "$1")
   [[ $found == */ && $found != *$'\\n'* ]] && compopt -o nospace 2>/dev/null
   [[ -n $found ]] && printf '%s\\n' "$found"
 }}
 """
 _ZSH = """\
 _monrest_paths() {{
-  local -a whole open
-  whole=({whole})
-  open=({open})
+  local -a found whole open
+  found=(${{(f)"$(command monrest completion --word "${{(Q)PREFIX}}" 2>/dev/null)"}}) ||
+    found=({paths})
+  open=(${{(M)found:#*/}})
+  whole=(${{found:#*/}})
   compadd -a whole
   compadd -S '' -a open
 }}
+"""
+_FISH = """\
+function _monrest_paths
+  set -l tokens (commandline -opc)
+  $tokens[1] completion --word (commandline -ct) 2>/dev/null
+  or printf '%s\\n' {paths}
+end
 """
 _TCSH = "set monrest_paths=({paths})"
 
 
 def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
-    """Print the script for the shell that the command line names."""
+    """Print the script for the shell that the command line names, or what completes a word."""
     assert COMPLETION.argument is not None, "it is declared with one"
     shells = COMPLETION.argument.choices
     given = [part.argument for part in parts if part.argument is not None]
-    if len(given) != 1 or given[0] not in shells:
+    named = dict(pair for part in parts for pair in part.options)
+    if "word" in named and not given:
+        output.write_text("".join(f"{one}\n" for one in candidates(named["word"])))
+        return 0
+    if len(given) != 1 or given[0] not in shells or named:
         raise UsageError(f"completion: expected one of {', '.join(shells)}")
     output.write_text(f"{script(given[0])}\n")
     return 0
 
 
-def paths() -> tuple[str, ...]:
-    """The paths of the API, sorted."""
-    return tuple(files("monrest.cli").joinpath("paths.txt").read_text("ascii").split())
-
-
 def script(shell: str) -> str:
     """The completion script for ``shell``."""
-    made = parser()
-    known = paths()
+    import shtab
+
+    made = parser_with_choices()
+    known = " ".join(beginnings())
     special = {
         "file": shtab.FILE,
         "path": {
             "bash": "_monrest_paths",
             "zsh": "_monrest_paths",
+            "fish": "(_monrest_paths)",
             "tcsh": "$monrest_paths",
             "preamble": {
-                "bash": _BASH.format(paths=" ".join(known)),
-                "zsh": _ZSH.format(
-                    whole=" ".join(path for path in known if not path.endswith("/")),
-                    open=" ".join(path for path in known if path.endswith("/")),
-                ),
-                "tcsh": _TCSH.format(paths=" ".join(known)),
+                "bash": _BASH.format(paths=known),
+                "zsh": _ZSH.format(paths=known),
+                "fish": _FISH.format(paths=known),
+                "tcsh": _TCSH.format(paths=known),
             },
         },
     }
     for action in _actions(made):
         completes = getattr(action, "completes", "")
-        if completes == "method":
-            action.choices = _METHODS
-        elif completes:
+        if completes in special:
             action.complete = special[completes]  # type: ignore[attr-defined]  # read by shtab
     text: str = shtab.complete(made, shell)
     return text
+
+
+def parser_with_choices() -> ArgumentParser:
+    """The parser of the whole command, whose options know the words that they take."""
+    from monrest.cli.parsers import parser
+
+    made = parser()
+    for action in _actions(made):
+        completes = getattr(action, "completes", "")
+        if completes in ("method", "color"):
+            action.choices = _METHODS if completes == "method" else WHEN
+    return made
 
 
 def _actions(made: ArgumentParser) -> Iterator[Action]:

@@ -6,20 +6,21 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from monrest.cli.client_errors import ClientError, plain
+from monrest.client.client_problems import ClientError, plain
 
 if TYPE_CHECKING:
-    from monrest.cli.client import Client, Reply
     from monrest.cli.client_settings import ClientSettings
+    from monrest.cli.requester import Requester
+    from monrest.client.http_transport import Reply
 
 _UNAUTHORIZED = (401, 403)
 _NOT_FOUND = 404
 _MOST_HINTS = 3
-_PREFIXES = frozenset({"csv", "human", "json", "ndjson", "text", "wrapped_json", "xls", "v1"})
-_SELECTIONS = frozenset({"site", "sites", "backend", "backends"})
+PREFIXES = frozenset({"csv", "human", "json", "ndjson", "text", "wrapped_json", "xls", "v1"})
+SELECTIONS = frozenset({"site", "sites", "backend", "backends"})
 
 
-def hints(client: Client, source: str, reply: Reply, body: bytes, *, api: bool) -> Iterator[str]:
+def hints(client: Requester, source: str, reply: Reply, body: bytes, *, api: bool) -> Iterator[str]:
     """Lines for standard error; ``api``: the request went to the configured daemon."""
     if not api:
         if location := reply.headers.get("Location"):
@@ -51,7 +52,7 @@ def _who(settings: ClientSettings) -> str:
     return f"{told}; --key, MONREST_KEY or key in ~/.config/monrest/client.toml give one"
 
 
-def _known(client: Client) -> list[str]:
+def _known(client: Requester) -> list[str]:
     """The paths that the daemon has; none when it does not tell."""
     try:
         reply = client.api("/index?columns=url", prefix="json")
@@ -89,9 +90,9 @@ _LIKE = 0.6
 def _segments(source: str) -> list[str]:
     segments = [part for part in source.partition("?")[0].split("/") if part]
     while segments:
-        if segments[0] in _PREFIXES:
+        if segments[0] in PREFIXES:
             segments = segments[1:]
-        elif segments[0] in _SELECTIONS and len(segments) > 2:
+        elif segments[0] in SELECTIONS and len(segments) > 2:
             segments = segments[2:]
         else:
             break

@@ -15,9 +15,10 @@ from math import isfinite
 from typing import Any
 from urllib.parse import quote
 
-from monrest.cli.client import Client, Reply, UnreachableError
-from monrest.cli.client_errors import ClientError, plain
 from monrest.cli.output import note
+from monrest.cli.requester import Requester
+from monrest.client.client_problems import ClientError, UnreachableError, plain
+from monrest.client.http_transport import Reply
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
@@ -26,7 +27,7 @@ _BAR = 24
 _NARROW = 80
 
 
-def follow(client: Client, started: Reply) -> Reply:
+def follow(client: Requester, started: Reply) -> Reply:
     """Wait for the job that ``started`` tells of and give its result, which may be an error.
 
     Raises ClientError when the answer tells of no job, and passes KeyboardInterrupt and
@@ -67,7 +68,7 @@ def _job(started: Reply) -> str:
     return str(job)
 
 
-def _watch(client: Client, path: str) -> Reply | None:
+def _watch(client: Requester, path: str) -> Reply | None:
     """Show progress until the job has ended; the answer when it cannot be asked."""
     pause = _FIRST_PAUSE
     try:

@@ -9,11 +9,12 @@ from importlib import import_module
 
 from monrest import __version__
 from monrest.cli import output
-from monrest.cli.client_errors import USAGE, ClientError, OutputClosedError, UsageError
+from monrest.cli.client_errors import FAILED, UNKNOWN, USAGE, OutputClosedError, UsageError
 from monrest.cli.command_line import Pairs, leading, scan
 from monrest.cli.options import HELP, MONREST, VERSION, Option, Subcommand
+from monrest.client.client_problems import ClientError
 
-_UNKNOWN_COMMAND = 1
+_SHORTEST_LONG = 3
 _INTERRUPTED = 130
 _CLOSED = 141
 _FRONT = (HELP, VERSION, *MONREST.options)
@@ -28,20 +29,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.flush()
     except UsageError as error:
         output.note(f"monrest: {error}\nmonrest COMMAND --help shows what is expected")
-        return USAGE
+        return UNKNOWN if is_plugin(words) else USAGE
     except ClientError as problem:
         output.note(f"monrest: {problem}")
-        return USAGE
+        return UNKNOWN if is_plugin(words) else FAILED
     except OutputClosedError:
         return _CLOSED
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except Exception as error:  # noqa: BLE001  a plugin must not end as a warning by Python's 1
+    except Exception as error:  # noqa: BLE001  said in a line, and no warning of a plugin
         output.note(f"monrest: internal error: {error!r}; -v shows where")
         if "-v" in words or "--verbose" in words:
             sys.excepthook(type(error), error, error.__traceback__)
-        return USAGE
+        return UNKNOWN if is_plugin(words) else FAILED
     return status
+
+
+def is_plugin(words: Sequence[str]) -> bool:
+    """Whether a monitoring core may be the one that reads the exit status.
+
+    It is so with thresholds or a template, also on a command line that cannot be read.
+    """
+    if not any(word in ("r", "rest") for word in words):
+        return False
+    short = ("-w", "-c", "-o")
+    long = ("--warning", "--critical", "--output")
+    heads = [word.partition("=")[0] for word in words]
+    return any(
+        (head.startswith(short) and not head.startswith("--"))
+        or (len(head) > _SHORTEST_LONG and any(one.startswith(head) for one in long))
+        for head in heads
+    )
 
 
 def _utf8(word: str) -> str:
@@ -58,8 +76,12 @@ def _run(words: Sequence[str]) -> int:
         inner = _find(command, rest[0])
         if inner is None and not _asks(HELP, given):
             output.note(f"monrest: no such command: {' '.join([*path, rest[0]])}")
-            output.note("monrest --help lists them")
-            return _UNKNOWN_COMMAND
+            from difflib import get_close_matches
+
+            near = get_close_matches(rest[0], [one.name for one in command.commands], n=1)
+            meant = f"did you mean {' '.join(['monrest', *path, *near])}? " if near else ""
+            output.note(f"{meant}monrest --help lists them")
+            return USAGE
         if inner is None:
             return _help(path)
         command, path = inner, [*path, inner.name]
@@ -75,8 +97,8 @@ def _run(words: Sequence[str]) -> int:
         return _help(path)
     if _asks(VERSION, asked):
         return _version()
-    if command.argument is not None and parts[0].argument is None:
-        return _help(path)
+    if command.argument is not None and command.argument.required and parts[0].argument is None:
+        raise UsageError(f"{' '.join(path)}: expected {command.argument.name}")
     module, function = command.run.split(":")
     status: int = getattr(import_module(module), function)(parts, given)
     return status
@@ -93,7 +115,7 @@ def _asks(option: Option, given: Pairs) -> bool:
 def _without_command(given: Pairs, path: Sequence[str]) -> int:
     if _asks(VERSION, given) and not _asks(HELP, given):
         return _version()
-    return _help(path)
+    return _help(path, asked=_asks(HELP, given))
 
 
 def _version() -> int:
@@ -101,8 +123,12 @@ def _version() -> int:
     return 0
 
 
-def _help(path: Sequence[str]) -> int:
+def _help(path: Sequence[str], *, asked: bool = True) -> int:
+    """The help on standard output; who did not ask for it has forgotten something."""
     from monrest.cli.parsers import help_text
 
-    output.write_text(help_text(*path))
+    if asked:
+        output.write_text(help_text(*path))
+        return 0
+    output.note(help_text(*path).rstrip("\n"))
     return USAGE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 DEFAULT_URL = "unix:/run/monrest/monrest.sock"
+DEFAULT_CONFIG = "/etc/monrest/monrest.toml"
 SYSTEM_FILE = "/etc/monrest/client.toml"
 
 
@@ -39,6 +40,7 @@ class Positional(NamedTuple):
     help: str
     completes: str = ""
     choices: tuple[str, ...] = ()
+    required: bool = True
 
 
 class Subcommand(NamedTuple):
@@ -65,7 +67,7 @@ class Subcommand(NamedTuple):
         return tuple(option for group in self.groups for option in group.options)
 
 
-HELP = Option(("-h", "--help"), "", "show this text and exit with status 3")
+HELP = Option(("-h", "--help"), "", "show this text")
 VERSION = Option(("-V", "--version"), "", "show the version")
 
 BACKEND = Option(("-b", "--backend"), "LIST", "sites to ask: ids, names or sections between "
@@ -79,7 +81,7 @@ CONNECTION = OptionGroup(
                f"default: {DEFAULT_URL}"),
         Option(("--key",), "KEY", "the API key, or @FILE to read it from a file; over a Unix "
                "socket root and the daemon's own user need none"),
-        Option(("-A", "--auth"), "USER", "act for this user, with his roles and not more"),
+        Option(("-A", "--auth"), "USER", "act for this user, with their roles and no more"),
         Option(("-k", "--insecure"), "", "do not verify certificates of https"),
         Option(("--timeout",), "SECONDS", "give up when nothing arrives for so long; default: 60"),
         Option(("-v", "--verbose"), "", "tell on standard error what is sent, where and why"),
@@ -94,7 +96,7 @@ REQUEST = OptionGroup(
                "POST as soon as there is -d or -D", "method"),
         Option(("-d", "--data"), "DATA", "parameters: KEY=VALUE, a JSON object, or @FILE with "
                "one (@- is standard input); repeatable. A repeated KEY is a list. In VALUE a "
-               "leading + stays, other + are blanks, then percent-encoding is decoded. "
+               "leading + stays, other + are spaces, then percent-encoding is decoded. "
                "JSON replaces keys given before. A JSON list is sent as it is (POST /cmd). "
                '-d "" is a POST without data'),
         Option(("-D", "--rawdata"), "DATA", "like -d, but KEY=VALUE replaces the KEY"),
@@ -108,6 +110,11 @@ REQUEST = OptionGroup(
         Option(("--xls",), "", "answer as an Excel file"),
         Option(("-t", "--text"), "", "answer as a table to read"),
         Option(("--human",), "", "the same as --text"),
+        Option(("--string",), "", "use the argument itself as the answer, without a request"),
+        Option(("--command",), "", "use the output of the argument, a shell command, as the "
+               "answer; an exit status other than 0 is a failure"),
+        Option(("--postprocess",), "COMMAND", "a shell command that reads the answer on "
+               "standard input and prints the one for thresholds and templates"),
     ),
 )  # fmt: skip
 
@@ -118,16 +125,23 @@ CHECK = OptionGroup(
                "above the number T, or outside the range [@][START:][END]; @ means inside, ~ no "
                "lower limit. KEY may be nested as a.b or {a::b}; repeatable"),
         Option(("-c", "--critical"), "KEY:T", "the same, exit with 2"),
-        Option(("--partial-ok",), "", "look at an answer in which sites are missing as well; "
-               "else it is unknown (3), because nobody knows what they would have said"),
+        Option(("--partial-ok",), "", "evaluate an answer with missing sites; without this it is "
+               "unknown (3)"),
         Option(("--rename",), "OLD:NEW", "rename a key of the answer before thresholds and "
                "output look at it; repeatable"),
     ),
 )  # fmt: skip
 
+COLOR = Option(("--color",), "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or "
+               "never; always also prints into a pipe as on a terminal", "color")  # fmt: skip
+
 OUTPUT = OptionGroup(
     "output (once for all URLs)",
     (
+        COLOR,
+        Option(("--full",), "", "print whole tables on a terminal; otherwise tables are cut to "
+               "its width"),
+        Option(("--watch",), "SECONDS", "repeat the request every SECONDS, until interrupted"),
         Option(("-o", "--output"), "TEMPLATE", "print this instead of the answers, followed by "
                "performance data; see TEMPLATES"),
         Option(("--perfunit",), "LABEL:UNIT", "unit of performance data whose label equals or "
@@ -140,12 +154,17 @@ OUTPUT = OptionGroup(
 _TEMPLATES = (
     "TEMPLATES: in -o, {KEY} is a value of the answer, added up over all answers that are "
     "objects, and {N:KEY} that of answer N, counted from 1. KEY may be nested, as a.b.0.c or "
-    "a::b::0::c; "
+    "a::b::0::c; {0.KEY} is of the first row of a list; "
     "objects and lists print as JSON, null as (null), booleans as 1 and 0. {EXPRESSION} "
     "calculates with + - * / and brackets, where what does not exist is 0 and what has no value "
     'prints (error); names with other characters go into quotes: {"my-key" / 2}. '
     "{KEY%.2f} formats as printf does, {KEY%strftime:%H:%M} as local time. {STATUS} is OK, "
-    "WARNING or CRITICAL, {RAW2} the second answer as it came, {RAW} the first. \\n is a new line.",
+    "WARNING or CRITICAL, {RAW2} the second answer as it came, {RAW} the first. \\n is a new line. "
+    "A name that is in no answer prints {error:...}, and the exit status is 3.",
+    "EARLIER ANSWERS: {N:KEY} in a URL, or behind --string or --command, is replaced by what "
+    "answer N has there, as one segment of the path; a URL that is nothing else is taken as it "
+    "is. What is neither object nor list, behind --string, --command and --postprocess, has the "
+    "KEY value.",
 )
 
 R = Subcommand(
@@ -157,10 +176,12 @@ R = Subcommand(
         "URL cannot hold are encoded, a + is meant literally), a whole http:// or https:// URL, "
         "the name of a readable file, or JSON text. Options in front of a URL belong to it, those "
         "behind the last URL to the last one.",
-        "Without -o the answers are printed as they come. When a request fails, its answer "
-        "alone is printed and the exit status is 3.",
+        "Without -o the answers are printed as they come; on a terminal JSON is indented and "
+        "coloured, and tables are cut to the width. When a request fails, its answer alone is "
+        "printed and the exit status is 1.",
         *_TEMPLATES,
-        "As a monitoring plugin, call it with -w, -c and -o: states are exit statuses 0 to 3.",
+        "As a monitoring plugin, call it with -w, -c or -o: states are exit statuses 0 to 3, and "
+        "everything that fails is 3.",
     ),
     usage="[OPTION...] URL [[OPTION...] URL...]",
     argument=Positional("URL", "path of the API, URL, file or JSON text", "path"),
@@ -181,11 +202,52 @@ R = Subcommand(
             "/services/totals",
             "a check for a monitoring core",
         ),
+        ("monrest r --watch 5 -t '/services?q=state>0'", "look at the problems every five seconds"),
+        (
+            "monrest r '/hosts?q=state>0&columns=name&limit=1' '/hosts/{1:0.name}/services'",
+            "put what one answer says into the next URL",
+        ),
     ),
     aliases=("rest",),
 )
 
 _JSON = Option(("--json",), "", "print the answer as JSON")
+
+EVENTS = Subcommand(
+    "events",
+    "tell what happens, as it happens",
+    "monrest.cli.event_stream:run",
+    text=(
+        "FILTER is a column of an event, or of its host or service, with an operator and a value: "
+        "host_name=web01, state[ne]=0, host_groups[gte]=web. A connection that is lost is made "
+        "again, and nothing is missing then.",
+        "With --exec a command is run for each event, one after the other. It gets the event as "
+        "JSON on its standard input, and MONREST_EVENT_TYPE, _ID, _SUBJECT, _HOST, _SERVICE, "
+        "_STATE and _OUTPUT in its environment.",
+    ),
+    usage="[OPTION...] [FILTER...]",
+    argument=Positional("FILTER", "which events, for example state=2", required=False),
+    groups=(
+        OptionGroup(
+            "events",
+            (
+                Option(("--types",), "LIST", "only these types, for example state,downtime"),
+                Option(("--q",), "QUERY", "a filter in the query language"),
+                Option(("--since",), "ID", "go on behind this event, or from a time such as -10m"),
+                Option(("--snapshot",), "", "begin with the present problems"),
+                Option(("--columns",), "LIST", "only these columns"),
+                Option(("--limit",), "NUMBER", "end after so many events"),
+                Option(("--exec",), "COMMAND", "run this for each event"),
+            ),
+        ),
+        OptionGroup("output", (_JSON, COLOR)),
+        CONNECTION,
+    ),
+    examples=(
+        ("events --snapshot --types state", "all problems, then every change of a state"),
+        ("events --exec 'notify-send \"$MONREST_EVENT_OUTPUT\"' state=2", "for the desktop"),
+    ),
+)  # fmt: skip
 
 KEY = Subcommand(
     "key",
@@ -209,13 +271,13 @@ KEY = Subcommand(
                 OptionGroup(
                     "the key",
                     (
-                        Option(("--user",), "NAME", "whose key it is; default: your own"),
-                        Option(("--superuser",), "", "a key of nobody, which acts for any user "
-                               "(-A, X-Mon-Auth-User)"),
+                        Option(("--user",), "NAME", "the owner of the key; default: you"),
+                        Option(("--superuser",), "", "a key without an owner, which can act "
+                               "for any user (-A, X-Mon-Auth-User)"),
                         Option(("--force-user",), "NAME", "with --superuser: the only user for "
-                               "whom the key acts"),
-                        Option(("--role",), "ROLE", "all that the key may give; repeatable; "
-                               "default: no restriction"),
+                               "whom the key can act"),
+                        Option(("--role",), "ROLE", "limit the key to this role; repeatable; "
+                               "default: no limit beyond the rights of its user"),
                         Option(("--comment",), "TEXT", "what it is for"),
                         _JSON,
                     ),
@@ -224,14 +286,19 @@ KEY = Subcommand(
             ),
             examples=(
                 (
-                    "monrest key create --user grafana --role read_only --comment dashboards",
-                    "a key that can only read",
+                    "monrest key create --user alice --comment laptop",
+                    "a key with the rights of alice",
+                ),
+                (
+                    "monrest key create --superuser --role all_hosts --role all_services "
+                    "--comment grafana",
+                    "a key that sees everything and changes nothing",
                 ),
             ),
         ),
         Subcommand(
             "list",
-            "list API keys: all for administrators, else your own",
+            "list your API keys; administrators see all",
             "monrest.cli.api_keys:show",
             usage="[OPTION...]",
             groups=(OptionGroup("output", (_JSON,)), CONNECTION),
@@ -250,12 +317,157 @@ KEY = Subcommand(
 
 CHECK_CONFIG = Subcommand(
     "check-config",
-    "say what is wrong with a configuration, without starting",
+    "check a configuration without starting the daemon",
     "monrest.cli.check_config:run",
     text=("Exits with 0 when nothing is wrong, else with 1.",),
-    usage="FILE",
+    usage="[--connect] FILE",
+    groups=(
+        OptionGroup(
+            "check",
+            (Option(("--connect",), "", "also ask each site whether it answers, and what it is"),),
+        ),
+    ),
     argument=Positional("FILE", "the configuration file (TOML)", "file"),
 )
+
+CONFIG = Subcommand(
+    "config",
+    "show the configuration that would be in force, or print an example",
+    commands=(
+        Subcommand(
+            "show",
+            "print every value that would be in force, and where it comes from",
+            "monrest.cli.config_commands:show",
+            text=(
+                "A file with a line, a variable of the environment (MONREST__SERVER__LISTEN), or "
+                "the default. Files of conf.d beside the configuration count as well. Secrets are "
+                "hidden.",
+            ),
+            usage="[--changed] [--json] [FILE]",
+            argument=Positional(
+                "FILE", f"the configuration; default: {DEFAULT_CONFIG}", "file", required=False
+            ),
+            groups=(
+                OptionGroup(
+                    "output",
+                    (Option(("--changed",), "", "leave the defaults out"), _JSON),
+                ),
+            ),
+        ),
+        Subcommand(
+            "example",
+            "print a configuration with every key, or a file for systemd",
+            "monrest.cli.config_commands:example",
+            usage="[--unit | --socket | --sysusers | --tmpfiles]",
+            groups=(
+                OptionGroup(
+                    "files for systemd",
+                    (
+                        Option(("--unit",), "", "the unit, for /etc/systemd/system"),
+                        Option(("--socket",), "", "a socket unit, which is optional"),
+                        Option(("--sysusers",), "", "the daemon's user, for /usr/lib/sysusers.d"),
+                        Option(("--tmpfiles",), "", "its folders, for /usr/lib/tmpfiles.d"),
+                    ),
+                ),
+            ),
+            examples=(
+                (
+                    "monrest config example > /etc/monrest/monrest.toml",
+                    "a configuration to begin with",
+                ),
+            ),
+        ),
+    ),
+)
+
+SITES = Subcommand(
+    "sites",
+    "show which sites answer, their cores, and why others do not answer",
+    "monrest.cli.sites:run",
+    text=(
+        "Asks the daemon. Where none runs, or with --config, the sites are asked from here, as the "
+        "user who calls this. Exits with 1 when a site is down.",
+    ),
+    usage="[OPTION...]",
+    groups=(
+        OptionGroup(
+            "sites",
+            (
+                Option(("--config",), "FILE", "ask the sites of this configuration, and no daemon",
+                       "file"),
+                Option(("--json",), "", "print JSON"),
+            ),
+        ),
+        CONNECTION,
+    ),
+)  # fmt: skip
+
+SERVE = Subcommand(
+    "serve",
+    "run the daemon in the foreground",
+    "monrest.cli.serve:run",
+    text=(
+        "This is twistd --nodaemon --pidfile= monrest with these options, under the same process "
+        "number. SIGTERM stops it, SIGHUP makes it read its configuration again.",
+    ),
+    usage="[--config FILE | --demo [--port PORT]] [OPTION...]",
+    groups=(
+        OptionGroup(
+            "daemon",
+            (
+                Option(("--config",), "FILE", f"the configuration; default: {DEFAULT_CONFIG}",
+                       "file"),
+                Option(("--demo",), "", "an embedded, simulated core instead of a configuration; "
+                       "leaves nothing behind"),
+                Option(("--port",), "PORT", "with --demo: the port to listen on; default: 8080"),
+                Option(("--json-log",), "", "log one JSON object a line"),
+                Option(("--logfile",), "FILE", "log into a file; default: standard output", "file"),
+                Option(("--pidfile",), "FILE", "write the number of the process; default: none",
+                       "file"),
+            ),
+        ),
+    ),
+    examples=(("monrest serve --demo", "a daemon to try, with 20 hosts and 100 services"),),
+)  # fmt: skip
+
+IMPORT = Subcommand(
+    "import",
+    "make an installation of an older front end with this API one of this daemon",
+    "monrest.cli.import_command:run",
+    text=(
+        "DIR is the folder of its configuration, or one that has etc/thruk in it: a site, or a "
+        "copy of another machine's files. Prints what becomes of what, and what cannot be taken "
+        "over and why. Nothing is written without --apply, and nothing that is there is changed: "
+        "a second run finds nothing to do.",
+        "A configuration that is there already is used as it is. Run by root, what is written "
+        "belongs to the owner of the state folder. Exits with 1 when something cannot be read.",
+    ),
+    usage="[OPTION...] DIR",
+    groups=(
+        OptionGroup(
+            "import",
+            (
+                Option(("--apply",), "", "write the configuration and the database"),
+                Option(("--config",), "FILE", f"the configuration; default: {DEFAULT_CONFIG}",
+                       "file"),
+                Option(("--state",), "DIR", "where the daemon keeps its state; default: "
+                       "/var/lib/monrest", "file"),
+                Option(("--var",), "DIR", "the data of the old installation, where its "
+                       "configuration does not say it", "file"),
+                Option(("--secret-key",), "", "take over its secret key: whoever knows it may do "
+                       "everything"),
+                Option(("--fill-targets",), "", "recurring downtimes whose target fits nothing "
+                       "that they name, which did nothing, get one that fits, and begin to act"),
+                Option(("--json",), "", "print the table as JSON"),
+            ),
+        ),
+    ),
+    argument=Positional("DIR", "the old installation", "file"),
+    examples=(
+        ("monrest import /etc/thruk", "see what would become of it"),
+        ("sudo -u monrest monrest import --apply /srv/copy", "write it"),
+    ),
+)  # fmt: skip
 
 COMPLETION = Subcommand(
     "completion",
@@ -264,19 +476,36 @@ COMPLETION = Subcommand(
     text=(
         "It completes subcommands, options and paths of the API. Put the output where the shell "
         "looks: for bash into /etc/bash_completion.d/monrest, for zsh into a file _monrest in "
-        "$fpath, for tcsh into ~/.tcshrc.",
+        "$fpath, for fish into ~/.config/fish/completions/monrest.fish, for tcsh into ~/.tcshrc.",
+        "In bash, fish and zsh names of objects and commands are completed as well: the daemon "
+        "that monrest r would ask tells them.",
     ),
-    usage="SHELL",
-    argument=Positional("SHELL", "bash, zsh or tcsh", choices=("bash", "zsh", "tcsh")),
+    usage="SHELL | --word WORD",
+    groups=(
+        OptionGroup(
+            "for scripts",
+            (
+                Option(
+                    ("--word",),
+                    "WORD",
+                    "print what may stand in the place of WORD, the beginning "
+                    "of a path, one a line",
+                ),
+            ),
+        ),
+    ),
+    argument=Positional(
+        "SHELL", "bash, fish, tcsh or zsh", choices=("bash", "fish", "tcsh", "zsh"), required=False
+    ),
 )
 
 MONREST = Subcommand(
     "monrest",
     "REST API in front of Livestatus monitoring cores",
-    text=("The daemon itself is started with twistd monrest. This is the command line beside it.",),
+    text=("monrest serve starts the daemon. Everything else is the command line beside it.",),
     usage="[OPTION...] COMMAND ...",
     groups=(OptionGroup("connection", (BACKEND, *CONNECTION.options)),),
-    commands=(R, KEY, CHECK_CONFIG, COMPLETION),
+    commands=(R, EVENTS, SITES, KEY, SERVE, CONFIG, CHECK_CONFIG, IMPORT, COMPLETION),
 )
 
 
@@ -292,11 +521,11 @@ SECTIONS = (
         "EXIT STATUS",
         (
             ("0", "all requests were answered with a status of 2xx, and no threshold is exceeded"),
-            ("1", "a warning threshold is exceeded; a subcommand that does not exist; with "
-             "check-config, a configuration that cannot be used"),
-            ("2", "a critical threshold is exceeded"),
-            ("3", "a request failed, the daemon cannot be reached, the command line is wrong, or "
-             "help was asked for"),
+            ("1", "a request failed, the daemon cannot be reached, a site is down (sites), the "
+             "configuration cannot be used (check-config)"),
+            ("2", "the command line is wrong"),
+            ("0 to 3", "of monrest r with -w, -c or -o: OK, WARNING, CRITICAL, and UNKNOWN for "
+             "everything that failed and for a wrong command line"),
             ("130", "interrupted"),
             ("141", "standard output was closed"),
         ),

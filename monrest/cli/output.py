@@ -10,7 +10,8 @@ import os
 import sys
 from io import TextIOWrapper
 
-from monrest.cli.client_errors import ClientError, OutputClosedError
+from monrest.cli.client_errors import OutputClosedError
+from monrest.client.client_problems import ClientError
 
 
 def prepare() -> None:

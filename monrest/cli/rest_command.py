@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
-from collections.abc import Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from monrest.cli import data, output
 from monrest.cli.calls import Invocation, UrlCall, read
-from monrest.cli.client import Client, Reply
-from monrest.cli.client_errors import USAGE, ClientError, UsageError
+from monrest.cli.client_errors import FAILED, UNKNOWN, UsageError
 from monrest.cli.client_settings import settings
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.hints import hints
 from monrest.cli.lookup import summed
 from monrest.cli.plugin_perfdata import performance_data
-from monrest.cli.template import Fetched, render
+from monrest.cli.requester import Requester
+from monrest.cli.template import Fetched, NoValueError, fill_earlier, is_earlier, render
+from monrest.cli.terminal import written
 from monrest.cli.thresholds import ThresholdError, state
+from monrest.client.client_problems import ClientError
+from monrest.client.exchange import segment
+from monrest.client.http_transport import Reply
 
 _BODILESS = frozenset({"GET", "HEAD"})
+_JSON = "application/json"
 
 
 class _RefusedError(Exception):
     """A request was answered with an error: its body is all that is printed."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, kind: str) -> None:
         super().__init__()
         self.body = body
+        self.kind = kind
+
+
+class _Body(NamedTuple):
+    """An answer with its media type."""
+
+    body: bytes
+    kind: str
 
 
 def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
@@ -39,62 +54,107 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
         asked = read(parts)
     except ThresholdError as error:
         return _message(error)
-    client = Client(settings((*given, *asked.options)))
+    client = Requester(settings((*given, *asked.options)), keep=1 if asked.watch else 0)
+    if not asked.watch:
+        return _once(asked, client)
+    while True:
+        _begin_again(asked)
+        try:
+            _once(asked, client)
+        except UsageError:
+            raise
+        except ClientError as problem:
+            # The daemon may be back the next time.
+            output.write_text(f"{problem}\n")
+        output.flush()
+        time.sleep(asked.watch)
+
+
+def _begin_again(asked: Invocation) -> None:
+    """Clear the terminal; in a pipe one answer follows the other."""
+    if not sys.stdout.isatty():
+        return
+    words = " ".join(shlex.quote(call.source) for call in asked.calls)
+    line = f"every {asked.watch:g} s: {words}  {time.strftime('%H:%M:%S')}"
+    output.write_text(f"\x1b[H\x1b[2J{asked.style.paint('faint', line)}\n\n")
+
+
+def _once(asked: Invocation, client: Requester) -> int:
+    plugin = asked.template is not None or asked.checks
     try:
         return _run(asked, client)
     except _RefusedError as failed:
-        _print(failed.body)
-        return USAGE
+        _print(written(failed.body, failed.kind, asked.style))
+        return UNKNOWN if plugin else FAILED
     except UsageError:
         raise
     except ClientError as problem:
         # A monitoring core reads standard output only, and so a message belongs there.
-        if asked.template is None and not asked.checks:
+        if not plugin:
             raise
         return _message(problem)
 
 
 def _message(error: Exception) -> int:
     output.write_text(f"{error}\n")
-    return USAGE
+    return UNKNOWN
 
 
-def _run(asked: Invocation, client: Client) -> int:
+def _run(asked: Invocation, client: Requester) -> int:
     results: list[Fetched] = []
+    shown: list[bytes] = []
     worst = 0
     streams = asked.template is None and not asked.checks
-    for number, call in enumerate(asked.calls, 1):
-        if streams and number == len(asked.calls):
-            _stream(call, client, results)
+    for number, given in enumerate(asked.calls, 1):
+        call = _with_earlier(given, results)
+        if streams and number == len(asked.calls) and not asked.style.pretty:
+            _stream(call, client, shown)
             return 0
         whole = asked.checks and not call.partial_ok
-        result = _renamed(_decoded(_fetched(call, client, whole=whole)), call)
+        fetched = _fetched(call, client, whole=whole)
+        result = _renamed(_decoded(fetched.body, call), call)
         results.append(result)
+        shown.append(written(result.body, fetched.kind, asked.style))
         worst = max(worst, state(call.thresholds, result.data))
     if asked.template is None:
-        _print(b"".join(result.body for result in results))
+        _print(b"".join(shown))
         return worst
     total = summed(result.data for result in results)
     thresholds = [one for call in asked.calls for one in call.thresholds]
-    text = render(asked.template, total, results, worst)
+    text, worst = render(asked.template, total, results, worst)
     if numbers := performance_data(total, thresholds, asked.units, asked.filters):
         text += f"|{numbers}"
     output.write_text(f"{text}\n")
     return worst
 
 
+def _with_earlier(call: UrlCall, results: Sequence[Fetched]) -> UrlCall:
+    """``call`` with what earlier answers say in the place of ``{N:…}``."""
+    if call.kind in ("file", "json"):
+        return call
+    # What is a whole path, such as the one of a job's result, needs no quotes.
+    whole = call.kind == "text" or is_earlier(call.source)
+    quoted: Callable[[str], str] = str if whole else segment
+    if call.kind == "command":
+        quoted = shlex.quote
+    try:
+        return call._replace(source=fill_earlier(call.source, results, quoted))
+    except NoValueError as error:
+        raise ClientError(f"{call.source}: {error}") from None
+
+
 # -------------------------------------------------------------------- fetching
 
 
-def _stream(call: UrlCall, client: Client, before: Sequence[Fetched]) -> None:
+def _stream(call: UrlCall, client: Requester, before: Sequence[bytes]) -> None:
     """Print the answers before, then the last one as it comes."""
     reply = None
-    if call.kind in ("api", "url"):
+    if call.kind in ("api", "url") and not call.postprocess:
         reply = _asked(call, client)
         refuse_for_terminal(reply)
-    _print(b"".join(result.body for result in before), ends=False)
+    _print(b"".join(before), ends=False)
     if reply is None:
-        _print(_fetched(call, client))
+        _print(_fetched(call, client).body)
         return
     last = b""
     for chunk in reply.chunks():
@@ -103,23 +163,41 @@ def _stream(call: UrlCall, client: Client, before: Sequence[Fetched]) -> None:
     _end_line(last)
 
 
-def _fetched(call: UrlCall, client: Client, *, whole: bool = False) -> bytes:
+def _fetched(call: UrlCall, client: Requester, *, whole: bool = False) -> _Body:
     """The body for a call; ``whole``: raise ClientError when sites are missing in it."""
-    if call.kind == "json":
-        return call.source.encode("utf-8", "surrogateescape")
-    if call.kind == "file":
-        try:
-            with open(call.source, "rb") as file:  # noqa: PTH123  pathlib costs 8 ms
-                return file.read()
-        except OSError as error:
-            raise ClientError(f"{call.source}: {error.strerror}") from None
-    reply = _asked(call, client)
-    if whole and call.kind == "api" and (missing := _missing(client, reply)):
-        raise ClientError(f"UNKNOWN - incomplete, {missing}")
-    return reply.read()
+    timeout = client.settings.timeout
+    kind = "text/x-local"
+    if call.kind in ("json", "text"):
+        body = call.source.encode("utf-8", "surrogateescape")
+        kind = _JSON if call.kind == "json" else kind
+    elif call.kind == "command":
+        from monrest.cli.local_source import output_of
+
+        body = output_of(call.source, timeout)
+    elif call.kind == "file":
+        body, kind = _file(call.source), _JSON
+    else:
+        reply = _asked(call, client)
+        if whole and call.kind == "api" and (missing := _missing(client, reply)):
+            raise ClientError(f"UNKNOWN - incomplete, {missing}")
+        refuse_for_terminal(reply)
+        body, kind = reply.read(), reply.headers.get("Content-Type", "")
+    if call.postprocess:
+        from monrest.cli.local_source import output_of
+
+        body, kind = output_of(call.postprocess, timeout, body), "text/x-local"
+    return _Body(body, kind)
 
 
-def _asked(call: UrlCall, client: Client) -> Reply:
+def _file(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123  pathlib costs 8 ms
+            return file.read()
+    except OSError as error:
+        raise ClientError(f"{path}: {error.strerror}") from None
+
+
+def _asked(call: UrlCall, client: Requester) -> Reply:
     """Send the request; raises _RefusedError with the body of an answer that is no success."""
     parameters, body = call.data, None
     if call.kind == "url":
@@ -146,7 +224,7 @@ def _asked(call: UrlCall, client: Client) -> Reply:
         failed = reply.read()
         for line in hints(client, call.source, reply, failed, api=call.kind == "api"):
             client.settings.hint(line)
-        raise _RefusedError(failed)
+        raise _RefusedError(failed, reply.headers.get("Content-Type", ""))
     if call.kind == "api":
         for warning in reply.warnings(client.settings.address.app):
             client.settings.hint(f"monrest: {warning}")
@@ -155,7 +233,7 @@ def _asked(call: UrlCall, client: Client) -> Reply:
     return reply
 
 
-def _missing(client: Client, reply: Reply) -> str:
+def _missing(client: Requester, reply: Reply) -> str:
     """Which sites have not answered; empty when all have."""
     sites = reply.failed_sites(client.settings.address.app)
     return f"no answer from {', '.join(sites)}" if sites else ""
@@ -166,11 +244,16 @@ def _mapping(parameters: dict[str, Any] | list[Any]) -> dict[str, Any]:
     return parameters
 
 
-def _decoded(body: bytes) -> Fetched:
+def _decoded(body: bytes, call: UrlCall) -> Fetched:
+    """A result; texts of commands and the like have their number or text as ``value``."""
+    local = bool(call.kind in ("text", "command") or call.postprocess)
     try:
-        return Fetched(body, json.loads(body, parse_constant=lambda _: None))
+        found = json.loads(body, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
-        return Fetched(body, None)
+        found = body.decode("utf-8", "surrogateescape").strip() if local else None
+    if local and not isinstance(found, (dict, list)):
+        found = {"value": found}
+    return Fetched(body, found)
 
 
 def _renamed(result: Fetched, call: UrlCall) -> Fetched:

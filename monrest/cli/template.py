@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from monrest.cli.expression import ExpressionError, NumberToken, evaluate
@@ -14,6 +14,7 @@ from monrest.cli.lookup import MISSING, is_number, look_up
 STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+_EARLIER = re.compile(r"\{([0-9]{1,9}:(?!:)[^{}]+)\}")
 _NUMBERED = re.compile(r"([0-9]{1,9}):(?!:)")
 _RAW = re.compile(r"RAW([0-9]{0,9})\Z")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|[^\"'%]+|[\"']")
@@ -30,6 +31,10 @@ class Fetched(NamedTuple):
 
     body: bytes
     data: Any
+
+
+class NoValueError(Exception):
+    """A placeholder has no value; the text stands in its place."""
 
 
 class FormatError(Exception):
@@ -49,56 +54,80 @@ def spelled(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def render(template: str, total: dict[str, Any], results: Sequence[Fetched], status: int) -> str:
-    """Fill ``template``.
+def render(
+    template: str, total: dict[str, Any], results: Sequence[Fetched], status: int
+) -> tuple[str, int]:
+    """Fill ``template``; the status is 3 (unknown) afterwards when something of it has no value.
 
-    ``total`` is the sum of all results, which names without a number look at; ``status`` is the
-    exit status so far, 0 to 3.
+    ``total`` is the sum of all results, which names without a number look at first; ``status`` is
+    the exit status so far, 0 to 3.
     """
-
-    def filled(match: re.Match[str]) -> str:
-        return _filled(match[1], total, results, status)
-
+    names = [total, *(one.data for one in results if isinstance(one.data, list))]
+    filled: dict[str, str] = {}
     # Line ends of the template only: values keep theirs.
-    return _PLACEHOLDER.sub(filled, template.replace("\\n", "\n"))
+    template = template.replace("\\n", "\n")
+    for text in dict.fromkeys(_PLACEHOLDER.findall(template)):
+        if text == "STATUS":
+            continue
+        try:
+            filled[text] = _filled(text, names, results)
+        except NoValueError as wrong:
+            filled[text], status = str(wrong), 3
+    filled["STATUS"] = STATES[status]
+    return _PLACEHOLDER.sub(lambda match: filled[match[1]], template), status
 
 
-def _filled(text: str, total: dict[str, Any], results: Sequence[Fetched], status: int) -> str:
-    if text == "STATUS":
-        return STATES[status]
+def fill_earlier(text: str, results: Sequence[Fetched], quoted: Callable[[str], str]) -> str:
+    """Replace ``{N:…}`` in a URL or command by what it is in answer N.
+
+    Raises NoValueError for a name that this answer does not have.
+    """
+    return _EARLIER.sub(lambda match: quoted(_filled(match[1], [], results)), text)
+
+
+def is_earlier(text: str) -> bool:
+    """Whether all of ``text`` is one value of an earlier answer."""
+    return _EARLIER.fullmatch(text) is not None
+
+
+def _filled(text: str, names: Sequence[Any], results: Sequence[Fetched]) -> str:
     if raw := _RAW.match(text):
         number = int(raw[1] or 1)
         if 0 < number <= len(results):
             return results[number - 1].body.decode("utf-8", "surrogateescape")
-        return _does_not_exist(text)
-    data: Any = total
+        raise NoValueError(_does_not_exist(text))
     body = text
     if numbered := _NUMBERED.match(text):
         number = int(numbered[1])
         if not 0 < number <= len(results):
-            return _does_not_exist(text)
-        data, body = results[number - 1].data, text[numbered.end() :]
+            raise NoValueError(_does_not_exist(text))
+        names, body = [results[number - 1].data], text[numbered.end() :]
     try:
-        return _value(body, data)
+        return _value(body, names)
     except (ExpressionError, FormatError):
-        return _ERROR
+        raise NoValueError(_ERROR) from None
 
 
 def _does_not_exist(name: str) -> str:
     return f"{{error:{name} does not exist}}"
 
 
-def _value(text: str, data: Any) -> str:
+def _value(text: str, names: Sequence[Any]) -> str:
     """The text of ``name``, ``expression``, and either of them with a format."""
-    whole = look_up(data, text.strip())
+
+    def found(name: str) -> Any:
+        values = (look_up(data, name) for data in names)
+        return next((value for value in values if value is not MISSING), MISSING)
+
+    whole = found(text.strip())
     if whole is not MISSING:
         return spelled(whole)
     name, wanted = _split(text)
-    value = look_up(data, name) if wanted is not None else MISSING
+    value = found(name) if wanted is not None else MISSING
     if value is MISSING:
         if not _CALCULATES.search(name):
-            return _does_not_exist(name)
-        value = evaluate(name, lambda one: _number(look_up(data, one)))
+            raise NoValueError(_does_not_exist(name))
+        value = evaluate(name, lambda one: _number(found(one)))
     return spelled(value) if wanted is None else _formatted(value, wanted)
 
 

@@ -6,8 +6,8 @@ import re
 from math import inf
 from typing import Any, NamedTuple
 
-from monrest.cli.client_errors import ClientError
 from monrest.cli.lookup import MISSING, is_number, look_up
+from monrest.client.client_problems import ClientError
 
 _NUMBER = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _PLAIN = re.compile(rf"{_NUMBER}\Z")

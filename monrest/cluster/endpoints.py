@@ -155,6 +155,11 @@ class ClusterEndpoints:
             raise Unavailable(reason, "send requests to another node")
         return Document(value={"message": "OK"}, plain=True)
 
+    async def healthy(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer GET /mon/healthy: that this process answers."""
+        del context, request
+        return Document(value={"message": "OK"}, plain=True)
+
     async def ping(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Answer GET /mon/cluster/ping: what this node says of itself to another."""
         credentials = request.caller.headers.get(context.names.header("Cluster-Auth"), "")
@@ -304,8 +309,20 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/ready",
         description="whether requests should be sent to this daemon",
         text="For load balancers, without credentials: 200 `OK`, or 503 `MAINTENANCE`, "
-        "`STARTING`, `STOPPING` or `NO DATABASE` with the reason.",
+        "`STARTING`, `STOPPING` or `NO DATABASE` with the reason. "
+        "Also at `/-/ready`, beside the API root.",
         handler=ClusterEndpoints.ready,
+        shape="object",
+        parameters=(),
+        columns=(_MESSAGE,),
+        public=True,
+    ),
+    Endpoint(
+        path="/mon/healthy",
+        description="whether this daemon answers",
+        text="For who restarts what hangs, without credentials: always 200 `OK`, also while "
+        "no requests should be sent to it. Also at `/-/healthy`, beside the API root.",
+        handler=ClusterEndpoints.healthy,
         shape="object",
         parameters=(),
         columns=(_MESSAGE,),

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from attrs import asdict, frozen
+
+from monrest.base.daemon_node import DaemonNode
 
 _LONGEST_TEXT = 1000
 
 
 class PeerError(Exception):
     """A node did not answer as a node; the text says why, in short."""
-
-
-class Process(Protocol):
-    """A daemon that has a number, as those that run jobs."""
-
-    @property
-    def id(self) -> int: ...  # noqa: D102  the name says it
-    @property
-    def run(self) -> int: ...  # noqa: D102  the name says it
-    @property
-    def host(self) -> str: ...  # noqa: D102  the name says it
-    @property
-    def pid(self) -> int: ...  # noqa: D102  the name says it
 
 
 @frozen(kw_only=True)
@@ -38,7 +27,7 @@ class Own:
     version: str
 
     @classmethod
-    def of(cls, node: Process, version: str) -> Own:
+    def of(cls, node: DaemonNode, version: str) -> Own:
         """Make it of the daemon's number."""
         return cls(id=node.id, run=node.run, host=node.host, pid=node.pid, version=version)
 

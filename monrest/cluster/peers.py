@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-import treq
 from attrs import define, field
-from treq.client import HTTPClient
 from twisted.internet.defer import CancelledError
 from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.internet.error import ConnectError, ConnectingCancelledError, ConnectionClosed
@@ -20,6 +18,9 @@ from monrest.base.names import Names
 from monrest.cluster import seal
 from monrest.cluster.model import PeerError, Pong
 from monrest.config.cluster import without_slash
+
+if TYPE_CHECKING:
+    from treq.client import HTTPClient
 
 _CONNECT_SECONDS = 5
 _LONGEST_ANSWER = 16384
@@ -37,7 +38,7 @@ class Peers:
     reactor: Any
     names: Names
     key: bytes = field(default=b"", repr=False)
-    client: HTTPClient = field(init=False)
+    _client: HTTPClient | None = field(default=None, init=False)
     _pool: HTTPConnectionPool = field(init=False)
 
     def configure(self, names: Names, key: bytes) -> None:
@@ -48,9 +49,15 @@ class Peers:
         self._pool = HTTPConnectionPool(self.reactor)
         # The same number must not be sent twice.
         self._pool.retryAutomatically = False
-        self.client = HTTPClient(
-            Agent(self.reactor, connectTimeout=_CONNECT_SECONDS, pool=self._pool)
-        )
+
+    def client(self) -> HTTPClient:
+        """Give what calls; a daemon without other nodes never has it."""
+        if self._client is None:
+            from treq.client import HTTPClient
+
+            agent = Agent(self.reactor, connectTimeout=_CONNECT_SECONDS, pool=self._pool)
+            self._client = HTTPClient(agent)
+        return self._client
 
     def path(self) -> str:
         """Where a node is called, below its base URL."""
@@ -68,7 +75,7 @@ class Peers:
         number, plain = seal.new_number(), without_slash(url)
         header = self.names.header("Cluster-Auth")
         try:
-            response = await self.client.get(
+            response = await self.client().get(
                 url.rstrip("/") + self.path(),
                 params={"url": plain},
                 headers=Headers({header: [seal.of_call(self.key, number, plain)]}),
@@ -108,7 +115,9 @@ async def _body(response: Any) -> bytes:
         if len(body) > _LONGEST_ANSWER:
             raise PeerError("wrong answer: too long")
 
-    await treq.collect(response, collect)
+    from treq import collect as read
+
+    await read(response, collect)
     return bytes(body)
 
 

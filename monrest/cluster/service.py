@@ -94,11 +94,18 @@ class Cluster(Service):
         """Say why no requests should be sent to this node; empty when they should."""
         if self.leaving:
             return "STOPPING"
-        if not self.running or (self.clustered and self._stored_url is None):
+        if not self.running or (self.clustered and not self._knows()):
             return "STARTING"
         if self.maintenance:
             return "MAINTENANCE"
         return f"NO DATABASE: {self.health.trouble}" if self.health.trouble else ""
+
+    def _knows(self) -> bool:
+        """Whether this node is entered, and each of its workers knows what the nodes share.
+
+        Whoever was told by one worker that it is ready hears the same of the next.
+        """
+        return self._stored_url is not None and self.workers.all_begun()
 
     def does(self, duty: str) -> bool:
         """Whether this process does what one of all does; it does when it is the only one."""
@@ -262,6 +269,7 @@ class Cluster(Service):
             await self._enter()
             self.members, self.steps = await self.database.run(statements.state)
             self._state = state
+            self.workers.begun()
             if self.maintenance != before:
                 # Whoever is told so by one worker is told the same by the next.
                 self.workers.changed("cluster")

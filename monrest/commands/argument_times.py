@@ -27,7 +27,7 @@ def moment(text: str, now: float, zone: tzinfo) -> int | None:
     """The Unix time that ``text`` means in ``zone``, or None (docs/spec/query.md, "Times").
 
     Digits alone are a moment from nine on and seconds after ``now`` up to eight. A span needs a
-    sign or a word. A blank before a span was a plus sign before it was decoded.
+    sign or a word. A space before a span was a plus sign before it was decoded.
     """
     if len(text) > MOST_TIME:
         return None

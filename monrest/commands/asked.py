@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from monrest.api.endpoint import Context
-from monrest.api.fields import Flag
+from monrest.api.fields import AS_IT_IS, Field, Flag, ParameterType, Reading
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.truth import truth
 from monrest.config import ServerConfig
@@ -37,6 +37,34 @@ _OF_REQUEST = frozenset(
 
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _USUAL_WAIT = 10.0
+
+
+@frozen(kw_only=True)
+class EffectWait(Field):
+    """For how many seconds an effect is looked for; None for no, a word for yes is the usual time.
+
+    ``server`` says for how long requests may last at all.
+    """
+
+    type: ParameterType = "number"
+    limit = "a second less than `server.request_timeout`"
+
+    server: ServerConfig = field(factory=ServerConfig)
+
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> float | None:
+        """Give the value."""
+        longest, wanted = self.server.longest_wait, truth(value)
+        if wanted is not None:
+            return min(_USUAL_WAIT, longest) if wanted else None
+        if not isinstance(value, str) or not _SECONDS.fullmatch(value):
+            raise self.wrong(at, "1 or a number of seconds")
+        if float(value) > longest:
+            after = f"{self.server.request_timeout:g}"
+            raise self.wrong(at, f"at most {longest:g} seconds, because requests end after {after}")
+        return float(value) or None
+
+
+WAIT = EffectWait("wait", "1, or a number of seconds: answer when the effect shows in the core")
 
 
 class NoBackendError(RestError):
@@ -87,28 +115,10 @@ def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
 def manner(given: Given, server: ServerConfig) -> Manner:
     """Read ``wait`` and ``test_only``. Raise BadRequest if either makes no sense."""
     return Manner(
-        wait=_wait(given, server),
+        wait=evolve(WAIT, server=server).read(one_of(given, WAIT.name)),
         test_only=bool(TEST_ONLY.read(one_of(given, TEST_ONLY.name))),
         force=bool(FORCE.read(one_of(given, FORCE.name))),
     )
-
-
-def _wait(given: Given, server: ServerConfig) -> float | None:
-    text = one_of(given, "wait")
-    longest = server.longest_wait
-    wanted = truth(text)
-    if wanted is not None:
-        return min(_USUAL_WAIT, longest) if wanted else None
-    if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
-        raise BadRequest("invalid wait", "wait: expected 1 or a number of seconds")
-    seconds = float(text)
-    if seconds > longest:
-        raise BadRequest(
-            "invalid wait",
-            f"wait: expected at most {longest:g} seconds, because requests end after "
-            f"{server.request_timeout:g}",
-        )
-    return seconds or None
 
 
 def one_of(given: Given, name: str) -> str:

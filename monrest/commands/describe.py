@@ -37,10 +37,10 @@ A *time* is Unix time (nine digits and more), seconds from now (`3600`, `-60`), 
 (also `lastmonday`), `lastweek`, `nextweek`, `thismonth`, `lastmonth`, `nextmonth`, `thisyear`, \
 `lastyear` and `nextyear`. A *duration* is seconds or a number with one of the letters \
 y w d h m s, such as `1.5h` or `1h30m`. A time that could mean two things is refused, such as \
-`60m` without a sign. A blank before `60m` counts as the plus sign that it was before it was \
+`60m` without a sign. A space before `60m` counts as the plus sign that it was before it was \
 decoded.
 
-Line ends in `comment_data` and `log` become blanks; in `plugin_output` they, and the two \
+Line ends in `comment_data` and `log` become spaces; in `plugin_output` they, and the two \
 characters backslash and n, begin the long output. Other control characters are refused \
 everywhere, and semicolons except in the last text of a command. `comment` stands for \
 `comment_data`, `author` for `comment_author`, `sticky` for `sticky_ack`, `notify` for \

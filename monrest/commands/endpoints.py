@@ -14,6 +14,7 @@ from monrest.base.errors import BadRequest, NotFound
 from monrest.base.values import Answer, Column, RestRequest
 from monrest.commands.asked import (
     TEST_ONLY,
+    WAIT,
     AskedCommand,
     Given,
     arguments,
@@ -31,11 +32,7 @@ from monrest.livestatus.command import Target
 from monrest.objectconfig.site_commands import FORCE
 
 MANNER_PARAMETERS = (
-    Parameter(
-        name="wait",
-        description="1, or a number of seconds: answer when the effect shows in the core",
-        type="number",
-    ),
+    WAIT,
     TEST_ONLY,
     FORCE,
     *SITE_PARAMETERS,

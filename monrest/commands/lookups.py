@@ -19,6 +19,7 @@ from twisted.python.failure import Failure
 
 from monrest.api.visibility import visibility
 from monrest.base.concurrency import sliced
+from monrest.base.spool import Share
 from monrest.base.values import Capabilities, Identity, Row, SiteProblem
 from monrest.commands.permissions import contact_filter, is_contact
 from monrest.livestatus.command import Target
@@ -206,8 +207,9 @@ async def _asked(
     sites: Sequence[Site], questions: Sequence[_Question], clock: IReactorTime
 ) -> FoundTargets:
     found = FoundTargets()
+    share = sites[0].memory.room.share() if sites else None
     answers = await _all(
-        [_gathered(sites, one.table, one.columns, one.filter, clock) for one in questions]
+        [_gathered(sites, one.table, one.columns, one.filter, clock, share) for one in questions]
     )
     for question, gathered in zip(questions, answers, strict=True):
         found.take(gathered)
@@ -263,13 +265,14 @@ async def _gathered(
     columns: RowTypes,
     limit: CoreFilter | None,
     clock: IReactorTime,
+    share: Share | None = None,
 ) -> Gathered:
     pushed = Pushed(table=table, columns=tuple(name for name, _ in columns), filter=limit)
 
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
         return pushed if all(core.has(table, name) for name in pushed.columns) else None
 
-    return await fan_out(sites, plan, columns, clock)
+    return await fan_out(sites, plan, columns, clock, share=share)
 
 
 # ---------------------------------------------------------------- comments and downtimes

@@ -115,9 +115,15 @@ def refusal(identity: Identity, permission: str, kind: str, name: str, service: 
     told = (
         f"the role {READ_ONLY} forbids all commands"
         if forbidden
-        else f"needs {needed(permission, kind)}"
+        else f"needs {needed(permission, kind)}{_limited(identity, permission)}"
     )
     return Forbidden(message, description, extra={"help": told})
+
+
+def _limited(identity: Identity, permission: str) -> str:
+    """What a limit of the key has to do with it."""
+    reasons = (identity.why_not(role) for role in _ROLES.get(permission, (ADMIN,)))
+    return next((reason for reason in reasons if reason), "")
 
 
 def needed(permission: str, kind: str) -> str:

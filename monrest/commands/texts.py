@@ -12,7 +12,7 @@ import re
 from monrest.base.errors import BadRequest
 
 BLANKED = frozenset({"comment_data", "plugin_output", "log"})
-"""Arguments in which line ends and tabs become blanks; in plugin output the two characters."""
+"""Arguments in which line ends and tabs become spaces; in plugin output the two characters."""
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -21,7 +21,7 @@ _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 def cleaned(name: str, text: str) -> str:
     r"""The text of argument ``name`` as a core may get it.
 
-    Line ends and tabs become blanks in ``BLANKED``; in ``plugin_output`` line ends become the two
+    Line ends and tabs become spaces in ``BLANKED``; in ``plugin_output`` line ends become the two
     characters backslash and n, by which cores know further lines. Raise BadRequest for every
     other control character.
     """

@@ -14,6 +14,7 @@ from monrest.config.frontend import (
     NodeControlConfig,
     PanoramaConfig,
     ReportsConfig,
+    WebhooksConfig,
 )
 from monrest.config.load import ConfigError, load, loads
 from monrest.config.sections import (
@@ -27,6 +28,7 @@ from monrest.config.sections import (
     EditorFiles,
     LmdConfig,
     LmdSiteConfig,
+    LogConfig,
     NamesConfig,
     ServerConfig,
     SiteConfig,
@@ -51,6 +53,7 @@ __all__ = [
     "Listener",
     "LmdConfig",
     "LmdSiteConfig",
+    "LogConfig",
     "LogcacheConfig",
     "MailConfig",
     "NamesConfig",
@@ -59,6 +62,7 @@ __all__ = [
     "ReportsConfig",
     "ServerConfig",
     "SiteConfig",
+    "WebhooksConfig",
     "load",
     "loads",
     "parse_address",

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from importlib.resources import files
 from ipaddress import ip_network
 from pathlib import Path
@@ -17,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 import re2
 
+from monrest.base.extras import is_installed, remedy
 from monrest.base.values import ROLES
 from monrest.config import check_frontend, databases, expected
 from monrest.config.addresses import parse_address, parse_listener
@@ -26,6 +28,7 @@ from monrest.config.sections import CommandsConfig, Config, ConfigTool, ServerCo
 _SITE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
 _RESERVED_IDS = frozenset({"ALL", "LOCAL"})
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
+_ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
 _LEAST_MEMORY = 128 << 20
 _HIGHEST_URL = 1048576
 _MOST_WORKERS = 64
@@ -65,6 +68,7 @@ def _server(server: ServerConfig) -> Iterator[str]:
         yield f"server.var_dir: expected an absolute path, got {server.var_dir!r}"
     elif Path(server.var_dir).exists() and not Path(server.var_dir).is_dir():
         yield f"server.var_dir: expected a directory, got the file {server.var_dir}"
+    yield from _origins(server.cors_origins)
     yield from expected.positive("server.request_timeout", server.request_timeout)
     if not (server.drain_timeout >= 0 and math.isfinite(server.drain_timeout)):
         yield f"server.drain_timeout: expected 0 or more, got {server.drain_timeout}"
@@ -81,6 +85,15 @@ def _server(server: ServerConfig) -> Iterator[str]:
             f"server.max_body: expected at most {server.memory.bodies} bytes, a quarter of "
             f"server.memory_limit, got {server.max_body}"
         )
+
+
+def _origins(origins: tuple[str, ...]) -> Iterator[str]:
+    for index, origin in enumerate(origins):
+        if origin != "*" and not _ORIGIN.match(origin):
+            yield (
+                f"server.cors_origins[{index}]: expected an origin such as "
+                f"https://grafana.example.org:3000, or *, got {origin!r}"
+            )
 
 
 def _words(config: Config) -> Iterator[str]:
@@ -178,8 +191,12 @@ def _roles(path: str, roles: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     for name in roles:
         role = full_role(name)
         if role not in ROLES:
-            short = ", ".join(known.removeprefix("authorized_for_") for known in ROLES)
-            yield f"{path}.{name}: unknown role, expected one of {short}"
+            short = [known.removeprefix("authorized_for_") for known in ROLES]
+            near = get_close_matches(name.removeprefix("authorized_for_"), short, n=1)
+            meant = (
+                f", did you mean {near[0]}?" if near else f", expected one of {', '.join(short)}"
+            )
+            yield f"{path}.{name}: unknown role{meant}"
         if role in seen:
             yield f"{path}.{name}: the same role as {path}.{seen[role]}"
         seen[role] = name
@@ -189,6 +206,8 @@ def _databases(config: Config) -> Iterator[str]:
     for path, url in (("database.url", config.database.url), ("logcache.url", config.logcache.url)):
         if url and (problem := databases.problem_of(url)):
             yield f"{path}: {problem}"
+        elif url.startswith("postgresql") and not is_installed("psycopg"):
+            yield f"{path}: {remedy('psycopg')}"
 
 
 def _lmd(config: Config) -> Iterator[str]:

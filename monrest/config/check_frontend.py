@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from ipaddress import ip_network
 from pathlib import Path
 
 from monrest.base.schedule import comes
@@ -15,12 +16,17 @@ from monrest.config.frontend import (
     MailConfig,
     PanoramaConfig,
     ReportsConfig,
+    WebhooksConfig,
 )
 from monrest.config.sections import Config
 
 _HIGHEST_NUMBER = 1_000_000_000
 _HIGHEST_PORT = 65535
 _MOST_TRIES = 100
+_LONGEST_POST = 15
+"""Below the time after which another daemon takes the duty."""
+_MOST_WAITING = 1_000_000
+_HOST_NAME = re.compile(r"(?:\*\.)?[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,30}")
 _OWN_HEADERS = frozenset(
     {"from", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "auto-submitted"}
     | {f"content-{one}" for one in ("type", "transfer-encoding", "disposition")}
@@ -40,6 +46,7 @@ def problems_of(config: Config) -> Iterator[str]:
     yield from _reports(config.reports)
     yield from _mail(config.mail)
     yield from _bp(config)
+    yield from _webhooks(config.webhooks)
 
 
 def _jobs(jobs: JobsConfig) -> Iterator[str]:
@@ -156,3 +163,27 @@ def _mail(mail: MailConfig) -> Iterator[str]:
     yield from expected.positive("mail.timeout", mail.timeout)
     if not 1 <= mail.tries <= _MOST_TRIES:
         yield f"mail.tries: expected 1 to {_MOST_TRIES}, got {mail.tries}"
+
+
+def _webhooks(webhooks: WebhooksConfig) -> Iterator[str]:
+    for index, entry in enumerate(webhooks.allow):
+        if not _is_network(entry) and not _HOST_NAME.fullmatch(entry):
+            yield (
+                f"webhooks.allow[{index}]: expected a network such as 10.0.0.0/8, an address, or a "
+                f"name such as alerts.example.org or *.example.org, got {entry!r}"
+            )
+    yield from expected.readable("webhooks.ca_file", webhooks.ca_file)
+    if not 1 <= webhooks.timeout <= _LONGEST_POST:
+        yield f"webhooks.timeout: expected 1 to {_LONGEST_POST} seconds, got {webhooks.timeout}"
+    for key in ("per_user", "waiting"):
+        value = getattr(webhooks, key)
+        if not 1 <= value <= _MOST_WAITING:
+            yield f"webhooks.{key}: expected 1 to {_MOST_WAITING}, got {value}"
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True

@@ -160,6 +160,23 @@ class MailConfig:
 
 
 @frozen(kw_only=True)
+class WebhooksConfig:
+    """The table ``[webhooks]``.
+
+    ``allow`` are names, addresses and networks that are reached though they are not public.
+    ``ca_file`` are the authorities that receivers may have their certificates from; empty: those
+    of the system. ``timeout`` in seconds for one message. ``per_user`` and ``waiting`` bound the
+    webhooks of an owner and the messages of a webhook that wait.
+    """
+
+    allow: tuple[str, ...] = ()
+    ca_file: str = ""
+    timeout: float = 10.0
+    per_user: int = 20
+    waiting: int = 10_000
+
+
+@frozen(kw_only=True)
 class FederationConfig:
     """The table ``[federation]``: how this instance serves those that have its sites.
 

@@ -1,13 +1,13 @@
-"""Reading the configuration file: TOML, substitution of ``{var_dir}``, strict types.
+"""The configuration out of its sources: substitution of ``{var_dir}``, strict types, checks.
 
-Nothing is coerced: a text is no number and ``"false"`` is no boolean. Every problem found is
-reported, each as ``key.path: what was expected``.
+Nothing of a file is coerced: a text is no number and ``"false"`` is no boolean. Every problem found
+is reported, each as ``key.path: what was expected (where it was said)``.
 """
 
 from __future__ import annotations
 
+import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import GenericAlias
@@ -18,9 +18,14 @@ from cattrs import BaseValidationError, Converter, ForbiddenExtraKeysError, tran
 from cattrs.gen import make_dict_structure_fn
 
 from monrest.config.check import problems_of
+from monrest.config.layers import KeyPath, Layers, did_you_mean, read_layers, spelled
 from monrest.config.sections import Config, Size
 
 _QUOTED_KEY = re.compile(r"\['([^']*)'\]")
+_STEP = re.compile(r"\[[0-9]+\]|[^.\[\]]+")
+_MISSING = "missing, but required"
+_UNKNOWN = "unknown key "
+_STANDS_IN = {"address": "unix:/", "id": "missing", "name": "missing", "site": "missing"}
 _SIZE = re.compile(r"(\d{1,9}) ?([KMG]B)\Z")
 _UNITS = {"KB": 10, "MB": 20, "GB": 30}
 _KINDS = {
@@ -44,39 +49,109 @@ class ConfigError(Exception):
         return "\n".join(self.problems)
 
 
-def load(path: str | Path) -> Config:
-    """Read, structure and check the file; raise ConfigError listing every problem."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
-    except UnicodeDecodeError:
-        raise ConfigError([f"{path}: expected UTF-8 text"]) from None
-    return loads(text, str(path))
+def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Config:
+    """Read and check the file, ``conf.d`` beside it and ``environment`` (default: the process's).
+
+    Raises ConfigError listing every problem.
+    """
+    return structured(read_layers(Path(path), os.environ if environment is None else environment))
 
 
-def loads(text: str, source: str = "configuration") -> Config:
-    """Like ``load`` for a text; ``source`` names it in errors of the TOML syntax."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError([f"{source}: not valid TOML: {error}"]) from None
-    try:
-        config = _CONVERTER.structure(_substituted(document), Config)
-    except (BaseValidationError, TypeError, ValueError) as error:
-        raise ConfigError(sorted(_described(error))) from None
-    if problems := problems_of(config):
+def loads(text: str, source: str = "") -> Config:
+    """Like ``load`` for a text alone; ``source`` names it in errors."""
+    layers = Layers()
+    layers.add_file(text, source)
+    return structured(layers)
+
+
+def structured(layers: Layers) -> Config:
+    """The checked configuration of what was read; raises ConfigError listing every problem.
+
+    What is wrong with the types of some values is taken out, so that everything that can be said
+    of the rest is said as well.
+    """
+    wrong: list[tuple[KeyPath, str]] = []
+    seen: list[tuple[KeyPath, str]] = []
+    document = _substituted(layers.document)
+    config = None
+    while config is None:
+        try:
+            config = _CONVERTER.structure(document, Config)
+        except (BaseValidationError, TypeError, ValueError) as error:
+            found = [one for one in _described(error) if one not in seen]
+            seen += found
+            if not found:
+                break
+            # A required value that was taken out is missing then, which nobody has to be told.
+            known = {path for path, _ in wrong}
+            wrong += [(path, text) for path, text in found if path not in known]
+            for path, text in found:
+                _mend(document, path, missing=text == _MISSING)
+    spelled_wrong = {spelled(path) for path, _ in wrong}
+    problems = [
+        *layers.problems,
+        *sorted(_placed(layers, path, text) for path, text in wrong),
+        *(
+            _placed(layers, *_apart(problem))
+            for problem in (() if config is None else problems_of(config))
+            if not any(_names(problem, name) for name in spelled_wrong)
+        ),
+    ]
+    if problems or config is None:
         raise ConfigError(problems)
     return config
 
 
+def _placed(layers: Layers, path: KeyPath, text: str) -> str:
+    """A problem with the place where the value was said."""
+    origin = layers.nearest(path)
+    return f"{spelled(path) or 'configuration'}: {text}{f' ({origin})' if origin else ''}"
+
+
+def _apart(problem: str) -> tuple[KeyPath, str]:
+    """The path and the words of a problem of the second pass."""
+    name, _, text = problem.partition(": ")
+    return _path(name), text
+
+
+def _path(text: str) -> KeyPath:
+    return tuple(int(step[1:-1]) if step.startswith("[") else step for step in _STEP.findall(text))
+
+
+def _names(problem: str, name: str) -> bool:
+    """Whether a problem is about ``name``, what is in it, or compares with it."""
+    return re.search(rf"(?<![\w.\]]){re.escape(name)}(?![\w-])", problem) is not None
+
+
+def _mend(document: dict[str, Any], path: KeyPath, *, missing: bool) -> None:
+    """Take a wrong value out, or put something in where a text is missing."""
+    at: Any = document
+    for place, step in enumerate(path):
+        last = place == len(path) - 1
+        if missing and last and isinstance(at, dict):
+            at[step] = _STANDS_IN.get(str(step), ["/"])
+        elif isinstance(at, dict) and step in at:
+            inner = at[step]
+            tables = isinstance(inner, list) and all(isinstance(one, dict) for one in inner)
+            if last or not (isinstance(inner, dict) or tables):
+                del at[step]
+                return
+            at = inner
+        elif isinstance(at, list) and isinstance(step, int) and step < len(at):
+            at = at[step]
+        else:
+            return
+
+
 def _substituted(document: dict[str, Any]) -> dict[str, Any]:
     server = document.get("server", {})
-    var_dir = server.get("var_dir", Config().server.var_dir) if isinstance(server, dict) else ""
+    default = Config().server.var_dir
+    given = server.get("var_dir", default) if isinstance(server, dict) else default
+    var_dir = given if isinstance(given, str) else default
 
     def replaced(value: Any) -> Any:
         if isinstance(value, str):
-            return value.replace("{var_dir}", str(var_dir))
+            return value.replace("{var_dir}", var_dir)
         if isinstance(value, list):
             return [replaced(item) for item in value]
         if isinstance(value, dict):
@@ -203,22 +278,22 @@ def _converter() -> Converter:
 _CONVERTER = _converter()
 
 
-def _described(error: BaseException) -> list[str]:
-    lines = []
+def _described(error: BaseException) -> list[tuple[KeyPath, str]]:
+    found: list[tuple[KeyPath, str]] = []
     for line in transform_error(error, "", _text_of):
-        text, _, path = line.rpartition(" @ ")
-        path = _QUOTED_KEY.sub(r".\1", path).lstrip(".")
-        if unknown := text.startswith("unknown key "):
-            keys = text.removeprefix("unknown key ").split(", ")
-            lines += [f"{path}.{key}: unknown key".lstrip(".") for key in keys]
-        if not unknown:
-            lines.append(f"{path or 'configuration'}: {text}")
-    return lines
+        text, _, where = line.rpartition(" @ ")
+        path = _path(_QUOTED_KEY.sub(r".\1", where).lstrip("."))
+        if text.startswith(_UNKNOWN):
+            keys = text.removeprefix(_UNKNOWN).split(", ")
+            found += [((*path, key), f"unknown key{did_you_mean(key, path)}") for key in keys]
+        else:
+            found.append((path, text))
+    return found
 
 
 def _text_of(error: BaseException, _: type | None) -> str:
     if isinstance(error, KeyError):
-        return "missing, but required"
+        return _MISSING
     if isinstance(error, ForbiddenExtraKeysError):
-        return f"unknown key {', '.join(sorted(error.extra_fields))}"
+        return f"{_UNKNOWN}{', '.join(sorted(error.extra_fields))}"
     return str(error)

@@ -9,8 +9,7 @@ from typing import Any
 import re2
 from attrs import field, frozen
 
-HIDDEN = "***"
-"""What stands in the place of something that is not shown."""
+from monrest.base.hidden import HIDDEN
 
 _MACRO_RANGE = re.compile(r"([A-Za-z_]*)([0-9]{1,6})-([0-9]{1,6})\Z")
 

@@ -29,6 +29,7 @@ from monrest.config.frontend import (
     NodeControlConfig,
     PanoramaConfig,
     ReportsConfig,
+    WebhooksConfig,
 )
 
 NamesConfig: TypeAlias = Names
@@ -48,7 +49,8 @@ class ServerConfig:
 
     ``workers``: how many processes, 0 for one a processor. ``ascii_json``: JSON has every
     character beyond ASCII as an escape sequence. ``demo_mode``: every request that is no GET is
-    refused. ``memory_limit`` is that of each worker.
+    refused. ``memory_limit`` is that of each worker. ``public_docs``: who has no account may read
+    what the API is. ``cors_origins`` are the origins whose pages may use the API, or ``*``.
     """
 
     listen: tuple[str, ...] = ("tcp:8080:interface=127.0.0.1",)
@@ -61,6 +63,8 @@ class ServerConfig:
     memory_limit: Size = Size(512 << 20)
     ascii_json: bool = False
     demo_mode: bool = False
+    public_docs: bool = True
+    cors_origins: tuple[str, ...] = ()
 
     @property
     def memory(self) -> MemoryBudget:
@@ -71,6 +75,15 @@ class ServerConfig:
     def longest_wait(self) -> float:
         """For how many seconds a request can wait for something before it times out."""
         return max(self.request_timeout - _MARGIN, 0.0)
+
+
+@frozen(kw_only=True)
+class LogConfig:
+    """The table ``[log]``: the least level of lines, how they are written, lines of requests."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["text", "json"] = "text"
+    access: bool = True
 
 
 @frozen(kw_only=True)
@@ -306,6 +319,7 @@ class Config:
     """The whole file."""
 
     server: ServerConfig = ServerConfig()
+    log: LogConfig = LogConfig()
     names: NamesConfig = field(factory=Names)
     database: DatabaseConfig = DatabaseConfig()
     auth: AuthConfig = AuthConfig()
@@ -317,6 +331,7 @@ class Config:
     nodecontrol: NodeControlConfig = field(factory=NodeControlConfig)
     reports: ReportsConfig = field(factory=ReportsConfig)
     mail: MailConfig = field(factory=MailConfig)
+    webhooks: WebhooksConfig = field(factory=WebhooksConfig)
     cluster: ClusterConfig = field(factory=ClusterConfig)
     federation: FederationConfig = field(factory=FederationConfig)
     lmd: LmdConfig = LmdConfig()

@@ -23,7 +23,7 @@ from monrest.daemon.listeners import told
 from monrest.daemon.parent import Parent
 from monrest.daemon.parent_line import RELOAD, STOP, ParentLine, ParentNotifier
 from monrest.daemon.restart import Restart
-from monrest.daemon.service import IN_THE_WAY, Daemon
+from monrest.daemon.service import IN_THE_WAY, Daemon, configure_log, introduce
 from monrest.daemon.systemd import Notifier, watchdog_interval
 
 _LATER = ("klein", "twisted.web.template", "werkzeug.routing")
@@ -57,6 +57,8 @@ class Crew(Service):
     def startService(self) -> None:
         """Look after workers until the end, or be one; ends the process when it cannot start."""
         super().startService()
+        self._configure_log(self.config)
+        introduce(Daemon.log, self.config, self.path)
         for name in _LATER:
             importlib.import_module(name)
         parent = Parent(
@@ -65,6 +67,7 @@ class Crew(Service):
             count=processes(self.config),
             path=self.path,
             up=self._detach,
+            reloaded=self._configure_log,
             leave=self._leave,
             notifier=Notifier.from_environment(),
             watchdog=watchdog_interval(),
@@ -108,7 +111,7 @@ class Crew(Service):
 
     def _orphaned(self) -> None:
         """End without a parent; whoever is started now is this node."""
-        self.daemon.parts.jobs.node.close()
+        self.daemon.parts.process.close()
         self.daemon.log.error("the parent is gone: this worker ends")
         self._stop()
 
@@ -130,6 +133,9 @@ class Crew(Service):
         if pipe is not None:
             os.write(pipe, said)
             os.close(pipe)
+
+    def _configure_log(self, config: Config) -> None:
+        configure_log(self.observer, config.log)
 
     def _leave(self, number: int) -> None:
         """End by a signal, as a daemon without workers does; 0: begin anew."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import pause
+from monrest.base.meters import Sample, Spread, observe, spread
 from monrest.base.spool import RowRoom
 
 INTERVAL = 0.25
@@ -34,6 +35,12 @@ SHORT = 0.05
 SELDOM = 6
 PATIENCE = 60.0
 """Seconds for which a collection waits for a moment at which it is short."""
+
+
+def keep() -> None:
+    """Never look again at what is there, of which what is new is looked at once more."""
+    gc.collect(1)
+    gc.freeze()
 
 
 @define(eq=False)
@@ -53,12 +60,13 @@ class Garbage(Service):
     _next: IDelayedCall | None = field(default=None, init=False)
     _turn: Deferred[None] | None = field(default=None, init=False)
     _whole_due: float = field(default=0.0, init=False)
+    _late: Spread = field(factory=spread, init=False)
+    """How late the looks came, which is how long the reactor was busy."""
 
     def startService(self) -> None:
         """Keep what is there for good, and begin to look."""
         super().startService()
-        gc.collect()
-        gc.freeze()
+        keep()
         gc.disable()
         self._whole_due = self.clock.seconds() + WHOLE
         self._next = self.clock.callLater(INTERVAL, self._look)
@@ -72,7 +80,13 @@ class Garbage(Service):
             self._turn.cancel()
         gc.enable()
 
+    def measured(self) -> Iterator[Sample]:
+        """Give how late the reactor was."""
+        yield "reactor_lag_seconds", (), self._late.copy()
+
     def _look(self) -> None:
+        assert self._next is not None
+        observe(self._late, max(0.0, self.clock.seconds() - self._next.getTime()))
         self._next = self.clock.callLater(INTERVAL, self._look)
         if self._turn is not None:
             return

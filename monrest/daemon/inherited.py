@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from monrest.base.daemon_node import DaemonNode
 from monrest.base.workers import Workers
-from monrest.jobs.service import DaemonNode
 
 
 @frozen(kw_only=True)

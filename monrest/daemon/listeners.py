@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,17 @@ from twisted.python.failure import Failure
 from monrest.base.workers import Workers
 from monrest.config import parse_listener
 
+_QUEUE = 1024
+"""Connections that may wait until they are accepted.
+
+With Twisted's 50 it took 60 seconds until 5,000 clients that came at once were connected: a system
+whose queue is full has them try again after a second.
+"""
+
 _COURTESY = 0.005
 """Seconds for which a connection is left to a worker that has fewer, and may be busy."""
+_LARGE = 8
+"""Connections as which large work counts that a worker has in hand."""
 
 
 class StartError(Exception):
@@ -40,8 +49,10 @@ def bind(reactor: Any, text: str, factory: IProtocolFactory) -> IListeningPort:
     """Listen at the endpoint string ``text``; StartError names what is wrong with it."""
     results: list[IListeningPort | Failure] = []
     prepare_socket_folder(text)
+    given = parse_listener(text)
+    queue = "" if given.kind == "systemd" or "backlog" in given.arguments else f":backlog={_QUEUE}"
     try:
-        serverFromString(reactor, text).listen(factory).addBoth(results.append)
+        serverFromString(reactor, text + queue).listen(factory).addBoth(results.append)
     except IndexError:
         raise StartError(f"{text}: no such socket was passed by systemd") from None
     except (KeyFileError, TlsError):
@@ -62,14 +73,15 @@ class _SharedPort(tcp.Port):
     numberAccepts = property(lambda _: 1, lambda _, __: None)
     """One a turn: who accepts all that wait has all the work, and the others have none."""
     _workers = Workers()
+    _laden: Callable[[], bool] = staticmethod(lambda: False)
 
-    def among(self, workers: Workers) -> None:
+    def among(self, workers: Workers, laden: Callable[[], bool]) -> None:
         """Leave connections to the others of these that have fewer."""
-        self._workers = workers
+        self._workers, self._laden = workers, laden
 
     def doRead(self) -> None:
         """Accept a connection, or leave it for a moment to who has fewer."""
-        if self._workers.lightest():
+        if self._workers.lightest(_LARGE if self._laden() else 0):
             super().doRead()
         else:
             self.stopReading()
@@ -109,6 +121,7 @@ class _Adopting:
     reactor: Any
     workers: Workers
     bound: socket.socket
+    laden: Callable[[], bool]
 
     def listenTCP(self, _port: int, factory: Any, **_more: Any) -> IListeningPort:
         return self.adopt(factory)
@@ -128,20 +141,10 @@ class _Adopting:
             port: Any = _SharedUnixPort._fromListeningDescriptor(self.reactor, number, factory)
         else:
             port = _SharedPort._fromListeningDescriptor(self.reactor, number, family, factory)
-        port.among(self.workers)
+        port.among(self.workers, self.laden)
         port.startListening()
         result: IListeningPort = port
         return result
-
-
-def adopt(
-    reactor: Any, text: str, workers: Workers, bound: socket.socket, factory: IProtocolFactory
-) -> IListeningPort:
-    """Listen as the endpoint string ``text`` says, at a socket that was bound for it before."""
-    adopting = _Adopting(reactor, workers, bound)
-    if parse_listener(text).kind == "systemd":
-        return adopting.adopt(factory)
-    return bind(adopting, text, factory)
 
 
 @define(eq=False)
@@ -149,12 +152,14 @@ class Listeners:
     """Where a daemon listens by its endpoint strings ``texts``.
 
     ``bound`` are the sockets of a parent, in the same order; without them they are made here.
+    ``laden``: this worker has a large answer in hand.
     """
 
     reactor: Any
     texts: Sequence[str]
     workers: Workers
     bound: Sequence[socket.socket] = ()
+    laden: Callable[[], bool] = lambda: False
     ports: list[IListeningPort] = field(factory=list, init=False)
 
     def open(self, factory: IProtocolFactory) -> None:
@@ -162,7 +167,7 @@ class Listeners:
         self.workers.carry(0)
         for at, text in enumerate(self.texts):
             if self.bound:
-                self.ports.append(adopt(self.reactor, text, self.workers, self.bound[at], factory))
+                self.ports.append(self._adopt(text, self.bound[at], factory))
                 # The port has a copy: nobody may wait at a socket that nobody looks at.
                 self.bound[at].close()
             else:
@@ -177,8 +182,15 @@ class Listeners:
         for at, (text, port) in enumerate(zip(self.texts, self.ports, strict=False)):
             if parse_listener(text).kind == "ssl":
                 bound: Any = port
-                self.ports[at] = adopt(self.reactor, text, self.workers, bound.socket, factory)
+                self.ports[at] = self._adopt(text, bound.socket, factory)
                 let_go(port)
+
+    def _adopt(self, text: str, bound: socket.socket, factory: IProtocolFactory) -> IListeningPort:
+        """Listen as the endpoint string says, at a socket that was bound for it before."""
+        adopting = _Adopting(self.reactor, self.workers, bound, self.laden)
+        if parse_listener(text).kind == "systemd":
+            return adopting.adopt(factory)
+        return bind(adopting, text, factory)
 
     def addresses(self) -> list[str]:
         """Spell where connections are accepted."""

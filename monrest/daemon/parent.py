@@ -6,7 +6,6 @@ everything imported, and the memory for that is shared (docs/spec/workers.md).
 
 from __future__ import annotations
 
-import gc
 import os
 import select
 import signal
@@ -23,17 +22,18 @@ from attrs import define, field
 from twisted.internet.protocol import Factory
 from twisted.logger import Logger
 
-from monrest.accounts.secret import SecretKeyError, read_or_create
+from monrest.accounts.secret_key import SecretKeyError, read_or_create
 from monrest.base.audit import audit
+from monrest.base.daemon_node import DaemonNode
 from monrest.base.workers import Workers, ended, marks
 from monrest.config import Config, ConfigError
 from monrest.config.changes import fixed_while_running
+from monrest.daemon.garbage import keep
 from monrest.daemon.inherited import Inherited
 from monrest.daemon.listeners import StartError, bind, prepare_var_dir, release, spelled
 from monrest.daemon.parent_line import ALIVE, LONGEST_MESSAGE, READY, RELOAD, STOP, ParentLine
 from monrest.daemon.restart import read_again
 from monrest.daemon.systemd import Notifier
-from monrest.jobs.service import DaemonNode
 from monrest.store.database import Database
 
 _DAEMON = "(daemon)"
@@ -100,7 +100,8 @@ class _Child:
 class Parent:
     """``run`` returns in each worker, with what it inherits; in the parent it never returns.
 
-    ``path`` is the configuration file. ``up`` is called when all workers answer for the first time.
+    ``path`` is the configuration file. ``up`` is called when all workers answer for the first time,
+    ``reloaded`` with a configuration that was read again.
     ``leave`` is what the process does at its end: after the workers have ended by the signal with
     that number, 0 where the node is to begin anew.
     """
@@ -112,6 +113,7 @@ class Parent:
     count: int
     path: str
     up: Callable[[], object]
+    reloaded: Callable[[Config], object]
     leave: Callable[[int], object]
     notifier: Notifier
     watchdog: float | None
@@ -144,8 +146,7 @@ class Parent:
         self._prepare()
         self._listen_to_signals()
         # What is there stays for good: nobody looks at it, so that its memory stays shared.
-        gc.collect()
-        gc.freeze()
+        keep()
         while True:
             begun = self._start_due()
             if begun is not None:
@@ -406,6 +407,7 @@ class Parent:
             self.notifier.ready()
             return
         self.config, self._key = config, key
+        self.reloaded(config)
         # Who is being started has the old one and hears of it as soon as it listens to its parent.
         self._reloading.extend(child for child in self._children if child.pid)
         self._next_reload(first=True)

@@ -13,8 +13,8 @@ from monrest.daemon.families import ENDPOINTS
 
 
 def listing(endpoints: Sequence[Endpoint] = ENDPOINTS) -> str:
-    """One path a line, sorted; a path with a variable is cut before it and ends with a slash."""
-    found = {endpoint.path.partition("<")[0] for endpoint in endpoints} - {"/"}
+    """One path a line, sorted, with its variables in angle brackets."""
+    found = {endpoint.path for endpoint in endpoints} - {"/"}
     return "".join(f"{path}\n" for path in sorted(found))
 
 

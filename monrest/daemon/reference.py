@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import orjson
 
 from monrest.api.endpoint import (
+    BACKGROUND,
     LIST_PARAMETERS,
     OBJECT_PARAMETERS,
+    PRETTY,
     SITE_PARAMETERS,
     STATISTICS_PARAMETERS,
     DeclaredParameter,
@@ -21,15 +26,24 @@ from monrest.commands.describe import INTRODUCTION, arguments_text, marked
 from monrest.commands.endpoints import COMMAND_PARAMETERS
 from monrest.commands.permissions import needed
 from monrest.daemon.families import ENDPOINTS
+from monrest.explorer.chapters import (
+    CHAPTERS,
+    COMMAND_CHAPTER,
+    chapter_of,
+    columns_of,
+    further_columns,
+    root_of,
+)
+from monrest.explorer.examples import Example, examples
 from monrest.livestatus.catalogue import COMMANDS, Command
-from monrest.query.column_names import PEER_COLUMNS, ColumnNames, TableSchema
-from monrest.rows.columns import JOINED, SCHEMAS
+from monrest.query.column_names import TableSchema
+from monrest.rows.columns import SCHEMAS
 
 _INTRODUCTION = """\
 # API reference
 
 Generated from the declarations of the endpoints: change those, then run `make docs`.
-`docs/guide.md` explains filters, columns, functions, sites and output formats.
+`docs/guide/requests.md` explains filters, columns, functions, sites and output formats.
 
 Paths follow the root `/mon/r`. A POST to a path that has only GET is the GET with its parameters
 from the body, PUT is POST, HEAD is GET without a body. A name in a path is percent-encoded, a
@@ -40,14 +54,9 @@ Types: `time` is Unix time in seconds; flags are the numbers 0 and 1, also where
 `boolean`. `array_of_strings` is any list; what its elements are, the description says. A column
 that a core does not have is empty."""
 
-_ROOTS = (
-    ("Collections", ("hosts", "services", "hostgroups", "servicegroups", "contacts",
-                     "contactgroups", "commands", "timeperiods", "comments", "downtimes")),
-    ("Object configuration", ("config",)),
-    ("Log", ("logs", "alerts", "notifications")),
-    ("Cores and sites", ("checks", "processinfo", "sites", "lmd")),
-    ("Instance", ("", "index", "mon")),
-)  # fmt: skip
+_OK = 200
+_LONGEST_LINE = 150
+"""Characters of a line of an example."""
 
 _COMMANDS = """\
 A command answers `message` and `commands`, the lines that the cores got. Success means that the
@@ -78,34 +87,36 @@ def _blocks(endpoints: Sequence[Endpoint]) -> Iterator[str]:
     yield _table(
         ("Method", "Path", "Purpose"),
         (
-            (method, f"`{one.path}`", one.description)
+            (method, f"[`{one.path}`](#{_anchor(_heading(one))})", one.description)
             for one in sorted(endpoints, key=lambda one: one.path)
             for method in one.methods
         ),
     )
     yield "## Common parameters"
+    yield (
+        "Every path takes these in its query string, whatever its method. Exceptions: `pretty` has "
+        "no effect on files, and public paths, logins and new keys cannot be jobs."
+    )
+    yield _parameters((PRETTY, BACKGROUND))
     for title, parameters in _COMMON.items():
         yield f"### {title}"
         yield _parameters(parameters)
-    commands = [one for one in endpoints if one.segments[-2:-1] == ("cmd",) and one.variables]
-    commands = [one for one in commands if one.variables[-1] == "command"]
-    commands += [one for one in endpoints if one.path == "/cmd"]
-    left = [one for one in endpoints if one not in commands]
+    chapters = {one: chapter_of(one) for one in endpoints}
     shown: dict[tuple[Column, ...], str] = {}
-    for title, roots in _ROOTS:
+    kept = examples()
+    for title, roots in CHAPTERS:
+        if title == COMMAND_CHAPTER:
+            continue
         yield f"## {title}"
-        for root in roots:
-            family = [one for one in left if (one.segments or ("",))[0] == root]
-            left = [one for one in left if one not in family]
-            for one in sorted(family, key=lambda one: one.path):
-                yield from _endpoint(one, shown)
-    if left:
-        raise ValueError(f"no heading for {', '.join(one.path for one in left)}")
-    yield "## External commands"
+        found = [one for one in endpoints if chapters[one] == title]
+        for one in sorted(found, key=lambda one: (roots.index(root_of(one)), one.path)):
+            yield from _endpoint(one, shown, kept)
+    yield f"## {COMMAND_CHAPTER}"
     yield _COMMANDS
     yield INTRODUCTION
-    for one in commands:
-        yield from _endpoint(one, shown)
+    commands = [one for one in endpoints if chapters[one] == COMMAND_CHAPTER]
+    for one in sorted(commands, key=lambda one: one.path == "/cmd"):
+        yield from _endpoint(one, shown, kept)
     for kind in COMMANDS:
         yield f"### Commands of {kind}"
         yield _table(
@@ -121,9 +132,11 @@ def _blocks(endpoints: Sequence[Endpoint]) -> Iterator[str]:
         yield from _collection(schema)
 
 
-def _endpoint(one: Endpoint, shown: dict[tuple[Column, ...], str]) -> Iterator[str]:
+def _endpoint(
+    one: Endpoint, shown: dict[tuple[Column, ...], str], kept: Mapping[str, Example]
+) -> Iterator[str]:
     """One endpoint; ``shown`` remembers where columns were described that others have too."""
-    yield f"### {', '.join(one.methods)} `{one.path}`"
+    yield f"### {_heading(one)}"
     sentences = [f"{_capital(one.description)}."]
     if one.text:
         sentences.append(one.text)
@@ -149,28 +162,46 @@ def _endpoint(one: Endpoint, shown: dict[tuple[Column, ...], str]) -> Iterator[s
             (_column(each) for each in sorted(one.columns, key=lambda each: each.name)),
         )
 
+    for method in one.methods:
+        if example := kept.get(f"{method} {one.path}"):
+            yield _example(example)
+
+
+def _heading(one: Endpoint) -> str:
+    return f"{', '.join(one.methods)} `{one.path}`"
+
+
+def _anchor(heading: str) -> str:
+    """The name of a heading in links, as GitHub and MyST make it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def _example(one: Example) -> str:
+    """Request and answer, each row of a list in a line."""
+    lines = [f"{one.method} {one.path}"]
+    if one.body is not None:
+        lines += [_line(one.body), ""]
+    if one.status != _OK:
+        lines.append(str(one.status))
+    if isinstance(one.answer, list):
+        lines += [_line(row) for row in one.answer] or ["[]"]
+    elif one.answer is not None:
+        lines.append(_line(one.answer))
+    return "\n".join(["```", *lines, "```"])
+
+
+def _line(document: object) -> str:
+    text = orjson.dumps(document).decode()
+    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}…"
+
 
 def _collection(schema: TableSchema) -> Iterator[str]:
     yield f"### Columns of {schema.name}"
-    joined = JOINED.get(schema.name, ())
-    names = ColumnNames(schema)
-    rows = [
-        (*_column(spec.column), "" if spec.default else "*more*")
-        for name, spec in sorted(schema.columns.items())
-        if spec.default or not any(name.startswith(one.prefix) for one in joined)
-    ]
-    peers = [source.column for name in PEER_COLUMNS if (source := names.find(name))]
-    rows += [(*_column(column), "") for column in peers]
-    yield _table(("Column", "Type", "Unit", "Meaning", ""), rows)
-    further = [f"every column of {one.collection} as `{one.prefix}<column>`" for one in joined]
-    further += [
-        f"the values of `{source}` as `{prefix}<label>` and `{prefix}<label>_unit`, and as a list "
-        f"of objects in `{prefix}perf_data_expanded`"
-        for source, prefix in schema.perf
-    ]
-    further += [
-        f"the entries of `{source}` as `{prefix}<NAME>`" for source, prefix in schema.custom
-    ]
+    yield _table(
+        ("Column", "Type", "Unit", "Meaning", ""),
+        ((*_column(one), "" if default else "*more*") for one, default in columns_of(schema)),
+    )
+    further = further_columns(schema)
     if further:
         yield "\n".join(["Further columns:", "", *(f"- {text}" for text in further)])
 

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
-from monrest.accounts.secret import SecretKeyError, read_or_create
+from monrest.accounts.secret_key import SecretKeyError, read_or_create
 from monrest.base.concurrency import Threads, pause
 from monrest.config import Config, ConfigError, load
 from monrest.jobs.service import Jobs
@@ -90,7 +90,7 @@ class Restarting:
 
     reactor: Any
     threads: Threads
-    jobs: Jobs
+    jobs: Callable[[], Jobs]
     again: Callable[[], None] | None
     path: str
     config: Callable[[], Config]
@@ -117,7 +117,7 @@ class Restarting:
         config = self.config()
         self.site().announce_end()
         await pause(self.reactor, config.cluster.restart_notice)
-        await self.jobs.ended(config.server.drain_timeout)
+        await self.jobs().ended(config.server.drain_timeout)
         if self.reactor.running:
             self.reactor.addSystemEventTrigger("after", "shutdown", self.again)
             self.reactor.stop()

@@ -6,6 +6,7 @@ reactor turns, so that a start that went wrong ends the process with a message a
 
 from __future__ import annotations
 
+import platform
 import signal
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,28 +20,57 @@ from twisted.internet.error import CannotListenError
 from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
+from monrest import __version__
 from monrest.accounts.authenticate import Authenticator, Proxies
-from monrest.accounts.secret import SecretKeyError, read_or_create
+from monrest.accounts.family import Accounts
+from monrest.accounts.secret_key import SecretKeyError, read_or_create
 from monrest.base.audit import audit
 from monrest.base.clock import MachineClock, WallClock
+from monrest.base.errors import BadRequest
 from monrest.base.log import LineObserver
 from monrest.base.values import Caller, Identity
-from monrest.config import Config, ConfigError
+from monrest.cluster.service import Cluster
+from monrest.config import Config, ConfigError, LogConfig
 from monrest.config.changes import fixed_while_running
 from monrest.daemon.inherited import Inherited
 from monrest.daemon.listeners import Listeners, StartError, prepare_var_dir, told
 from monrest.daemon.parts import Parts
 from monrest.daemon.restart import read_again
 from monrest.daemon.systemd import Notifier, Watchdog, watchdog_interval
-from monrest.reports.model import Report
+from monrest.query.target import target
 from monrest.store.database import StoreError
 from monrest.web.api_site import ApiSite
 from monrest.web.app import Api, FrontResource
+from monrest.web.pages import Pages
 from monrest.web.respond import Responder
 
 _DAEMON = "(daemon)"
 """Who reads the configuration again, as far as the audit log can tell."""
+_MOST_NAMED = 20
 IN_THE_WAY = (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
+
+
+def configure_log(observer: LineObserver | None, config: LogConfig) -> None:
+    """Have lines written as the configuration says."""
+    if observer is not None:
+        observer.configure(config.level, as_json=config.format == "json", access=config.access)
+
+
+def introduce(log: Logger, config: Config, path: str) -> None:
+    """Write the first line: which version of what starts, for which sites."""
+    ids = [site.id for site in config.sites]
+    named = ", ".join([*ids[:_MOST_NAMED], *(["…"] if len(ids) > _MOST_NAMED else [])])
+    lmd = ", ".join(config.lmd.addresses)
+    log.info(
+        "monrest {version} starts with {count} {what}{named}{lmd}; {path}; Python {python}",
+        version=__version__,
+        count=len(ids),
+        what="site" if len(ids) == 1 else "sites",
+        named=f" ({named})" if named else "",
+        lmd=f" and those of the LMD at {lmd}" if lmd else "",
+        path=f"configuration {path}" if path else "no configuration file",
+        python=platform.python_version(),
+    )
 
 
 def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
@@ -78,6 +108,7 @@ class Daemon(Service):
     site: ApiSite = field(init=False)
     _key: str = field(default="", init=False, repr=False)
     _authenticator: Authenticator = field(init=False)
+    _template: Callable[[Sequence[str]], str] = field(init=False)
     _watchdog: Watchdog | None = field(default=None, init=False)
     _reloading: Deferred[None] | None = field(default=None, init=False)
     _again: bool = field(default=False, init=False)
@@ -89,14 +120,15 @@ class Daemon(Service):
             config=self.config,
             path=self.path,
             who=self._who,
-            owner=self._owner,
+            as_user=self._as_user,
             site=lambda: self.site,
-            restart=self.restart,
+            again=self.restart,
             inherited=self.inherited,
         )
         bound = () if self.inherited is None else self.inherited.bound
         self.listeners = Listeners(
-            self.reactor, self.config.server.listen, self.parts.workers, bound
+            *(self.reactor, self.config.server.listen, self.parts.workers, bound),
+            laden=self.parts.laden,
         )
 
     def setServiceParent(self, parent: Any) -> None:
@@ -110,6 +142,9 @@ class Daemon(Service):
     def startService(self) -> None:
         """Start everything; ends the process with a message when something is in the way."""
         super().startService()
+        configure_log(self.observer, self.config.log)
+        if self.inherited is None:
+            introduce(self.log, self.config, self.path)
         try:
             self._start()
         except BaseException as error:
@@ -136,7 +171,9 @@ class Daemon(Service):
             self.reactor,
             self.wall,
             carry=self.parts.workers.carry,
+            route=self._route,
         )
+        self.parts.meters.offer(self.site.measured)
         if self.observer is not None:
             self.site.access_line = self.observer.access
         self.listeners.open(self.site)
@@ -158,31 +195,38 @@ class Daemon(Service):
         if self.on_ready is not None:
             self.on_ready(f"http://{addresses[0]}{self.config.names.root}", self._key)
 
+    def _route(self, rest: bytes) -> str:
+        """Give the path of the endpoint that a path below the root means, empty for none."""
+        try:
+            return self._template(target(rest.decode("utf-8")).segments)
+        except (BadRequest, UnicodeDecodeError):
+            return ""
+
     async def _who(self, caller: Caller) -> Identity:
         """Say who a caller is by the configuration that is in force now."""
         return await self._authenticator.authenticate(caller)
 
-    async def _owner(self, report: Report) -> Identity:
-        """Say as whom a report asks: its owner, as far as he went when he wrote it."""
-        limit = None if report.limit is None else frozenset(report.limit)
-        return await self._authenticator.of_user(report.owner, limit)
+    async def _as_user(self, name: str, limit: frozenset[str] | None) -> Identity:
+        """Say who a user is for whom something is done, such as a report or a webhook."""
+        return await self._authenticator.of_user(name, limit)
 
     def _resource(self, config: Config, key: str) -> FrontResource:
         """Make everything that one generation of the configuration needs to serve requests."""
         parts = self.parts
-        context = parts.context()
+        context, accounts = parts.renew(), parts.the(Accounts)
         self._authenticator = Authenticator(
             config=config.auth,
             names=config.names,
             secret_key=key,
-            keys=parts.keys,
-            sessions=parts.sessions,
-            users=parts.users,
-            passwords=parts.passwords,
-            slowdown=parts.slowdown,
-            contacts=parts.contacts,
+            keys=accounts.keys,
+            sessions=accounts.sessions,
+            users=accounts.users,
+            passwords=accounts.passwords,
+            slowdown=accounts.slowdown,
+            contacts=accounts.contacts,
         )
         routes = context.dispatch.router
+        self._template = routes.template
         return Api(
             server=config.server,
             names=config.names,
@@ -198,7 +242,11 @@ class Daemon(Service):
                 parts.spools,
                 ascii_json=config.server.ascii_json,
             ),
-            clock=self.reactor,
+            pages=Pages(
+                names=config.names,
+                version=__version__ if config.server.public_docs else "",
+                threads=parts.threads,
+            ),
         ).resource()
 
     # ---------------------------------------------------------------- reload
@@ -237,6 +285,7 @@ class Daemon(Service):
         if problems := fixed_while_running(self.config, config):
             self._refuse(problems)
             return
+        configure_log(self.observer, config.log)
         await self.parts.configure(config, key)
         self.site.serve(self._resource(config, key), config.server, config.names)
         self._renew()
@@ -265,17 +314,16 @@ class Daemon(Service):
         return Deferred.fromCoroutine(self._stop()).addBoth(self._stopped)
 
     async def _stop(self) -> None:
-        if self.parts.cluster.leaving:
+        if self.parts.the(Cluster).leaving:
             self.notifier.reloading()
         else:
             self.notifier.stopping()
         await self.listeners.close()
-        self.parts.reports.leave()
         drain_timeout = self.config.server.drain_timeout
         over = self.reactor.callLater(drain_timeout, self.parts.hurry)
-        drained = Deferred.fromCoroutine(self.parts.jobs.drain(drain_timeout))
+        left = Deferred.fromCoroutine(self.parts.leave(drain_timeout))
         await self.site.drain(drain_timeout)
-        await drained
+        await left
         if over.active():
             over.cancel()
             self.parts.hurry()

@@ -267,7 +267,7 @@ def _service_of(row: Any) -> Service | None:
 
 
 def _service_named(services: Mapping[tuple[str, str], Service], text: str) -> Service | None:
-    """WaitObject: host and service with a semicolon or a blank between."""
+    """WaitObject: host and service with a semicolon or a space between."""
     for mark in ";", " ":
         cut = text.find(mark)
         while cut >= 0:

@@ -21,6 +21,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
+from monrest.base.shipped import shipped
 from monrest.config import ConfigTool
 from monrest.demo.command_table import run
 from monrest.demo.core import PROGRAM_VERSION, Core, local_zone
@@ -42,13 +43,8 @@ _AWAY = 0.1
 
 
 def demo_objects() -> Path:
-    """The folder of the demo's object files: ``etc/demo`` beside the package, as in a checkout.
-
-    An installed package carries them as ``monrest/demo/objects`` instead.
-    """
-    package = Path(__file__).resolve().parent
-    checkout = package.parent.parent / "etc" / "demo"
-    return checkout if checkout.is_dir() else package / "objects"
+    """The folder of the demo's object files."""
+    return shipped("demo")
 
 
 @define(eq=False)

@@ -77,7 +77,7 @@ async def _require_contact(
 ) -> None:
     sites, unknown = remembered_sites(keys, context.sites.sites)
     if not sites or unknown:
-        # A site that he does not see, or none: nobody can say that he is a contact there.
+        # A site that they do not see, or none: it is not known whether they are a contact there.
         raise Forbidden("permission denied", "backends: expected sites that exist for you")
     strict = context.config.auth.strict_host_authorization
     own = await commanded(sites, targets, identity.user, context.clock, strict=strict)

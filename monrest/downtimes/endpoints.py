@@ -100,7 +100,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[Downtime]:
-        """Give those of which the asker sees the objects; in a list those of selected sites."""
+        """Give those of which the user sees the objects; in a list those of selected sites."""
         number = None if key is None else number_of(key)
         if key is not None and number is None:
             return []
@@ -163,7 +163,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
 
     async def remove(self, old: Downtime) -> bool:
         """Delete it with its occurrences."""
-        return await self.database.change(STORED.remove(old.number))
+        return await self.database.change(STORED.remove(old.number, old.version))
 
 
 ENDPOINTS = RecurringDowntimeRecords.endpoints()

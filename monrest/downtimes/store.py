@@ -78,6 +78,14 @@ def add(
     return STORED.add_number(first, _values(record, sites, now, zone))
 
 
+def adopt(
+    number: int, record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
+) -> Work[bool]:
+    """Store one of another installation; False when its number is taken. Nothing is caught up."""
+    values = _values(record, sites, now, zone)
+    return lambda connection: STORED.adopt(connection, number, values)
+
+
 def replace(
     old: Downtime, record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
 ) -> Work[bool]:

@@ -1,20 +1,17 @@
-"""Figures about this instance, as JSON or for Prometheus (docs/spec/http.md, "Figures")."""
+"""Metrics of this instance, as JSON or for Prometheus (docs/spec/http.md, "Metrics")."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 
 from attrs import evolve, frozen
-from prometheus_client import Metric
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.exposition import choose_encoder
-from prometheus_client.registry import Collector
 
 from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.lists import reselect
 from monrest.api.visibility import SYSTEM
 from monrest.base.errors import BadRequest
+from monrest.base.meters import Meters, Sample
 from monrest.base.metrics import FIGURES, Metrics
 from monrest.base.values import Answer, Column, Document, RestRequest, Stream, nobody_follows
 
@@ -55,22 +52,12 @@ def wants_prometheus(accept: str) -> bool:
     return max(quality(accept, one) for one in _PROMETHEUS) > quality(accept, _JSON)
 
 
-class _Gauges(Collector):
-    """All figures are numbers that may fall again, also those that end with ``_total``."""
-
-    def __init__(self, prefix: str, values: Mapping[str, float]) -> None:
-        self.prefix, self.values = prefix, values
-
-    def collect(self) -> Iterator[Metric]:
-        for name, value in self.values.items():
-            yield GaugeMetricFamily(f"{self.prefix}_{name}", _HELP[name], value=value)
-
-
 @frozen(eq=False, kw_only=True)
 class FigureEndpoints:
-    """The figures that all parts of the daemon offer."""
+    """What is counted and measured by all parts of the daemon."""
 
     figures: Metrics
+    meters: Meters
 
     async def read_figures(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
@@ -84,20 +71,26 @@ class FigureEndpoints:
         if request.format != "json" or not direct:
             return answer
         if wants_prometheus(accept):
-            return _exposed(context.names.app, answer.value, accept)
+            chosen = any(name == "columns" for name, _ in request.parameters)
+            samples = () if chosen else await self.meters.all()
+            return _exposed(context.names.app, answer.value, samples, accept)
         return evolve(answer, headers=_VARIES)
 
 
-def _exposed(app: str, values: Mapping[str, float], accept: str) -> Stream:
+def _exposed(
+    app: str, values: Mapping[str, float], samples: Iterable[Sample], accept: str
+) -> Stream:
     unknown = [name for name in values if name not in _HELP]
     if unknown:
         raise BadRequest(
-            "invalid columns", f"columns: {unknown[0][:80]!r}: expected names of figures"
+            "invalid columns", f"columns: {unknown[0][:80]!r}: expected names of metrics"
         )
     # What is selected and was not filled yet is null.
     present = {name: value for name, value in values.items() if isinstance(value, (int, float))}
-    encode, content_type = choose_encoder(accept)
-    body: bytes = encode(_Gauges(app, present))
+    # It is imported for whoever asks: many a daemon is looked at by no Prometheus.
+    from monrest.instance.exposition import exposition
+
+    body, content_type = exposition(app, present, _HELP, samples, accept)
 
     async def pieces() -> AsyncIterator[bytes]:
         yield body
@@ -113,11 +106,12 @@ def _exposed(app: str, values: Mapping[str, float], accept: str) -> Stream:
 
 
 _TEXT = (
-    "A figure is absent until there is something to tell. Sessions and users are counted when "
+    "A metric is absent until there is something to tell. Sessions and users are counted when "
     "they are asked for, at most every 30 seconds, and anew after each look at their lists. With "
     "an `Accept` that prefers `text/plain` or `application/openmetrics-text` to JSON, as that of "
-    "Prometheus does, the answer is in that format, the names with `mon_` in front; the result of "
-    "a background job is always JSON."
+    "Prometheus does, the answer is in that format and has what the daemon measures of itself as "
+    "well, unless `columns` selects some (docs/guide/metrics.md lists all); the result of a "
+    "background job is always JSON."
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(
@@ -130,9 +124,10 @@ ENDPOINTS: tuple[Endpoint, ...] = tuple(
         parameters=OBJECT_PARAMETERS,
         columns=COLUMNS,
         roles=(SYSTEM,),
+        media=(_JSON, *_PROMETHEUS),
     )
     for path, description in (
-        ("/mon/stats", "figures about this instance"),
-        ("/mon/metrics", "figures about this instance, alias of /mon/stats"),
+        ("/mon/stats", "metrics of this instance"),
+        ("/mon/metrics", "metrics of this instance, alias of /mon/stats"),
     )
 )

@@ -10,12 +10,20 @@ from urllib.parse import quote, urlencode
 
 from attrs import evolve, frozen
 
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.endpoint import (
+    BACKGROUND,
+    LIST_PARAMETERS,
+    OBJECT_PARAMETERS,
+    Context,
+    Endpoint,
+)
 from monrest.api.fields import Number, require_only
 from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audit
 from monrest.base.concurrency import sliced
+from monrest.base.daemon_node import node_of
 from monrest.base.errors import BadRequest, NotFound, error_value
+from monrest.base.hidden import HIDDEN, SENSITIVE
 from monrest.base.values import (
     ADMIN,
     Answer,
@@ -28,17 +36,13 @@ from monrest.base.values import (
     SiteProblem,
     Stream,
 )
-from monrest.jobs.model import Job, id_of, node_of, visible
-from monrest.jobs.run import JobWork
+from monrest.jobs.model import Job, id_of, visible
+from monrest.jobs.running_job import JobWork
 from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions, shows_headers
 
-_NAME = "background"
 _SAFE = "/:@!$'()*,;~=+%"
-_SECRET = re.compile(
-    "passw|passphrase|secret|token|credential|community|auth_?key|api_?key", re.IGNORECASE
-)
-_HIDDEN = "***"
+_SECRET = re.compile(SENSITIVE, re.IGNORECASE)
 
 
 def result_url(context: Context, number: int) -> str:
@@ -58,7 +62,7 @@ def spelled(request: RestRequest, endpoint: Endpoint) -> str:
     if endpoint.changes:
         return f"{request.method} {prefix}{path}"
     shown = [
-        (name, _HIDDEN if _SECRET.search(name) else value) for name, value in request.parameters
+        (name, HIDDEN if _SECRET.search(name) else value) for name, value in request.parameters
     ]
     query = urlencode(shown, safe=_SAFE, quote_via=quote, errors="replace")
     return f"GET {prefix}{path}{'?' if query else ''}{query}"
@@ -66,7 +70,7 @@ def spelled(request: RestRequest, endpoint: Endpoint) -> str:
 
 def _without(document: Any) -> Any:
     if isinstance(document, dict):
-        return {name: value for name, value in document.items() if name != _NAME}
+        return {name: value for name, value in document.items() if name != BACKGROUND.name}
     return document
 
 
@@ -214,14 +218,14 @@ class JobEndpoints:
         The job is the same request by the same identity without ``background``, through the same
         door. Raises BadRequest for what cannot be a job, and what ``Jobs.start`` raises.
         """
-        if endpoint.public or endpoint.at_once:
+        if BACKGROUND not in endpoint.common_parameters:
             raise BadRequest(
                 "this cannot be a background job",
                 "background: expected 0, because the answer of this path is not kept",
             )
         direct = evolve(
             request,
-            parameters=tuple(pair for pair in request.parameters if pair[0] != _NAME),
+            parameters=tuple(pair for pair in request.parameters if pair[0] != BACKGROUND.name),
             document=_without(request.document),
         )
         unhurried = _unhurried(context)
@@ -252,7 +256,7 @@ class JobEndpoints:
         )
 
     async def _mine(self, request: RestRequest, where: tuple[str, ...]) -> Job:
-        """Find the job of a path among those that the asker may know of; NotFound."""
+        """Find the job of a path among those that the user may know of; NotFound."""
         number = id_of(where[0])
         job = None if number is None else await self.jobs.get(number)
         if job is None or not visible(job, request.identity):
@@ -380,6 +384,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         shape="object",
         parameters=(_WAIT,),
         columns=_AGAIN,
+        media=("*/*",),
         at_once=True,
     ),
 )

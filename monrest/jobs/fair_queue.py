@@ -11,7 +11,7 @@ from attrs import define, field
 
 from monrest.base.errors import TooManyRequests
 from monrest.config import JobsConfig
-from monrest.jobs.run import JobWork, RunningJob
+from monrest.jobs.running_job import JobWork, RunningJob
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class FairQueue(Generic[T]):
         self._count += 1
 
     def take(self) -> T | None:
-        """Take out the next item; its owner has his next turn after all others."""
+        """Take out the next item; its owner has their next turn after all others."""
         if not self._count:
             return None
         owner = next(iter(self._waiting))

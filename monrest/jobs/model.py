@@ -13,9 +13,6 @@ from monrest.base.values import ADMIN, READ_ONLY, Identity
 ENDED_BY_DEATH = "the daemon that ran it ended unexpectedly"
 NEVER_BEGAN = "the daemon that should have run it ended unexpectedly before it began"
 
-NODE_BITS = 52
-"""Of the id of a process; those above are the number of the worker of a node, but for the first."""
-
 _ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 _HIGHEST_ID = 2**63 - 1
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -101,8 +98,8 @@ class Job:
 def visible(job: Job, identity: Identity) -> bool:
     """Whether ``identity`` may know of the job: the owner, administrators, all if it has no owner.
 
-    Nobody gets what was made with more roles than those with which he comes: not by a restricted
-    key or session, nor after some were taken from him, nor what a key made that acts as him with
+    Nobody gets what was made with more roles than those with which they come: not by a restricted
+    key or session, nor after some were taken from them, nor what a key made that acts as them with
     roles of its own.
     """
     if job.user is None or identity.may(ADMIN):
@@ -110,11 +107,6 @@ def visible(job: Job, identity: Identity) -> bool:
     if not identity.user or job.user != identity.user:
         return False
     return all(identity.may(role) for role in job.roles if role != READ_ONLY)
-
-
-def node_of(number: int) -> int:
-    """Give the id of the node to which the process with this id belongs; exact as JSON."""
-    return number & (1 << NODE_BITS) - 1
 
 
 def id_of(text: str) -> int | None:

@@ -7,13 +7,9 @@ failed, by its own next start or, when its beat stands still, by the others.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import secrets
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import ClassVar
 
 from attrs import define, field
@@ -21,92 +17,24 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from monrest.base.audit import audit
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, Threads, pause, shielded
+from monrest.base.daemon_node import DaemonNode
 from monrest.base.errors import Unavailable
+from monrest.base.meters import Sample
+from monrest.base.notice import Notice
 from monrest.base.processes import Lease
 from monrest.base.values import Caller, Identity
 from monrest.base.workers import Workers
 from monrest.config import JobsConfig
 from monrest.jobs import store as statements
 from monrest.jobs.fair_queue import Slots
-from monrest.jobs.model import NODE_BITS, Job, new_id, storable
-from monrest.jobs.run import LAST_TRIES, Doer, JobWork, RunningJob, Told, discard, note
+from monrest.jobs.model import Job, new_id, storable
+from monrest.jobs.running_job import LAST_TRIES, Doer, JobWork, RunningJob, discard, note
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database, Work
-
-_FILE = "node.id"
-_LONGEST_NODE_NUMBER = 32
-
-
-def _number() -> int:
-    return secrets.randbits(NODE_BITS) or 1
-
-
-@define(eq=False, kw_only=True)
-class DaemonNode:
-    """``id`` is the same at every start with the same folder, ``run`` differs at every start.
-
-    While it is open no other process has this ``id``: a job of the same ``id`` and another
-    ``run`` is without a daemon.
-    """
-
-    id: int
-    run: int = field(factory=_number)
-    host: str = field(factory=socket.gethostname)
-    pid: int = field(factory=os.getpid)
-    _descriptor: int = -1
-
-    @classmethod
-    def open(cls, folder: Path) -> DaemonNode:
-        """Read the number of ``folder`` or make one, and hold it; blocks shortly.
-
-        Whoever comes while another process holds it gets a number for this start only. OSError
-        when the file cannot be read or written.
-        """
-        descriptor = os.open(
-            folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return cls(id=_number())
-        try:
-            return cls(id=_kept(descriptor), descriptor=descriptor)
-        except BaseException:
-            os.close(descriptor)
-            raise
-
-    def of_worker(self, number: int) -> DaemonNode:
-        """Make the one of this process, the worker of a number; it holds the same file.
-
-        Nobody else is that worker while the parent lives, so that its ``id`` is its own as well.
-        """
-        return DaemonNode(
-            id=self.id + (number - 1 << NODE_BITS), host=self.host, descriptor=self._descriptor
-        )
-
-    def close(self) -> None:
-        """Let others have the number."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-
-def _kept(descriptor: int) -> int:
-    text = os.pread(descriptor, _LONGEST_NODE_NUMBER, 0).strip()
-    if text.isdigit() and 0 < int(text) < 2**NODE_BITS:
-        return int(text)
-    number = _number()
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{number}\n".encode(), 0)
-    os.fsync(descriptor)
-    return number
-
 
 WATCH = 5.0
 """Seconds between two looks at the beats of others."""
@@ -252,9 +180,8 @@ _STOPPED = "the daemon was stopped"
 class Jobs(Service):
     """``node`` is known before it starts.
 
-    ``describe`` says what a client is told of a failure, whose request has this id; ``who`` says
-    who a caller is at present, or raises RestError. ``duty`` says whether it is this daemon that
-    removes what is old.
+    ``who`` says who a caller is at present, or raises RestError. ``told`` hears of each that ends.
+    ``duty`` says whether it is this daemon that removes what is old.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -264,9 +191,9 @@ class Jobs(Service):
     wall: WallClock
     threads: Threads
     config: JobsConfig
-    describe: Callable[[Failure, str], Told]
     who: Callable[[Caller], Awaitable[Identity]]
     duty: Callable[[], bool] = lambda: True
+    told: Notice[[int]] = field(factory=Notice)
     workers: Workers = field(factory=Workers)
     node: DaemonNode = field(init=False)
     _slots: Slots = field(init=False)
@@ -284,7 +211,6 @@ class Jobs(Service):
             clock=self.clock,
             wall=self.wall,
             threads=self.threads,
-            describe=self.describe,
             who=self.who,
         )
         self.workers.hear("job ended", lambda _number: self._wake())
@@ -303,8 +229,18 @@ class Jobs(Service):
             return job.lost(self.wall.now())
         return job
 
+    def here(self) -> list[Job]:
+        """Give those at which this process works, or that wait for it."""
+        return [one.job for one in self._slots]
+
+    def measured(self) -> Iterator[Sample]:
+        """Give how many run here, and how many wait."""
+        running = sum(1 for one in self._slots if one.turn.called)
+        yield "jobs", ("running",), running
+        yield "jobs", ("waiting",), len(self._slots) - running
+
     async def several(self, user: str | None = None) -> list[Job]:
-        """Give all jobs by id as they are stored; for a ``user`` his own and those of nobody.
+        """Give all jobs by id as they are stored; for a ``user`` only theirs and those of no one.
 
         There may be many: ``as_it_is`` adds the rest to one. Raises Unavailable.
         """
@@ -427,6 +363,7 @@ class Jobs(Service):
         self._slots.leave(live)
         self._wake(live)
         self.workers.tell("job ended", live.job.id)
+        self.told(live.job.id)
 
     # ---------------------------------------------------------------- ending
 
@@ -473,7 +410,7 @@ class Jobs(Service):
         self.node = node
 
     def startService(self) -> None:
-        """Get ready to take jobs; it is known who this is."""
+        """Take jobs, and look after them from time to time; it is known who this is."""
         super().startService()
         self._care = Care(
             database=self.database,
@@ -489,12 +426,6 @@ class Jobs(Service):
             Periodic(self.clock, WATCH, self._care.watch, "looking after jobs of others"),
             Periodic(self.clock, _CLEAN, self._clean, "removing old jobs", now=False),
         )
-
-    def look_after(self) -> None:
-        """Begin with what is done from time to time, once the daemon has started for good.
-
-        A start that fails must not have asked the database, whose threads would stay.
-        """
         for one in self._periodic:
             one.startService()
 

@@ -104,11 +104,16 @@ def _tls(
             extra["privateKey"] = own.privateKey.original
             extra["certificate"] = own.original
         return _Unverified(CertificateOptions(verify=False, **extra).getContext(), name)
-    trust = trustRootFromCertificates(_certificates(ca[0])) if ca[0] else None
+    trust = trust_in(ca[0]) if ca[0] else None
     creator: IOpenSSLClientConnectionCreator = optionsForClientTLS(
         name, trustRoot=trust, clientCertificate=own, extraCertificateOptions=extra or None
     )
     return creator
+
+
+def trust_in(path: str) -> Any:
+    """Give the trust in the authorities of a file, and in no others; OSError, ValueError."""
+    return trustRootFromCertificates(_certificates(path))
 
 
 def _certificates(path: str) -> list[Certificate]:

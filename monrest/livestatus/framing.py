@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 import orjson
 from attrs import define, field
 
+from monrest.base.errors import Unavailable
 from monrest.base.spool import Chunk, Share, Spool, Spools
 from monrest.base.values import Row
 from monrest.livestatus.core_errors import (
@@ -247,6 +249,72 @@ class PackedRows:
             yield self._unpack(self._spool.read(chunk))
 
 
+@define(eq=False)
+class Packing:
+    """What one question holds of large answers: the packed rows of each site.
+
+    Whoever fails has to let all of it go: nothing is held for an answer that will not be given,
+    however long its error is kept.
+    """
+
+    share: Share
+    spools: Spools
+    _sites: dict[Hashable, PackedRows] = field(factory=dict, init=False)
+
+    def of(self, site: Hashable) -> PackedRows:
+        """Give those of a site."""
+        known = self._sites.get(site)
+        if known is None:
+            known = self._sites[site] = PackedRows(self.share, self.spools)
+        return known
+
+    def holds_something(self) -> bool:
+        """Whether anything is packed or in the room, or was dropped."""
+        for one in self._sites.values():
+            if one.size or one.dropped:
+                return True
+        return self.share.size > 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all that is packed."""
+        return sum(one.size for one in self._sites.values())
+
+    def check(self) -> None:
+        """Raise Unavailable if something was dropped."""
+        if any(one.dropped for one in self._sites.values()):
+            for one in self._sites.values():
+                one.forget()
+            raise Unavailable(
+                "no room for large answers", "the disk is full: ask for fewer rows", seconds=10
+            )
+
+    def opened(self, site: Hashable, rows: list[Row]) -> Generator[None, Any, list[Row]]:
+        """All rows of a site, of which these were not packed; there must be room for them."""
+        packed = self._sites.get(site)
+        if packed is None or not packed.count:
+            return rows
+        whole: list[Row] = []
+        for batch in packed.batches():
+            whole += batch
+            yield
+        packed.forget()
+        return whole + rows
+
+    def rows(self, site: Hashable, rows: list[Row]) -> Iterator[Row]:
+        """The same one after the other, of which only some are in memory at a time."""
+        packed = self._sites.get(site)
+        if packed is not None:
+            yield from chain.from_iterable(packed.batches())
+        yield from rows
+
+    def let_go(self) -> None:
+        """Hold nothing any more."""
+        self.share.release()
+        for one in self._sites.values():
+            one.forget()
+
+
 class RowParser:
     r"""Rows of one body, parsed in slices of about 64 KiB while the bytes arrive.
 
@@ -309,7 +377,7 @@ class RowParser:
         self._threshold = 2 * len(self._buffer)
 
     def _slice(self, end: int) -> bool:
-        # The comma makes room for the bracket that closes the slice, the blank behind it for the
+        # The comma makes room for the bracket that closes the slice, the space behind it for the
         # one that opens the next: no byte of the body is copied.
         buffer = self._buffer
         buffer[end + 1] = ord("]")

@@ -38,7 +38,7 @@ def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
     r"""The request for one core, ending in its empty line.
 
     Sort goes only to cores that sort (and Limit then stays away too, or the wrong rows would be
-    cut off), AuthUser only to cores that know it. Leading and trailing blanks of a value are lost
+    cut off), AuthUser only to cores that know it. Leading and trailing spaces of a value are lost
     in every core, so the planner keeps such conditions here. Raise BadRequest if a value holds a
     control character or is too long, ValueError for a name or an operator that is none, and
     HarmfulRequestError for what no core may be sent.
@@ -66,6 +66,10 @@ def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
         lines.append(f"Limit: {pushed.limit}")
     if pushed.auth_user and capabilities.kind in _CONTACT_RIGHTS:
         lines.append(f"AuthUser: {_value(pushed.auth_user, 'the user')}")
+    if pushed.news is not None:
+        if capabilities.kind != "naemon" or pushed.news <= 0:
+            raise ValueError("only a Naemon waits, and never for ever")
+        lines += ["WaitTrigger: log", f"WaitTimeout: {max(1, int(pushed.news * 1000))}"]
     try:
         encoded = [line.encode() for line in lines]
     except UnicodeEncodeError:

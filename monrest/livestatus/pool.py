@@ -8,8 +8,9 @@ the core cannot have read is sent again here; docs/spec/sites.md says what becom
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from attrs import define, field, frozen
@@ -18,10 +19,11 @@ from twisted.internet.error import ConnectionDone, ConnectionLost
 from twisted.internet.interfaces import IProtocol, IReactorTime, IStreamClientEndpoint
 from twisted.python.failure import Failure
 
+from monrest.base.alarm import FOREVER, Alarm
 from monrest.base.concurrency import after
+from monrest.base.meters import BOUNDS, Sample, Spread, spread
 from monrest.base.unix_peer import credentials
 from monrest.base.values import Row
-from monrest.livestatus.alarm import FOREVER, Alarm
 from monrest.livestatus.connection import Connection, ConnectionFactory, TLSConnection
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
@@ -78,7 +80,7 @@ class CoreRequest:
         """What reads the answer."""
         parser = None if self.parser is None else self.parser()
         if self.recall is not None:
-            parser = RecallParser(self.width, self.transform, self.recall)
+            parser = RecallParser(self.width, self.transform, self.recall, self.packed)
         return AnswerReader(self.width, self.transform, self.texts, parser, self.packed)
 
 
@@ -158,6 +160,8 @@ class Pool:
     on_heard: Callable[[], None] | None = None
     process: int = field(init=False, default=0)
     """The process that gave the last answer over a Unix socket, 0 where that is not known."""
+    taken: Spread = field(init=False, factory=spread)
+    """How long answered queries took, with waiting for a connection."""
     _waiting: deque[Exchange] = field(init=False, factory=deque)
     _fresh: deque[Exchange] = field(init=False, factory=deque)
     """Queries to be repeated, each on a new connection."""
@@ -183,6 +187,14 @@ class Pool:
     def quiet(self) -> bool:
         """Whether nothing is left: no connection, no query."""
         return not (self.size or self._dying or self._waiting or self._fresh or self._logs)
+
+    def measured(self, site: str) -> Iterator[Sample]:
+        """Give what is measured of the connections to a site."""
+        yield "site_query_duration_seconds", (site,), list(self.taken)
+        yield "site_connections", (site, "busy"), len(self._busy)
+        yield "site_connections", (site, "idle"), len(self._idle)
+        waiting = len(self._waiting) + len(self._fresh) + len(self._logs)
+        yield "site_queries_waiting", (site,), waiting
 
     def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
         """Send a request and give its rows; ``timeout`` seconds include waiting and connecting.
@@ -341,6 +353,9 @@ class Pool:
     def connection_answered(self, connection: Connection, rows: list[Row]) -> None:
         """Keep the connection for the next query, then hand out the rows."""
         exchange = self._release(connection)
+        seconds = self.clock.seconds() - exchange.until + exchange.timeout
+        self.taken[bisect_left(BOUNDS, seconds)] += 1
+        self.taken[-1] += seconds
         self.process = connection.process
         if connection.surplus:
             self._drop(connection)

@@ -14,7 +14,7 @@ import orjson
 from attrs import define, field
 
 from monrest.base.values import Row
-from monrest.livestatus.framing import RowParser, Transform, checked
+from monrest.livestatus.framing import PackedRows, RowParser, Transform, checked
 
 _BETWEEN = b"],\n["
 
@@ -44,12 +44,24 @@ class Recall:
 class RecallParser(RowParser):
     """Rows of one body as ``RowParser`` has them, with those of the answer before where equal."""
 
-    def __init__(self, width: int | None, transform: Transform | None, recall: Recall) -> None:
-        super().__init__(width, transform)
+    def __init__(
+        self,
+        width: int | None,
+        transform: Transform | None,
+        recall: Recall,
+        packed: PackedRows | None = None,
+    ) -> None:
+        super().__init__(width, transform, packed)
         self._recall = recall
         self._lines: list[bytes] = []
         self._usual = False
         """Whether the rest is read as any other body, since it is not one row a line."""
+
+    def expect(self, length: int) -> None:
+        """See ``RowParser``; an answer for which there is no room is read as any other one."""
+        if self._packed is not None:
+            self._packed.begin(length, self._transform)
+            self._usual = self._packed.packs
 
     def finish(self) -> list[Row]:
         """All rows, after the last byte of the body; they are what is known from now on."""

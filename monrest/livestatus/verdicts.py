@@ -47,7 +47,7 @@ def core_text(text: str) -> str:
     """The first line of what a core says about a command, without places in files.
 
     Paths and source positions are of no use to whoever gave the command; what stands in quotes is
-    his own and stays.
+    their own and stays.
     """
     parts = _QUOTED.split(first_line(text.strip().removeprefix("Error: ")))
     parts[::2] = [_POSITION.sub("", part) for part in parts[::2]]

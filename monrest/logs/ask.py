@@ -33,7 +33,7 @@ from monrest.base.values import (
 )
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs.cache import LogCache
-from monrest.logs.reading import CachedPart, CacheQuestion
+from monrest.logs.cache_question import CachedPart, CacheQuestion
 from monrest.logs.source import lines_from
 from monrest.query.bind import Bound
 from monrest.query.column_names import TableSchema
@@ -104,7 +104,7 @@ async def ask(
 class LogReading:
     """The answer to one request about log lines.
 
-    ``seen`` is what the asker may see, in core terms; ``question`` how the cache is asked, None
+    ``seen`` is what the user may see, in core terms; ``question`` how the cache is asked, None
     for not at all. ``constants``: what every row of a site carries.
     """
 
@@ -131,7 +131,7 @@ class LogReading:
         times = push_log_times(self.bound.row_filter)
         self.lowest, self.highest = times.first, times.highest
         self.now = int(self.context.wall.now())
-        store = partial(RowStore, self.context.spools, FEW // number)
+        store = partial(RowStore, self.context.memory.spools, FEW // number)
         self._lines = Lines(self.bound, self.shape, number, store)
 
     async def answer(self) -> Rows | Document:
@@ -190,7 +190,7 @@ class LogReading:
 
     async def _from_cache(self, site: Site, part: CachedPart, lines: SiteLines) -> None:
         assert self.question is not None
-        async for rows in part.slices(self.most):
+        async for rows in part.slices(self.most, self.context.memory.room):
             await self._take(site, lines, self.question.plan, rows)
             self._reached(site, part.reached)
 
@@ -204,19 +204,24 @@ class LogReading:
         assert capabilities is not None
         if pushed.limit is not None and pushed.limit <= self.most:
             asked = pushed if low is None else _between(pushed, low, None, capabilities)
-            await self._take(site, lines, planned, await site.ask(asked, self.shape.columns))
+            share = self.context.memory.room.turn()
+            rows = await site.ask(asked, self.shape.columns, share)
+            await self._take(site, lines, planned, rows)
             return
         planned = evolve(planned, pushed=evolve(pushed, sort=(), limit=None))
         slices = _Slices(self.lowest if low is None else low, self.highest, self.now)
         while not slices.ended:
             limit = self.most + 1 if slices.divisible else None
             asked = _between(planned.pushed, slices.low, slices.high, capabilities)
-            rows = await site.ask(evolve(asked, limit=limit), self.shape.columns)
+            share = self.context.memory.room.turn()
+            rows = await site.ask(evolve(asked, limit=limit), self.shape.columns, share)
             if limit is not None and len(rows) >= limit:
                 slices.shorten(self._span(rows))
+                share.release()
                 continue
             slices.next(few=len(rows) <= self.most // 4)
             await self._take(site, lines, planned, rows)
+            share.release()
             self._reached(site, slices.low)
 
     def _span(self, rows: Sequence[Row]) -> int | None:

@@ -17,12 +17,14 @@ from twisted.logger import Logger
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
+from monrest.base.meters import Sample
 from monrest.base.values import Progress, always, nobody_follows
 from monrest.config import LogcacheConfig
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs import cache_records as records
+from monrest.logs.cache_question import CachedPart, CacheQuestion, reading
 from monrest.logs.cache_records import CachedSite, LeaseLostError, LinesWritten
-from monrest.logs.cachedlog import CachedLog, CacheReader
+from monrest.logs.cached_log import CachedLog, CacheReader
 from monrest.logs.importer import (
     Again,
     Periods,
@@ -31,7 +33,6 @@ from monrest.logs.importer import (
     present,
 )
 from monrest.logs.leases import LOOK, Leases
-from monrest.logs.reading import CachedPart, CacheQuestion, reading
 from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
 from monrest.logs.state_events import ObjectKey
@@ -257,6 +258,20 @@ class LogCache(Service):
         """What is known of a site; None before its first import."""
         return await self.database.run(records.record(site.id))
 
+    async def measured(self) -> list[Sample]:
+        """Give how old the last update of each site is, and how many lines are there."""
+        if not self.enabled:
+            return []
+        now, found = self.wall.now(), await self.database.run(records.updates)
+        return [
+            sample
+            for site, last, items in found
+            for sample in (
+                ("logcache_lag_seconds", (site,), max(0.0, now - last)),
+                ("logcache_lines", (site,), items),
+            )
+        ]
+
     def busy(self, known: CachedSite) -> bool:
         """Whether a living daemon brings a site up to date."""
         return self._leases.living(known)
@@ -268,7 +283,7 @@ class LogCache(Service):
     ) -> CacheQuestion | None:
         """How the cache is asked; None for what only the cores can tell.
 
-        ``seen`` is what the asker may see, in core terms.
+        ``seen`` is what the user may see, in core terms.
         """
         return reading(bound, shape, seen) if self.enabled else None
 
@@ -277,7 +292,7 @@ class LogCache(Service):
     ) -> CachedPart | None:
         """What the cache has of a question at one site; None for nothing.
 
-        Whose contact the asker is the core is asked, so LivestatusError is raised.
+        The core is asked which objects the user is a contact of, so LivestatusError is raised.
         """
         known = await self._reader.read(records.known(site.id))
         piece = question.piece(known, present(site, self.wall))
@@ -306,10 +321,11 @@ class LogCache(Service):
         return CachedLog(reader=self._reader, wall=self.wall) if self.enabled else CORES
 
     async def _visible(self, site: Site, seen: CoreFilter | None) -> Visible | None:
-        """What the asker is a contact of at this site; None where only the core can tell."""
+        """What the user is a contact of at this site; None where only the core can tell."""
         if seen is None:
             return EVERYTHING
-        if site.capabilities is None or site.capabilities.kind not in _JOINED:
+        core = site.capabilities
+        if core is None or core.kind not in _JOINED or core.over_icinga2:
             return None
         contact = contact_of(seen)
         if contact is None:

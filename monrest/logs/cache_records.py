@@ -167,7 +167,7 @@ def acquire(
 
 
 def held(connection: Connection) -> dict[int, Held]:
-    """All leases that somebody holds, or held when he died, by the number of the site."""
+    """All leases that somebody holds, or held when they died, by the number of the site."""
     query = select(sites.c.id, sites.c.owner, sites.c.owned_until).where(sites.c.owner != "")
     return {row.id: (row.owner, row.owned_until) for row in connection.execute(query)}
 
@@ -233,6 +233,12 @@ def of_site(connection: Connection, site: str) -> CachedSite | None:
     ).one()  # fmt: skip
     doubt = Doubt(first, last + DAY, number, int(missing)) if number else None
     return CachedSite(**row, doubt=doubt)
+
+
+def updates(connection: Connection) -> list[tuple[str, float, int]]:
+    """Give the id of each site, its last update and the number of its lines."""
+    query = select(sites.c.site, sites.c.last_update, sites.c["items"])
+    return [(site, last, items) for site, last, items in connection.execute(query) if last]
 
 
 # -------------------------------------------------------------------- lines in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from monrest.logs.cache_records import CachedSite
-from monrest.logs.days import ceil, floor
+from monrest.logs.compared_days import ceil, floor
 from monrest.logs.importer import DRIFT
 from monrest.logs.source import Texts
 

@@ -21,12 +21,13 @@ from twisted.logger import Logger
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, sliced
 from monrest.base.errors import Unavailable
+from monrest.base.spool import Share
 from monrest.base.values import Progress, Row, nobody_follows
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records
-from monrest.logs import days, thinning
+from monrest.logs import compaction, compared_days
 from monrest.logs.cache_records import CachedSite, Doubt, LeaseLostError, LinesWritten, UpdateLease
-from monrest.logs.days import Count, Day, ceil, floor
+from monrest.logs.compared_days import Count, Day, ceil, floor
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, in_order, kept
 from monrest.query.model import Group, Pushed, Test
@@ -138,7 +139,7 @@ class SiteImport:
         noted: dict[str, Any] = {}
         try:
             run = _Run(self, lease, progress)
-            before = await self.database.run(days.known(lease.id))
+            before = await self.database.run(compared_days.known(lease.id))
             await run.forward(known)
             if again is not None:
                 await run.again(again)
@@ -147,7 +148,7 @@ class SiteImport:
                 await run.compare()
             await self._say(lease, before)
             if run.written.added >= MANY:
-                await self.database.change(thinning.analyze)
+                await self.database.change(compaction.analyze)
             noted["last_update"] = int(date)
             noted["update_duration"] = self.clock.seconds() - began
             if back:
@@ -171,7 +172,7 @@ class SiteImport:
             )
         elif said is not None and self._said is None:
             self.log.info("log cache of {site}: it is complete again", site=self.site.id)
-        after = await self.database.run(days.known(lease.id))
+        after = await self.database.run(compared_days.known(lease.id))
         lost = [
             day
             for _, day in sorted(after.items())
@@ -198,7 +199,7 @@ class SiteImport:
         if known is None or known.progress < 1:
             return {}
         compact, keep = self.periods.compact, self.periods.keep
-        return await thinning.thin(
+        return await compaction.thin(
             self.database, self.clock, self.wall, lease, known, compact, keep
         )
 
@@ -215,6 +216,11 @@ class _Run:
     written: LinesWritten = field(init=False, factory=LinesWritten)
     wanted: int = field(init=False, default=0)
     first: int = field(init=False, default=0)
+    _share: Share = field(init=False)
+    """The room of the lines at hand."""
+
+    def __attrs_post_init__(self) -> None:
+        self._share = self.of.site.memory.room.turn()
 
     def _now(self) -> float:
         return self.of.wall.now()
@@ -320,7 +326,7 @@ class _Run:
         assert known.covered_from is not None
         found = await self._days()
         first = floor(max(known.covered_from, known.compacted_until))
-        due = days.due(found, first, self._closed(known), self._since(), self._now())
+        due = compared_days.due(found, first, self._closed(known), self._since(), self._now())
         for day in due[:MOST_COMPARED]:
             await self._compare(day, max(day, known.covered_from), found.get(day))
 
@@ -358,7 +364,7 @@ class _Run:
         )
 
     async def _note(self, noted: Sequence[Day]) -> None:
-        await self.of.database.change(days.note(self.lease, self._now(), noted))
+        await self.of.database.change(compared_days.note(self.lease, self._now(), noted))
 
     async def _told(self, start: int, end: int) -> Count | None:
         """How many lines the core has of each class; None from a core that does not count."""
@@ -367,9 +373,9 @@ class _Run:
         if site.capabilities is not None and site.capabilities.kind == "lmd":
             # It counts the answers of its sites in place of lines (docs/spec/lmd.md, "Logs").
             listed = Pushed(table="log", columns=("class",), filter=bounds, waits_long=True)
-            return days.among(await site.ask(listed))
+            return compared_days.among(await site.ask(listed, None, self._share))
         try:
-            rows = await site.ask(days.counting(bounds))
+            rows = await site.ask(compared_days.counting(bounds))
         except RefusedError as error:
             self.log.warn(
                 "log cache of {site}: its core does not count lines: {error}",
@@ -377,13 +383,13 @@ class _Run:
                 error=str(error),
             )
             return None
-        return days.told(rows)
+        return compared_days.told(rows)
 
     def _counted(self, start: int, end: int) -> Deferred[Count]:
-        return self.of.database.run(days.counted(self.lease.id, start, end))
+        return self.of.database.run(compared_days.counted(self.lease.id, start, end))
 
     def _days(self) -> Deferred[dict[int, Day]]:
-        return self.of.database.run(days.known(self.lease.id))
+        return self.of.database.run(compared_days.known(self.lease.id))
 
     def _since(self) -> int:
         return int(self.of.site.health.program_start)
@@ -407,7 +413,7 @@ class _Run:
         known, found = await self._known(), await self._days()
         for day in range(floor(start), min(self._closed(known), ceil(end)), DAY):
             if day < known.compacted_until:
-                await thinning.compact_day(self.of.database, self.of.wall, self.lease, day)
+                await compaction.compact_day(self.of.database, self.of.wall, self.lease, day)
             else:
                 await self._compare(day, max(day, start), found.get(day))
 
@@ -453,7 +459,10 @@ class _Run:
         if not names:
             return []
         limit = 2 * MANY + 1 if of.slice > 1 else None
-        rows = await of.site.ask(self._asked(start, end, names, limit), COLUMNS)
+        # The lines before are stored.
+        self._share.release()
+        asked = self._asked(start, end, names, limit)
+        rows = await of.site.ask(asked, COLUMNS, self._share)
         if limit is not None and len(rows) >= limit:
             of.slice = max(1, min(of.slice, (end or about) - start) // 4)
             return None
@@ -479,7 +488,7 @@ class _Run:
         if end is not None:
             bounds.append(Test("time", "<", str(max(0, end))))
         capabilities = self.of.site.capabilities
-        if capabilities is not None and capabilities.kind == "icinga2":
+        if capabilities is not None and capabilities.icinga2:
             # Files are chosen by their first line against the last lower bound.
             bounds.append(Test("time", ">=", str(max(0, start - DAY))))
         return tuple(bounds)
@@ -494,7 +503,7 @@ class _Run:
         ``exactly``: no other lines shall be there between these moments.
         """
         capabilities = self.of.site.capabilities
-        newest_first = capabilities is None or capabilities.kind != "icinga2"
+        newest_first = capabilities is None or capabilities.newest_first
         lines = await sliced(_as_lines(rows, newest_first=newest_first), self.of.clock)
         parts = list(_portions(lines)) or [[]]
         for part in parts[:-1]:

@@ -45,6 +45,9 @@ STAMP = 13
 DAY = 86400
 """Seconds of what is compared, compacted and removed together; days are those of UTC."""
 
+LINE = 200
+"""Bytes that a line has in the answer of a core, by which lines of a database take room."""
+
 L = TypeVar("L", bound=Sequence[Any])
 
 _NUMBERS = tuple(at for at, (_, kind) in enumerate(COLUMNS) if kind == "int")

@@ -50,6 +50,8 @@ class Wanted:
     States of ``hosts`` and of ``services``, with downtimes; of the hosts in ``names``, None for
     all. ``program``: starts and stops as well. ``transitions``: changes of time periods and
     nothing else. ``texts`` says which of several lines that tell the same state are needed.
+    ``classes``: all lines of these classes, and nothing else; a source tells what it has of them
+    before it fails.
     """
 
     since: int
@@ -60,6 +62,7 @@ class Wanted:
     program: bool = False
     transitions: bool = False
     texts: Texts = "none"
+    classes: frozenset[int] | None = None
 
 
 class LogSource(Protocol):
@@ -92,12 +95,16 @@ class CoreLog:
         while low <= wanted.until:
             high = min(low + seconds - 1, wanted.until)
             limit = self.most + 1 if high > low else None
-            rows = await site.ask(_pushed(low, high, chosen, limit, site.capabilities), _LAYOUT)
+            asked = _pushed(low, high, chosen, limit, site.capabilities)
+            share = site.memory.room.turn()
+            rows = await site.ask(asked, _LAYOUT, share)
             if limit is not None and len(rows) >= limit:
                 seconds = max(1, (high - low + 1) // 4)
+                share.release()
                 continue
             if rows:
-                yield _in_order(rows, low, high, newest_first=site.capabilities.kind != "icinga2")
+                yield _in_order(rows, low, high, newest_first=site.capabilities.newest_first)
+            share.release()
             low = high + 1
             if len(rows) <= self.most // 4:
                 seconds = min(seconds * 2, _LONGEST_SLICE)
@@ -110,7 +117,7 @@ CORES = CoreLog()
 def lines_from(low: int, capabilities: Capabilities, *end: Test) -> tuple[Test, ...]:
     """The conditions for lines from ``low`` on up to an ``end``; others of the time go before."""
     tests = (Test("time", ">=", str(low)), *end)
-    if capabilities.kind != "icinga2":
+    if not capabilities.icinga2:
         return tests
     # Files are chosen by their first line against the last lower bound of the query.
     return *tests, Test("time", ">=", str(max(0, low - DAY)))
@@ -130,6 +137,8 @@ def _pushed(
 
 
 def _chosen(wanted: Wanted, capabilities: Capabilities) -> CoreFilter:
+    if wanted.classes is not None:
+        return Group("or", tuple(Test("class", "=", str(one)) for one in sorted(wanted.classes)))
     if wanted.transitions:
         return _TRANSITIONS
     tests: list[CoreFilter] = [
@@ -148,7 +157,7 @@ def _by_name(names: Collection[str], capabilities: Capabilities) -> CoreFilter |
     """Lines of these hosts, None where a core might not find a name."""
     if not names or not all(_plain(name) for name in names):
         return None
-    if capabilities.kind != "icinga2":
+    if not capabilities.icinga2:
         found = [Test("host_name", "=", name) for name in sorted(names)]
         return joined("or", found)
     # There the column is empty in the lines of hosts.

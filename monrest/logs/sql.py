@@ -29,7 +29,6 @@ from sqlalchemy import (
     select,
     true,
 )
-from sqlalchemy.dialects.postgresql import JSONB
 
 from monrest.logs.line import COLUMNS, STAMP
 from monrest.query.model import CoreFilter, Pushed, Stat, Test, leaves
@@ -161,6 +160,8 @@ class Builder:
     def _among(self, value: ColumnElement[Any], names: Iterable[str]) -> ColumnElement[bool]:
         """Whether a text is one of many, sent as one parameter however many there are."""
         if self._postgres:
+            from sqlalchemy.dialects.postgresql import JSONB
+
             document = cast(list(names), JSONB)
             one = func.jsonb_array_elements_text(document).column_valued("one")
             return value.in_(select(one))

@@ -70,7 +70,7 @@ class ProgramEvent:
     running: bool
 
 
-Event: TypeAlias = StateEvent | DowntimeEvent | ProgramEvent
+LogEvent: TypeAlias = StateEvent | DowntimeEvent | ProgramEvent
 
 
 @frozen(kw_only=True)
@@ -108,7 +108,7 @@ class Watched:
                 found[host] = (*found.get(host, ()), service)
         return found
 
-    def event(self, time: int, message: str) -> Event | None:
+    def event(self, time: int, message: str) -> LogEvent | None:
         """The event of one line, None for a line that does not matter.
 
         One function for the frequent kinds: reports read millions of lines.
@@ -139,7 +139,7 @@ class Watched:
         state = states.get(word)
         return None if state is None else StateEvent(time, key, state, hardness == SOFT, output)
 
-    def events(self, lines: Iterable[TimedLine]) -> Iterator[Event]:
+    def events(self, lines: Iterable[TimedLine]) -> Iterator[LogEvent]:
         """The events of lines in their order."""
         for time, message in lines:
             found = self.event(time, message)

@@ -19,7 +19,7 @@ from monrest.base.errors import NotFound, error_value
 from monrest.base.names import Names
 from monrest.base.values import Answer, Column, Document, Progress, RestRequest
 from monrest.jobs.endpoints import result_url
-from monrest.jobs.run import JobWork
+from monrest.jobs.running_job import JobWork
 from monrest.jobs.service import Jobs
 from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
 from monrest.nodecontrol.service import NodeControl

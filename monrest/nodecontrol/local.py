@@ -24,6 +24,8 @@ from monrest.nodecontrol.model import What
 _SAMPLE = 0.5
 """Seconds over which the load of the processors is measured."""
 
+_STAT = "/proc/stat"
+_MEMINFO = "/proc/meminfo"
 _MEGABYTE = 1024  # of /proc/meminfo's kB
 _IDLE = (3, 4)  # idle, iowait
 _INSTALLED = re.compile(r"^Inst (\S+) (?:\[[^\]]*\] )?\(([^)]*)\)", re.MULTILINE)
@@ -47,35 +49,43 @@ def os_release(text: str) -> tuple[str, str]:
     return found.get("NAME", ""), found.get("VERSION_ID", "")
 
 
-def memory(text: str) -> tuple[int, int]:
-    """Read total and free memory in MB from ``/proc/meminfo``; caches count as free."""
+def memory(text: str) -> tuple[int, int] | None:
+    """Read total and free memory in MB from ``/proc/meminfo``; caches count as free.
+
+    None where it does not say so.
+    """
     found: dict[str, int] = {}
     for line in text.splitlines():
         key, _, value = line.partition(":")
         number = value.split()[:1]
         if number and number[0].isdigit():
             found[key] = int(number[0])
+    if "MemTotal" not in found or not {"MemAvailable", "MemFree"} & found.keys():
+        return None
     free = found.get("MemAvailable")
     if free is None:
         free = sum(found.get(key, 0) for key in ("MemFree", "Buffers", "Cached"))
-    return found.get("MemTotal", 0) // _MEGABYTE, free // _MEGABYTE
+    return found["MemTotal"] // _MEGABYTE, free // _MEGABYTE
 
 
-def processor_times(text: str) -> tuple[int, int]:
-    """Read all time and idle time of the processors from ``/proc/stat``."""
+def processor_times(text: str) -> tuple[int, int] | None:
+    """Read all time and idle time of the processors from ``/proc/stat``; None without them."""
     fields = text.partition("\n")[0].split()
     if fields[:1] != ["cpu"]:
-        return 0, 0
+        return None
     # Time of guests is in that of users already.
     times = [int(one) for one in fields[1:9] if one.isdigit()]
     return sum(times), sum(times[at] for at in _IDLE if at < len(times))
 
 
-def load(before: tuple[int, int], after: tuple[int, int]) -> float:
-    """Give the percentage of time in which the processors worked between two readings."""
+def load(before: tuple[int, int] | None, after: tuple[int, int] | None) -> float | None:
+    """Give the percentage of time in which the processors worked between two readings.
+
+    None where there are no readings, or no time has passed between them.
+    """
+    if before is None or after is None or after[0] <= before[0]:
+        return None
     passed = after[0] - before[0]
-    if passed <= 0:
-        return 0.0
     return round(min(max(100.0 * (1 - (after[1] - before[1]) / passed), 0.0), 100.0), 1)
 
 
@@ -114,11 +124,28 @@ async def _awaited(work: Awaitable[NodeFacts]) -> NodeFacts:
     return await work
 
 
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(errors="replace")
-    except OSError:
+@frozen
+class _Sources:
+    """Reads what facts come from; ``missing`` says in words what could not be read."""
+
+    missing: list[str] = field(factory=list)
+
+    def read(self, *paths: str) -> str:
+        """Read the first of these files that is there."""
+        reasons = []
+        for path in paths:
+            try:
+                return Path(path).read_text(errors="replace")
+            except OSError as error:
+                reasons.append(f"{path}: {error.strerror}")
+        self.missing.append("; ".join(reasons))
         return ""
+
+    def lacks(self, what: str) -> None:
+        """Note what a source does not say, unless it could not be read anyway."""
+        path = what.partition(":")[0]
+        if not any(one.startswith(path) for one in self.missing):
+            self.missing.append(what)
 
 
 @frozen
@@ -173,29 +200,38 @@ class LocalHost:
                 doing.cancel()
 
     async def _learn(self, what: What) -> NodeFacts:
-        before = await self.threads.run(lambda: processor_times(_read("/proc/stat")))
+        sources = _Sources()
+        before = await self.threads.run(lambda: processor_times(sources.read(_STAT)))
         await pause(self.reactor, _SAMPLE)
-        data = await self.threads.run(lambda: self._runtime(before))
-        if what == "runtime":
-            return NodeFacts(data)
-        data |= await self.threads.run(self._facts)
-        data["machine_type"] = await self._machine()
-        updates, problem = await self._updates()
-        return NodeFacts({**data, **updates}, problem)
+        data = await self.threads.run(lambda: self._runtime(before, sources))
+        if what == "facts":
+            data |= await self.threads.run(lambda: self._facts(sources))
+            data |= await self._machine(sources)
+            data |= await self._updates(sources)
+        return NodeFacts(data, "; ".join(dict.fromkeys(sources.missing)))
 
-    def _runtime(self, before: tuple[int, int]) -> dict[str, Any]:
-        total, free = memory(_read("/proc/meminfo"))
-        disk = shutil.disk_usage(self.folder)
-        return {
-            "cpu_perc": load(before, processor_times(_read("/proc/stat"))),
-            "dist_disk_free": disk.free,
-            "dist_disk_total": disk.total,
-            "memfree": free,
-            "memtotal": total,
-        }
+    def _runtime(self, before: tuple[int, int] | None, sources: _Sources) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        percent = load(before, processor_times(sources.read(_STAT)))
+        if percent is None:
+            sources.lacks(f"{_STAT}: expected times of the processors that grow")
+        else:
+            data["cpu_perc"] = percent
+        found = memory(sources.read(_MEMINFO))
+        if found is None:
+            sources.lacks(f"{_MEMINFO}: expected MemTotal and MemAvailable")
+        else:
+            data["memtotal"], data["memfree"] = found
+        try:
+            disk = shutil.disk_usage(self.folder)
+        except OSError as error:
+            sources.lacks(f"{self.folder}: {error.strerror}")
+        else:
+            data["dist_disk_free"], data["dist_disk_total"] = disk.free, disk.total
+        return data
 
-    def _facts(self) -> dict[str, Any]:
-        name, version = os_release(_read("/etc/os-release") or _read("/usr/lib/os-release"))
+    def _facts(self, sources: _Sources) -> dict[str, Any]:
+        name, version = os_release(sources.read("/etc/os-release", "/usr/lib/os-release"))
         return {
             "cm_fqdn": full_name(socket.gethostname(), socket.getaddrinfo),
             "cpu_cores": len(os.sched_getaffinity(0)),
@@ -209,32 +245,37 @@ class LocalHost:
     async def _run(self, *arguments: str) -> processes.Ended:
         return await processes.run(self.reactor, arguments, {"LC_ALL": "C"}, self.seconds)
 
-    async def _machine(self) -> str:
+    async def _machine(self, sources: _Sources) -> dict[str, str]:
         """What kind of guest the host is, empty if it is none."""
         program = self.find("systemd-detect-virt")
         if program is None:
-            flags = await self.threads.run(lambda: _read("/proc/cpuinfo"))
-            return "virtual" if re.search(r"^flags\b.*\bhypervisor\b", flags, re.MULTILINE) else ""
+            flags = await self.threads.run(lambda: sources.read("/proc/cpuinfo"))
+            guest = re.search(r"^flags\b.*\bhypervisor\b", flags, re.MULTILINE)
+            return {"machine_type": "virtual" if guest else ""}
         said = (await self._run(program)).out.decode("ascii", "replace").strip()
-        return "" if said == "none" else said
+        return {"machine_type": "" if said == "none" else said}
 
-    async def _updates(self) -> tuple[Mapping[str, list[str]], str]:
-        """Updates of the system that are to be had, and why they are not known."""
-        none: dict[str, list[str]] = {"os_security": [], "os_updates": []}
+    async def _updates(self, sources: _Sources) -> Mapping[str, list[str]]:
+        """Updates of the system that are to be had, where that can be learned."""
         if (program := self.find("apt-get")) is not None:
             ended = await self._run(program, "-s", "-o", "Debug::NoLocking=true", "upgrade")
             if reason := ended.reason():
-                return none, f"{program}: {reason}"
+                sources.lacks(f"{program}: {reason}")
+                return {}
             updates, security = apt_updates(ended.out.decode("utf-8", "replace"))
-            return {"os_security": security, "os_updates": updates}, ""
+            return {"os_security": security, "os_updates": updates}
         program = self.find("dnf") or self.find("yum")
         if program is None:
-            return none, ""
+            sources.lacks("os_updates: expected apt-get, dnf or yum")
+            return {}
         ended = await self._run(program, "-q", "check-update")
         if ended.status not in (0, _UPDATES_COMING):
-            return none, f"{program}: {ended.reason()}"
+            sources.lacks(f"{program}: {ended.reason()}")
+            return {}
+        found = {"os_updates": dnf_updates(ended.out.decode("utf-8", "replace"))}
         advisories = await self._run(program, "-q", "updateinfo", "list", "security")
-        return {
-            "os_security": dnf_advisories(advisories.out.decode("utf-8", "replace")),
-            "os_updates": dnf_updates(ended.out.decode("utf-8", "replace")),
-        }, advisories.reason()
+        if reason := advisories.reason():
+            sources.lacks(f"{program}: {reason}")
+            return found
+        security = dnf_advisories(advisories.out.decode("utf-8", "replace"))
+        return {**found, "os_security": security}

@@ -197,7 +197,8 @@ def shown(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, Any]:
     data = node.data
     row: dict[str, Any] = {name: data.get(name, "") for name in _TEXTS}
     row |= {name: data.get(name, []) for name in _LISTS}
-    row |= {name: data.get(name, 0) for name in _NUMBERS}
+    # What is not known is no number: 0 would be one.
+    row |= {name: data.get(name) for name in _NUMBERS}
     row["cm_fqdn"] = data.get("cm_fqdn")
     present = node.operation.split(":")
     row |= {flag: int(name in present) for name, flag in FLAGS.items()}

@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import frozen
 from sqlalchemy import Connection, Update, delete, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from monrest.nodecontrol.model import Log, Node
 from monrest.store.database import Work
+from monrest.store.statements import insert_if_absent
 from monrest.store.tables import controlled_nodes as nodes
 from monrest.store.tables import node_logs as logs
 
@@ -48,7 +48,6 @@ def one_log(site: str, name: str) -> Work[Log | None]:
 
 def _make(connection: Connection, site: str) -> None:
     """Make the row of a node unless there is one, also when another daemon does the same."""
-    made: Any = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     values = {
         "site": site,
         "data": {},
@@ -60,7 +59,7 @@ def _make(connection: Connection, site: str) -> None:
         "operation": "",
         "claimed": 0,
     }
-    connection.execute(made(nodes).values(values).on_conflict_do_nothing())
+    connection.execute(insert_if_absent(connection, nodes, values))
 
 
 def _of(site: str) -> Update:

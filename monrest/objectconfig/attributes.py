@@ -373,7 +373,7 @@ Json = str | list[str]
 """A value in an answer."""
 
 BLANKS = " \t\r"
-"""What is trimmed from lines; anything else, be it a blank in Unicode, is text."""
+"""What is trimmed from lines; anything else, be it a space in Unicode, is text."""
 
 
 NULL = "null"
@@ -477,7 +477,7 @@ def canonical(kind: str, name: str) -> str:
     if stripped[0] in "#;}{" or any(letter in ";\\" for letter in stripped):
         raise _wrong(name, "expected the name of an attribute")
     if stripped == "define" or (not blank and any(map(str.isspace, stripped))):
-        raise _wrong(name, "expected the name of an attribute, without blanks")
+        raise _wrong(name, "expected the name of an attribute, without spaces")
     return stripped
 
 
@@ -506,7 +506,7 @@ def _scalar(name: str, value: Any) -> str:
 
 
 def _clean(name: str, text: str) -> str:
-    """One line that reads back as it is: line breaks become blanks, a bare ``;`` is escaped."""
+    """One line that reads back as it is: line breaks become spaces, a bare ``;`` is escaped."""
     text = BARE_SEMICOLON.sub(r"\\;", _BREAKS.sub(" ", text).strip(BLANKS))
     if any((ord(letter) < 32 and letter != "\t") or 127 <= ord(letter) < 160 for letter in text):
         raise _wrong(name, "expected a text without control characters")

@@ -95,7 +95,7 @@ class _Saves:
 async def save(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    """Answer POST /config/save: write what the asker has staged, each site by itself."""
+    """Answer POST /config/save: write what the user has staged, each site by itself."""
     sites = await _begun(context, request, "save")
     far = FederatedTools.of(context, request).sites
     given = {site.id: await environment_of(context, request, site) for site in sites}
@@ -161,6 +161,7 @@ async def _save_here(
         note(request, "save", target=site.id, result="failed", error=saved.problem)
         saves.errors.append({"peer_key": site.id, "message": saved.problem})
     else:
+        staging.saved(site.id, user_of(request))
         saves.count += 1
 
 
@@ -351,7 +352,7 @@ def _endpoint(
 ENDPOINTS: tuple[Endpoint, ...] = (
     _endpoint(
         "/config/save",
-        "writes the asker's staged changes to the files",
+        "writes the user's staged changes to the files",
         save,
         _SAVED,
         "All files of a site or none. When a file was changed on disk meanwhile and the changes "
@@ -360,7 +361,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *(
         _endpoint(
             path,
-            "discards the asker's staged changes",
+            "discards the user's staged changes",
             revert,
             _COUNTED,
             "Changes of other users stay.",

@@ -36,7 +36,7 @@ _MOST_FILES = 10_000
 
 
 async def editor(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/editor: the sections that the asker may edit, as configured."""
+    """Answer GET /mon/editor: the sections that the user may edit, as configured."""
     records = [
         {
             "name": section.name,
@@ -144,7 +144,7 @@ def _unreadable(error: OSError) -> None:
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         path="/mon/editor",
-        description="sections of files that the asker may edit",
+        description="sections of files that the user may edit",
         text="For whom a section is, its contact groups say; administrators see all of them.",
         handler=editor,
         parameters=LIST_PARAMETERS,

@@ -1,6 +1,6 @@
 """The object configuration of sites of another instance, which that one keeps.
 
-A request is sent to the same path below the site on the other side, in the name of the asker; what
+A request is sent to the same path below the site on the other side, in the name of the user; what
 comes back is joined with what is said here (docs/spec/sites.md, "Federation").
 """
 

@@ -1,4 +1,4 @@
-"""Files, differences and the quick check, as the asker's staged changes make them.
+"""Files, differences and the quick check, as the user's staged changes make them.
 
 Rules: docs/spec/objectconfig.md, "Diff" and "The precheck".
 """
@@ -166,7 +166,7 @@ def _content(tool: Tool, path: str) -> str:
 async def diff(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    """Answer GET /config/diff: one row for each file that the asker has changed."""
+    """Answer GET /config/diff: one row for each file that the user has changed."""
     ignore = bool(IGNORE.asked(request.parameters))
     failed: list[SiteProblem] = []
     selected = await tools(staging, context, request, failed)
@@ -212,7 +212,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         path="/config/diff",
-        description="differences between the files on disk and the asker's staged changes",
+        description="differences between the files on disk and the user's staged changes",
         handler=diff,
         parameters=(*_LIST, IGNORE),
         columns=DIFFS,
@@ -220,7 +220,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         path="/config/precheck",
-        description="a check of the asker's staged changes that needs no save",
+        description="a check of the user's staged changes that needs no save",
         text="Names, templates and references; the core's own check is `/config/check`.",
         handler=check_before,
         parameters=_LIST,

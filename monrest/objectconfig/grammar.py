@@ -176,7 +176,7 @@ class LineReader:
         return None
 
     def _logical_line(self) -> str:
-        r"""The next line without blanks around it; one ``\`` at its end joins the following."""
+        r"""The next line without spaces around it; one ``\`` at its end joins the following."""
         text, held = self.text, ""
         end = text.find("\n", self.position)
         if end > self.position and text[end - 1] not in "\\\r":

@@ -23,9 +23,9 @@ from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest, SiteProblem
 from monrest.objectconfig.attributes import LONGEST_NAME, object_type
-from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.federated_tools import FederatedTools, objects_of
 from monrest.objectconfig.model import ConfigObject, SiteModel
+from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.object_rows import (
     COLUMNS,
     TEMPLATES,
@@ -388,7 +388,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "/config/objects",
         "objects of the configuration with their own attributes",
         _listing(full=False),
-        "Changes that the asker has staged are included. The rows have the attributes that "
+        "Changes that the user has staged are included. The rows have the attributes that "
         "the objects have, so that their keys differ.",
     ),
     _staged(

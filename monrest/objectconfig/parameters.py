@@ -53,7 +53,7 @@ def tool_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
     sites = selected_sites(context, request)
     chosen = tuple(site for site in sites if context.config.tool_of(site.config) is not None)
     for site in chosen:
-        if site.capabilities is not None and site.capabilities.kind == "icinga2":
+        if site.capabilities is not None and site.capabilities.icinga2:
             raise icinga2(
                 site,
                 "expected a core with Nagios object files; take the configtool section away or "
@@ -80,7 +80,7 @@ def user_of(request: RestRequest) -> str:
 
 
 async def check_writable(context: Context, request: RestRequest, action: str) -> None:
-    """Raise Forbidden for whoever holds the role read_only, whatever else he holds."""
+    """Raise Forbidden for who holds the role read_only, whatever else they hold."""
     if await is_read_only(request.identity, context.contacts, context.config):
         error = Forbidden("not authorized", "the role read_only forbids every change")
         note(request, action, result=error.message)

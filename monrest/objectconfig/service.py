@@ -24,10 +24,12 @@ from twisted.python.failure import Failure
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, pause, shielded
 from monrest.base.errors import Unavailable
+from monrest.base.notice import Notice
 from monrest.config import ConfigTool
 from monrest.objectconfig import save, store
 from monrest.objectconfig.diff import unified
-from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.object_editor import Editor
+from monrest.objectconfig.personal_view import Disk, PersonalView, edited, view_of
 from monrest.objectconfig.save import (
     ChangedOnDiskError,
     Saved,
@@ -36,11 +38,9 @@ from monrest.objectconfig.save import (
     Writable,
     Write,
     meaning,
-    recover_all,
 )
 from monrest.objectconfig.site_commands import Hooks
 from monrest.objectconfig.site_files import readonly_file
-from monrest.objectconfig.stage import Disk, PersonalView, edited, view_of
 from monrest.objectconfig.store import (
     StagedBy,
     StagedFile,
@@ -86,7 +86,10 @@ class _Desk:
 
 @define(eq=False)
 class Staging(Service):
-    """``reactor`` runs threads and hooks and tells the time; ``var_dir`` is the state folder."""
+    """``reactor`` runs threads and hooks and tells the time; ``var_dir`` is the state folder.
+
+    ``saved`` is told of each site that was saved, and by whom.
+    """
 
     log: ClassVar[Logger] = Logger()
 
@@ -95,6 +98,7 @@ class Staging(Service):
     database: Database
     var_dir: Path
     threads: Threads = field(default=None, kw_only=True)
+    saved: Notice[[str, str]] = field(factory=Notice, kw_only=True)
     _disks: dict[str, Disk] = field(init=False, factory=dict)
     _desks: WeakValueDictionary[tuple[str, str], _Desk] = field(
         init=False, factory=WeakValueDictionary
@@ -107,9 +111,8 @@ class Staging(Service):
             self.threads = Threads(self.reactor, 3, "object configuration")
 
     def startService(self) -> None:
-        """End saves that were interrupted, which may block shortly."""
+        """Begin to work in threads; saves that were interrupted have been ended."""
         super().startService()
-        recover_all(self.var_dir)
         self.threads.startService()
 
     def stopService(self) -> Deferred[None]:
@@ -122,7 +125,7 @@ class Staging(Service):
         await self.threads.stopService()
 
     async def view(self, site: ConfigSite, user: str) -> PersonalView:
-        """What ``user`` sees of a site: files on disk as they are now, with his changes."""
+        """What ``user`` sees of a site: files on disk as they are now, with their changes."""
         version = await self.database.run(store.version_of(site.id, user))
         return await self._view(site, user, version)
 

@@ -17,9 +17,9 @@ from monrest.api.endpoint import Context
 from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, Parameters, RestRequest, SiteProblem
-from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.federated_tools import FederatedTools, count_of, strings_of
 from monrest.objectconfig.model import ConfigObject, SiteModel, UnreadableError
+from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.object_rows import META_NAMES, ObjectRow, bound_filter, passing
 from monrest.objectconfig.parameters import (
     EVERY,
@@ -33,8 +33,8 @@ from monrest.objectconfig.parameters import (
     tool_sites,
     user_of,
 )
+from monrest.objectconfig.personal_view import PersonalView
 from monrest.objectconfig.service import ConfigSite, Staging
-from monrest.objectconfig.stage import PersonalView
 from monrest.query.bind import TYPO
 from monrest.sites.site import Site
 
@@ -64,7 +64,7 @@ ANSWER = (
 
 @frozen(kw_only=True)
 class Tool:
-    """A selected site with its object configuration, as the asker sees it."""
+    """A selected site with its object configuration, as the user sees it."""
 
     site: Site
     config: ConfigSite
@@ -95,7 +95,7 @@ async def tools(
 ) -> list[Tool]:
     """All selected sites with an object configuration, one after the other.
 
-    With ``refreshdata=1`` the asker's changes in files with conflicts are dropped before. Raise
+    With ``refreshdata=1`` the user's changes in files with conflicts are dropped before. Raise
     BadRequest for a site whose files are of another language, and UnreadableError for one whose
     files cannot be read. A list names it in ``failed`` if other sites answer.
     """

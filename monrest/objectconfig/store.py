@@ -1,6 +1,6 @@
 """Staged files and ids in the database: rows, and work for its transactions.
 
-One person's stash of one site changes as a whole: whoever writes says which version he read, and
+One person's stash of one site changes as a whole: who writes says which version they read, and
 reads again when another process was faster
 (docs/spec/objectconfig.md, "Staged changes and the disk").
 """

@@ -32,7 +32,7 @@ COLUMNS = (
     Column("maintenance", "string", "", "why it is in maintenance; absent unless it is"),
     Column("nr", "number", "", "number; a word for some scripted ones"),
     Column("objects", "number", "", "number of panels"),
-    Column("readonly", "boolean", "", "1: the asker may not change it"),
+    Column("readonly", "boolean", "", "1: the user may not change it"),
     Column("scripted", "boolean", "", "1: a program prints it"),
     Column("tab", "object", "", "its settings, in `xdata`"),
     Column("ts", "time", "", "last change"),
@@ -48,16 +48,24 @@ BACKUP_COLUMNS = (
 )
 _BACKUPS = local_schema("panorama_backups", BACKUP_COLUMNS, ())
 
+_SETTINGS = records.SETTINGS.declared
 _PARAMETERS = (
-    Parameter(name="tab", description="settings: an object whose `xdata` has `title`, `refresh` "
-              "(seconds), `backends`, `background`, `state_type` (soft or hard), `map`, and "
-              '`groups` and `users`, lists of `{"<name>": "read-only"}` or `"read-write"`, the '
-              "group `*` being everybody"),
-    Parameter(name="panlet_<nr>", description="a panel: an object whose `xdata` has `cls`, "
-              "`general`, `appearance`, `label`, `layout`, `link`, `popup`, `map`"),
+    Parameter(
+        name="tab",
+        description="settings: an object whose `xdata` has `map`, "
+        + ", ".join(f"`{one.name}` ({one.description}, {one.limit})" for one in _SETTINGS)
+        + '; rights are lists of `{"<name>": "read-only"}` or `"read-write"`',
+        type="object",
+    ),
+    Parameter(
+        name="panlet_<nr>",
+        description="a panel: an object whose `xdata` has `cls`, `general`, `appearance`, "
+        "`label`, `layout`, `link`, `popup`, `map`",
+        type="object",
+    ),
     records.USER,
     records.VERSION,
-)  # fmt: skip
+)
 
 
 @frozen(kw_only=True)
@@ -76,7 +84,7 @@ class _Asker:
 
     @property
     def runtime(self) -> str:
-        """Whose state of panels he sees; administrators share one."""
+        """Whose state of panels they see; administrators share one."""
         return "" if self.admin else self.user
 
 
@@ -94,7 +102,7 @@ async def _asker(context: Context, request: RestRequest) -> _Asker:
 
 @frozen(kw_only=True)
 class AccessibleDashboard:
-    """A dashboard with what the asker may do with it, and what he sees on it at present."""
+    """A dashboard with what the user may do with it, and what they see on it at present."""
 
     dashboard: Dashboard
     asker: _Asker
@@ -135,7 +143,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
     made = Column("nr", "number", "", "number of the new dashboard")
     created = "successfully created dashboard."
     texts: ClassVar = {
-        "list": "All that the asker may see, by title: administrators all, others their own and "
+        "list": "All that the user may see, by title: administrators all, others their own and "
         "those that name them or a contact group of theirs. What panels show at present is each "
         "user's own; administrators share it.",
         "create": "It gets the lowest free number from `panorama.new_files_start_at` on and "
@@ -152,7 +160,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[AccessibleDashboard]:
-        """Give those that the asker may see by title; scripted ones are printed."""
+        """Give those that the user may see by title; scripted ones are printed."""
         asker = await _asker(context, request)
         stored = await self.database.run(statements.read(asker.runtime, key))
         found = [one for one in stored.dashboards if asker.may(one.record)]
@@ -244,7 +252,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
 
     async def remove(self, old: AccessibleDashboard) -> bool:
         """Delete it with all that belongs to it."""
-        return await self.database.change(statements.remove(old.nr))
+        return await self.database.change(statements.remove(old.dashboard))
 
     async def backups(
         self, context: Context, request: RestRequest, where: tuple[str, ...]

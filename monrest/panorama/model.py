@@ -14,7 +14,17 @@ from typing import Any
 
 from attrs import field, frozen
 
-from monrest.api.fields import NUL, Number, Text
+from monrest.api.fields import (
+    AS_IT_IS,
+    NUL,
+    Choice,
+    Field,
+    Fields,
+    Number,
+    ParameterType,
+    Reading,
+    Text,
+)
 from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
 from monrest.store.storable import require_storable
@@ -44,8 +54,6 @@ free_text = partial(
 _PANEL = re.compile(r"(?:.*_)?panlet_([0-9]{1,9})", re.DOTALL)
 _NR = re.compile(r"[0-9A-Za-z_-]{1,100}")
 _LEVELS = ("read-only", "read-write")
-_STATE_TYPES = ("soft", "hard")
-_TEXTS = ("title", "background", "defaulticonset")
 _LONGEST_RECORD = 4_194_304
 _short_text = partial(free_text, longest=10_000, title="invalid dashboard")
 USER = _short_text("user", "owner, if an administrator asks")
@@ -58,6 +66,87 @@ VERSION = Number(
     expected="1 or 2",
 )
 _MOST_NAMES = 1000
+
+
+@frozen(kw_only=True)
+class Refresh(Field):
+    """A number of seconds, which forms send as text; a negative one or nothing switches it off."""
+
+    type: ParameterType = "integer"
+    limit = "9 digits"
+
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> Any:
+        """Give the value as it was sent."""
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise self.wrong(at, "a number of seconds")
+        if _REFRESH.fullmatch(str(value)) is None:
+            raise self.wrong(at, "a number of seconds")
+        return value
+
+
+@frozen(kw_only=True)
+class SiteIds(Field):
+    """Ids of sites; other front ends store each with its name, as ``{"id": "name"}``."""
+
+    type: ParameterType = "list"
+    limit = f"{_MOST_NAMES} sites"
+
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> list[str]:
+        """Give the ids."""
+        found: list[str] = []
+        for one in value if isinstance(value, list) else [None]:
+            names: list[Any] = [one]
+            if isinstance(one, dict) and _are_texts(list(one.values())):
+                names = list(one)
+            found += names
+            if not names or not _are_texts(names) or len(found) > _MOST_NAMES:
+                raise self.wrong(at, 'a list of site ids, or of {"<id>": "<name>"}')
+        return found
+
+
+def _are_texts(value: list[Any]) -> bool:
+    return all(isinstance(one, str) for one in value)
+
+
+@frozen(kw_only=True)
+class Rights(Field):
+    """Who may do what, as objects of ``{name: read-only or read-write}``."""
+
+    type: ParameterType = "list"
+    limit = f"{_MOST_NAMES} entries"
+
+    def read(self, value: Any, at: Reading = AS_IT_IS) -> list[dict[str, str]]:
+        """Give the entries that say something."""
+        value = [] if value is None else value
+        if (
+            not isinstance(value, list)
+            or len(value) > _MOST_NAMES
+            or not all(
+                isinstance(one, dict) and all(right in _LEVELS for right in one.values())
+                for one in value
+            )
+        ):
+            raise self.wrong(at, 'a list of {"<name>": "read-only" or "read-write"}')
+        return [dict(one) for one in value if one]
+
+
+SETTINGS = Fields(
+    (
+        _short_text("title", "its name"),
+        Refresh("refresh", "seconds"),
+        SiteIds("backends", "sites"),
+        _short_text("background", "picture behind the panels"),
+        _short_text("defaulticonset", "icons of panels that have none"),
+        Choice("state_type", "which states count", ("soft", "hard"), "soft", "soft or hard"),
+        Rights("groups", "contact groups with their rights; `*` is everybody"),
+        Rights("users", "users with theirs"),
+    )
+)
+"""The settings of a dashboard that are looked at, in the ``xdata`` of its ``tab``."""
+
+_ALWAYS = frozenset({"state_type", "groups", "users"})
+_SETTING = Reading("tab.xdata.")
+_REFRESH = re.compile(r"-?[0-9]{0,9}")
 
 
 class Level(IntEnum):
@@ -175,74 +264,16 @@ def _settings(tab: Any, *, public: Any) -> dict[str, Any]:
     settings = tab["xdata"]
     for name in _IN_TAB:
         settings.pop(name, None)
-    for name in _TEXTS:
-        if settings.get(name) is not None:
-            settings[name] = _text(f"tab.xdata.{name}", settings[name])
     settings.setdefault("title", NEW_TITLE)
-    refresh = settings.get("refresh")
-    if refresh is not None and not _is_seconds(refresh):
-        raise BadRequest("invalid refresh", "tab.xdata.refresh: expected a number of seconds")
-    if settings.setdefault("state_type", "soft") not in _STATE_TYPES:
-        raise BadRequest("invalid state_type", "tab.xdata.state_type: expected soft or hard")
-    if settings.get("backends") is not None:
-        settings["backends"] = _site_ids(settings["backends"])
-    for name in ("groups", "users"):
-        settings[name] = _rights(name, settings.get(name))
+    for one in SETTINGS.declared:
+        if one.name in _ALWAYS or settings.get(one.name) is not None:
+            settings[one.name] = one.read(settings.get(one.name), _SETTING)
     shared = [flag("public", one) for one in (settings.pop("public", None), public)]
     if any(shared):
         names = {name for entry in settings["groups"] for name in entry}
         if "*" not in names:
             settings["groups"].append({"*": "read-only"})
     return tab
-
-
-def _is_seconds(value: Any) -> bool:
-    """Whether it is a number of seconds, which forms send as text; negative ones switch off."""
-    if isinstance(value, str):
-        return re.fullmatch(r"-?[0-9]{0,9}", value) is not None
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9
-
-
-def _site_ids(value: Any) -> list[str]:
-    """The ids of sites; other front ends store each with its name, as ``{"id": "name"}``."""
-    found: list[str] = []
-    for one in value if isinstance(value, list) else [None]:
-        names: list[Any] = [one]
-        if isinstance(one, dict) and _are_texts(list(one.values())):
-            names = list(one)
-        if not names or not _are_texts(names):
-            raise BadRequest(
-                "invalid backends",
-                'tab.xdata.backends: expected a list of site ids, or of {"<id>": "<name>"}',
-            )
-        found += names
-    return found
-
-
-def _are_texts(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) <= _MOST_NAMES
-        and all(isinstance(one, str) for one in value)
-    )
-
-
-def _rights(name: str, value: Any) -> list[dict[str, str]]:
-    """A list of ``{name: read-only or read-write}``."""
-    entries = [] if value is None else value
-    if (
-        not isinstance(entries, list)
-        or len(entries) > _MOST_NAMES
-        or not all(
-            isinstance(one, dict) and all(right in _LEVELS for right in one.values())
-            for one in entries
-        )
-    ):
-        raise BadRequest(
-            f"invalid {name}",
-            f'tab.xdata.{name}: expected a list of {{"<name>": "read-only" or "read-write"}}',
-        )
-    return [dict(one) for one in entries if one]
 
 
 def _panel(name: str, value: Any, *, old: bool) -> dict[str, Any]:

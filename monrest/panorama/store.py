@@ -8,6 +8,7 @@ from typing import Any
 from attrs import frozen
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
+from monrest.api.records import StoredRecords, first_version
 from monrest.panorama.model import NEW_TITLE, Dashboard
 from monrest.store.database import Work
 from monrest.store.tables import dashboard_backups as backups
@@ -81,10 +82,41 @@ def add(
             number += 1
         nr = str(number)
         connection.execute(
-            insert(dashboards).values(nr=nr, record=dict(record), changed=int(now), version=1)
+            insert(dashboards).values(
+                nr=nr, record=dict(record), changed=int(now), version=first_version()
+            )
         )
+        # That of a scripted one of this number, which was deleted as a file.
+        halt(nr, None)(connection)
         _keep(connection, nr, *present)
         return nr
+
+    return work
+
+
+def adopt(
+    nr: str,
+    record: Mapping[str, Any],
+    changed: int,
+    past: Mapping[int, Mapping[str, Any]],
+    maintenance: str | None,
+) -> Work[bool]:
+    """Store one of another installation, ``past`` are its backups; False when ``nr`` is taken."""
+
+    def work(connection: Connection) -> bool:
+        query = select(dashboards.c.nr).where(dashboards.c.nr == nr)
+        if connection.execute(query).first() is not None:
+            return False
+        connection.execute(
+            insert(dashboards).values(
+                nr=nr, record=dict(record), changed=changed, version=first_version()
+            )
+        )
+        for at in sorted(past)[-MOST_BACKUPS:]:
+            connection.execute(insert(backups).values(nr=nr, at=at, record=dict(past[at])))
+        if maintenance is not None:
+            halt(nr, maintenance)(connection)
+        return True
 
     return work
 
@@ -131,12 +163,18 @@ def _keep(connection: Connection, nr: str, username: str, data: Mapping[str, Any
         connection.execute(insert(runtimes).values(nr=nr, username=username, data=dict(data)))
 
 
-def remove(nr: str) -> Work[bool]:
-    """Delete one with all that belongs to it; False when there is none."""
+STORED = StoredRecords(dashboards, _dashboard)
+
+
+def remove(old: Dashboard) -> Work[bool]:
+    """Delete one with all that belongs to it; False when it is gone."""
+    removing = STORED.remove(old.nr, old.version)
 
     def work(connection: Connection) -> bool:
-        connection.execute(delete(maintenances).where(maintenances.c.nr == nr))
-        return connection.execute(delete(dashboards).where(dashboards.c.nr == nr)).rowcount == 1
+        gone = removing(connection)
+        if gone:
+            halt(old.nr, None)(connection)
+        return gone
 
     return work
 
@@ -164,12 +202,12 @@ def clean(now: float) -> Work[list[str]]:
     def work(connection: Connection) -> list[str]:
         query = select(dashboards).where(dashboards.c.changed <= int(now) - _OLD_UNTITLED)
         gone = [
-            one.nr
+            one
             for one in map(_dashboard, connection.execute(query))
             if not one.panels and (one.title == NEW_TITLE or one.changed <= now - _OLD)
         ]
-        for nr in gone:
-            remove(nr)(connection)
-        return sorted(gone)
+        for one in gone:
+            remove(one)(connection)
+        return sorted(one.nr for one in gone)
 
     return work

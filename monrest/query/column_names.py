@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from monrest.base.values import Column, Row
+from monrest.base.values import Column, Expansion, KeysAndValues, Row
 from monrest.query import perfdata
 from monrest.query.scalars import text_of
 
@@ -93,26 +93,6 @@ class TableSchema:
 # -------------------------------------------------------------------- custom variables
 
 _OF_HOST = "HOST"
-
-
-def variable_columns(variables: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """One key per variable: ``prefix`` (``_``, ``_HOST``) and the name in upper case.
-
-    Of names that differ only in case the one in upper case counts, else the first.
-    """
-    found: dict[str, str] = {}
-    add_variables(found, variables, prefix)
-    return found
-
-
-def add_variables(found: dict[str, Any], variables: Mapping[str, str], prefix: str) -> None:
-    """Add ``variable_columns`` to what is ``found``, over what has the same keys there."""
-    keys = _variable_keys(tuple(variables), prefix)
-    if keys:
-        found.update(zip(keys, variables.values(), strict=True))
-        return
-    for name, value in reversed(list(variables.items())):
-        found[prefix + name.upper()] = variables.get(name.upper(), value)
 
 
 # Objects of one kind have the same variables: half of the time of a row went into their names.
@@ -413,7 +393,7 @@ CONSTANTS = (*PEER_COLUMNS, "program_start", "peer_addr", "now")
 """What a site adds to each of its rows when asked; never requested from the core itself.
 
 The last three are only read by derived columns: the start of the core and the time of the
-request in Unix time, and the address of the site where the asker may see it.
+request in Unix time, and the address of the site where the user may see it.
 """
 
 
@@ -584,26 +564,37 @@ def expander(
     view: View,
     perf: tuple[tuple[str, str], ...],
     custom: tuple[tuple[str, str], ...],
-) -> Callable[[Row], Mapping[str, Any]]:
+) -> Expansion:
     """The further keys of a row without a column list: performance data and custom variables.
 
     Declared columns always win over these keys.
     """
-    perf_at = [(index[name], prefix) for name, prefix in perf if name in index]
-    custom_at = [(index[name], prefix) for name, prefix in custom if name in index]
-    every = view.variables.all_visible
+    texts = [
+        (index[name], partial(perfdata.expansion, prefix)) for name, prefix in perf if name in index
+    ]
+    variables = [
+        (index[name], partial(variable_columns, view.variables, prefix))
+        for name, prefix in custom
+        if name in index
+    ]
+    return Expansion((*texts, *variables))
 
-    def expand(row: Row) -> Mapping[str, Any]:
-        found: dict[str, Any] = {}
-        for at, prefix in perf_at:
-            text = row[at]
-            if text:
-                found.update(perfdata.expansion(text, prefix))
-        for at, prefix in custom_at:
-            variables = row[at]
-            if variables:
-                shown = variables if every else view.variables.filter(variables, prefix != "_")
-                add_variables(found, shown, prefix)
-        return found
 
-    return expand
+def variable_columns(
+    visible: Visibility, prefix: str, variables: Mapping[str, str]
+) -> KeysAndValues:
+    """The keys of variables that may be seen, and their values.
+
+    A key is ``prefix`` (``_``, ``_HOST``) and the name in upper case. Of names that differ only in
+    case the one in upper case counts, else the first.
+    """
+    if not visible.all_visible:
+        variables = visible.filter(variables, prefix != "_")
+    keys = _variable_keys(tuple(variables), prefix)
+    if keys:
+        return keys, tuple(variables.values())
+    found = {
+        prefix + name.upper(): variables.get(name.upper(), value)
+        for name, value in reversed(list(variables.items()))
+    }
+    return tuple(found), tuple(found.values())

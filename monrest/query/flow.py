@@ -5,20 +5,18 @@ Few of them are made in one go, many while they are read (docs/spec/memory.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from attrs import evolve, frozen
 
-from monrest.base.values import Column, Expand, LateRows, Row, Rows
+from monrest.base.values import LateRows, Row, Rows
 from monrest.query import stages
 from monrest.query.bind import Bound
-from monrest.query.column_names import Getter
 from monrest.query.plan import Layout
-from monrest.query.select import Reader
-from monrest.query.stages import SitePart
-from monrest.query.steps import Steps, finished
+from monrest.query.stages import Recipe, SitePart
+from monrest.query.steps import Steps
 
 _TURN = 500
 
@@ -31,18 +29,13 @@ FEW = 200
 class Straight:
     """How an answer is made of rows whose order and filter are left to the cores.
 
-    ``single``: that is only so for the rows of one site. ``pick`` takes the columns out of a row
-    after ``derived`` was added; None when they are all of it. ``masks`` are what is cut out of
-    the columns at these places. ``limit`` counts from ``offset``.
+    ``single``: that is only so for the rows of one site. ``end`` counts from ``offset``.
+    ``only_picks``: columns are taken out of the rows and nothing is added.
     """
 
-    columns: tuple[Column, ...]
+    recipe: Recipe
+    only_picks: bool
     single: bool
-    pick: Callable[[Row], Iterable[Any]] | None
-    derived: tuple[Getter, ...]
-    masks: tuple[tuple[int, Getter], ...]
-    expand: Expand | None
-    constants: tuple[str, ...]
     offset: int
     end: int | None
     warnings: tuple[str, ...]
@@ -50,21 +43,15 @@ class Straight:
     def rows(self, found: Sequence[tuple[list[Row], Mapping[str, Any]]]) -> list[Row]:
         """The rows of the answer made of those of each site, with what is constant for it."""
         rows: list[Row] = []
+        pick = self.recipe.pick
         for mine, constants in found:
-            if self.constants:
-                values = [constants[name] for name in self.constants]
-                for row in mine:
-                    row += values
-            rows = mine if not rows else rows + mine
+            if self.only_picks:
+                made = list(map(list, map(pick, mine))) if pick is not None else mine
+            else:
+                made = self.recipe.of(mine, constants)
+            rows = made if not rows else rows + made
         if self.offset or self.end is not None:
             rows = rows[self.offset : self.end]
-        for row in rows if self.derived else ():
-            row += [read(row) for read in self.derived]
-        if self.pick is not None:
-            rows = list(map(list, map(self.pick, rows)))
-        for at, cut in self.masks:
-            for row in rows:
-                row[at] = cut(row)
         return rows
 
 
@@ -72,16 +59,12 @@ def straight(bound: Bound, shape: Layout) -> Straight | None:
     """How few rows become the answer; None when they need each other, or other work."""
     if bound.names.schema.merge != "concat" or not _each_alone(bound, shape):
         return None
-    whole = stages.recipe(bound, shape)
-    query = bound.query
+    query, recipe = bound.query, stages.recipe(bound, shape)
+    adds = recipe.inserted is not None or recipe.constants or recipe.derived or recipe.masks
     return Straight(
-        columns=whole.columns,
+        recipe=recipe,
+        only_picks=not adds,
         single=bool(bound.sort),
-        pick=whole.pick,
-        derived=whole.derived,
-        masks=whole.masks,
-        expand=whole.expand,
-        constants=shape.constants,
         offset=query.offset,
         end=None if query.limit is None else query.offset + query.limit,
         warnings=tuple(one.warning for one in bound.unknown),
@@ -116,33 +99,39 @@ def flow(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Rows:
     if bound.query.limit is not None:
         count = min(count, first + bound.query.limit)
     end = max(first, count)
-    reader = Reader(bound, dict(shape.index))
-
-    def selected(rows: list[Row]) -> Rows:
-        return finished(stages.chosen(bound, shape, reader, rows))
+    recipe = stages.recipe(bound, shape)
 
     def make() -> Iterator[Row]:
-        batches = _batches(shape, parts, first, end)
-        return chain.from_iterable(selected(batch).rows for batch in batches)
+        return chain.from_iterable(_batches(recipe, parts, first, end))
 
-    warnings = tuple(one.warning for one in bound.unknown)
-    return evolve(selected([]), rows=LateRows(make, end - first), warnings=warnings)
+    return Rows(
+        columns=recipe.columns,
+        rows=LateRows(make, end - first),
+        expand=recipe.expand,
+        blanks=recipe.blanks,
+        warnings=tuple(one.warning for one in bound.unknown),
+    )
 
 
-def _batches(shape: Layout, parts: Sequence[SitePart], first: int, end: int) -> Iterator[list[Row]]:
-    """Copies of the rows from ``first`` to before ``end``, with the constants of their sites."""
+def _batches(
+    recipe: Recipe, parts: Sequence[SitePart], first: int, end: int
+) -> Iterator[list[Row]]:
+    """The rows of the answer that are made of those from ``first`` to before ``end``."""
     at = 0
     for part in parts:
-        values = [part.constants[name] for name in shape.constants]
         packed = part.packed.batches() if part.packed is not None else iter(())
-        rows = (part.rows[start : start + _TURN] for start in range(0, len(part.rows), _TURN))
+        # Those that stay in memory may be wanted again.
+        rows = (
+            [[*row] for row in part.rows[start : start + _TURN]]
+            for start in range(0, len(part.rows), _TURN)
+        )
         for batch in chain(packed, rows):
             if at >= end:
                 return
             wanted = batch[max(0, first - at) : end - at]
             at += len(batch)
             if wanted:
-                yield [row + values for row in wanted]
+                yield recipe.of(wanted, part.constants)
 
 
 def unpacked(parts: Sequence[SitePart]) -> Steps[list[SitePart]]:

@@ -218,7 +218,9 @@ class Pushed:
 
     ``sort`` is sent only to cores that sort; its keys behind the first ``own_keys`` only tell rows
     of one site apart. ``limit`` counts rows per site, offset included.
-    ``waits_long`` gives the query the longer time-out of log queries.
+    ``waits_long`` gives the query the longer time-out of log queries. ``news`` are the seconds for
+    which the core waits with its answer for a new line of its log, None for no waiting; only a
+    Naemon does.
     """
 
     table: str
@@ -230,3 +232,4 @@ class Pushed:
     limit: int | None = None
     auth_user: str = ""
     waits_long: bool = False
+    news: float | None = None

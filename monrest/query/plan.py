@@ -258,7 +258,7 @@ def _log_plan(bound: Bound, pushed: Pushed, capabilities: Capabilities) -> SiteP
     if times.lowest is None:
         # A core reads every archive unless it is told where to begin.
         filters = both(filters, Test("time", ">=", str(lowest)))
-    if capabilities.kind == "icinga2":
+    if capabilities.icinga2:
         # Files are chosen by their first line against the last lower bound of the query.
         filters = both(filters, Test("time", ">=", str(max(0, lowest - _DAY))))
     pushed = evolve(pushed, filter=filters)
@@ -267,6 +267,7 @@ def _log_plan(bound: Bound, pushed: Pushed, capabilities: Capabilities) -> SiteP
         limit is not None
         and others.exact
         and capabilities.sorts
+        and not capabilities.icinga2
         and not (bound.sort or bound.aggregates or bound.unpack or bound.element_filter)
     ):
         order = (("time", True), ("lineno", True))

@@ -168,7 +168,7 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
         return NOTHING
     if view.masks(source.name):
         return _push_cut(check, source)
-    if capabilities.kind == "icinga2" and source.name in PENDING_COLUMNS and table != "log":
+    if capabilities.icinga2 and source.name in PENDING_COLUMNS and table != "log":
         return _push_icinga_state(check, source)
     if source.core_type == "list":
         return _push_list(check, source, table)
@@ -182,7 +182,7 @@ def _push_check(check: Check, table: str, capabilities: Capabilities, view: View
 
 
 def _clean(text: str) -> bool:
-    """Whether a core reads the operand as it was sent: blanks at its ends would be cut off.
+    """Whether a core reads the operand as it was sent: spaces at its ends would be cut off.
 
     A very long one would cost the connection, so it is compared here.
 

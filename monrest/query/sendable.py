@@ -102,9 +102,13 @@ def uses(capabilities: Capabilities, table: str, column: str) -> frozenset[Use]:
         found.discard("group")
     if core_type not in ("int", "time"):
         found.discard("stats")
-    if not _FILTERS.get(capabilities.kind, _filters)(table, column, core_type):
-        found.discard("filter")
-    if capabilities.kind == "icinga2" and (column not in _ICINGA_GROUPS or table == "log"):
+    compares = _filters_icinga2 if capabilities.icinga2 else _FILTERS.get(capabilities.kind)
+    if compares is not None and not compares(table, column, core_type):
+        # What a core does not compare as we do it does not sort as we do either.
+        found -= {"filter", "sort"}
+    if capabilities.icinga2 and column in PENDING_COLUMNS:
+        found.discard("sort")
+    if capabilities.icinga2 and (column not in _ICINGA_GROUPS or table == "log"):
         found -= {"group", "stats"}
     return frozenset(found)
 
@@ -112,14 +116,8 @@ def uses(capabilities: Capabilities, table: str, column: str) -> frozenset[Use]:
 # -------------------------------------------------------------------- what kinds of cores compare
 
 
-def _filters(table: str, column: str, core_type: str) -> bool:
-    """Whether a core of the Nagios family compares the column as we do."""
-    del table, column, core_type
-    return True
-
-
 def _filters_no_variables(table: str, column: str, core_type: str) -> bool:
-    """The same without conditions on one custom variable, which it has no words for."""
+    """Without conditions on one custom variable, which it has no words for."""
     del table, column
     return core_type != "dict"
 
@@ -133,7 +131,6 @@ def _filters_icinga2(table: str, column: str, core_type: str) -> bool:
 
 
 _FILTERS: dict[str, Callable[[str, str, str], bool]] = {
-    "icinga2": _filters_icinga2,
     "shinken": _filters_no_variables,
     "rest": _filters_no_variables,
 }

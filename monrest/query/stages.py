@@ -6,19 +6,21 @@ time. Everything here is a generator that yields wherever something else may run
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, Protocol
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
-from monrest.base.values import Column, Document, Expand, Row, Rows
+from monrest.base.values import Blanks, Column, Document, Expand, Row, Rows
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, CheckTree, NamedColumn, Selected
 from monrest.query.column_names import (
     PEER_COLUMNS,
     CoreColumn,
     CoreSource,
+    Derived,
     Getter,
     PerfValueSource,
     SiteSource,
@@ -66,6 +68,12 @@ class SitePart:
     def count(self) -> int:
         """How many rows there are in all."""
         return len(self.rows) + (self.packed.count if self.packed is not None else 0)
+
+    def pieces(self) -> Iterator[SitePart]:
+        """The same part in pieces, of which one at a time has rows."""
+        for batch in self.packed.batches() if self.packed is not None else ():
+            yield evolve(self, rows=batch, packed=None)
+        yield evolve(self, packed=None)
 
 
 def forgotten(parts: Sequence[SitePart], kept: object) -> Steps[None]:
@@ -281,7 +289,7 @@ def sort_keys(reader: Reader, key: BoundSort, rows: list[Row]) -> Steps[list[Any
 def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Steps[Rows]:
     """The answer made of rows that are as they shall be: their columns."""
     if bound.selected is None:
-        return (yield from _every_column(bound, shape, reader, rows))
+        return (yield from _every_column(bound, shape, rows))
     return (yield from _selected(bound, reader, rows))
 
 
@@ -358,30 +366,95 @@ def _position(bound: Bound, index: Mapping[str, int], expression: Any) -> int | 
     return None
 
 
+@frozen
+class Inserted:
+    """A computed column that is put into the rows at a place, once those before it are there.
+
+    ``sources`` are places in the rows of the core, or names of what is constant for their site.
+    """
+
+    at: int
+    compute: Callable[..., Any]
+    sources: tuple[int | str, ...]
+
+    def values(self, rows: list[Row], constants: Mapping[str, Any]) -> Iterator[Any]:
+        """Compute the value of each row of a site."""
+        return map(
+            self.compute,
+            *[
+                map(itemgetter(one), rows) if isinstance(one, int) else repeat(constants[one])
+                for one in self.sources
+            ],
+        )
+
+
 @frozen(kw_only=True)
 class Recipe:
-    """How a row becomes one of the answer: ``pick`` after ``derived`` is added, then ``masks``.
+    """How a row of a core becomes one of the answer.
 
-    ``pick`` is None where the row is that already.
+    ``constants`` and ``derived`` are added to it, ``pick`` takes the columns out of that, None
+    where they are all of it; ``masks`` are what is cut out of the columns at these places. Where
+    the columns of the answer are those of the core in their order with others between them, these
+    are put in: ``peers`` from the place ``peers_at`` on, then ``inserted``. ``blanks`` are for the
+    answers.
     """
 
     columns: tuple[Column, ...]
+    constants: tuple[str, ...]
     pick: Getter | None
     derived: tuple[Getter, ...] = ()
     masks: tuple[tuple[int, Getter], ...] = ()
     expand: Expand | None = None
+    inserted: tuple[Inserted, ...] | None = None
+    peers: tuple[str, ...] = ()
+    peers_at: int = 0
+    blanks: Blanks = field(init=False)
+
+    @blanks.default
+    def _no_blanks(self) -> Blanks:
+        return Blanks(self.columns)
+
+    def of(self, rows: list[Row], constants: Mapping[str, Any]) -> list[Row]:
+        """The rows of the answer made of those of a site, which may be changed for it."""
+        if self.inserted is not None:
+            computed = [list(one.values(rows, constants)) for one in self.inserted]
+            at, peers = self.peers_at, [constants[name] for name in self.peers]
+            for row in rows if peers else ():
+                row[at:at] = peers
+            for one, values in zip(self.inserted, computed, strict=True):
+                at = one.at
+                for row, value in zip(rows, values, strict=True):
+                    row.insert(at, value)
+        elif self.constants:
+            values = [constants[name] for name in self.constants]
+            for row in rows:
+                row += values
+        return self.finished(rows)
+
+    def finished(self, rows: list[Row]) -> list[Row]:
+        """The rows of the answer, whose constants are there."""
+        if self.inserted is None:
+            for row in rows if self.derived else ():
+                row += [read(row) for read in self.derived]
+            if self.pick is not None:
+                rows = list(map(list, map(self.pick, rows)))
+        for at, cut in self.masks:
+            for row in rows:
+                row[at] = cut(row)
+        return rows
 
 
 def recipe(bound: Bound, shape: Layout) -> Recipe:
     """How the rows of a query that ``is_plain`` become those of the answer."""
     if bound.selected is None:
-        return _whole(bound, shape, Reader(bound, dict(shape.index)))
+        return _whole(bound, shape)
     last = {one.item.key: one for one in bound.selected}
     positions = [_position(bound, shape.index, one.inner) for one in last.values()]
     pick: Getter | None = None
     if positions != list(range(shape.width)):
         pick = _picker(positions)
-    return Recipe(columns=tuple(one.column for one in last.values()), pick=pick)
+    columns = tuple(one.column for one in last.values())
+    return Recipe(columns=columns, constants=shape.constants, pick=pick)
 
 
 def _picker(positions: Sequence[Any]) -> Getter:
@@ -391,26 +464,24 @@ def _picker(positions: Sequence[Any]) -> Getter:
     return itemgetter(*positions)
 
 
-def _whole(bound: Bound, shape: Layout, reader: Reader) -> Recipe:
+def _whole(bound: Bound, shape: Layout) -> Recipe:
     """All defaults sorted by name; made once for each layout and view."""
     key = (shape, bound.view)
     made: Recipe | None = bound.names.made.get(key)
     if made is not None:
         return made
     schema = bound.names.schema
-    index = dict(reader.index)
+    index = dict(shape.index)
     found: dict[str, Column] = {}
-    derived: list[Getter] = []
+    derived: dict[str, Derived] = {}
     for name, spec in schema.columns.items():
         if not spec.default:
             continue
         if isinstance(spec, CoreColumn):
             if name in index:
                 found[name] = spec.column
-        elif all(one in reader.index for one in spec.sources):
-            source = bound.names.find(name)
-            assert source is not None
-            derived.append(getter(source, reader.index, bound.view))
+        elif all(one in shape.index for one in spec.sources):
+            derived[name] = Derived(spec)
             index[name] = shape.width + len(derived) - 1
             found[name] = spec.column
     for name in PEER_COLUMNS:
@@ -423,39 +494,60 @@ def _whole(bound: Bound, shape: Layout, reader: Reader) -> Recipe:
     masks = tuple(
         (final[name], mask(name, itemgetter(final[name]), final, bound.view))
         for name in sorted(names, key=lambda one: one.endswith("_names"))
-        if name in reader.index and bound.view.masks(name)
+        if name in shape.index and bound.view.masks(name)
     )
     made = Recipe(
         columns=tuple(found[name] for name in names),
+        constants=shape.constants,
         pick=_picker([index[name] for name in names]),
-        derived=tuple(derived),
+        derived=tuple(getter(one, shape.index, bound.view) for one in derived.values()),
         masks=masks,
         expand=expander(final, bound.view, schema.perf, schema.custom)
         if schema.perf or schema.custom
         else None,
     )
+    made = _with_insertions(bound, shape, made, derived)
     bound.names.keep(key, made)
     return made
 
 
-def _every_column(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Steps[Rows]:
+def _with_insertions(
+    bound: Bound, shape: Layout, made: Recipe, derived: Mapping[str, Derived]
+) -> Recipe:
+    """The same, putting values into rows where that makes the answer of them; else as it is.
+
+    To take 120 values out of each row costs more than to put a few in.
+    """
+    core = [name for name, _ in shape.columns]
+    names = [one.name for one in made.columns]
+    peers = tuple(name for name in names if name in PEER_COLUMNS)
+    own = [name for name in names if name not in derived and name not in peers]
+    beside = [name for name in names if name not in derived]
+    peers_at = beside.index(peers[0]) if peers else 0
+    if own != core or list(peers) != beside[peers_at : peers_at + len(peers)]:
+        return made
+    places = {name: at for at, name in enumerate(core)}
+    inserted = [
+        Inserted(
+            names.index(name),
+            one.spec.compute,
+            tuple(places.get(source, source) for source in one.spec.sources),
+        )
+        for name, one in derived.items()
+    ]
+    if any(bound.view.masks(source) for one in derived.values() for source in one.spec.sources):
+        return made
+    ordered = tuple(sorted(inserted, key=lambda one: one.at))
+    return evolve(made, inserted=ordered, peers=peers, peers_at=peers_at)
+
+
+def _every_column(bound: Bound, shape: Layout, rows: list[Row]) -> Steps[Rows]:
     """The answer without a column list: all defaults sorted by name, and the expanded keys."""
-    whole = _whole(bound, shape, reader)
-    pick, derived = whole.pick, whole.derived
-    assert pick is not None, "the columns are sorted by name, those of a core are not"
+    whole = evolve(_whole(bound, shape), inserted=None)
     for start in range(0, len(rows), _TURN):
-        stop = min(start + _TURN, len(rows))
-        turn = rows[start:stop]
-        if derived:
-            for row in turn:
-                row += [read(row) for read in derived]
-        turn = [list(pick(row)) for row in turn]
-        for at, cut in whole.masks:
-            for row in turn:
-                row[at] = cut(row)
-        rows[start:stop] = turn
+        rows[start : start + _TURN] = whole.finished(rows[start : start + _TURN])
         yield
-    return Rows(columns=whole.columns, rows=rows, expand=whole.expand)
+    return Rows(columns=whole.columns, rows=rows, expand=whole.expand, blanks=whole.blanks)
 
 
 # -------------------------------------------------------------------- labels that no row has
@@ -471,7 +563,7 @@ def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Ste
         return ()
     index = shape.index
     places = {(index[name], prefix) for one in wanted.values() for name, prefix in one.sources}
-    rows = (row for part in parts for row in part.rows)
+    rows = (row for part in parts for piece in part.pieces() for row in piece.rows)
     return (yield from unseen_labels(wanted, rows, tuple(places)))
 
 

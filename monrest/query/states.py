@@ -25,11 +25,13 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
 PENDING = "pending"
 _MOST_WORDS = 100
 
-_STATES = r"(?:(?:last_)?(?:hard_)?state|initial_state)"
+_STATES = r"(?:(?:last_)?(?:hard_)?state|(?:initial|old)_state)"
 _COLUMN = re.compile(rf"(current_)?(host_|service_)?{_STATES}")
 _WORST = re.compile(r"(?:host_)?worst_(host|service)_(?:hard_)?state")
 _WITH_PENDING = re.compile(r"((?:host_|service_)?)(?:hard_)?state")
-_TABLES: Mapping[str, StateKind] = {"hosts": "host", "services": "service", "log": "both"}
+_TABLES: Mapping[str, StateKind] = {
+    "hosts": "host", "services": "service", "log": "both", "events": "both",
+}  # fmt: skip
 _ALTERNATIVES = re.compile(r"\^?\(?([a-z]+(?:\|[a-z]+)*)\)?\$?")
 
 
@@ -45,7 +47,7 @@ def kind_of(names: ColumnNames, column: str) -> StateKind | None:
         return "host" if match[2] == "host_" else "service"
     if "_type" in names.schema.columns:
         return "both"
-    return _TABLES.get(names.schema.table)
+    return _TABLES.get(names.schema.table or names.schema.name)
 
 
 def meant(condition: Condition, source: CoreSource, names: ColumnNames) -> FilterTree | None:

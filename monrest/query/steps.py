@@ -65,6 +65,10 @@ class Budget:
     left: int = MOST_WORK
     _floor: int = field(default=0, init=False)
 
+    def renew(self) -> None:
+        """Another answer begins: each row of a stream is one by itself."""
+        self.left = MOST_WORK
+
     def begin(self) -> None:
         """The work for another row begins."""
         self._floor = max(0, self.left - MOST_WORK_ON_A_ROW)

@@ -107,7 +107,7 @@ def _check_text(path: str) -> None:
 def parameters(query: bytes, source: str = "query string") -> Parameters:
     """Read pairs joined by ``&`` from a query string or a form body.
 
-    A ``+`` is a blank, an item without ``=`` has an empty value, and empty items vanish. A ``q``
+    A ``+`` is a space, an item without ``=`` has an empty value, and empty items vanish. A ``q``
     between two wrappers of three equal characters may hold ``&`` and ``=``; it keeps its
     wrapper. Raises BadRequest for bytes that are no UTF-8 (naming the parameter) and for more
     than 20,000 pairs.

@@ -54,11 +54,9 @@ class StatsSpec:
         return tuple(found)
 
 
-def started_spec(spec: StatsSpec, program_start: int) -> StatsSpec:
-    """``spec`` for one site, with the start of its core filled in."""
-    return StatsSpec(
-        tuple(evolve(one, condition=started(one.condition, program_start)) for one in spec.fields)
-    )
+def asks_for_start(spec: StatsSpec) -> bool:
+    """Whether the conditions depend on the start of a core."""
+    return any(started(one.condition, 0) != one.condition for one in spec.fields)
 
 
 def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
@@ -81,7 +79,8 @@ def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
 def _distinct(spec: StatsSpec) -> tuple[list[StatsField], list[int]]:
     """The numbers that are asked of a core for a batch, and which of them is each field's.
 
-    Number 0 counts all rows and is always there; equal fields are one number.
+    Number 0 counts all rows and is always there; equal fields are one number. They are compared
+    before the start of a core is filled in: it may be a time that another field has.
     """
     places: dict[StatsField, int] = {StatsField("", None): 0}
     numbers = [places.setdefault(evolve(one, name=""), len(places)) for one in spec.fields]
@@ -94,17 +93,15 @@ def plan_stats(
     part: Pushable,
     forced: CoreFilter | None,
     capabilities: Capabilities,
+    program_start: int = 0,
 ) -> Pushed | None:
-    """One batch as Stats for one core, or None where the core cannot do all of it exactly.
-
-    ``spec`` has the start of the core filled in already (``started_spec``).
-    """
+    """One batch as Stats for one core, or None where the core cannot do all of it exactly."""
     if not part.exact:
         return None
     stats: list[Stat] = [Stat("count")]
     common: CoreFilter | None = None
     for one in _distinct(spec)[0]:
-        condition = portable(one.condition, table, capabilities)
+        condition = portable(started(one.condition, program_start), table, capabilities)
         if condition is None and one.condition is not None:
             return None
         if one.function == "count":
@@ -136,7 +133,7 @@ def portable(
             return None
         if not harmless(table, condition.column):
             return None
-        if capabilities.kind == "icinga2" and condition.column in PENDING_COLUMNS:
+        if capabilities.icinga2 and condition.column in PENDING_COLUMNS:
             return in_icinga(condition)
         return condition
     items = []
@@ -185,12 +182,14 @@ def _one_test(test: Test, at: int) -> Callable[[Row], bool]:
     return holds
 
 
-def count_rows(spec: StatsSpec, rows: Sequence[Row], index: Mapping[str, int]) -> Steps[list[Any]]:
+def count_rows(
+    spec: StatsSpec, rows: Sequence[Row], index: Mapping[str, int], program_start: int = 0
+) -> Steps[list[Any]]:
     """The fields of a batch over rows, in the shape of a Stats answer: the row count first."""
     common = None if spec.fields[0].function == "count" else spec.fields[0].condition
-    matches = core_test(common, index)
+    matches = core_test(started(common, program_start), index)
     fields, _ = _distinct(spec)
-    tests = [core_test(one.condition, index) for one in fields]
+    tests = [core_test(started(one.condition, program_start), index) for one in fields]
     count = 0
     result: list[Any] = [None if one.function in ("min", "max") else 0 for one in fields]
     for start in range(0, len(rows), _TURN):

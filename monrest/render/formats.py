@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from monrest.base.errors import error_value
 from monrest.base.truth import flag
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 JSON = "application/json; charset=utf-8"
 LINES = "application/x-ndjson"
 TEXT = "text/plain; charset=utf-8"
+CSV = "text/csv; charset=utf-8"
 
 
 def shows_headers(value: str) -> bool:
@@ -87,7 +88,9 @@ def render(
         )
     if options.format == "csv":
         return Rendered(
-            content_type=TEXT, disposition=None, pieces=csv(answer, headers=options.headers)
+            content_type=CSV,
+            disposition='attachment; filename="rest.csv"',
+            pieces=csv(answer, headers=options.headers),
         )
     if options.format == "ndjson":
         return Rendered(content_type=LINES, disposition=None, pieces=ndjson(answer))
@@ -111,11 +114,9 @@ def error_document(
 ) -> Rendered:
     """Render an error in the asked format: what ``error_value`` says.
 
-    All kinds of JSON give the plain document: an error is never wrapped.
+    All kinds of JSON give the plain document: an error is never wrapped, and is no file to keep.
     """
     document = Document(value=error_value(code, message, description, extra), status=code)
     plain: OutputFormat = "json" if options.format in OBJECTS else options.format
-    return render(
-        document,
-        RenderOptions(format=plain, headers=options.headers, pretty=options.pretty),
-    )
+    chosen = RenderOptions(format=plain, headers=options.headers, pretty=options.pretty)
+    return evolve(render(document, chosen), disposition=None)

@@ -9,32 +9,31 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping
-from itertools import chain, islice
-from operator import attrgetter
+from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from attrs import define, field
 
-from monrest.base.values import Document
+from monrest.base.values import Blanks, Document, Expansion
 from monrest.render.slices import PIECE, batches, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from monrest.base.values import Expand, Row, Rows
+    from monrest.base.values import KeysAndValues, Row, Rows
 
 DEEPEST = 200
 """Containers nested deeper than this are shown as null; orjson itself ends at 254."""
-
-MOST_COMBINATIONS = 64
-"""Combinations of expanded keys for which dictionaries are kept."""
 
 FEW = 8
 """Lists of at most this many rows are written in one go."""
 
 SMALL = 2000
 """Values of at most this many nodes and kilobytes of text are written in one go."""
+
+_NO_FURTHER: Mapping[str, Any] = MappingProxyType({})
 
 
 def well_formed(text: str) -> str:
@@ -172,93 +171,64 @@ and as long for fifteen.
 
 
 @define(eq=False)
-class _Alike:
-    """Dictionaries for rows with the same keys: made with their keys in order, and filled anew.
-
-    A key keeps its place when its value changes, so that nothing is left to sort.
-    """
-
-    empty: dict[str, Any]
-    kept: list[dict[str, Any]] = field(factory=list)
-
-    def some(self, count: int) -> list[dict[str, Any]]:
-        """Give so many of them."""
-        return list(islice(self.each(), count))
-
-    def each(self) -> Iterator[dict[str, Any]]:
-        """Give one after the other."""
-        yield from self.kept
-        while True:
-            self.kept.append(self.empty.copy())
-            yield self.kept[-1]
-
-
-@define(eq=False)
 class RowWriter:
-    """Writes batches of rows as JSON objects with commas between them, without brackets.
+    """Writes the rows of ``answer`` as JSON objects."""
 
-    ``names`` are the keys of the values of a row in their order; what follows in a row is seen
-    only by ``expand``, whose keys never override ``names``.
+    answer: Rows
+    pretty: bool = False
+    _blanks: Blanks = field(init=False)
 
-    Rows of few values are written as displays of dictionaries (``SHORT``). For others dictionaries
-    are kept, one set for each combination of expanded keys: making 20,000 of 120 keys costs more
-    than writing them.
-    """
+    def __attrs_post_init__(self) -> None:
+        columns, blanks = self.answer.columns, self.answer.blanks
+        fitting = blanks is not None and blanks.columns is columns
+        self._blanks = blanks if blanks is not None and fitting else Blanks(columns)
 
-    names: Sequence[str]
-    expand: Expand | None
-    pretty: bool
-    _kept: dict[tuple[str, ...], _Alike] = field(factory=dict, init=False)
+    def objects(self, rows: list[Row]) -> list[dict[str, Any]]:
+        """Make an object of each row; what ``expand`` gives never overrides a column."""
+        expand, blanks = self.answer.expand, self._blanks
+        if isinstance(expand, Expansion):
+            return self._expanded(expand.sources, rows)
+        names = blanks.names
+        if expand is None and len(names) in SHORT and set(map(len, rows)) == {len(names)}:
+            return SHORT[len(names)](names, rows)
+        objects = []
+        for row in rows:
+            further = expand(row) if expand is not None else _NO_FURTHER
+            blank, keys = blanks.of((tuple(further),))
+            value = blank.copy()
+            value.update(zip(keys, chain(further.values(), row), strict=False))
+            objects.append(value)
+        return objects
 
-    def __call__(self, batch: list[Row]) -> bytes:
-        """Write one batch."""
-        objects = self._objects(batch)
+    def _expanded(
+        self, sources: Sequence[tuple[int, Callable[[Any], KeysAndValues]]], rows: list[Row]
+    ) -> list[dict[str, Any]]:
+        """Make an object of each row, whose further keys are in groups that many rows have."""
+        blank_of = self._blanks.of
+        objects = []
+        for row in rows:
+            further: list[tuple[str, ...]] = []
+            values: list[Any] = []
+            for at, made_of in sources:
+                if row[at]:
+                    keys, found = made_of(row[at])
+                    further.append(keys)
+                    values += found
+            blank, names = blank_of(tuple(further))
+            value = blank.copy()
+            value.update(zip(names, values + row, strict=False))
+            objects.append(value)
+        return objects
+
+    def inner(self, batch: list[Row]) -> memoryview:
+        """Write one batch with commas between its rows, without brackets."""
         # Cut off the brackets of the list, with the newlines beside them when indented.
         start, end = (2, -2) if self.pretty else (1, -1)
-        return dumps(objects, pretty=self.pretty)[start:end]
+        return memoryview(dumps(self.objects(batch), pretty=self.pretty))[start:end]
 
     def lines(self, batch: list[Row]) -> bytes:
         """Write one batch with each row on a line."""
-        return b"".join([dumps(one) + b"\n" for one in self._objects(batch)])
-
-    def _objects(self, batch: list[Row]) -> list[dict[str, Any]]:
-        return self._plain(batch) if self.expand is None else self._expanded(batch, self.expand)
-
-    def _plain(self, batch: list[Row]) -> list[dict[str, Any]]:
-        # Apart from the other: what that does per row would be most of the time of short rows.
-        names = self.names
-        width = len(names)
-        if width in SHORT and set(map(len, batch)) == {width}:
-            return SHORT[width](names, batch)
-        objects = self._alike(()).some(len(batch))
-        for target, row in zip(objects, batch, strict=False):
-            target.update(zip(names, row, strict=False))
-        return objects
-
-    def _expanded(self, batch: list[Row], expand: Expand) -> list[dict[str, Any]]:
-        names = self.names
-        used: dict[tuple[str, ...], Iterator[dict[str, Any]]] = {}
-        objects = []
-        for row in batch:
-            extra = expand(row)
-            further = tuple(extra)
-            targets = used.get(further)
-            if targets is None:
-                targets = used[further] = self._alike(further).each()
-            target = next(targets)
-            if extra:
-                target.update(extra)
-            target.update(zip(names, row, strict=False))
-            objects.append(target)
-        return objects
-
-    def _alike(self, further: tuple[str, ...]) -> _Alike:
-        alike = self._kept.get(further)
-        if alike is None:
-            alike = _Alike(dict.fromkeys(sorted({*self.names, *further})))
-            if len(self._kept) < MOST_COMBINATIONS:
-                self._kept[further] = alike
-        return alike
+        return b"".join([dumps(one) + b"\n" for one in self.objects(batch)])
 
 
 def rows_value(answer: Rows, *, pretty: bool, level: int = 0) -> Iterator[bytes]:
@@ -266,11 +236,9 @@ def rows_value(answer: Rows, *, pretty: bool, level: int = 0) -> Iterator[bytes]
 
     ``level`` is the depth at which the list stands, for indentation.
     """
-    names = [column.name for column in answer.columns]
-    encode = RowWriter(names=names, expand=answer.expand, pretty=pretty)
     opening, between, closing = (b"[\n", b",\n", b"\n]") if pretty else (b"[", b",", b"]")
     lead = opening
-    for piece in batches(answer.rows, encode):
+    for piece in batches(answer.rows, RowWriter(answer, pretty).inner):
         yield indented(lead + piece, level)
         lead = between
     yield b"[]" if lead is opening else indented(closing, level)
@@ -326,24 +294,10 @@ def document_value(value: Any, *, pretty: bool, level: int = 0) -> Iterator[byte
         yield indented(b"\n]" if pretty else b"]", level)
 
 
-_NAME = attrgetter("name")
-
-
-def few_rows(answer: Rows) -> bytes:
-    """Write a short list in one go, which for single objects takes half the time."""
-    names = list(map(_NAME, answer.columns))
-    objects = []
-    for row in answer.rows:
-        value = {} if answer.expand is None else dict(answer.expand(row))
-        value.update(zip(names, row, strict=False))
-        objects.append(value)
-    return dumps(objects) + b"\n"
-
-
 def rows_json(answer: Rows, *, pretty: bool) -> Iterator[bytes]:
     """Write a list answer as a JSON text with a newline at the end."""
     if len(answer.rows) <= FEW and not pretty:
-        return iter((few_rows(answer),))
+        return iter((dumps(RowWriter(answer).objects(list(answer.rows))) + b"\n",))
 
     def fragments() -> Iterator[bytes]:
         yield from rows_value(answer, pretty=pretty)
@@ -357,9 +311,7 @@ def ndjson(answer: Rows | Document) -> Iterator[bytes]:
     if isinstance(answer, Document):
         rows = answer.value if isinstance(answer.value, list) else [answer.value]
         return gathered(chain.from_iterable(map(_line, rows)))
-    names = [column.name for column in answer.columns]
-    write = RowWriter(names=names, expand=answer.expand, pretty=False)
-    return gathered(batches(answer.rows, write.lines))
+    return gathered(batches(answer.rows, RowWriter(answer).lines))
 
 
 def _line(value: Any) -> Iterator[bytes]:

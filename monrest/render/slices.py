@@ -6,12 +6,14 @@ gives the reactor its turn and is written as nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from monrest.base.values import Row, RowList
+
+Encoded = TypeVar("Encoded", bytes, memoryview)
 
 PIECE = 65536
 """Wanted size of a piece in bytes."""
@@ -35,8 +37,8 @@ def taken(rows: RowList, start: int, count: int) -> list[Row]:
 
 
 def batches(
-    rows: RowList, encode: Callable[[list[Row]], bytes], most: int = MOST_ROWS
-) -> Iterator[bytes]:
+    rows: RowList, encode: Callable[[list[Row]], Encoded], most: int = MOST_ROWS
+) -> Iterator[Encoded]:
     """Encode ``rows`` in batches whose size follows the size of the bytes that come out.
 
     ``encode`` gets the rows of one batch. ``most`` limits the rows of a batch however small

@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from wcwidth import wcswidth
-
 from monrest.render.json import digits, dumps, well_formed
 from monrest.render.slices import batches, gathered
 from monrest.render.table import failed_sites, number_text, table_of
@@ -71,7 +69,9 @@ def width(text: str) -> int:
     """Terminal cells that ``text`` takes between two blanks."""
     if text.isascii() or len(text) > _MOST_WIDTH:
         return len(text)
-    # With the blanks around it, because a joiner at an end acts on its neighbour.
+    from wcwidth import wcswidth
+
+    # With the spaces around it, because a joiner at an end acts on its neighbour.
     return max(0, wcswidth(f" {text} ") - 2)
 
 

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
 
 from monrest.base.errors import BadRequest
+from monrest.base.extras import require
 from monrest.render.json import dumps, well_formed
 from monrest.render.slices import PIECE, taken
 from monrest.render.table import Table, number_text, table_of
@@ -127,9 +128,10 @@ def excel(
 
     The whole workbook is made before this returns, in a temporary file, which takes seconds
     for large answers: to be called in a thread. Raises ``BadRequest`` naming ``limit`` or
-    ``columns`` when there are more than a sheet can hold, NobodyWaitsError soon after ``given_up``
-    has become true.
+    ``columns`` when there are more than a sheet can hold, ``NotInstalled``, NobodyWaitsError soon
+    after ``given_up`` has become true.
     """
+    require("xlsxwriter", "Excel files")
     table = table_of(answer)
     _check(table)
     with ExitStack() as stack:

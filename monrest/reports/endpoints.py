@@ -34,7 +34,7 @@ COLUMNS = (
     Column("nr", "number", "", "its number"),
     Column("params", "string", "", "parameters of the template, an object"),
     Column("permissions", "string", "", "who else may read or change it, a list of objects"),
-    Column("readonly", "boolean", "", "1: the asker may only read it"),
+    Column("readonly", "boolean", "", "1: the user may only read it"),
     Column("send_types", "array_of_strings", "", "when it is made and sent, a list of objects"),
     Column("template", "string", "", "file name of the template"),
     Column("to", "string", "", "mail addresses that get it"),
@@ -53,7 +53,7 @@ _HIDDEN = frozenset({"failed_backends", "var", "long_error"})
 
 @frozen
 class AccessibleReport:
-    """A report that the asker may read (``ro``) or change (``rw``)."""
+    """A report that the user may read (``ro``) or change (``rw``)."""
 
     report: Report
     access: str
@@ -130,7 +130,7 @@ class ReportRecords(Records[AccessibleReport]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[AccessibleReport]:
-        """Give those that the asker may read, by name."""
+        """Give those that the user may read, by name."""
         number = None if key is None else number_of(key)
         if key is not None and number is None:
             return []
@@ -162,7 +162,7 @@ class ReportRecords(Records[AccessibleReport]):
         return dict(one.report.record)
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> int:
-        """Store it for the asker, or for whom an administrator names."""
+        """Store it for the user, or for whom an administrator names."""
         fields = save.fields
         sites = _sites(context, named_sites(fields) or selected_sites(request))
         made = self._checked(context, fields)
@@ -190,7 +190,7 @@ class ReportRecords(Records[AccessibleReport]):
         made = self._checked(context, fields)
         made["user"] = _owner(request, fields, before.owner)
         self._require_same_path(request, before, made)
-        # Who writes his own report says how far he goes; others leave that as it is.
+        # Who writes their own report says which roles it gets; others leave that as it is.
         mine = made["user"] == request.identity.user
         same = made["user"] == before.owner
         limit = _limit(request) if mine else before.limit if same else None
@@ -202,10 +202,11 @@ class ReportRecords(Records[AccessibleReport]):
         """Delete it with its results, but not while it is being made."""
         if await self.reports.being_made(old.report):
             raise Conflict("failed to remove report", "it is being made, try again after that")
-        return await self.database.change(STORED.remove(old.report.number))
+        one = old.report
+        return await self.database.change(STORED.remove(one.number, one.version))
 
     async def _own(self, identity: Identity, report: Report) -> bool:
-        """Whether the report is the asker's, and made with no more roles than they come with.
+        """Whether the report is the user's, and made with no more roles than they come with.
 
         So a limited key does not see what its owner may see without it (docs/spec/accounts.md).
         """

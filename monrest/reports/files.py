@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 import orjson
 from attrs import field, frozen
-from jinja2 import DictLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from monrest.base.errors import BadRequest
+from monrest.base.extras import is_installed, require
 from monrest.render.csv import csv_field
 from monrest.render.json import well_formed
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
@@ -24,6 +24,7 @@ from monrest.reports.picture import STATES, WIDTH, Box, Picture, Shape, Stroke
 from monrest.reports.sheet import CellKind, Grid, Heading, Note, Sheet, Spelling
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from xlsxwriter.worksheet import Worksheet
 
 # -------------------------------------------------------------------- pages (HTML)
@@ -105,6 +106,8 @@ _TAGS = {"dk": "da"}
 
 @lru_cache(maxsize=1)
 def _template() -> Template:
+    from jinja2 import DictLoader, Environment, StrictUndefined
+
     environment = Environment(
         loader=DictLoader({"page": _PAGE}), autoescape=True, undefined=StrictUndefined
     )
@@ -362,6 +365,8 @@ FORMATS: Mapping[str, tuple[str, str, Render | None]] = {
 
 What is not made is kept only of reports that have it.
 """
+_NEEDED = {"pdf": ("reportlab", "PDF files"), "xls": ("xlsxwriter", "Excel files")}
+"""What makes a form, where that may be missing; other forms are made all the same."""
 
 _LARGEST = 64 << 20
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
@@ -387,7 +392,7 @@ def rendered(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> li
     for name, (_, _, render) in FORMATS.items():
         data = sheet.kept.get(name)
         if data is None:
-            if render is None:
+            if render is None or (name in _NEEDED and not is_installed(_NEEDED[name][0])):
                 continue
             data = render(sheet, given_up)
         if len(data) > _LARGEST:
@@ -400,8 +405,14 @@ def rendered(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> li
     return found
 
 
+def require_form(name: str) -> None:
+    """Raise NotInstalled for a form of reports that cannot be made here."""
+    if name in _NEEDED:
+        require(*_NEEDED[name])
+
+
 def file_name(name: str, format: str) -> str:
-    """The name of a file of a report: blanks become ``_``, what is special is left out."""
+    """The name of a file of a report: spaces become ``_``, what is special is left out."""
     bare = _NOT_IN_NAMES.sub("", re.sub(r"\s+", "_", name)).strip("._-+")[:_LONGEST_NAME]
     return f"{bare or 'report'}.{FORMATS[format][0]}"
 

@@ -9,19 +9,16 @@ import hashlib
 from collections.abc import Sequence
 from email.header import Header
 from email.message import EmailMessage
-from email.policy import EmailPolicy
 from email.utils import formatdate
 
 from attrs import field, frozen
 
 from monrest.config import MailConfig
-from monrest.reports.files import FORMATS, File
+from monrest.reports.files import FORMATS, File, require_form
 from monrest.reports.model import Report, addresses
 from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Sheet
 
-# Lines are made as long as headers of mails may be, and what is not ASCII is encoded.
-_POLICY = EmailPolicy(utf8=False, linesep="\n", raise_on_defect=True)
 _LINE = 76
 
 
@@ -45,7 +42,10 @@ def letter(
 ) -> Letter:
     """The mail of a report that was made for the time ``at``; no recipients: it is for nobody."""
     to, cc = addresses(report.record["to"]), addresses(report.record["cc"])
-    message = EmailMessage(_POLICY)
+    from email.policy import EmailPolicy
+
+    # Lines are made as long as headers of mails may be, and what is not ASCII is encoded.
+    message = EmailMessage(EmailPolicy(utf8=False, linesep="\n", raise_on_defect=True))
     say = sheet.spelling.say
     # The same for every try, so that a mail that comes twice is known to be one.
     seed = f"{report.number} {at} {purpose} {now}"
@@ -63,6 +63,8 @@ def letter(
     lines = [report.name, "", *(f"{label}: {value}" for label, value in sheet.facts)]
     message.set_content("\n".join(lines) + "\n", cte="base64")
     wanted = (*settings.attach, *(("json",) if settings.attach_json else ()))
+    for form in set(wanted) - {one.format for one in files}:
+        require_form(form)
     for one in files:
         if one.format in wanted:
             ending, kind, _ = FORMATS[one.format]

@@ -23,7 +23,7 @@ from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import Identity, Progress, RestRequest, RowList, Rows, SiteProblem
 from monrest.logs.ask import ask
 from monrest.logs.cache import LogCache
-from monrest.logs.state_events import Event, ObjectKey
+from monrest.logs.state_events import LogEvent, ObjectKey
 from monrest.query.column_names import Visibility
 from monrest.query.model import Condition, FilterTree
 from monrest.reports import build
@@ -210,7 +210,7 @@ class _Accounts:
     availability: Availability
     outages: Outages
 
-    def take(self, event: Event) -> None:
+    def take(self, event: LogEvent) -> None:
         self.availability.take(event)
         self.outages.take(event)
 

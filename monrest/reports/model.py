@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from email.errors import MessageError
-from email.headerregistry import Address
 from functools import partial
 from typing import Any, Literal
 
 from attrs import field, frozen
 
 from monrest.api.fields import CONTROL_BUT_LINES, Choice, Fields, Flag, Ruled, Text
+from monrest.api.records import birth
 from monrest.base import schedule
 from monrest.base.errors import BadRequest
 from monrest.base.values import ADMIN, Identity
@@ -31,7 +31,7 @@ _MOST_ENTRIES = 200
 class Report:
     """A stored one. ``sites`` are ids with the names they had, all of them if empty.
 
-    ``limit`` are the roles to which its owner was restricted when he wrote it. ``failure`` is what
+    ``limit`` are the roles to which its owner was restricted at that time. ``failure`` is what
     was wrong when it was made last, ``unsent`` when it was sent last. ``job`` is the last job that
     made it, ``made`` when it was made.
     """
@@ -45,6 +45,11 @@ class Report:
     job: int | None = None
     made: float | None = None
     version: int = 0
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What no other report ever has: numbers come again."""
+        return self.number, birth(self.version)
 
     @property
     def owner(self) -> str:
@@ -150,6 +155,8 @@ def _is_address(text: str) -> bool:
         return False
     if "=?" in text:
         return False  # what mails take for an encoded word, which may mean anything
+    from email.headerregistry import Address
+
     try:
         address = Address(addr_spec=text)
     except (MessageError, ValueError, IndexError):

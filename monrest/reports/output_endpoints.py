@@ -12,7 +12,7 @@ from monrest.base.values import Answer, Column, Document, RestRequest, Stream
 from monrest.query.parse import RESERVED
 from monrest.reports import store as statements
 from monrest.reports.endpoints import ReportRecords
-from monrest.reports.files import FORMATS, disposition
+from monrest.reports.files import FORMATS, disposition, require_form
 from monrest.reports.model import Report
 from monrest.reports.service import Reports
 from monrest.reports.store import MAIL
@@ -41,7 +41,7 @@ async def generate(
             if not (found.record["to"] or found.record["cc"]):
                 raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
             now = int(context.wall.now())
-            await family.database.change(statements.queue(found.number, now, MAIL))
+            await family.database.change(statements.queue(found, now, MAIL))
             job = None
         else:
             job = await family.reports.start(
@@ -60,6 +60,7 @@ async def output(
     wanted = _format(request, _forms(family.reports, found))
     kept = await family.database.run(statements.result(found.number, wanted))
     if kept is None:
+        require_form(wanted)
         await family.reports.now(found, request.progress)
         kept = await family.database.run(statements.result(found.number, wanted))
     if kept is None:
@@ -138,6 +139,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             _HTML,
             Parameter(name="type", description="pdf, html, xls, csv or json"),
         ),
+        media=tuple(kind.partition(";")[0] for _, kind, _ in FORMATS.values()),
         at_once=True,
     ),
 )

@@ -15,17 +15,19 @@ from collections.abc import Iterable, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from traceback import walk_tb
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import define, evolve, field
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from monrest.base.errors import BadRequest
 from monrest.reports.picture import Picture
 from monrest.reports.settings import completed
 from monrest.reports.sheet import CellKind, Grid, Head, Heading, Note, Sheet, SheetPart, duration
 from monrest.reports.templates import TEMPLATE_NAME, TEMPLATES, ReportTemplate, Templates
+
+if TYPE_CHECKING:
+    from jinja2 import TemplateSyntaxError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 # -------------------------------------------------------------------- markup
 
@@ -257,6 +259,8 @@ def _read(path: Path) -> ReportTemplate:
 
 def read_template(name: str, text: str) -> ReportTemplate:
     """The template that a file holds; ValueError with what is wrong."""
+    from jinja2 import TemplateSyntaxError
+
     match = _HEAD.fullmatch(text)
     if match is None:
         raise ValueError("expected a head in TOML between two lines +++")
@@ -316,6 +320,9 @@ class _Ranges:
 
 def _environment(sheet: Sheet | None) -> ImmutableSandboxedEnvironment:
     """Everything that a template may use; no files, no names with underscores, no changes."""
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
     environment = ImmutableSandboxedEnvironment(autoescape=True, undefined=StrictUndefined)
     environment.globals.pop("lipsum", None)
     environment.globals["range"] = _Ranges()
@@ -334,6 +341,8 @@ def written(template: ReportTemplate, sheet: Sheet, params: Mapping[str, Any]) -
 
     What must not be overlooked stays, whatever the template says.
     """
+    from jinja2 import TemplateError
+
     data = sheet.data if isinstance(sheet.data, dict) else {}
     values = {
         **data,

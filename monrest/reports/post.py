@@ -9,7 +9,7 @@ from attrs import define
 from twisted.logger import Logger
 
 from monrest.base.audit import audit
-from monrest.jobs.run import PATIENCE, patiently
+from monrest.jobs.running_job import PATIENCE, patiently
 from monrest.reports import store as statements
 from monrest.reports.letter import Letter
 from monrest.reports.runs import AUTHOR

@@ -33,7 +33,7 @@ from monrest.base.values import (
 )
 from monrest.config import MailConfig, ReportsConfig
 from monrest.jobs.model import Job
-from monrest.jobs.run import JobWork
+from monrest.jobs.running_job import JobWork
 from monrest.jobs.service import Jobs
 from monrest.reports import store as statements
 from monrest.reports.files import File, rendered
@@ -93,8 +93,8 @@ class Reports(Service):
     owner: Owner
     templates: Templates = field(init=False, factory=lambda: TEMPLATES)
     _slots: DeferredSemaphore = field(init=False)
-    _making: dict[int, Shared[None]] = field(init=False, factory=dict)
-    _starting: set[int] = field(init=False, factory=set)
+    _making: dict[tuple[int, int], Shared[None]] = field(init=False, factory=dict)
+    _starting: set[tuple[int, int]] = field(init=False, factory=set)
     _working: dict[tuple[int, int, str], Deferred[None]] = field(init=False, factory=dict)
     _again: dict[tuple[int, int, str], float] = field(init=False, factory=dict)
     _leaving: bool = field(init=False, default=False)
@@ -116,7 +116,7 @@ class Reports(Service):
 
     async def being_made(self, report: Report) -> bool:
         """Whether a report is being made, by whatever daemon. Raises Unavailable."""
-        if report.number in self._making or report.number in self._starting:
+        if report.identity in self._making or report.identity in self._starting:
             return True
         if report.job is None:
             return False
@@ -137,7 +137,7 @@ class Reports(Service):
         """
         if self.busy or await self.being_made(report):
             now = int(self.wall.now())
-            await self.database.change(statements.queue(report.number, now, QUEUE))
+            await self.database.change(statements.queue(report, now, QUEUE))
             return None
         number = report.number
 
@@ -156,7 +156,7 @@ class Reports(Service):
         request_id: str = "",
     ) -> Job:
         """Start a job for a report, and note that it does."""
-        self._starting.add(report.number)
+        self._starting.add(report.identity)
         try:
             job = await self.jobs.start(
                 JobWork(
@@ -168,17 +168,17 @@ class Reports(Service):
                     changes=True,
                 )
             )
-            await self.database.change(statements.begun(report.number, job.id))
+            await self.database.change(statements.begun(report, job.id))
         finally:
-            self._starting.discard(report.number)
+            self._starting.discard(report.identity)
         return job
 
     async def now(self, report: Report, progress: Progress = nobody_follows) -> None:
         """Make a report and keep it, or wait for who does already; raises what went wrong.
 
-        Who gives up waiting ends it only if it is his own.
+        Who gives up waiting ends it only if it is their own.
         """
-        known = self._making.get(report.number)
+        known = self._making.get(report.identity)
         if known is not None:
             await known.wait()
             return
@@ -188,7 +188,7 @@ class Reports(Service):
         self, report: Report, work: Callable[[], Coroutine[Deferred[Any], Any, None]]
     ) -> None:
         """Do the work of making a report while nobody else here makes the same."""
-        while (known := self._making.get(report.number)) is not None:
+        while (known := self._making.get(report.identity)) is not None:
             with suppress(RestError):
                 await known.wait()
         shared: Shared[None] = Shared()
@@ -201,8 +201,8 @@ class Reports(Service):
             except CancelledError:
                 raise Unavailable("the report was not made", "somebody canceled it") from None
 
-        self._making[report.number] = shared
-        shared.run(watched(), lambda: self._making.pop(report.number, None))
+        self._making[report.identity] = shared
+        shared.run(watched(), lambda: self._making.pop(report.identity, None))
         try:
             await shared.wait()
         except CancelledError:
@@ -215,7 +215,7 @@ class Reports(Service):
         except CancelledError:
             raise
         except Exception as error:
-            await self.database.change(statements.fail(report.number, reason_of(error)))
+            await self.database.change(statements.fail(report, reason_of(error)))
             raise
         progress(95, message="storing the result")
         now = self.wall.now()
@@ -288,7 +288,7 @@ class Reports(Service):
         What that one makes cannot be stored, and that it is dead is noticed later.
         """
         if run.number not in (0, token.number):
-            return run.report.number in self._making
+            return run.report.identity in self._making
         return await self.being_made(run.report)
 
     def _ended(self, _: None, run: Run) -> None:

@@ -7,7 +7,7 @@ from datetime import tzinfo
 from typing import Any
 
 from attrs import frozen
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
 
 from monrest.api.records import StoredRecords
 from monrest.base.schedule import between, following
@@ -73,6 +73,12 @@ def report_of(row: Row[*tuple[Any, ...]]) -> Report:
 
 STORED = StoredRecords(reports, report_of)
 
+
+def _same(report: Report) -> ColumnElement[bool]:
+    """Say that it is still this report, changed or not, and no other one of its number."""
+    return STORED.same(report.number, report.version)
+
+
 # -------------------------------------------------------------------- records
 
 
@@ -102,6 +108,14 @@ def add(
 ) -> Work[int]:
     """Store a new one with the first free number from ``first`` on; gives the number."""
     return STORED.add_number(first, _values(record, sites, limit, now, zone))
+
+
+def adopt(
+    number: int, record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
+) -> Work[bool]:
+    """Store one of another installation; False when its number is taken. Nothing is caught up."""
+    values = _values(record, sites, None, now, zone)
+    return lambda connection: STORED.adopt(connection, number, values)
 
 
 def replace(
@@ -144,9 +158,15 @@ def _add_run(connection: Connection, number: int, at: int, purpose: str) -> bool
     return True
 
 
-def queue(number: int, at: int, purpose: str) -> Work[bool]:
-    """Have a report made as soon as there is room; False when that is so already."""
-    return lambda connection: _add_run(connection, number, at, purpose)
+def queue(report: Report, at: int, purpose: str) -> Work[bool]:
+    """Have a report made as soon as there is room; False when that is so already, or it is gone."""
+    query = select(reports.c.number).where(_same(report))
+
+    def work(connection: Connection) -> bool:
+        there = connection.execute(query).first() is not None
+        return there and _add_run(connection, report.number, at, purpose)
+
+    return work
 
 
 def _plan(connection: Connection, report: Report, first: int, now: float, zone: tzinfo) -> int:
@@ -298,7 +318,7 @@ def over(run: Run, phase: str, error: str | None, left: Sequence[str] = ()) -> W
 
 def _tell(connection: Connection, run: Run, phase: str, error: str | None) -> None:
     """Show what went wrong with a report, or that nothing did."""
-    query = update(reports).where(reports.c.number == run.report.number)
+    query = update(reports).where(_same(run.report))
     if phase != WAITING:
         connection.execute(query.values(unsent=error))
     elif error is not None:
@@ -323,9 +343,9 @@ def result(number: int, format: str) -> Work[tuple[str, bytes] | None]:
     return work
 
 
-def begun(number: int, job: int) -> Work[None]:
+def begun(report: Report, job: int) -> Work[None]:
     """Note which job makes a report."""
-    query = update(reports).where(reports.c.number == number).values(job=job)
+    query = update(reports).where(_same(report)).values(job=job)
 
     def work(connection: Connection) -> None:
         connection.execute(query)
@@ -337,7 +357,7 @@ def keep(report: Report, found: Iterable[File], now: float) -> Work[bool]:
     """Store a result instead of the last one; False when the report is gone."""
 
     def work(connection: Connection) -> bool:
-        query = update(reports).where(reports.c.number == report.number)
+        query = update(reports).where(_same(report))
         if connection.execute(query.values(failure=None, made=now)).rowcount == 0:
             return False
         connection.execute(delete(files).where(files.c.report == report.number))
@@ -352,9 +372,9 @@ def keep(report: Report, found: Iterable[File], now: float) -> Work[bool]:
     return work
 
 
-def fail(number: int, failure: str) -> Work[None]:
+def fail(report: Report, failure: str) -> Work[None]:
     """Note why a report was not made; the last result stays."""
-    query = update(reports).where(reports.c.number == number).values(failure=failure)
+    query = update(reports).where(_same(report)).values(failure=failure)
 
     def work(connection: Connection) -> None:
         connection.execute(query)

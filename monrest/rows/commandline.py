@@ -87,7 +87,8 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         if not view_of(context, request.identity).commands:
-            raise Forbidden("not authorized", _refusal(context.config.display))
+            limited = request.identity.why_not(CONFIGURATION)
+            raise Forbidden("not authorized", f"{_refusal(context.config.display)}{limited}")
         now = context.wall.now()
         names = ("name",) if schema is HOSTS else ("host_name", "description")
         extra: tuple[Condition, ...] = tuple(

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from attrs import define, evolve, field
+from attrs import evolve
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
@@ -18,8 +18,7 @@ from monrest.api.endpoint import Context, Handler
 from monrest.api.visibility import SYSTEM, view_of, visibility
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
-from monrest.base.errors import Unavailable
-from monrest.base.spool import Share, Spools
+from monrest.base.spool import Share
 from monrest.base.truth import truth
 from monrest.base.values import (
     Answer,
@@ -32,7 +31,7 @@ from monrest.base.values import (
     nobody_follows,
     part_of,
 )
-from monrest.livestatus.framing import PackedRows
+from monrest.livestatus.framing import Packing
 from monrest.query.bind import Bound, bind, typo
 from monrest.query.column_names import TableSchema
 from monrest.query.finish import finish
@@ -45,58 +44,15 @@ from monrest.query.select import Reader
 from monrest.query.stages import SitePart, absent_labels, filtered, forgotten, unseen_labels
 from monrest.query.totals import (
     StatsSpec,
+    asks_for_start,
     batches,
     count_rows,
     merge_stats,
     plan_stats,
-    started_spec,
 )
 from monrest.rows.question import Question, known_cores, names_of, question
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.site import Site
-
-
-@define(eq=False)
-class Packing:
-    """What one request holds of large answers: the packed rows of each site (docs/spec/memory.md).
-
-    Whoever fails has to let all of it go: nothing is held for an answer that will not be given,
-    however long its error is kept.
-    """
-
-    share: Share
-    spools: Spools
-    _sites: dict[str, PackedRows] = field(factory=dict, init=False)
-
-    def of(self, site: Site) -> PackedRows:
-        """Give those of a site."""
-        known = self._sites.get(key := site.id)
-        if known is None:
-            known = self._sites[key] = PackedRows(self.share, self.spools)
-        return known
-
-    def holds_something(self) -> bool:
-        """Whether anything is packed or in the room, or was dropped."""
-        return self.share.size > 0 or any(one.size or one.dropped for one in self._sites.values())
-
-    @property
-    def size(self) -> int:
-        """Bytes of all that is packed."""
-        return sum(one.size for one in self._sites.values())
-
-    def check(self) -> None:
-        """Raise Unavailable if something was dropped."""
-        if any(one.dropped for one in self._sites.values()):
-            raise Unavailable(
-                "no room for large answers", "the disk is full: ask for fewer rows", seconds=10
-            )
-
-    def let_go(self) -> None:
-        """Hold nothing any more."""
-        self.share.release()
-        for one in self._sites.values():
-            one.forget()
-
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -122,7 +78,7 @@ async def fetch(
         context, request, schema, extra=extra, forced=forced, push_down=push_down
     )
     progress = request.progress
-    packing = Packing(context.room.share(), context.spools)
+    packing = Packing(context.memory.room.share(), context.memory.spools)
     try:
         gathered = await fan_out(
             *(asked.sites, asked.plans.pushed, asked.shape.columns, context.clock),
@@ -167,7 +123,7 @@ def _few(context: Context, identity: Identity, asked: Question, gathered: Gather
     way, answers = asked.straight, gathered.answers
     if way is None or not answers or (way.single and len(answers) > 1):
         return None
-    found: list[tuple[list[Row], Mapping[str, Any]]] = []
+    made, found = way.recipe, list[tuple[list[Row], Mapping[str, Any]]]()
     count = 0
     for answer in answers:
         core = answer.capabilities
@@ -175,12 +131,13 @@ def _few(context: Context, identity: Identity, asked: Question, gathered: Gather
         count += len(answer.rows)
         if one is None or not one.filtered or not one.sorted or count > FEW:
             return None
-        constants = constants_of(context, identity, answer.site) if way.constants else _NOTHING
+        constants = constants_of(context, identity, answer.site) if made.constants else _NOTHING
         found.append((answer.rows, constants))
     return Rows(
-        columns=way.columns,
+        columns=made.columns,
         rows=way.rows(found),
-        expand=way.expand,
+        expand=made.expand,
+        blanks=made.blanks,
         warnings=way.warnings,
         failed_sites=gathered.problems,
         backend_seconds=gathered.seconds,
@@ -216,7 +173,9 @@ async def _through_all_stages(
             await packing.share.admit(packing.size)
             parts = await sliced(unpacked(parts), context.clock)
         missing = await sliced(absent_labels(bound, shape, parts), context.clock)
-        unseen = await _unseen(context, asked.sites, bound.names.schema, asked.seen, missing)
+        unseen = await _unseen(
+            context, asked.sites, bound.names.schema, asked.seen, missing, packing.share
+        )
         if unseen:
             raise typo(unseen)
         steps = finish(bound, shape, parts)
@@ -249,6 +208,7 @@ async def _unseen(
     schema: TableSchema,
     seen: CoreFilter | None,
     missing: Sequence[str],
+    share: Share,
 ) -> Sequence[str]:
     """Which of these labels of performance data no row of the collection has.
 
@@ -263,8 +223,10 @@ async def _unseen(
         known = tuple(name for name, _ in columns if capabilities.has(schema.table, name))
         return Pushed(table=schema.table, columns=known, filter=seen) if known else None
 
-    gathered = await fan_out(sites, everything, columns, context.clock)  # type: ignore[arg-type]  # "string" is a core type
-    rows = (row for answer in gathered.answers for row in answer.rows)
+    packing = context.memory.packing(share)
+    gathered = await fan_out(sites, everything, columns, context.clock, packed=packing.of)  # type: ignore[arg-type]  # "string" is a core type
+    packing.check()
+    rows = (row for one in gathered.answers for row in packing.rows(one.site, one.rows))
     places = [(at, prefix) for at, (_, prefix) in enumerate(schema.perf)]
     return await sliced(unseen_labels(missing, rows, places), context.clock)
 
@@ -313,9 +275,10 @@ async def fetch_stats(
     seen = visibility(
         request.identity, schema.table, strict=context.config.auth.strict_host_authorization
     )
+    share = context.memory.room.share()
     waiting = [
         Deferred.fromCoroutine(
-            _batch(context, request.identity, sites, bound, batch, seen, strange)
+            _batch(context, request.identity, sites, bound, batch, seen, strange, share)
         )
         for batch in batches(spec)
     ]
@@ -345,12 +308,17 @@ async def _batch(
     batch: StatsSpec,
     seen: CoreFilter | None,
     strange: set[str],
+    share: Share,
 ) -> tuple[dict[str, Any], Gathered]:
+    """One batch of the fields of a ``spec``, with what the sites said.
+
+    Rows that have to be counted here are so a piece at a time, so that they need no room.
+    """
     schema = bound.names.schema
     shape = stats_layout(bound, batch.columns())
     asked: dict[str, Pushed] = {}
     made: dict[tuple[str, int], Pushed] = {}
-    varies = started_spec(batch, 0) != batch
+    varies = asks_for_start(batch)
 
     def planned(site: Site, capabilities: Capabilities) -> Pushed | None:
         if not capabilities.tables.get(schema.table):
@@ -364,8 +332,8 @@ async def _batch(
 
     def planned_for(site: Site, capabilities: Capabilities) -> Pushed:
         part = push_all(bound.row_filter, schema.table, capabilities, bound.view)
-        mine = started_spec(batch, _program_start(site))
-        pushed = plan_stats(mine, schema.table, part, seen, capabilities)
+        start = _program_start(site)
+        pushed = plan_stats(batch, schema.table, part, seen, capabilities, start)
         if pushed is None:
             columns = tuple(
                 name for name, _ in shape.columns if capabilities.has(schema.table, name)
@@ -373,7 +341,11 @@ async def _batch(
             pushed = Pushed(table=schema.table, columns=columns, filter=both(seen, part.filter))
         return pushed
 
-    gathered = await fan_out(sites, planned, shape.columns, context.clock, shared=True)
+    packing = context.memory.packing(share)
+    gathered = await fan_out(
+        *(sites, planned, shape.columns, context.clock), packed=packing.of, shared=True
+    )
+    packing.check()
     answers: list[Sequence[Any]] = []
     rows: list[tuple[SiteAnswer, SitePart]] = []
     for answer in gathered.answers:
@@ -385,15 +357,18 @@ async def _batch(
                 plan=SitePlan(pushed=pushed),
                 rows=answer.rows,
                 constants=constants_of(context, identity, answer.site),
+                packed=packing.of(answer.site),
             )
             rows.append((answer, part))
     missing = await sliced(absent_labels(bound, shape, [part for _, part in rows]), context.clock)
-    strange.update(await _unseen(context, sites, schema, seen, missing))
+    strange.update(await _unseen(context, sites, schema, seen, missing, share))
     for answer, part in rows:
-        steps = filtered(Reader(bound, dict(shape.index)), shape, part)
-        kept = await sliced(steps, context.clock, aside=context.threads.run)
-        mine = started_spec(batch, _program_start(answer.site))
-        answers.append(await sliced(count_rows(mine, kept, shape.index), context.clock))
+        began = _program_start(answer.site)
+        for piece in part.pieces():
+            steps = filtered(Reader(bound, dict(shape.index)), shape, piece)
+            kept = await sliced(steps, context.clock, aside=context.threads.run)
+            counted = count_rows(batch, kept, shape.index, began)
+            answers.append(await sliced(counted, context.clock))
     return merge_stats(batch, answers), gathered
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from attrs import frozen
 
 from monrest.base.errors import BadRequest
-from monrest.config.patterns import HIDDEN, MacroNames, Replacement
+from monrest.base.hidden import HIDDEN
+from monrest.config.patterns import MacroNames, Replacement
 from monrest.query.functions import number_of, text_of
 from monrest.query.regex import compile_pattern
 

@@ -92,7 +92,7 @@ class Question:
     """What a request asks the cores of ``sites`` for.
 
     ``listed`` are the sites among which they were selected, ``cores`` what was known of theirs.
-    ``seen`` is what the asker may see, ``allowed`` that and the condition of the path, both in
+    ``seen`` is what the user may see, ``allowed`` that and the condition of the path, both in
     terms of a core; None for everything. ``selects``: what selected the sites. ``straight``: how
     the answer is made of few rows, None where they have to go through all stages.
     """

@@ -7,6 +7,7 @@ and get fixed lists. Rules: docs/spec/livestatus.md, "Which core it is".
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
@@ -17,7 +18,7 @@ from attrs import frozen
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import ProtocolError, RefusedError
 from monrest.query.model import Pushed
-from monrest.sites.static import ICINGA2, SHINKEN
+from monrest.sites.static import icinga2, shinken
 
 CoreKind: TypeAlias = Literal["naemon", "mk", "icinga2", "shinken", "lmd", "rest"]
 
@@ -105,17 +106,18 @@ async def detect(program: Program, ask: AskCore) -> Capabilities:
     """
     kind = _kind(program)
     if kind in ("icinga2", "shinken"):
-        return _capabilities(program, kind, ICINGA2 if kind == "icinga2" else SHINKEN)
+        return _capabilities(program, kind, icinga2() if kind == "icinga2" else shinken())
     try:
         rows = await ask(COLUMNS_QUERY)
     except RefusedError:
-        return _capabilities(program, "shinken", SHINKEN)
+        return _capabilities(program, "shinken", shinken())
     tables: dict[str, dict[str, str]] = {}
     for row in rows:
         table, name, kind_of_column = map(str, row)
         if _NAME.match(table) and _NAME.match(name):
             known = kind_of_column if kind_of_column in _TYPES else "string"
-            tables.setdefault(table, {})[name] = known
+            # Names that are in the code already need no memory of their own.
+            tables.setdefault(table, {})[sys.intern(name)] = sys.intern(known)
     if not tables:
         raise ProtocolError("the columns table is empty")
     if program.several or "peer_key" in tables.get("hosts", {}):
@@ -131,6 +133,14 @@ def in_order(rows: Sequence[Row]) -> bool:
     """
     whole = all(max(name, default="") < _CHANGED for row in rows for name in row)
     return whole and all(before < after for before, after in pairwise(rows))
+
+
+def ends_in_order(rows: list[Row]) -> list[Row]:
+    """Two of them that are ``in_order`` where all of them are, and with those before and behind.
+
+    So the names of a large table are looked at without being held.
+    """
+    return [rows[0], rows[-1 if in_order(rows) else 0]] if len(rows) > 1 else rows
 
 
 def _kind(program: Program) -> CoreKind:

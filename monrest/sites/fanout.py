@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
+from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, all_sites_failed
+from monrest.base.spool import Share
 from monrest.base.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 from monrest.livestatus.core_errors import LivestatusError
-from monrest.livestatus.framing import PackedRows
+from monrest.livestatus.framing import PackedRows, Packing
 from monrest.livestatus.pool import CoreRequest
 from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
@@ -30,6 +32,8 @@ PlanSite: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
 class SiteAnswer:
     """The rows of one site, what it was asked and how many seconds that took.
 
+    Whoever keeps packed rows has the rest of them here.
+
     ``rows`` are of the common layout, or as the core sent them (``asked.columns``, then one value
     per Stats line) without a layout and for Stats.
     """
@@ -45,12 +49,14 @@ class SiteAnswer:
 class Gathered:
     """All answers and all problems, both in the order of the sites; ``seconds`` in total.
 
-    A site of another instance that answers in part has both.
+    A site of another instance that answers in part has both. ``share`` is the room that the rows
+    have until it goes.
     """
 
     answers: tuple[SiteAnswer, ...]
     problems: tuple[SiteProblem, ...]
     seconds: float
+    share: Share | None = None
 
 
 async def fan_out(
@@ -63,6 +69,7 @@ async def fan_out(
     packed: Callable[[Site], PackedRows] | None = None,
     asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] | None = None,
     shared: bool = False,
+    share: Share | None = None,
 ) -> Gathered:
     """Ask all ``sites`` at once, each within its own time-out.
 
@@ -70,23 +77,51 @@ async def fan_out(
     (SitesTimedOut when every one of them timed out) when no site could answer, and what ``plan``
     raises. Cancelling ends the queries that are still running. ``progress`` is told of each site.
     ``recalls`` have the rows of the time before: those that are the same are given again.
-    ``packed`` keep rows of large answers, which come before those that are given here. ``asks``
+    ``packed`` keep rows of large answers, which come before those that are given here. Without
+    them all rows are given, once there is room for them; that is in ``share``, which somebody who
+    asks again before the rows are gone has to give: nobody waits for room that they have. ``asks``
     are known of the time before, and those of this time are added. ``shared``: equal queries of
     others that are under way may answer.
     """
     if not sites:
         require_sites(sites)
-    return await _Gathering(
+    packing = None
+    if packed is None:
+        packing = sites[0].memory.packing(share)
+        packed = packing.of
+    gathered = await _Gathering(
         *(sites, plan, layout, clock, progress, recalls, packed),
         asks={} if asks is None else asks,
         shared=shared,
     ).start()
+    if packing is None or not packing.holds_something():
+        return gathered
+    try:
+        packing.check()
+        if packing.size:
+            await packing.share.admit(packing.size)
+            gathered = await sliced(_opened(gathered, packing), clock)
+    except BaseException:
+        packing.let_go()
+        raise
+    return evolve(gathered, share=packing.share)
+
+
+def _opened(gathered: Gathered, packing: Packing) -> Generator[None, Any, Gathered]:
+    answers = []
+    for answer in gathered.answers:
+        rows = yield from packing.opened(answer.site, answer.rows)
+        answers.append(evolve(answer, rows=rows))
+    return evolve(gathered, answers=tuple(answers))
 
 
 def require_sites(sites: Sequence[Site]) -> None:
     """Raise BadRequest when there is nobody to ask."""
     if not sites:
-        raise BadRequest("no backend selected", "backends: expected at least one configured site")
+        raise BadRequest(
+            "no backend selected",
+            "backends: the configuration has no [[sites]] that this user may see",
+        )
 
 
 @define(eq=False)

@@ -15,8 +15,8 @@ from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
+from monrest.base.alarm import FOREVER, Alarm
 from monrest.base.values import Row
-from monrest.livestatus.alarm import FOREVER, Alarm
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
@@ -290,7 +290,7 @@ class SharedQueries:
     """The queries of one site that others may wait for as well.
 
     Fifty people who watch the same dashboard ask the same. What is equal to the byte holds the same
-    user and the same filters, so that nobody sees what he or she may not.
+    user and the same filters, so that nobody sees what they may not.
     """
 
     _open: dict[_Key, list[_Follower]] = field(factory=dict, init=False)

@@ -29,9 +29,6 @@ Values: TypeAlias = Sequence[Any]
 _ADDED = frozenset({"hostgroups", "servicegroups"})
 """Tables whose rows of several sites become one: their numbers are added, their lists joined."""
 
-_LOOSE = frozenset({"icinga2", "shinken"})
-"""Cores that give null, true or "" where a number, a text or a list belongs."""
-
 
 # ---------------------------------------------------------------- one value of a wrong type
 
@@ -268,7 +265,7 @@ def with_companions(
     table: str, columns: tuple[str, ...], capabilities: Capabilities
 ) -> tuple[str, ...]:
     """``columns`` and what must be asked beside them to know what their values mean."""
-    if capabilities.kind != "icinga2":
+    if not capabilities.icinga2:
         return columns
     known = capabilities.tables.get(table, {})
     asked = dict.fromkeys(columns)
@@ -314,8 +311,14 @@ def normaliser(
     for name, core_type in layout:
         at = position.get(name)
         texts = kind == "lmd" and (table, name) in _LMD_TEXTS
-        loose = kind in _LOOSE or texts or _taken_apart(table, name, core_type)
-        rule = _rule(name, known) if kind == "icinga2" else None
+        # These two give null, true or "" where a number, a text or a list belongs.
+        loose = (
+            capabilities.icinga2
+            or kind == "shinken"
+            or texts
+            or _taken_apart(table, name, core_type)
+        )
+        rule = _rule(name, known) if capabilities.icinga2 else None
         if rule is not None and not all(need in position for need in rule[0]):
             rule = None
         cells.append(
@@ -325,7 +328,7 @@ def normaliser(
                 _typed(core_type, texts=texts) if loose else None,
                 tuple(position[need] for need in rule[0]) if rule else (),
                 rule[1] if rule else None,
-                _list_fix(table, name) if kind == "icinga2" else None,
+                _list_fix(table, name) if capabilities.icinga2 else None,
             )
         )
     texts = kind == "lmd" and any((table, name) in _LMD_TEXTS for name in names)

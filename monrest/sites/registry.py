@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from attrs import define, field, frozen
@@ -12,12 +12,14 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.logger import Logger
 
 from monrest.base.errors import BadRequest
+from monrest.base.meters import Sample
+from monrest.base.notice import Notice
 from monrest.sites.federation.federated_site import FederatedSite, words
 from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import Whom
 from monrest.sites.lmd.lmd_site import LmdSite
 from monrest.sites.lmd.lmd_source import LmdSource
-from monrest.sites.site import Hurry, Site
+from monrest.sites.site import AnswerMemory, Hurry, Site, own_memory
 
 if TYPE_CHECKING:
     from monrest.config.sections import LmdConfig, SiteConfig
@@ -26,12 +28,8 @@ ALL = "ALL"
 LOCAL = "LOCAL"
 
 
-def _nobody_follows() -> None:
-    """Nobody is to be told of other sites."""
-
-
 class Sites(Protocol):
-    """The sites that exist for somebody: all of them, or those that his groups may use."""
+    """The sites that exist for somebody: all of them, or those that their groups may use."""
 
     @property
     def listed(self) -> SiteList:
@@ -162,24 +160,29 @@ class Registry(Service):
     """All sites. Their list is replaced as a whole, so a request keeps those it started with.
 
     An address of another instance, and an LMD, stand for as many sites as these have, so that the
-    list may change at any time; ``on_change`` is called then. ``instance`` is the random id by
+    list may change at any time; ``changed`` is told then. ``instance`` is the random id by
     which instances notice that a request has been here before; it is looked at once sites are
-    asked.
+    asked. ``memory`` is where the rows of all of them are.
     """
 
     log: ClassVar[Logger] = Logger()
 
     reactor: Any
     configs: Sequence[SiteConfig]
-    make: Callable[[Any, SiteConfig], Site] = Site
+    make: Callable[..., Site] = Site
+    memory: AnswerMemory = field(kw_only=True)
     lmd: LmdConfig | None = field(kw_only=True, default=None)
     instance: str = field(factory=lambda: secrets.token_hex(8))
-    on_change: Callable[[], None] = _nobody_follows
+    changed: Notice[[]] = field(factory=Notice)
     _sources: tuple[Site | FederationSource, ...] = field(init=False)
     _lmd: LmdSource | None = field(init=False, default=None)
     listed: SiteList = field(init=False)
     """All sites as a value, which is another one whenever they change."""
     _retired: list[Site | FederationSource | LmdSource] = field(init=False, factory=list)
+
+    @memory.default
+    def _own_memory(self) -> AnswerMemory:
+        return own_memory(self.reactor)
 
     def __attrs_post_init__(self) -> None:
         self.listed = SiteList(())
@@ -189,13 +192,15 @@ class Registry(Service):
 
     def _made(self, config: SiteConfig) -> Site | FederationSource:
         if config.federated:
-            return FederationSource(self.reactor, config, lambda: self.instance, self._relist)
-        return self.make(self.reactor, config)
+            return FederationSource(
+                self.reactor, config, lambda: self.instance, self._relist, self.memory
+            )
+        return self.make(self.reactor, config, memory=self.memory)
 
     def _made_lmd(self, config: LmdConfig | None) -> LmdSource | None:
         if config is None or not config.addresses:
             return None
-        return LmdSource(self.reactor, config, self._relist)
+        return LmdSource(self.reactor, config, self._relist, self.memory)
 
     def _relist(self) -> None:
         """Put the list together; a site with an id that is taken already is left out."""
@@ -223,7 +228,7 @@ class Registry(Service):
                 sites[site.id] = site
         self.listed = SiteList(tuple(sites.values()))
         if self.running:
-            self.on_change()
+            self.changed()
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -314,6 +319,13 @@ class Registry(Service):
         for one in (*left, *old.values()):
             one.retire()
             self._retired.append(one)
+
+    def measured(self) -> Iterator[Sample]:
+        """Give what is measured of all sites; the connections to an LMD are those of ``lmd``."""
+        for site in self.sites:
+            yield from site.measured()
+        if self._lmd is not None:
+            yield from self._lmd.queries.pool.measured("lmd")
 
     def startService(self) -> None:
         """Connect to all sites in the background."""

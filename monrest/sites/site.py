@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from zlib import crc32
 
@@ -14,6 +15,8 @@ from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import sliced
+from monrest.base.meters import Sample
+from monrest.base.spool import RowRoom, Share, Spools
 from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.livestatus.command_channel import IDLE, CommandChannel
 from monrest.livestatus.core_errors import (
@@ -24,7 +27,7 @@ from monrest.livestatus.core_errors import (
     first_line,
 )
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
-from monrest.livestatus.framing import Damaged
+from monrest.livestatus.framing import Damaged, Packing
 from monrest.livestatus.pool import CoreRequest, Pool
 from monrest.query.model import Pushed
 from monrest.sites.asking import prepare
@@ -32,13 +35,14 @@ from monrest.sites.capabilities import (
     UNKNOWN,
     Program,
     detect,
+    ends_in_order,
     in_order,
     read_status,
     status_query,
 )
 from monrest.sites.health import INTERVAL, Breaker, Health
 from monrest.sites.inflight import InFlight, SharedQueries
-from monrest.sites.mend import as_texts, mend
+from monrest.sites.naemon_emoji import as_texts, mend
 from monrest.sites.normalise import RowTypes
 from monrest.sites.transport import CommandSender, Hops, Queries
 
@@ -78,13 +82,33 @@ class _Core:
     capabilities: Capabilities | None = None
     stale: bool = False
     looked_at: set[str] = field(factory=set)
+    failed: int = 0
+    """Queries without an answer."""
+
+
+@define(eq=False)
+class AnswerMemory:
+    """Where rows of all sites are: in the room for them, and in files beyond it."""
+
+    room: RowRoom
+    spools: Spools
+
+    def packing(self, share: Share | None = None) -> Packing:
+        """Make what a question holds, which takes its room in ``share``, or in one of its own."""
+        return Packing(self.room.share() if share is None else share, self.spools)
+
+
+def own_memory(reactor: Any) -> AnswerMemory:
+    """What a site has that shares with nobody: the disk takes none of it."""
+    return AnswerMemory(RowRoom(reactor), Spools(reactor, Path()))
 
 
 @define(eq=False)
 class Site:
     """A site; ``reactor`` connects and keeps the time.
 
-    ``endpoint`` replaces what the configuration's address says. ``hurry`` is how long whoever asks
+    ``endpoint`` replaces what the configuration's address says. ``memory`` is where rows are that
+    somebody asks for; a site by itself shares it with nobody. ``hurry`` is how long whoever asks
     waits for it, None: as long as the configuration says.
     """
 
@@ -93,6 +117,7 @@ class Site:
     reactor: Any
     config: SiteConfig
     endpoint: Callable[[], IStreamClientEndpoint] | None = None
+    memory: AnswerMemory = field(kw_only=True)
     hurry: Hurry | None = field(init=False, default=None)
     pool: Queries = field(init=False)
     commands: CommandSender = field(init=False)
@@ -103,6 +128,10 @@ class Site:
     address: str = field(init=False, default="")
     _hide: tuple[str, ...] = field(init=False, default=())
     _core: _Core = field(init=False, factory=_Core)
+
+    @memory.default
+    def _own_memory(self) -> AnswerMemory:
+        return own_memory(self.reactor)
 
     def __attrs_post_init__(self) -> None:
         config = self.config
@@ -134,17 +163,20 @@ class Site:
 
     def _connect(self) -> None:
         """Make what queries and commands go over; nothing is sent yet."""
-        config = self.config
-        endpoint = self.endpoint or partial(endpoint_for, self.reactor, config)
-        tls = uses_tls(config) and self.endpoint is None
+        endpoint = self.endpoint or partial(endpoint_for, self.reactor, self.config)
+        tls = uses_tls(self.config) and self.endpoint is None
         self.commands = CommandChannel(clock=self.reactor, endpoint=endpoint, tls=tls)
-        self.pool = Pool(
+        self.pool = self.new_pool(self.config.connections)
+
+    def new_pool(self, limit: int) -> Pool:
+        """Make a pool of ``limit`` connections, beside others that there are."""
+        return Pool(
             clock=self.reactor,
-            endpoint=endpoint,
-            limit=config.connections,
+            endpoint=self.endpoint or partial(endpoint_for, self.reactor, self.config),
+            limit=limit,
             idle=_IDLE,
-            tls=tls,
-            local=config.address.startswith("unix:"),
+            tls=uses_tls(self.config) and self.endpoint is None,
+            local=self.config.address.startswith("unix:"),
             on_lost=self.breaker.suspect,
             on_heard=self.breaker.hear,
         )
@@ -210,6 +242,13 @@ class Site:
         """Whether nothing is left: no probe, no connection, no query, no command."""
         return not self.breaker.running and self.pool.quiet and self.commands.quiet
 
+    def measured(self) -> Iterator[Sample]:
+        """Give what is measured of it."""
+        yield "site_up", (self.id,), int(self.connected)
+        yield "site_query_errors_total", (self.id,), self._core.failed
+        if isinstance(self.pool, Pool):
+            yield from self.pool.measured(self.id)
+
     # ------------------------------------------------------------ asking
 
     def within(self, hurry: Hurry | None) -> Self:
@@ -245,14 +284,24 @@ class Site:
 
         return waiting.addTimeout(max(0.0, self.timeout), self.reactor, late)
 
-    async def ask(self, pushed: Pushed, layout: RowTypes | None = None) -> list[Row]:
+    async def ask(
+        self, pushed: Pushed, layout: RowTypes | None = None, share: Share | None = None
+    ) -> list[Row]:
         """Rows of this site alone: of ``layout`` if given, else as the core sends them.
 
+        They are given when there is room for them, in ``share``, which ends with the rows.
         Raise LivestatusError if the site is down or does not answer as it should.
         """
         await self.verdict()
         assert self.capabilities is not None
-        return await self.query(prepare(pushed, self.capabilities, layout))
+        packing = self.memory.packing(share)
+        ask = prepare(pushed, self.capabilities, layout)
+        rows = await self.query(ask.with_rows_in(None, packing.of(self)))
+        packing.check()
+        if packing.size:
+            await packing.share.admit(packing.size)
+            rows = await sliced(packing.opened(self, rows), self.reactor)
+        return rows
 
     def query(self, ask: CoreRequest, *, shared: bool = False) -> Deferred[list[Row]]:
         """Send what was prepared for this site's capabilities; fails with LivestatusError.
@@ -307,7 +356,7 @@ class Site:
             looked_at.discard(table)
 
         names = Pushed(table=table, columns=order, limit=LOOKED_AT)
-        looking = self.query(prepare(names, found))
+        looking = self.query(evolve(prepare(names, found), transform=ends_in_order))
         looking.addCallbacks(learn, go_on)
 
     def problem(self, error: LivestatusError) -> SiteProblem:
@@ -349,6 +398,7 @@ class Site:
         return await sliced(mend(whole, texts, ask.transform), self.reactor)
 
     def _failed(self, failure: Failure) -> Failure:
+        self._core.failed += isinstance(failure.value, LivestatusError)
         if isinstance(failure.value, RefusedError):
             self._core.stale = True
         if self.hurry is not None and isinstance(failure.value, QueryTimeoutError):

@@ -8,14 +8,17 @@ empty value; one too many makes Icinga 2 refuse the whole query.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 Columns = dict[str, str]
 Tables = dict[str, Columns]
 
 
 def _columns(**types: str) -> Columns:
-    return {name: kind for kind, text in types.items() for name in text.split()}
+    # The same names as everywhere, of which the interpreter keeps one.
+    return {sys.intern(name): kind for kind, text in types.items() for name in text.split()}
 
 
 NAEMON: Tables = {
@@ -205,6 +208,12 @@ _JOINS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 )
 
 
+@cache
+def naemon() -> Tables:
+    """All tables of Naemon with their joined columns."""
+    return joined(NAEMON)
+
+
 def joined(own: Tables) -> Tables:
     """All tables with their joined columns, from the own columns of each."""
     tables = {table: dict(columns) for table, columns in own.items()}
@@ -252,7 +261,9 @@ _ICINGA2_ADDS = _columns(
 _VARIABLES = _columns(list="custom_variable_names custom_variable_values", dict="custom_variables")
 
 
-def _icinga2() -> Tables:
+@cache
+def icinga2() -> Tables:
+    """All tables of Icinga 2, joined columns included (seen on 2.13.6)."""
     own: Tables = {
         "hosts": _changed(
             "hosts",
@@ -314,7 +325,9 @@ _SHINKEN_LACKS = (
 )
 
 
-def _shinken() -> Tables:
+@cache
+def shinken() -> Tables:
+    """All tables of Shinken that are certain from its sources; no running one was at hand."""
     extras = _columns(
         int="is_impact business_impact is_problem criticity got_business_rule",
         string="poller_tag realm",
@@ -339,10 +352,3 @@ def _shinken() -> Tables:
     for table in ("comments", "downtimes", "log"):
         own[table] = _changed(table)
     return joined(own)
-
-
-ICINGA2: Tables = _icinga2()
-"""All tables of Icinga 2, joined columns included (seen on 2.13.6)."""
-
-SHINKEN: Tables = _shinken()
-"""All tables of Shinken that are certain from its sources; no running one was at hand."""

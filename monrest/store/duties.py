@@ -150,12 +150,10 @@ class Duties(Service):
         before, self._held = self._held, {token.duty: token for token in held}
         # Others count from when they see this beat, which is later.
         self._until = began + self.seconds
-        for name, token in before.items():
-            if self._held.get(name) != token:
-                self.log.warn("duty {name} is another daemon's now", name=name)
-        for name, token in self._held.items():
-            if before.get(name) != token:
-                self.log.info("duty {name} is this daemon's now", name=name)
+        if lost := sorted(name for name, token in before.items() if self._held.get(name) != token):
+            self.log.warn("duties of another daemon now: {names}", names=", ".join(lost))
+        if came := sorted(name for name, token in self._held.items() if before.get(name) != token):
+            self.log.info("duties of this daemon now: {names}", names=", ".join(came))
 
     async def _gone(self) -> dict[int, int] | None:
         """The beats at which daemons stopped; None when there is nothing that could be taken."""

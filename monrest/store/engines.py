@@ -18,6 +18,7 @@ from urllib.parse import quote
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
+from monrest.base.hidden import HIDDEN
 from monrest.config import databases
 from monrest.store.failures import FileReplacedError, Meaning, StoreError, meaning_of
 
@@ -63,7 +64,7 @@ def without_secrets(text: str, url: URL) -> str:
     for secret in secrets:
         for one in secret if isinstance(secret, tuple) else (secret,):
             if one:
-                text = text.replace(one, "***")
+                text = text.replace(one, HIDDEN)
     return text
 
 

@@ -1,32 +1,43 @@
 """Bringing a database to the tables of this version, with Alembic inside this process.
 
-The migrations are a package beside this module. All of them run in one transaction, and two
-daemons that start at once wait for each other: the second one finds nothing left to do.
+An empty database gets the tables as they are declared. One of an older version is brought here by
+the migrations, a package beside this module; Alembic is imported for these alone, because it takes
+10 MB. All is one transaction, and two daemons that start at once wait for each other: the second
+one finds nothing left to do.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config as AlembicConfig
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import URL, Connection, text
+from sqlalchemy import URL, Column, Connection, MetaData, String, Table, insert, inspect, select
+from sqlalchemy import text as sql
 from sqlalchemy.exc import SQLAlchemyError
 
 from monrest.store import engines
 from monrest.store.failures import StoreError, is_away, told
+from monrest.store.tables import metadata
+
+if TYPE_CHECKING:
+    from alembic.config import Config as AlembicConfig
+
+HEAD = "0013"
+"""The newest migration, after which the tables are the declared ones."""
 
 VERSION_TABLE = "monrest_version"
 """Where the database keeps its revision; Alembic's own name may be taken by a neighbour."""
+
+_version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
+_version.primary_key.name = f"{VERSION_TABLE}_pkc"
 
 _LOCK = 0x6D6F6E72657374  # "monrest"; any number that others do not use
 
 
 def config() -> AlembicConfig:
     """Make the Alembic configuration; nothing of it comes from a file."""
+    from alembic.config import Config as AlembicConfig
+
     made = AlembicConfig()
     folder = Path(__file__).parent / "migrations"
     made.set_main_option("script_location", str(folder).replace("%", "%%"))
@@ -53,11 +64,30 @@ def upgrade(url: URL) -> None:
 def upgrade_connection(connection: Connection) -> None:
     """Migrate inside the transaction of ``connection``, alone; StoreError as ``upgrade``."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        connection.execute(sql("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+    if not inspect(connection).has_table(VERSION_TABLE):
+        _make(connection)
+    elif list(connection.scalars(select(_version.c.version_num))) != [HEAD]:
+        migrate(connection)
+
+
+def _make(connection: Connection) -> None:
+    """Make all tables, of which none may be there."""
+    metadata.create_all(connection, checkfirst=False)
+    _version.create(connection)
+    connection.execute(insert(_version), {"version_num": HEAD})
+
+
+def migrate(connection: Connection) -> None:
+    """Run the migrations that the database has not seen, all of them where it is empty."""
+    from alembic import command
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+    from alembic.util import CommandError
+
     alembic = config()
     alembic.attributes["connection"] = connection
-    scripts = ScriptDirectory.from_config(alembic)
-    known = {script.revision for script in scripts.walk_revisions()}
+    known = {one.revision for one in ScriptDirectory.from_config(alembic).walk_revisions()}
     present = MigrationContext.configure(
         connection, opts={"version_table": VERSION_TABLE}
     ).get_current_heads()
@@ -65,7 +95,7 @@ def upgrade_connection(connection: Connection) -> None:
     if unknown:
         raise StoreError(
             f"database.url: the database was made by a newer version: its revision is "
-            f"{', '.join(unknown)}, this version knows none after {scripts.get_current_head()}"
+            f"{', '.join(unknown)}, this version knows none after {HEAD}"
         )
     try:
         command.upgrade(alembic, "head")

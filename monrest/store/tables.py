@@ -7,11 +7,14 @@ the two.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     JSON,
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Double,
     ForeignKey,
     Index,
@@ -20,6 +23,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    event,
 )
 
 metadata = MetaData(
@@ -365,16 +369,27 @@ logcache_lines = Table(
     Column("comment", Text, nullable=False),
     Column("message", Text, nullable=False),
     Column("options", Text),
-    # A hash where there is one: texts of a log may be longer than what a tree can hold.
-    Index("ix_logcache_lines_host_name", "host_name", postgresql_using="hash"),
-    # Lines lie in the order in which they are read; PostgreSQL has a partition for each month.
+    Index("ix_logcache_lines_host_name", "host_name"),
+    # Lines lie in the order in which they are read.
     sqlite_with_rowid=False,
-    postgresql_partition_by="RANGE (time)",
 )
 """Log lines as the cores tell them; ``number`` counts those of a site in one second.
 
 ``options`` is NULL where it is the text of the message after its first colon.
 """
+
+
+@event.listens_for(metadata, "before_create")
+def _tell_postgresql(_: MetaData, connection: Connection, **__: Any) -> None:
+    """Say what only PostgreSQL has: above it would import the dialect everywhere, 4 MB."""
+    if connection.dialect.name != "postgresql":
+        return
+    # A partition for each month.
+    logcache_lines.dialect_options["postgresql"]["partition_by"] = "RANGE (time)"
+    # A hash, because texts of a log may be longer than what a tree can hold.
+    for index in logcache_lines.indexes:
+        index.dialect_options["postgresql"]["using"] = "hash"
+
 
 # -------------------- controlled nodes
 
@@ -501,3 +516,87 @@ report_runs = Table(
 """What is to be made and sent, and what was: ``phase`` says how far it is, ``number`` is that of
 the duty of who works or worked at it. ``recipients`` have not got the ``message`` yet, which is
 kept until they have; ``again`` is when the next try may begin."""
+
+# -------------------- webhooks, and what they have to send
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("record", DOCUMENT, nullable=False),
+    Column("secrets", DOCUMENT, nullable=False),
+    Column("limit", DOCUMENT),
+    Column("token", Text, nullable=False),
+    Column("position", Text),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("paused", Text),
+    Column("paused_at", Double),
+    Column("failures", BigInteger, nullable=False),
+    Column("rests", Double, nullable=False),
+    Column("delivered", Double),
+    Column("error", Text),
+    Column("error_at", Double),
+    Column("version", BigInteger, nullable=False),
+)
+"""Webhooks: ``limit`` are the roles to which the owner was restricted, ``position`` is the event
+that was read last, ``last_seq`` the number of the last delivery. ``paused`` says why nothing is
+sent; ``failures`` in a row leave the receiver alone until ``rests``."""
+
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("webhook", BigInteger, ForeignKey("webhooks.number", ondelete="CASCADE"),
+           primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("message", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("made", Double, nullable=False),
+    Column("content_type", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("again", Double, nullable=False),
+    Column("status", BigInteger),
+    Column("error", Text),
+    Column("ended", Double),
+    Index("ix_webhook_deliveries_open", "webhook", "phase", "subject", "seq"),
+    Index("ix_webhook_deliveries_event", "webhook", "event"),
+)  # fmt: skip
+"""What a webhook has to send, in the order of ``seq``, and the last of what it has sent."""
+
+webhook_alerts = Table(
+    "webhook_alerts",
+    metadata,
+    Column("webhook", BigInteger, ForeignKey("webhooks.number", ondelete="CASCADE"),
+           primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("alert", DOCUMENT, nullable=False),
+    Column("starts", Double, nullable=False),
+    Column("ends", Double),
+    Column("told", Boolean, nullable=False),
+)  # fmt: skip
+"""What an Alertmanager is told again and again: ``ends`` is NULL while it is firing, ``told``
+whether it knows the last change."""
+
+# -------------------- what the daemon itself tells
+
+own_events = Table(
+    "own_events",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", Double, nullable=False, index=True),
+    Column("type", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("data", DOCUMENT, nullable=False),
+    Column("owner", Text),
+    Column("roles", DOCUMENT, nullable=False),
+    Column("site", Text),
+    Column("name", Text, unique=True),
+)
+"""Events that no log tells: ``owner`` and ``roles`` say who may see one, NULL for all.
+
+``site`` is where it happened, NULL for what the daemon tells. Several processes see the same: only
+the first event of a ``name`` is kept.
+"""

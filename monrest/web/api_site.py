@@ -6,24 +6,31 @@ Why Twisted's own is not enough: docs/spec/http.md, "Klein and Twisted".
 from __future__ import annotations
 
 import itertools
+import re
 import secrets
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import unquote_to_bytes
 
 from attrs import define
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
+from twisted.web.http import Request as PlainRequest
 from twisted.web.http import datetimeToString
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request, Site
 
 from monrest.base.clock import WallClock
 from monrest.base.errors import BadRequest
+from monrest.base.hidden import HIDDEN, SENSITIVE
 from monrest.base.log import ACCESS
+from monrest.base.meters import BOUNDS, Sample, Spread, joined, spread
+from monrest.base.trace import parent_of, trace_id
 from monrest.render.formats import RenderOptions
 from monrest.web.channel import ApiChannel, RemoteEnd
 from monrest.web.intake import Intake, no_room
@@ -44,7 +51,17 @@ CLIENT_GONE = 499
 """The status in the access log when the client left before its answer was complete."""
 
 _LONGEST_ID = 128
+_METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
+_LONGEST_QUERY = 1000
+_LONGEST_AGENT = 200
+_SECRET = re.compile(SENSITIVE.encode("ascii"), re.IGNORECASE)
+_SUSPECT = re.compile(_SECRET.pattern + rb"|%[4-7]", re.IGNORECASE)
+"""Where nothing is found, no name is that of a secret; ``%`` may be a letter of one."""
 _CLOSE = [b"close"]
+_MOST_COUNTED = 2000
+"""Paths that are counted for themselves before they are added up by their endpoints."""
+_MOST_BYTES = 1048576
+"""Bytes that these paths may have together: one may be as long as ``server.max_url``."""
 
 
 _LISTS = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"})
@@ -61,23 +78,43 @@ class HeaderView(Mapping[str, str]):
     _headers: Headers
 
     def __getitem__(self, name: str) -> str:
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return cast("str", value)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Give the value of a header, ``default`` where it is not there."""
         values = self._headers.getRawHeaders(name.encode("latin-1"))
         if values is None:
-            raise KeyError(name)
+            return default
         if len(values) > 1 and name not in _LISTS:
             raise BadRequest("repeated header", f"{name.title()}: expected once")
         value = values[-1]
         return value.decode("ascii") if value.isascii() else _text(value)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Give the value of a header, ``default`` where it is not there."""
-        return self[name] if self._headers.hasHeader(name) else default
 
     def __iter__(self) -> Iterator[str]:
         return (name.decode("latin-1").lower() for name, _ in self._headers.getAllRawHeaders())
 
     def __len__(self) -> int:
         return sum(1 for _ in self._headers.getAllRawHeaders())
+
+
+def shown_query(query: bytes) -> str:
+    """Give a query string for the log: no values of parameters that are secrets, and not too long.
+
+    A name may be percent-encoded, so that it does not look like one.
+    """
+    if _SUSPECT.search(query):
+        query = b"&".join(map(_without_secret, query.split(b"&")))
+    text = query.decode("utf-8", "backslashreplace")
+    return text if len(text) <= _LONGEST_QUERY else f"{text[:_LONGEST_QUERY]}…"
+
+
+def _without_secret(pair: bytes) -> bytes:
+    name, equals, value = pair.partition(b"=")
+    secret = value and _SECRET.search(unquote_to_bytes(name))
+    return name + equals + HIDDEN.encode("ascii") if secret else pair
 
 
 def _text(value: bytes) -> str:
@@ -90,9 +127,10 @@ def _text(value: bytes) -> str:
 class ApiRequest(Request):
     """One HTTP request, with what the access log wants to know about it.
 
-    ``rest``: the path behind the API's root, set by the front resource. ``options``: how to
-    render, as soon as it is known. ``expired``: the request time-out has struck.
-    ``asking``: the user's name. ``error``: the message of the error document, for the access log.
+    ``rest``: the path behind the API's root, set by the front resource; None outside of it.
+    ``options``: how to render, as soon as it is known. ``expired``: the request time-out has
+    struck. ``asking``: the user's name. ``key_id``: the beginning of the id of the API key.
+    ``error``: the message of the error document, for the access log.
     """
 
     defaultContentType = None
@@ -101,13 +139,15 @@ class ApiRequest(Request):
     # Why it is answered before its body is there.
     refusal: Failure | None = None
     query = b""
-    rest = b""
+    rest: bytes | None = None
     error = ""
     options = RenderOptions()
     request_id = ""
+    trace = ""
     peer = RemoteEnd()
     client_name = "-"
     asking = "-"
+    key_id = "-"
     body = BytesIO()
     rows = 0
     backend_seconds = 0.0
@@ -117,7 +157,7 @@ class ApiRequest(Request):
     limit = 0
     _held = 0
     _reserved = False
-    _deadline: IDelayedCall | None = None
+    _work: Deferred[Any] | None = None
     _answered = False
 
     @property
@@ -132,10 +172,11 @@ class ApiRequest(Request):
         self.peer = cast("ApiChannel", self.channel).peer
 
     def gotLength(self, length: int | None) -> None:
-        """Prepare for a body of ``length`` bytes (None: chunked); always in memory."""
+        """Prepare for a body of ``length`` bytes (None: chunked), if any; always in memory."""
         self.limit = cast("ApiChannel", self.channel).site.limits.max_body
-        self.too_large = length is not None and length > self.limit
-        self.content = self.body = BytesIO()
+        if length != 0:
+            self.too_large = length is not None and length > self.limit
+            self.content = self.body = BytesIO()
 
     def reserve(self, length: int) -> bool:
         """Take room for a body of ``length`` bytes before it comes; False if there is none."""
@@ -163,7 +204,8 @@ class ApiRequest(Request):
         if self._held:
             self._site.intake.give_back(self._held)
             self._held = 0
-        self.content = self.body = BytesIO()
+        if self.content is not None:
+            self.content = self.body = BytesIO()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """Take a complete request."""
@@ -172,16 +214,19 @@ class ApiRequest(Request):
 
     def process(self) -> None:
         """Note who asks and hand over to the front resource."""
-        site = self.site = self._site
+        site = self.site = cast("ApiChannel", self.channel).site
         self.began = site.timer()
         self.prepath, self.postpath = [], []
         self.client_name = self.peer.address or "unix"
         self.request_id = self._identify(site)
+        traced = self.requestHeaders.getRawHeaders(b"traceparent")
+        if traced is not None:
+            self.trace = parent_of(traced[-1])
         if site.draining:
             self.responseHeaders.setRawHeaders(b"Connection", _CLOSE)
         try:
-            self.render(site.resource)
-        except Exception:  # noqa: BLE001  Klein guards its own work, this is the work before it
+            site.resource.render(self)
+        except Exception:  # noqa: BLE001  whatever it was, the client is told
             self.processingFailed(Failure())
 
     def _identify(self, site: ApiSite) -> str:
@@ -192,15 +237,24 @@ class ApiRequest(Request):
                 return value.decode("ascii")
         return site.id_prefix + format(next(site.ids), "08x")
 
+    # No content type is guessed and nothing is encoded here.
+    write = PlainRequest.write
+
+    @property
+    def left(self) -> bool:
+        """Whether the client is gone."""
+        return self._disconnected
+
     def finish(self) -> None:
-        """End the answer."""
+        """End the answer, if there is anybody left who reads it."""
         self.drop_body()
-        super().finish()
+        if not self._disconnected:
+            PlainRequest.finish(self)
 
     def processingFailed(self, reason: Failure) -> Failure:
         """Answer an exception that no handler has seen."""
         cast("FrontResource", self._site.resource).fail(self, reason)
-        if not self.finished and not self._disconnected:
+        if not self.finished:
             self.finish()
         return reason
 
@@ -221,31 +275,32 @@ class ApiRequest(Request):
         value = ",".join(self.failed_sites).encode("ascii", "replace")
         self.responseHeaders.setRawHeaders(self._site.failed_sites_header, [value])
 
-    def expire_after(self, clock: IReactorTime, seconds: float, work: Deferred[Any]) -> None:
-        """Cancel ``work`` after ``seconds`` unless ``answered`` is called before."""
-
-        def expire() -> None:
-            self._deadline = None
-            self.expired = True
-            work.cancel()
-
+    def expire_after(self, seconds: float, work: Deferred[Any]) -> None:
+        """Cancel ``work`` when the client leaves, or after ``seconds`` without an answer."""
+        self._work = work
         if not self._answered:
-            self._deadline = clock.callLater(seconds, expire)
+            cast("ApiChannel", self.channel).wait(seconds, self._expire)
+
+    def _expire(self) -> None:
+        self.expired = True
+        cast("Deferred[Any]", self._work).cancel()
 
     def answered(self) -> None:
         """Stop the request time-out: from now on only the client's speed counts."""
-        self._answered = True
-        deadline, self._deadline = self._deadline, None
-        if deadline is not None and deadline.active():
-            deadline.cancel()
+        if not self._answered:
+            self._answered = True
+            if self._work is not None:
+                cast("ApiChannel", self.channel).wait_no_more()
 
     def connectionLost(self, reason: Failure) -> None:
-        """Stop the time-out and note in the access log that the client left."""
+        """Stop all work for the client, and note in the access log that it left."""
         self.answered()
         site = None if self.channel is None else self._site
         if site is not None:
             self.drop_body()
         super().connectionLost(reason)
+        if self._work is not None:
+            self._work.cancel()
         if site is not None and self.began is not None and not self.finished:
             site.access(self, CLIENT_GONE)
 
@@ -254,7 +309,8 @@ class ApiSite(Site):
     """Serves ``resource``; both it and ``limits`` are swapped on reload.
 
     ``wall`` shows the date of answers, ``timer`` measures durations. ``channels`` are the open
-    connections, and ``carry`` is told how many there are.
+    connections, and ``carry`` is told how many there are. ``route`` gives the path of the endpoint
+    of a request as it is declared, from what follows the API's root.
     """
 
     noisy = False
@@ -270,11 +326,17 @@ class ApiSite(Site):
         wall: WallClock,
         timer: Callable[[], float] = time.monotonic,
         carry: Callable[[int], object] = lambda _: None,
+        route: Callable[[bytes], str] = lambda _: "",
     ) -> None:
         super().__init__(resource, reactor=reactor, parsePOSTFormSubmission=False)
         self.wall = wall
         self.timer = timer
         self._carry = carry
+        self._route = route
+        self._answered: dict[tuple[bytes, bytes | None, int], Spread] = {}
+        self._answered_bytes = 0
+        self._added_up: list[Sample] = []
+        self._sent = 0
         self.channels: set[ApiChannel] = set()
         self.intake = Intake(limits.memory.bodies)
         self.draining = False
@@ -325,21 +387,34 @@ class ApiSite(Site):
         self.access(request, request.code)
 
     def access(self, request: ApiRequest, status: int) -> None:
-        """Write one access line; times in milliseconds, the path without its query string."""
+        """Write one access line; times in milliseconds."""
         now = self.timer()
+        seconds = now - (request.began or now)
+        counted = self._answered.get((request.method, request.rest, status))
+        if counted is None:
+            counted = self._counted(request.method, request.rest, status)
+        counted[bisect_left(BOUNDS, seconds)] += 1
+        counted[-1] += seconds
+        self._sent += request.sentLength
+        agent = request.requestHeaders.getRawHeaders(b"User-Agent")
         fields = {
             "method": request.method.decode("latin-1"),
             "path": request.path.decode("latin-1"),
+            "query": shown_query(request.query) if request.query else "-",
             "status": status,
             "bytes": request.sentLength,
-            "ms": round((now - (request.began or now)) * 1000, 2),
+            "ms": round(seconds * 1000, 2),
             "backend_ms": round(request.backend_seconds * 1000, 2),
             "rows": request.rows,
             "user": request.asking,
             "failed_sites": list(request.failed_sites),
             "request_id": request.request_id,
             "client": request.client_name,
+            "key": request.key_id,
+            "agent": agent[-1][:_LONGEST_AGENT].decode("latin-1") if agent else "-",
         }
+        if request.trace:
+            fields["trace"] = trace_id(request.trace)
         if request.error:
             fields["error"] = request.error
         if self.access_line is not None:
@@ -347,6 +422,33 @@ class ApiSite(Site):
             self.access_line(fields, self.wall.now(), log.namespace)
         else:
             log.info("request", **{ACCESS: fields})
+
+    def _counted(self, method: bytes, rest: bytes | None, status: int) -> Spread:
+        self._answered_bytes += len(method) + len(rest or b"")
+        if len(self._answered) >= _MOST_COUNTED or self._answered_bytes > _MOST_BYTES:
+            self._added_up = list(self._by_route())
+            self._answered.clear()
+            self._answered_bytes = 0
+        return self._answered.setdefault((method, rest, status), spread())
+
+    def _by_route(self) -> Iterator[Sample]:
+        """Give what was counted by the endpoints: durations, and numbers by their status."""
+        found = self._added_up.copy()
+        for (method, rest, status), counted in self._answered.items():
+            known = method if method in _METHODS else b"other"
+            route = "" if rest is None else self._route(rest)
+            labels = (known.decode("ascii"), route or "other")
+            number = sum(counted[:-1])
+            found.append(("http_request_duration_seconds", labels, counted.copy()))
+            found.append(("http_requests_total", (*labels, str(status)), number))
+        return joined(found)
+
+    def measured(self) -> Iterator[Sample]:
+        """Give what is measured of requests and connections."""
+        yield from self._by_route()
+        yield "http_response_bytes_total", (), self._sent
+        yield "http_connections", (), len(self.channels)
+        yield "http_body_bytes", (), self.intake.held
 
     def admit(self, request: ApiRequest) -> Deferred[int]:
         """Give the bytes of the body that the client of ``request`` may send, known by its head."""

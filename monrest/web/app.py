@@ -1,4 +1,4 @@
-"""The Klein application: one branch route, one error handler, and the way through a request.
+"""The root of all resources, and the way through a request.
 
 One request, one line: path → authentication → parameters → dispatch → response. Everything in
 between is a frozen value; the collaborators are given as callables, so that a reload swaps them
@@ -8,24 +8,26 @@ together and a request keeps those it started with.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
 
 from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.api import csrf
-from monrest.base.errors import BadRequest, RestError, TooLarge
+from monrest.api.error_answers import Problem, describe
+from monrest.base.errors import BadRequest, MethodNotAllowed, RestError, TooLarge
 from monrest.base.log import REQUEST_ID
 from monrest.base.names import Names
+from monrest.base.trace import TRACE
 from monrest.base.truth import flag
 from monrest.base.values import (
     ANONYMOUS,
@@ -42,9 +44,10 @@ from monrest.query.target import FORMATS, PathTarget, parameters, target
 from monrest.render.formats import RenderOptions, shows_headers
 from monrest.web.api_site import ApiRequest, HeaderView
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
-from monrest.web.error_answers import Problem, describe
 from monrest.web.intake import UNKNOWN
-from monrest.web.respond import Responder, wants_lines
+from monrest.web.origins import Origins
+from monrest.web.pages import Pages
+from monrest.web.respond import Responder, accepted_format
 
 if TYPE_CHECKING:
     from klein.resource import KleinResource
@@ -63,6 +66,8 @@ Public: TypeAlias = Callable[[str, tuple[str, ...]], bool]
 """Whether a method and path (in segments) answers without asking who it is."""
 
 _BIG_BODY = 131072
+_KEY_ID = 12
+"""So much of the id of an API key names it: `monrest key revoke` takes it."""
 _WRAPPED: OutputFormat = "wrapped_json"
 
 
@@ -78,28 +83,25 @@ class Api:
     allowed: AllowedMethods
     public: Public
     responder: Responder
-    clock: IReactorTime
+    pages: Pages
+    origins: Origins | None = field(init=False)
     _format_header: str = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._format_header = self.names.header("OutputFormat")
+        self.origins = Origins.of(self.server.cors_origins, self.names)
 
     def resource(self) -> FrontResource:
         """Make the root resource for this generation; importing Klein installs a reactor."""
         from klein import Klein
 
-        app = Klein()
-        app.url_map.strict_slashes = False
+        around = Klein()
 
-        @app.route(self.names.root, branch=True)
-        def handle(request: ApiRequest) -> Deferred[None]:
-            return self.handle(request)
-
-        @app.handle_errors(Exception)
+        @around.handle_errors(Exception)
         def failed(request: IRequest, failure: Failure) -> None:
             self.fail(cast("ApiRequest", request), failure)
 
-        return FrontResource(self.names.root, app.resource(), self.fail, self.admit)
+        return FrontResource(self.names, self, around.resource())
 
     async def admit(self, request: ApiRequest) -> int:
         """Give the bytes of the body that a request may have, of which only the head is there.
@@ -114,16 +116,37 @@ class Api:
         await self.authenticator.authenticate(caller)
         return self.server.max_body
 
-    def handle(self, request: ApiRequest) -> Deferred[None]:
+    def handle(self, request: ApiRequest) -> None:
         """Serve one request within the request time-out; cancelled when the client leaves."""
-        work = Deferred.fromCoroutine(self._serve(request))
-        work.addErrback(_forget_frames)
+        self._begin(request, self._serve(request))
+
+    def show(self, request: ApiRequest, path: bytes) -> None:
+        """Answer with the page at ``path``, which anybody may see."""
+        self._begin(request, self._show(request, path))
+
+    def _begin(self, request: ApiRequest, serving: Coroutine[Any, Any, None]) -> None:
+        work = Deferred.fromCoroutine(serving)
         if not work.called:
-            request.expire_after(self.clock, self.server.request_timeout, work)
-        return work
+            request.expire_after(self.server.request_timeout, work)
+        work.addErrback(self._failed, request)
+
+    async def _show(self, request: ApiRequest, path: bytes) -> None:
+        if request.refusal is not None:
+            request.refusal.raiseException()
+        if request.method not in (b"GET", b"HEAD"):
+            raise MethodNotAllowed(path.decode("ascii"), ("GET", "HEAD"))
+        page = await self.pages.page(path)
+        await self.responder.answer(request, page, request.options)
+        request.finish()
 
     async def _serve(self, request: ApiRequest) -> None:
         REQUEST_ID.set(request.request_id)
+        if request.trace:
+            TRACE.set(request.trace)
+        origins = self.origins
+        if origins is not None and origins.admit(request) and origins.permit(request):
+            request.finish()
+            return
         headers = HeaderView(request.requestHeaders)
         where = self._target(request, headers)
         caller = self._caller(request, headers)
@@ -134,14 +157,17 @@ class Api:
         else:
             identity = await self.authenticator.authenticate(caller)
             request.asking = identity.user or "-"
+            request.key_id = identity.key[:_KEY_ID] or "-"
         rest = await self._read(request, caller, where, identity)
         if rest.method == "OPTIONS":
             self._options(request, rest)
+            request.finish()
             return
         answer = await self.dispatch(rest)
         request.rows = len(answer.rows) if isinstance(answer, Rows) else 1
         request.backend_seconds = answer.backend_seconds
         await self.responder.answer(request, answer, request.options)
+        request.finish()
 
     # ---------------------------------------------------------------- reading
 
@@ -166,7 +192,7 @@ class Api:
                 "longer requests go into a POST body",
             )
         try:
-            where = target(request.rest.decode("utf-8"))
+            where = target((request.rest or b"").decode("utf-8"))
         except UnicodeDecodeError:
             raise BadRequest("invalid path", "path: expected UTF-8") from None
         if where.format is not None:
@@ -181,8 +207,8 @@ class Api:
             request.options = _options(known)
         else:
             accept = request.requestHeaders.getRawHeaders(b"Accept")
-            if accept is not None and wants_lines(b",".join(accept)):
-                request.options = _options("ndjson")
+            if accept is not None and (chosen := accepted_format(b",".join(accept))):
+                request.options = _options(chosen)
         return where
 
     async def _read(
@@ -241,8 +267,16 @@ class Api:
         request.setResponseCode(204)
         request.responseHeaders.setRawHeaders(b"Allow", [", ".join(allowed).encode("ascii")])
 
+    def _failed(self, failure: Failure, request: ApiRequest) -> None:
+        _forget_frames(failure)
+        if not request.left:
+            self.fail(request, failure)
+            request.finish()
+        elif not failure.check(CancelledError, RestError):
+            log.failure("request {id} of a client that had left", failure, id=request.request_id)
+
     def fail(self, request: ApiRequest, failure: Failure) -> None:
-        """Answer a failure with its error document; Klein ends the request afterwards.
+        """Answer a failure with its error document; whoever calls this ends the request.
 
         After the first byte of a body nothing else can be said: the connection is cut, so that
         the client does not take a part for the whole.
@@ -260,7 +294,7 @@ class Api:
                 description=f"after {seconds:g} seconds; start longer work with background=1",
             )
         else:
-            problem = describe(failure, request.request_id)
+            problem = describe(failure, request.request_id, self.names.root)
         request.error = problem.message
         try:
             self.responder.problem(request, problem, request.options)
@@ -294,7 +328,7 @@ def caller_of(
     )
 
 
-def _forget_frames(failure: Failure) -> Failure:
+def _forget_frames(failure: Failure) -> None:
     """Cut what is expected to fail off from the frames in which it did.
 
     They hold all that the request was about to answer. Those of a canceled request hold its
@@ -303,7 +337,6 @@ def _forget_frames(failure: Failure) -> Failure:
     error = failure.value
     if isinstance(error, (CancelledError, RestError)):
         failure.tb = error.__traceback__ = None
-    return failure
 
 
 @lru_cache(maxsize=64)
@@ -329,56 +362,83 @@ def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters
     return rest, _options(chosen, headers, pretty)
 
 
-# -------------------------------------------------------------------- the resource before Klein
+# -------------------------------------------------------------------- the root of all resources
 
 _ABSOLUTE = re.compile(rb"https?://[^/?]*", re.IGNORECASE)
+_ANYTHING = (b"", b"*/*")
+
+
+def _beside(app: str) -> dict[bytes, tuple[bytes, bytes]]:
+    """Paths beside the API's root that programs ask by themselves.
+
+    Each with what it means below the root, and the type for clients that take anything, where it
+    is another one there.
+    """
+    found = {
+        "/-/healthy": (f"/{app}/healthy", ""),
+        "/-/ready": (f"/{app}/ready", ""),
+        "/metrics": (f"/{app}/metrics", "text/plain"),
+        "/openapi.json": ("/openapi.json", ""),
+    }
+    return {
+        path.encode("ascii"): (rest.encode("ascii"), kind.encode("ascii"))
+        for path, (rest, kind) in found.items()
+    }
 
 
 class FrontResource(Resource):
-    """Finds the API's root in the undecoded path, and has ``klein`` serve everything below.
+    """Finds out from the undecoded path who answers.
 
-    ``fail`` answers failures. ``admit`` gives the bytes of a body that a request below the root may
-    have.
-
-    Klein routes on decoded text and would lose an encoded slash, redirect a doubled one and answer
-    odd bytes in HTML; it therefore only ever sees the root, and the rest travels beside it
-    (docs/spec/http.md, "Routing"). Several slashes at the start count as one. What is outside the
-    root ends in Klein's own 404, which the error handler turns into JSON.
+    ``api`` serves all below its root, what stands beside the root for it, and the pages. Klein
+    would match decoded text, lose an encoded slash, redirect a doubled one and answer odd bytes in
+    HTML (docs/spec/http.md, "Routing"). Several slashes at the start count as one. What is neither
+    ends in Klein's own 404, ``around``, which the error handler turns into JSON.
     """
 
     isLeaf = True
 
-    def __init__(
-        self,
-        root: str,
-        klein: KleinResource,
-        fail: Callable[[ApiRequest, Failure], None],
-        admit: Callable[[ApiRequest], Awaitable[int]],
-    ) -> None:
+    def __init__(self, names: Names, api: Api, around: KleinResource) -> None:
         super().__init__()
-        self.fail = fail
-        self._admit = admit
-        self._klein = klein
-        self._root = root.strip("/").encode("ascii")
+        self._api = api
+        self._around = around
+        self._root = names.root.encode("ascii")
         self._below = self._root + b"/"
-        self._segments = self._root.split(b"/")
+        self._beside = _beside(names.app)
 
     def render(self, request: ApiRequest) -> Any:
-        """Set ``request.rest`` and let Klein work; returns NOT_DONE_YET."""
-        request.postpath = self._segments.copy() if self._locate(request) else []
-        return self._klein.render(request)
+        """Have the request served; returns NOT_DONE_YET."""
+        path = self._locate(request)
+        if request.rest is not None:
+            self._api.handle(request)
+        elif self._api.pages.has(path, _accepted(request)):
+            self._api.show(request, path)
+        else:
+            return self._around.render(request)
+        return NOT_DONE_YET
+
+    def fail(self, request: ApiRequest, failure: Failure) -> None:
+        """Answer a failure that has reached nobody else."""
+        self._api.fail(request, failure)
 
     async def admit(self, request: ApiRequest) -> int:
         """Give the bytes of a body that ``request`` may have; raises when it is refused."""
-        return await self._admit(request) if self._locate(request) else UNKNOWN
+        self._locate(request)
+        return UNKNOWN if request.rest is None else await self._api.admit(request)
 
-    def _locate(self, request: ApiRequest) -> bool:
-        """Set ``request.rest``; whether the path is below the root."""
+    def _locate(self, request: ApiRequest) -> bytes:
+        """Set ``request.rest`` where the API answers; the path with one slash at its start."""
         path = request.path
         if not path.startswith(b"/"):
             path = _ABSOLUTE.sub(b"", path, count=1)
-        path = path.lstrip(b"/")
-        below = path == self._root or path.startswith(self._below)
-        if below:
+        path = b"/" + path.lstrip(b"/")
+        if path == self._root or path.startswith(self._below):
             request.rest = path[len(self._root) :]
-        return below
+        elif path in self._beside:
+            request.rest, kind = self._beside[path]
+            if kind and _accepted(request) in _ANYTHING:
+                request.requestHeaders.setRawHeaders(b"Accept", [kind])
+        return path
+
+
+def _accepted(request: ApiRequest) -> bytes:
+    return b",".join(request.requestHeaders.getRawHeaders(b"Accept", ()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -21,6 +21,7 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
+from monrest.base.alarm import FOREVER, Alarm
 from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
 from monrest.base.unix_peer import credentials
 from monrest.base.writing import write_now
@@ -40,6 +41,7 @@ _TCP_INFO = 256
 _ACKNOWLEDGED, _ACKNOWLEDGED_AT = struct.Struct("Q"), 120  # tcpi_bytes_acked of Linux
 _LINGER_SECONDS = 2
 _LINGER_BYTES = 1 << 20
+_TLS = b"\x16\x03"  # a client that begins TLS would wait for the end of its head
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _REASONS = {400: b"Bad Request", 408: b"Request Timeout", 413: b"Content Too Large"}
 
@@ -86,13 +88,18 @@ class ApiChannel(HTTPChannel):
     _body_pace: Pace
     _continues = False
     _host: Any = None
+    _peer: Any = None
+    alarm: Alarm
+    _due = FOREVER
+    _late: Callable[[], object]
 
     def connectionMade(self) -> None:
         """Take the site's limits and report to it."""
         self.MAX_LENGTH = self.site.limits.max_url + _REQUEST_LINE
         self.totalHeadersSize = self.MAX_LENGTH + _HEADERS
         self.peer = peer_of(self.transport)
-        self._host = super().getHost()
+        self._host, self._peer = super().getHost(), super().getPeer()
+        self.alarm = Alarm(self.site.reactor, self._look)
         self._body_pace = Pace(self.site.reactor, LEAST, WINDOW)
         self.site.opened(self)
         super().connectionMade()
@@ -101,12 +108,51 @@ class ApiChannel(HTTPChannel):
         """Give our own end, for which the system is asked once and not for each request."""
         return self._host
 
+    def getPeer(self) -> Any:
+        """Give the other end, which stays the same as well."""
+        return self._peer
+
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Report to the site; running requests are cancelled."""
         self._head_ends()
         self._body_pace.end()
         super().connectionLost(reason)
+        self.alarm.set(FOREVER)
         self.site.closed(self)
+
+    # ---------------------------------------------------------------- time
+
+    def wait(self, seconds: float, late: Callable[[], object]) -> None:
+        """Call ``late`` in so many seconds, unless something else is waited for before."""
+        self._late = late
+        self._due = self.site.reactor.seconds() + seconds
+        if self._due < self.alarm.at:
+            self.alarm.set(self._due)
+
+    def wait_no_more(self) -> None:
+        """Let time pass."""
+        self._due = FOREVER
+
+    def setTimeout(self, period: int | None) -> int | None:
+        """Wait for the client for so long from now on, without a timed call for each request."""
+        before, self.timeOut = self.timeOut, period
+        if period is None:
+            self._due = FOREVER
+        else:
+            self.wait(period, self.timeoutConnection)
+        return before
+
+    def resetTimeout(self) -> None:
+        """Wait as long again for a client that has sent something."""
+        if self._due < FOREVER and self.timeOut is not None:
+            self._due = self.site.reactor.seconds() + self.timeOut
+
+    def _look(self) -> None:
+        if self._due <= self.site.reactor.seconds():
+            self._due = FOREVER
+            self._late()
+        elif self._due < FOREVER:
+            self.alarm.set(self._due)
 
     # ---------------------------------------------------------------- refusing early
 
@@ -114,7 +160,8 @@ class ApiChannel(HTTPChannel):
         """Read on, or throw away what follows a refusal."""
         if not self._refused:
             super().dataReceived(data)
-            self._watch_head()
+            if not self._handlingRequest:
+                self._watch_head()
             return
         self._ignored += len(data)
         if self._ignored > _LINGER_BYTES:
@@ -150,7 +197,8 @@ class ApiChannel(HTTPChannel):
 
     def allHeadersReceived(self) -> None:
         """Look who wants to send a long body, before any of it is kept."""
-        self._head_ends()
+        if self._head_due is not None:
+            self._head_ends()
         limit = self.site.limits.max_body
         if self.length is not None and self.length > limit:
             self._refuse(413, "request body too long", f"expected a body of up to {limit} bytes")
@@ -223,7 +271,8 @@ class ApiChannel(HTTPChannel):
             head, self._head, self._pieces = self._head, b"", False
             write_now(self.transport, head)
         super().requestDone(request)
-        self._watch_head()
+        if self._buffer or self.requests:
+            self._watch_head()
 
     # ---------------------------------------------------------------- slow clients
 
@@ -283,7 +332,13 @@ class ApiChannel(HTTPChannel):
     def _watch_head(self) -> None:
         """Begin to wait for the end of a head when the first byte of it is there."""
         reading = self.line_mode and not self._handlingRequest and not self._refused
-        if reading and self._head_due is None and (self._buffer or self.requests):
+        if reading and not self.requests and self._buffer.startswith(_TLS):
+            self._refuse(
+                400,
+                "no TLS here",
+                "this port has no TLS: use http://, or a listener with ssl:",
+            )
+        elif reading and self._head_due is None and (self._buffer or self.requests):
             self._head_due = self.site.reactor.callLater(HEAD_SECONDS, self._head_too_slow)
 
     def _head_ends(self) -> None:

@@ -16,7 +16,7 @@ class Pace:
     """Tells that a number of bytes has grown by less than ``least`` in ``seconds``.
 
     It is looked at between ``begin`` and ``end`` only, so that nobody is late while the other side
-    is not waiting for him.
+    is not waiting for them.
     """
 
     clock: IReactorTime

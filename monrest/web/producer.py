@@ -79,7 +79,7 @@ class BodyProducer:
             self._pace.begin(taken, self._too_slow)
 
     def stopProducing(self) -> None:
-        """Let go: the client is gone. Whoever waits for ``done`` is cancelled by Klein."""
+        """Let go: the client is gone. Whoever waits for ``done`` is cancelled with the request."""
         self._let_go(self.done)
 
     @property

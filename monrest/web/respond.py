@@ -13,13 +13,24 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from monrest.base.concurrency import Threads
 from monrest.base.spool import Spool, Spools
-from monrest.base.values import Document, LateRows, Rows, Stream, nothing
+from monrest.base.values import (
+    Document,
+    Endless,
+    LateRows,
+    OutputFormat,
+    Page,
+    Rows,
+    Stream,
+    nothing,
+)
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
+from monrest.render.xlsx import CONTENT_TYPE as EXCEL
+from monrest.web.outlet import ClientOutlet, SharedChunk
 from monrest.web.producer import BodyProducer
 from monrest.web.row_flow import Flow
 
@@ -27,15 +38,15 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.internet.interfaces import IReactorTime
 
+    from monrest.api.error_answers import Problem
     from monrest.base.values import Answer
     from monrest.web.api_site import ApiRequest
-    from monrest.web.error_answers import Problem
 
 _SMALL = 65536
 _WORTH_COMPRESSING = 1024
 _GATHER_SECONDS = 0.005
 _TEXT_TYPES = ("application/json", "application/x-ndjson", "text/")
-_VARIES = [b"Accept-Encoding"]
+_VARIES = [b"Accept, Accept-Encoding"]
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _TAG_DIGITS = 16
 _ASKS_AGAIN = [b"private, no-cache"]
@@ -56,11 +67,22 @@ def _weights(header: bytes) -> dict[bytes, float]:
     return weights
 
 
+_ACCEPTED: tuple[tuple[bytes, OutputFormat], ...] = (
+    (b"application/x-ndjson", "ndjson"),
+    (b"text/csv", "csv"),
+    (EXCEL.encode("ascii"), "xls"),
+)
+
+
 @lru_cache(maxsize=256)
-def wants_lines(header: bytes) -> bool:
-    """Whether an Accept value wants one row a line, and JSON no more than that."""
+def accepted_format(header: bytes) -> OutputFormat | None:
+    """The format that an Accept value names with more weight than JSON, None for JSON."""
     weights = _weights(header)
-    return weights.get(b"application/x-ndjson", 0.0) > weights.get(b"application/json", 0.0)
+    wanted, best = None, weights.get(b"application/json", 0.0)
+    for kind, chosen in _ACCEPTED:
+        if weights.get(kind, 0.0) > best:
+            wanted, best = chosen, weights[kind]
+    return wanted
 
 
 @lru_cache(maxsize=256)
@@ -103,11 +125,20 @@ class Responder:
     spools: Spools
     ascii_json: bool = False
     timer: Callable[[], float] = time.perf_counter
+    _chunk: SharedChunk = field(init=False, factory=SharedChunk)
 
     async def answer(self, request: ApiRequest, answer: Answer, options: RenderOptions) -> None:
-        """Render and send ``answer``; Klein ends the request afterwards."""
+        """Render and send ``answer``; whoever calls this ends the request."""
         if isinstance(answer, Stream):
             await self.stream(request, answer)
+            return
+        if isinstance(answer, Page):
+            paging = self.page(request, answer)
+            if paging is not None:
+                await paging
+            return
+        if isinstance(answer, Endless):
+            await self.endless(request, answer)
             return
         assert isinstance(answer, (Rows, Document))
         if isinstance(answer, Document) and answer.status != 200:
@@ -181,6 +212,41 @@ class Responder:
         finally:
             flow.close()
 
+    def page(self, request: ApiRequest, page: Page) -> Deferred[None] | None:
+        """Send a page, or say that the client has it already (None: all is written)."""
+        request.answered()
+        rendered = Rendered(content_type=page.content_type, disposition=None, pieces=iter(()))
+        packed = self._headers(request, rendered)
+        _add_headers(request, page.headers)
+        tag = b'"%s%s"' % (page.tag.encode("ascii"), b"-gzip" if packed else b"")
+        if self._is_kept(request, tag):
+            return None
+        if packed:
+            request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
+        body = page.packed if packed else page.body
+        if len(body) <= _SMALL or request.method == b"HEAD":
+            self._whole(request, body)
+            return None
+        request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
+        pieces = (body[at : at + _SMALL] for at in range(0, len(body), _SMALL))
+        return BodyProducer(self.clock, request, pieces, None, timer=self.timer).send()
+
+    async def endless(self, request: ApiRequest, answer: Endless) -> None:
+        """Write a body without an end until it is over or the client leaves."""
+        _add_headers(request, answer.headers)
+        headers = request.responseHeaders
+        headers.setRawHeaders(b"Content-Type", [_encoded(answer.content_type)])
+        headers.setRawHeaders(b"X-Accel-Buffering", [b"no"])
+        request.answered()
+        request.write(b"")
+        if request.method == b"HEAD":
+            return
+        outlet = ClientOutlet(self.clock, request, self._chunk)
+        try:
+            await answer.run(outlet)
+        finally:
+            outlet.close()
+
     def problem(self, request: ApiRequest, problem: Problem, options: RenderOptions) -> None:
         """Send an error document in the asked format."""
         request.setResponseCode(problem.code)
@@ -218,15 +284,9 @@ class Responder:
             body = b"".join(first)
             compress = compress and size > _WORTH_COMPRESSING
             if tagged:
-                headers = request.responseHeaders
                 digest = sha256(body)
                 digest.update(b"%d%s" % (compress, _encoded(rendered.content_type)))
-                tag = b'"%s"' % digest.hexdigest()[:_TAG_DIGITS].encode()
-                headers.setRawHeaders(b"ETag", [tag])
-                headers.setRawHeaders(b"Cache-Control", _ASKS_AGAIN)
-                known = request.requestHeaders.getRawHeaders(b"If-None-Match")
-                if known is not None and names_tag(b",".join(known), tag):
-                    self._unchanged(request)
+                if self._is_kept(request, b'"%s"' % digest.hexdigest()[:_TAG_DIGITS].encode()):
                     return None
             if compress:
                 request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
@@ -255,16 +315,26 @@ class Responder:
         headers.setRawHeaders(b"Content-Type", [_encoded(rendered.content_type)])
         if rendered.disposition is not None:
             headers.setRawHeaders(b"Content-Disposition", [_encoded(rendered.disposition)])
-        if not rendered.content_type.startswith(_TEXT_TYPES):
-            return False
         varies = headers.getRawHeaders(b"Vary")
         if varies is None:
             headers.setRawHeaders(b"Vary", _VARIES)
         else:
-            varies = [one for one in varies if one != b"Accept-Encoding"]
-            headers.setRawHeaders(b"Vary", [b", ".join([*varies, b"Accept-Encoding"])])
+            headers.setRawHeaders(b"Vary", _joined_names(*varies, *_VARIES))
+        if not rendered.content_type.startswith(_TEXT_TYPES):
+            return False
         wanted = request.requestHeaders.getRawHeaders(b"Accept-Encoding")
         return wanted is not None and accepts_gzip(b",".join(wanted))
+
+    def _is_kept(self, request: ApiRequest, tag: bytes) -> bool:
+        """Name the body, and whether the client has it already, which it is told then."""
+        headers = request.responseHeaders
+        headers.setRawHeaders(b"ETag", [tag])
+        headers.setRawHeaders(b"Cache-Control", _ASKS_AGAIN)
+        known = request.requestHeaders.getRawHeaders(b"If-None-Match")
+        if known is None or not names_tag(b",".join(known), tag):
+            return False
+        self._unchanged(request)
+        return True
 
     def _unchanged(self, request: ApiRequest) -> None:
         """Say that the client has the body already."""
@@ -281,6 +351,12 @@ class Responder:
 def _add_headers(request: ApiRequest, headers: Iterable[tuple[str, str]]) -> None:
     for name, value in headers:
         request.responseHeaders.addRawHeader(name.encode("ascii"), value.encode("ascii"))
+
+
+def _joined_names(*lists: bytes) -> list[bytes]:
+    """One header with each name of several lists once."""
+    names = (name.strip() for one in lists for name in one.split(b","))
+    return [b", ".join(dict.fromkeys(names))]
 
 
 def _and_then(pieces: Iterator[bytes], done: Callable[[], None]) -> Iterator[bytes]:

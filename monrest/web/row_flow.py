@@ -62,7 +62,7 @@ class Flow:
             waiting.callback(None)
 
     def stopProducing(self) -> None:
-        """Let go: the client is gone. Whoever writes is cancelled by Klein."""
+        """Let go: the client is gone. Whoever writes is cancelled with the request."""
         self._pace.end()
 
     def close(self) -> None:

@@ -4,10 +4,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from tests.fakes.keystore import NOW, Store, result
-from tests.fakes.postgres import database_url, postgres_server, postgres_url
 from tests.fakes.sites import Town
-
-__all__ = ["database_url", "postgres_server", "postgres_url"]
 
 
 @pytest.fixture

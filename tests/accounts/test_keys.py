@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
-from monrest.accounts import remembered
+from monrest.accounts import remembered_credentials as remembered
 from monrest.accounts.keys import Keys, hashed_key
 from monrest.base.errors import Forbidden, Unavailable
 from monrest.base.values import Caller

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.accounts.remembered import Remembered
+from monrest.accounts.remembered_credentials import Remembered
 from monrest.base.errors import Unavailable
 from monrest.base.workers import Workers
 from tests.fakes.keystore import result

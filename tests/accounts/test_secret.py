@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from monrest.accounts.secret import SecretKeyError, is_key, read_or_create
+from monrest.accounts.secret_key import SecretKeyError, is_key, read_or_create
 
 
 def mode(path):

@@ -8,7 +8,7 @@ from monrest.api.visibility import visibility
 from monrest.base.values import ADMIN, READ_ONLY, Identity
 from monrest.query.model import Group
 from monrest.query.totals import columns_of
-from monrest.sites.static import ICINGA2, SHINKEN
+from monrest.sites.static import icinga2, shinken
 
 HOSTS = "authorized_for_all_hosts"
 SERVICES = "authorized_for_all_services"
@@ -162,7 +162,7 @@ def test_log_lines(roles, strict):
     assert seen(LINES, ann(*roles), "log", strict) == expected
 
 
-@pytest.mark.parametrize("tables", [ICINGA2, SHINKEN], ids=["icinga2", "shinken"])
+@pytest.mark.parametrize("tables", [icinga2(), shinken()], ids=["icinga2", "shinken"])
 @pytest.mark.parametrize("strict", [True, False])
 def test_cores_know_every_column_of_the_rules(tables, strict):
     # Icinga 2 ignores a condition on a column that it does not have: every row would be shown.

@@ -20,8 +20,10 @@ from monrest.query.model import Group, Test
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.commands import SentToSite
 from monrest.sites.fanout import Gathered, SiteAnswer
+from monrest.sites.site import own_memory
 from tests.fakes.context import make_context
 from tests.fakes.keystore import value_of
+from tests.fakes.threads import Reactor
 
 NOW = 1_700_000_000
 AT = f"[{NOW}]"
@@ -64,6 +66,7 @@ class FakeSite:
         self.config = SimpleNamespace(groups=tuple(groups), configtool=None)
         self.capabilities = Capabilities(kind=kind, tables=TABLES, key=kind)
         self.tables = tables
+        self.memory = own_memory(Reactor())
         self.problem = None
         self.refusals = {}
         self.doubtful = False
@@ -105,7 +108,7 @@ class World:
         self.audited.append({"who": who.user, "client": caller.client, "action": action,
                              "target": target, "result": result, **details})  # fmt: skip
 
-    async def fan_out(self, sites, plan, layout, clock):
+    async def fan_out(self, sites, plan, layout, clock, share=None):
         assert sites
         answers, problems = [], []
         for site in sites:

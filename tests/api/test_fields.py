@@ -25,6 +25,7 @@ from monrest.api.fields import (
     Text,
 )
 from monrest.base.errors import BadRequest
+from monrest.commands.asked import EffectWait
 from monrest.commands.fill import orders
 from monrest.commands.orders import malformed
 from monrest.daemon.families import ENDPOINTS
@@ -32,6 +33,7 @@ from monrest.daemon.reference import reference
 from monrest.livestatus.catalogue import find
 from monrest.livestatus.command import Target
 from monrest.objectconfig.attributes import canonical
+from monrest.panorama.model import Refresh, Rights, SiteIds
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.query.regex import compile_pattern
@@ -84,6 +86,9 @@ MADE = {
     "permissions": rights,
     "to": addresses,
     "cc": addresses,
+    "url": lambda number: "http://h/".ljust(number, "x"),
+    "template": lambda number: {"x": "y" * (number - 8)},
+    "headers": lambda number: {f"X-{at}": "1" for at in range(number)},
 }
 """Values of fields that do not take everything, with as much in them as is asked for."""
 
@@ -107,6 +112,15 @@ def bounds(one):
                 within.append(["x" * one.longest])
                 beyond.append(["x" * (one.longest + 1)])
             return within, beyond
+        case Refresh():
+            return ["-999999999", 999_999_999], ["1" * 10, -(10**9)]
+        case EffectWait():
+            longest = one.server.longest_wait
+            return [f"{longest:g}", "1"], [f"{longest + 0.5:g}", "2 s"]
+        case SiteIds() | Rights():
+            entry = "site" if isinstance(one, SiteIds) else {"ann": "read-only"}
+            most = int(one.limit.split()[0])
+            return [[entry] * most], [[entry] * (most + 1)]
         case Choice():
             return list(one.words), [f"{one.words[0]}x", 1]
         case Ruled():

@@ -17,7 +17,8 @@ from monrest.demo.service import DemoCore
 from monrest.livestatus import framing
 from monrest.render.formats import RenderOptions, render
 from monrest.rows.columns import SCHEMAS
-from monrest.rows.fetch import fetch
+from monrest.rows.fetch import fetch, fetch_stats
+from monrest.rows.statistics_specs import SERVICE_TOTALS
 from monrest.sites.registry import Registry
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
@@ -63,7 +64,7 @@ def context(tmp_path_factory):
     folder = tmp_path_factory.mktemp("core")
     standstill = Standstill()
     core = DemoCore(
-        standstill, Wall(standstill), str(folder / "live"), seed=7, hosts=20, services=1500
+        standstill, Wall(standstill), str(folder / "live"), seed=7, hosts=20, services=1000
     )
     address = f"unix:{folder / 'live'}"
     sites = [SiteConfig(id=name, name=name.upper(), address=address) for name in "ab"]
@@ -79,10 +80,12 @@ def context(tmp_path_factory):
 def packing(context, monkeypatch):
     """The context of a daemon that has no room for any rows."""
     monkeypatch.setattr(framing, "SLICE", 5000)
-    context = evolve(context, room=RowRoom(Reactor(), most=0, free=0))
+    context = evolve(
+        context, memory=evolve(context.memory, room=RowRoom(Reactor(), most=0, free=0))
+    )
     yield context
     blockon(pause(reactor))
-    assert (context.room.held, context.spools.held) == (0, 0)
+    assert (context.memory.room.held, context.memory.spools.held) == (0, 0)
 
 
 async def answered(context, pairs, table="services", *, flows=False, identity=ADMINISTRATOR):
@@ -105,7 +108,8 @@ def written(answer, form="json"):
 
 async def test_rows_that_flow_are_the_same(context, packing):
     for pairs in FLOW:
-        for form in ("json", "wrapped_json", "ndjson", "csv", "text"):
+        # Formats differ in how rows are written, whatever was asked for.
+        for form in ("csv", "json") if pairs else ("json", "wrapped_json", "ndjson", "csv", "text"):
             flowing = await answered(packing, pairs, flows=True)
             assert isinstance(flowing.rows, LateRows), pairs
             expected = await answered(context, pairs)
@@ -140,8 +144,33 @@ async def test_merged_groups_are_the_same(context, packing):
     assert written(await answered(packing, (), "hostgroups", flows=True)) == expected
 
 
+@pytest.mark.parametrize("where", [(), (("rta[gt]", "0"),), (("q", "rta > 0 or state = 2"),)])
+async def test_what_is_counted_here_needs_no_room(context, packing, where):
+    """Nor does it wait for those who have it; a name that no row has is looked for in the same way."""
+    holder = packing.memory.room.share()
+    await holder.admit(1)
+    found = await counted(packing, where)
+    assert found == await counted(context, where)
+    assert found["total"] > 0
+    with pytest.raises(BadRequest) as mistyped:
+        await counted(packing, (*where, ("nosuch_label[gt]", "0")))
+    assert "nosuch_label" in mistyped.value.description
+    holder.release()
+
+
+async def counted(context, where):
+    request = RestRequest(
+        method="GET",
+        path="/services/totals",
+        segments=("services", "totals"),
+        parameters=where,
+        identity=ADMINISTRATOR,
+    )
+    return (await fetch_stats(context, request, SCHEMAS["services"], SERVICE_TOTALS)).value
+
+
 async def test_who_does_not_flow_waits_for_room(context, packing):
-    holder = packing.room.share()
+    holder = packing.memory.room.share()
     await holder.admit(1)
     waiting = Deferred.fromCoroutine(answered(packing, ()))
     flowing = await answered(packing, (), flows=True)
@@ -152,7 +181,7 @@ async def test_who_does_not_flow_waits_for_room(context, packing):
 
 
 async def test_who_leaves_while_waiting_for_room_leaves_nothing(context, packing):
-    holder = packing.room.share()
+    holder = packing.memory.room.share()
     await holder.admit(1)
     waiting = Deferred.fromCoroutine(answered(packing, ()))
     await answered(packing, (("limit", "1"),), flows=True)
@@ -160,36 +189,39 @@ async def test_who_leaves_while_waiting_for_room_leaves_nothing(context, packing
     waiting.cancel()
     await waiting
     holder.release()
-    assert packing.room.held == 0
+    assert packing.memory.room.held == 0
 
 
 async def test_rows_that_nobody_takes_leave_nothing(context, packing):
     flowing = await answered(packing, (), flows=True)
-    assert packing.spools.held > 0
+    assert packing.memory.spools.held > 0
     assert next(iter(flowing.rows))
     del flowing
     # What has just come from a core is on the stack until the reactor turns.
     await pause(reactor)
-    assert packing.spools.held == 0
+    assert packing.memory.spools.held == 0
 
 
 async def test_a_full_disk_refuses_what_memory_cannot_hold(context, packing):
-    packing.spools.full, packing.spools.most_held = True, 0
+    packing.memory.spools.full, packing.memory.spools.most_held = True, 0
     try:
         with pytest.raises(Unavailable, match="no room for large answers") as caught:
             await answered(packing, (), flows=True)
         assert caught.value.headers == (("Retry-After", "10"),)
     finally:
-        packing.spools.full, packing.spools.most_held = False, 1 << 30
+        packing.memory.spools.full, packing.memory.spools.most_held = False, 1 << 30
     assert written(await answered(packing, (), flows=True)) == written(await answered(context, ()))
 
 
 async def test_what_can_never_be_in_memory_is_refused(context, packing):
-    small = evolve(packing, room=RowRoom(Reactor(), most=0, free=0, largest=1000))
+    small = evolve(
+        packing,
+        memory=evolve(packing.memory, room=RowRoom(Reactor(), most=0, free=0, largest=1000)),
+    )
     everything = Deferred.fromCoroutine(answered(small, (("sort", "-plugin_output"),)))
     with pytest.raises(BadRequest, match="too many rows at once") as refused:
         await everything
     assert "server.memory_limit allows 1000" in refused.value.description
-    assert (small.room.held, small.spools.held) == (0, 0)
+    assert (small.memory.room.held, small.memory.spools.held) == (0, 0)
     flowing = await answered(small, (), flows=True)
     assert written(flowing, "ndjson") == written(await answered(context, ()), "ndjson")

@@ -68,8 +68,8 @@ def test_parameters_roles_and_markup():
             )
         ]
     )
-    assert "| POST | `/hosts/<x>/y` | a &lt;x> \\| b |\n" in page
-    assert "| DELETE | `/hosts/<x>/y` |" in page
+    assert "| POST | [`/hosts/<x>/y`](#post-delete-hostsxy) | a &lt;x> \\| b |\n" in page
+    assert "| DELETE | [`/hosts/<x>/y`](#post-delete-hostsxy) |" in page
     assert "### POST, DELETE `/hosts/<x>/y`\n\nA &lt;x> | b. Answers one object. " in page
     assert "Needs the role `admin`." in page
     assert "| `cmd` | string | required; what &lt;to> do |\n| `n` | integer | number |" in page

@@ -37,7 +37,7 @@ class FakeSite:
     def verdict(self):
         return succeed(None)
 
-    async def ask(self, pushed, layout=None):
+    async def ask(self, pushed, layout=None, share=None):
         assert pushed.table == "timeperiods"
         return [[record.get(name, []) for name in pushed.columns] for record in self.records]
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from monrest.config import Config
-from monrest.instance.secrets import HIDDEN, shown, without_secrets
+from monrest.instance.hidden_settings import HIDDEN, shown, without_secrets
 from tests.table import each
 
 

@@ -2,9 +2,11 @@
 
 import pytest
 
+from monrest.base.values import Capabilities
 from monrest.query.model import Group
 from monrest.query.model import Test as Line
-from monrest.query.totals import count_rows, merge_stats, started_spec
+from monrest.query.pushdown import Pushable
+from monrest.query.totals import batches, count_rows, merge_stats, plan_stats
 from monrest.rows.statistics_specs import (
     CONTACT_TOTALS,
     HOST_STATS,
@@ -28,6 +30,15 @@ OK = {
 ALWAYS = "total total_active hard"
 
 
+def ended(steps):
+    """The value of steps that are taken to their end."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return stop.value
+
+
 def counted(spec, **changes):
     """The fields that one object with these values counts in."""
     values = {**OK, **changes}
@@ -35,12 +46,7 @@ def counted(spec, **changes):
     steps = count_rows(
         spec, [[values[name] for name in columns]], {one: at for at, one in enumerate(columns)}
     )
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            result = stop.value
-            break
+    result = ended(steps)
     assert result[0] == 1
     return {name for name, value in merge_stats(spec, [result]).items() if value}
 
@@ -177,15 +183,11 @@ CHECKED = {
 
 
 def sums(kind, *objects, now=10_000, start=0):
-    spec = started_spec(check_stats(kind, now), start)
+    spec = check_stats(kind, now)
     columns = spec.columns()
     rows = [[{**CHECKED, **one}[name] for name in columns] for one in objects]
-    steps = count_rows(spec, rows, {one: at for at, one in enumerate(columns)})
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            return merge_stats(spec, [stop.value])
+    steps = count_rows(spec, rows, {one: at for at, one in enumerate(columns)}, start)
+    return merge_stats(spec, [ended(steps)])
 
 
 @pytest.mark.parametrize("kind", ["hosts", "services"])
@@ -222,6 +224,26 @@ def test_spans_of_checks(age, spans):
     found = sums("hosts", {"last_check": 10_000 - age}, start=5000)
     counted = [span for span in ("1", "5", "15", "60", "all") if found[f"hosts_active_{span}_sum"]]
     assert counted == spans.split()
+
+
+@pytest.mark.parametrize("pushed", [True, False], ids=["by the core", "here"])
+def test_a_core_that_started_just_when_another_span_begins(pushed):
+    """Two fields then have the same condition; all the same each has its number."""
+    start = 10_000 - 300
+    spec = batches(check_stats("hosts", 10_000))[0]
+    columns = spec.columns()
+    if pushed:
+        capabilities = Capabilities(kind="naemon", tables={"hosts": dict.fromkeys(columns, "int")})
+        part = Pushable(exact=True, filter=None)
+        planned = plan_stats(spec, "hosts", part, None, capabilities, start)
+        result = list(range(len(planned.stats)))
+    else:
+        rows = [[{**CHECKED, "last_check": start}[name] for name in columns]]
+        steps = count_rows(spec, rows, {one: at for at, one in enumerate(columns)}, start)
+        result = list(ended(steps))
+    found = merge_stats(spec, [result])
+    assert len(found) == len(spec.fields) == len(result) - 1
+    assert pushed or found["hosts_active_all_sum"] == found["hosts_active_5_sum"] == 1
 
 
 def test_ratios():

@@ -57,7 +57,7 @@ PASSING = frozenset(
 """What is another number at another moment or daemon."""
 
 
-BUSY = ("/node-control/", "/nc/", "/logcache/")
+BUSY = ("/node-control/", "/nc/", "/logcache/", "/deliveries")
 """Paths that tell what goes on just now."""
 COUNTED = ("availability", "outages", "/stats", "/mon/metrics")
 """Paths whose numbers are others a moment later."""
@@ -114,6 +114,11 @@ class House:
                 "process": admin.post_json("/mon/bp", process).json["data"]["id"],
                 "dashboard": admin.post_json("/mon/panorama", {"tab": {"xdata": shown}}).json["nr"],
                 "report": admin.post_form("/mon/reports", [("template", "problems.tt")]).json["id"],
+                "webhook": admin.post_json(
+                    # What it sent, and what came of it, would be others a moment later.
+                    "/mon/webhooks",
+                    {"name": "x", "url": "http://192.0.2.10/", "enabled": 0},
+                ).json["id"],
                 "key": "0" * 64,
                 "session": "0" * 64,
                 "job": "1",

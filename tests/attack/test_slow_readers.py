@@ -19,7 +19,9 @@ PATIENT = {"server": {"request_timeout": 600.0}}
 
 
 class LargeSite(LyingSite):
-    """Has so many services that an answer with all columns is of ``SIZE``."""
+    """Has so many services that an answer with all columns is of ``size`` bytes."""
+
+    size = SIZE
 
     def answer(self, connection, request):
         """Give each row again and again."""
@@ -33,7 +35,7 @@ class LargeSite(LyingSite):
         rows = [json.dumps(row) for row in ask(connect(self.target), "\n".join(kept))]
         # As many services whatever is asked of them.
         whole = ask(connect(self.target), "GET services")
-        again = SIZE // sum(len(json.dumps(row)) for row in whole)
+        again = self.size // sum(len(json.dumps(row)) for row in whole)
         connection.sendall(framed(("[" + ",\n".join(rows * again) + "]\n").encode()))
         return True
 
@@ -116,3 +118,31 @@ def test_rows_of_another_instance(made, large):
         with reading(near, "/services", 4) as most:
             assert most - before < 128 << 20
         given_back(near)
+
+
+class ManyServices(LargeSite):
+    """Has five times as many of them."""
+
+    size = 5 * SIZE
+
+
+@pytest.fixture
+def many(embedded, tmp_path):
+    """Two sites with many services."""
+    found = [ManyServices(tmp_path / name, embedded.socket) for name in ("one", "two")]
+    yield [site(core.path.name, f"unix:{core.path}", timeout=120.0) for core in found]
+    for core in found:
+        core.close()
+
+
+def test_rows_that_are_counted_here_are_not_held(made, many):
+    """Of what a core cannot filter all rows come, with the columns that the filter looks at."""
+    least = {"server": {**PATIENT["server"], "memory_limit": "128MB"}}
+    daemon = made(many, sections=least).start()
+    path = "/services/totals?q=rta%20%3E%200%20or%20state%20%3E=%200"
+    with daemon.client() as client:
+        counted = client.get(path)
+        assert counted.json["total"] > 10_000, counted
+    idle = daemon.memory()
+    with reading(daemon, path, 8) as most:
+        assert most - idle < 64 << 20

@@ -3,11 +3,8 @@
 import pytest
 from twisted.logger import globalLogPublisher
 
-from tests.fakes.postgres import database_url, postgres_server, postgres_url
 from tests.fakes.sites import Town
 from tests.fakes.store import InlineThreads, inline_database
-
-__all__ = ["database_url", "postgres_server", "postgres_url"]
 
 NOW = 1_700_000_000
 

@@ -44,6 +44,19 @@ async def test_one_change_wins_and_the_others_are_told(database):
     assert (now.record["name"], now.version, now.changed) == (
         str(done.index(True)), old.version + 1, 5,
     )  # fmt: skip
-    assert await gatherResults([database.change(STORED.remove("one")) for _ in MANY]).addCallback(
-        sorted
-    ) == [False] * (len(MANY) - 1) + [True]
+    assert await gatherResults(
+        [database.change(STORED.remove("one", now.version)) for _ in MANY]
+    ).addCallback(sorted) == [False] * (len(MANY) - 1) + [True]
+
+
+async def test_another_one_of_the_same_name_is_left_alone(database):
+    await database.change(add("one", named("first"), 0, exact=True))
+    (old,) = await database.run(STORED.read("one"))
+    assert await database.change(STORED.remove("one", old.version))
+    await database.change(add("one", named("second"), 0, exact=True))
+    assert not await database.change(STORED.remove("one", old.version))
+    assert not await database.change(
+        STORED.replace("one", old.version, {"record": named("late"), "changed": 5})
+    )
+    (new,) = await database.run(STORED.read("one"))
+    assert new.record["name"] == "second"

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from monrest.api.endpoint import Endpoint
-from monrest.cli.completion import paths, script
+from monrest.cli.completion import script
 from monrest.cli.manpage import manpage
 from monrest.cli.options import MONREST, SECTIONS, Subcommand
 from monrest.cli.parsers import help_text
+from monrest.cli.path_names import beginnings, candidates
+from monrest.daemon.client_rows import module
 from monrest.daemon.paths import listing
 
 REPOSITORY = Path(__file__).parents[2]
@@ -37,11 +39,16 @@ def test_the_man_page_is_current():
 def test_the_paths_are_current():
     known = (REPOSITORY / "monrest" / "cli" / "paths.txt").read_text()
     assert known == listing(), "run: make docs"
-    assert "/hosts/totals" in paths()
-    assert "/hosts/" in paths()
+    assert {"/hosts/totals", "/hosts/"} <= set(beginnings())
 
 
-def test_paths_are_cut_before_their_variables():
+def test_the_types_of_rows_are_current():
+    known = (REPOSITORY / "monrest" / "client" / "rows.py").read_text()
+    assert known == module(), "run: make pages"
+    assert 'class HostRow(TypedDict, total=False):\n    """A row of ``/hosts``."""' in known
+
+
+def test_paths_have_their_variables():
     async def handler(*_arguments):
         return None
 
@@ -49,7 +56,7 @@ def test_paths_are_cut_before_their_variables():
         return Endpoint(path=path, description="x", handler=handler)
 
     some = [endpoint(path) for path in ("/", "/b", "/a/<x>/c", "/a/<x>", "/a")]
-    assert listing(some) == "/a\n/a/\n/b\n"
+    assert listing(some) == "/a\n/a/<x>\n/a/<x>/c\n/b\n"
 
 
 @pytest.mark.parametrize(("path", "command"), COMMANDS)
@@ -122,7 +129,7 @@ def completed(line, tmp_path):
 
 
 OFFERED = {
-    "monrest ": {"r", "key", "check-config", "completion"},
+    "monrest ": {"r", "key", "check-config", "completion", "serve", "sites", "config"},
     "monrest k": {"key"},
     "monrest r --crit": {"--critical"},
     "monrest r --perf": {"--perfunit", "--perffilter"},
@@ -133,7 +140,9 @@ OFFERED = {
     "monrest rest /processinfo/": {"/processinfo/stats"},
     "monrest key c": {"create"},
     "monrest key create --fo": {"--force-user"},
-    "monrest completion ": {"bash", "zsh", "tcsh"},
+    "monrest completion ": {"bash", "fish", "zsh", "tcsh"},
+    "monrest config s": {"show"},
+    "monrest r --color n": {"never"},
 }
 
 
@@ -144,19 +153,57 @@ def test_bash_completes(line, tmp_path):
         assert set(completed(line, tmp_path)) == OFFERED[line]
 
 
+def answers(fake, **found):
+    for path, rows in found.items():
+        fake.answers["/mon/r/" + path.replace("_", "/")] = (200, rows)
+
+
+WORDS = {
+    "/host": ["/hostgroups", "/hostgroups/", "/hosts", "/hosts/"],
+    "hosts/w": ["/hosts/w%201", "/hosts/w%201/"],
+    "/hosts/W%20": ["/hosts/w%201", "/hosts/w%201/"],
+    "/hosts/w 1/c": ["/hosts/w 1/cmd/", "/hosts/w 1/commandline", "/hosts/w 1/config"],
+    "/hosts/x/cmd/ac": ["/hosts/x/cmd/acknowledge_host_problem"],
+    "/csv/sites/a,b/services/x/": [
+        "/csv/sites/a,b/services/x/D%20%2F",
+        "/csv/sites/a,b/services/x/D%20%2F/",
+    ],
+    "/mon/jobs/1": ["/mon/jobs/17", "/mon/jobs/17/"],
+    "/nothing/": [],
+}
+
+
+def test_names_are_those_of_the_daemon(fake, monrest):
+    answers(
+        fake, hosts=[{"name": "w 1"}], services=[{"description": "D /"}],
+        cmd=[{"name": "acknowledge_host_problem"}], mon_jobs=[{"id": "17"}, {"id": "2"}],
+    )  # fmt: skip
+    assert {word: candidates(word) for word in WORDS} == WORDS
+    targets = [seen.target for seen in fake.seen]
+    assert "/mon/r/hosts?columns=name&sort=name&name[~]=%5Ew&limit=200" in targets
+    assert any(target.startswith("/mon/r/cmd?kind=hosts&") for target in targets)
+    fake.answers["/mon/r/hosts"] = (403, {"code": 403})
+    assert "/hosts/totals" in monrest("completion", "--word", "/hosts/").out.split()
+
+
+def test_names_without_a_daemon(monkeypatch, tmp_path):
+    monkeypatch.setenv("MONREST_URL", f"unix:{tmp_path}/none")
+    assert candidates("/hosts/tot") == ["/hosts/totals"]
+
+
 def test_bash_completes_files(tmp_path):
     (tmp_path / "monrest.toml").touch()
     assert "monrest.toml" in completed("monrest check-config mon", tmp_path)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+@pytest.mark.parametrize("shell", ["bash", "fish", "zsh", "tcsh"])
 def test_every_shell_knows_commands_options_and_paths(shell):
     text = script(shell)
     for word in ("check-config", "revoke", "perffilter", "/hosts/totals"):
         assert word in text
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+@pytest.mark.parametrize("shell", ["bash", "fish", "zsh", "tcsh"])
 def test_the_shell_reads_its_script(shell, tmp_path):
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")

@@ -85,35 +85,35 @@ def test_a_job_that_fails(fake, monrest, slept, request, seen_from):
     fake.answers[JOB] = (200, {"is_running": 0})
     fake.answers[f"{JOB}/output"] = (500, failed)
     ran = monrest("r", "--background", "/x")
-    assert (ran.status, json.loads(ran.out)) == (3, failed)
+    assert (ran.status, json.loads(ran.out)) == (1, failed)
 
 
 def test_a_job_that_is_gone(fake, monrest, slept, terminal):
     fake.answers["/mon/r/x"] = STARTED
     fake.answers[JOB] = (404, {"code": 404, "message": "no such job"})
     ran = monrest("r", "--background", "/x")
-    assert (ran.status, json.loads(ran.out)["message"]) == (3, "no such job")
+    assert (ran.status, json.loads(ran.out)["message"]) == (1, "no such job")
 
 
 def test_a_daemon_without_jobs(fake, monrest):
     refused = {"code": 400, "message": "background=1 is not available"}
     fake.answers["/mon/r/x"] = (400, refused)
     ran = monrest("r", "--background", "/x")
-    assert (ran.status, json.loads(ran.out)) == (3, refused)
+    assert (ran.status, json.loads(ran.out)) == (1, refused)
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b'{"job_id": ""}', b"x", b'{"job_id": [1]}'])
 def test_an_answer_without_a_job(fake, monrest, body):
     fake.answers["/mon/r/x"] = (200, body)
     ran = monrest("r", "--background", "/x")
-    assert (ran.status, ran.out) == (3, "")
+    assert (ran.status, ran.out) == (1, "")
     assert "expected an answer with a job_id" in ran.err
 
 
 def test_a_job_id_cannot_lead_elsewhere(fake, monrest, slept):
     fake.answers["/mon/r/x"] = (200, {"job_id": "../api_keys?x=", "result_url": "http://evil/"})
     ran = monrest("r", "--background", "/x")
-    assert ran.status == 3
+    assert ran.status == 1
     assert fake.seen[1].target == "/mon/r/mon/jobs/..%2Fapi_keys%3Fx%3D/output"
 
 
@@ -137,7 +137,7 @@ def test_a_daemon_that_goes_while_a_job_is_followed(fake, monrest, slept):
     fake.answers["/mon/r/x"] = STARTED
     fake.answers[f"{JOB}/output"] = gone
     ran = monrest("r", "--background", "/x")
-    assert (ran.status, ran.out) == (3, "")
+    assert (ran.status, ran.out) == (1, "")
     assert "the job may go on; when the daemon is back: monrest r /mon/jobs/7f/output" in ran.err
     assert "cannot reach" in ran.err
 

@@ -93,7 +93,7 @@ def test_nobody_listens(tmp_path):
     url = free_address()
     ran = command("r", "/x", home=tmp_path, MONREST_URL=url)
     told = ran.stderr.decode()
-    assert (ran.returncode, ran.stdout) == (3, b"")
+    assert (ran.returncode, ran.stdout) == (1, b"")
     assert f"cannot reach {url}/mon/r: Connection refused" in told
     assert "(the URL comes from the environment (MONREST_URL))" in told
     for way in ("--url", "MONREST_URL", "client.toml"):
@@ -110,14 +110,14 @@ def test_nobody_listens(tmp_path):
 def test_a_server_that_is_none(tmp_path):
     with Listener(b"SSH-2.0-x\r\n") as listener:
         ran = command("r", "/x", home=tmp_path, MONREST_URL=listener.url)
-    assert ran.returncode == 3
+    assert ran.returncode == 1
     assert b"cannot reach" in ran.stderr
 
 
 def test_no_answer_in_time(tmp_path):
     with Listener(b"") as listener:
         ran = command("r", "--timeout", "0.2", "/x", home=tmp_path, MONREST_URL=listener.url)
-    assert ran.returncode == 3
+    assert ran.returncode == 1
     assert b"no answer in time" in ran.stderr
 
 
@@ -165,7 +165,7 @@ def test_https_is_verified(tmp_path):
     url = fake.url.replace("http://127.0.0.1", "https://localhost")
     try:
         ran = command("r", "/x", home=tmp_path, MONREST_URL=url)
-        assert ran.returncode == 3
+        assert ran.returncode == 1
         assert b"certificate is not trusted" in ran.stderr
         assert b"-k" in ran.stderr
         assert fake.seen == []
@@ -216,7 +216,7 @@ def test_a_full_disk(fake, tmp_path, size):
             [sys.executable, "-c", MAIN, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
             stdout=full, stderr=subprocess.PIPE, timeout=60, check=False,
         )  # fmt: skip
-    assert ran.returncode == 3
+    assert ran.returncode == 1
     assert ran.stderr == b"monrest: cannot write to standard output: No space left on device\n"
 
 
@@ -261,7 +261,7 @@ def test_words_that_are_no_utf_8(fake, tmp_path):
         == b"x"
     )
     ran = command("r", "-d", os.fsdecode(b"a=\xff"), "/x", home=tmp_path, MONREST_URL=fake.url)
-    assert ran.returncode == 3
+    assert ran.returncode == 2
     assert b"expected percent-encoded UTF-8" in ran.stderr
 
 
@@ -299,7 +299,7 @@ def test_an_excel_file_is_nothing_for_a_terminal(fake, tmp_path):
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
     fake.answers["/mon/r/xls/x"] = (200, b"PK", {"Content-Type": kind})
     status, shown = on_terminal("r", "--xls", "/x", home=tmp_path, MONREST_URL=fake.url)
-    assert status == 3
+    assert status == 1
     assert "redirect it, > FILE.xlsx" in shown
     assert "PK" not in shown
     assert command("r", "--xls", "/x", home=tmp_path, MONREST_URL=fake.url).stdout == b"PK"
@@ -328,9 +328,10 @@ def test_internal_errors_are_unknown_and_not_a_warning(monkeypatch, capsys):
         raise RuntimeError("boom")
 
     monkeypatch.setattr("monrest.cli.rest_command.run", broken)
-    assert main(["r", "/x"]) == 3
+    assert main(["r", "/x"]) == 1
+    assert main(["r", "-w", "x:1", "/x"]) == 3
     told = capsys.readouterr().err
     assert "internal error: RuntimeError('boom')" in told
     assert "Traceback" not in told
-    assert main(["r", "-v", "/x"]) == 3
+    assert main(["r", "-v", "/x"]) == 1
     assert "Traceback" in capsys.readouterr().err

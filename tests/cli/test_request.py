@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from monrest.cli import client, output
+from monrest.cli import output
+from monrest.client import http_transport
 
 OK = (200, {"up": 17, "down": 2, "nested": {"x": 1}})
 
@@ -139,14 +140,25 @@ WRONG = {
     ("r", "--timeout", "x", "/x"): "--timeout: expected seconds",
     ("r", "--timeout", "0", "/x"): "--timeout: expected seconds",
     ("r", "--timeout", "nan", "/x"): "--timeout: expected seconds",
-    ("r", "--url", "ftp://x", "/x"): "the command line: expected unix:PATH, http://HOST:PORT",
-    ("r", "--url", "http://h/other", "/x"): "the command line: expected unix:PATH",
+    ("r", "--url", "ftp://x", "/x"): "the URL of the command line: expected unix:PATH, http://HOST:PORT",
+    ("r", "--url", "http://h/other", "/x"): "the URL of the command line: expected unix:PATH",
     ("r", "--key", "a b\u00e9", "/x"): "the key of the command line: expected letters",
     ("r", "--key", "@/nonexistent", "/x"): "the key of the command line: /nonexistent: No such",
     ("r", "-A", "a\nb", "/x"): "--auth: expected a name without control characters",
-    ("check-config",): None,
+    ("check-config",): "check-config: expected FILE",
+    ("r",): "r: expected URL",
+    ("r", "-t"): "r: expected URL",
+    ("completion",): "completion: expected one of bash",
+    ("key", "revoke"): "key revoke: expected ID",
+    ("r", "--color", "red", "/x"): "--color: expected auto, always, never, got 'red'",
+    ("r", "--watch", "0", "/x"): "--watch: expected 0.1 to 86400 seconds, got '0'",
+    ("r", "--watch", "2", "-d", "a=1", "/x"): "--watch: goes with requests that change nothing",
+    ("r", "--watch", "2", "--background", "/x"): "--watch: goes with requests that change nothing",
+    ("r", "--string", "--command", "x"): "expected --string or --command, not both",
+    ("r", "--string", "--csv", "x"): "--csv: goes with paths of the API, not with x",
+    ("r", "--command", "-d", "a=1", "x"): "--data: goes with paths of the API, not with x",
     ("check-config", "a", "b"): "expected one FILE",
-    ("completion", "fish"): "completion: expected one of bash, zsh, tcsh",
+    ("completion", "ksh"): "completion: expected one of bash, fish, tcsh, zsh",
     ("key", "list", "x"): "unexpected 'x'",
     ("key", "create", "--user", "a", "--superuser"): "expected --user or --superuser, not both",
     ("key", "create", "--force-user", "a"): "--force-user: goes with --superuser",
@@ -154,10 +166,10 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [words for words in WRONG if WRONG[words]])
+@pytest.mark.parametrize("words", WRONG)
 def test_wrong_command_lines(fake, monrest, words):
     ran = monrest(*words)
-    assert (ran.status, ran.out) == (3, "")
+    assert (ran.status, ran.out) == (3 if "-o" in words else 1 if "--key" in words else 2, "")
     assert WRONG[words] in ran.err
     assert "Traceback" not in ran.err
     assert fake.seen == []
@@ -165,15 +177,21 @@ def test_wrong_command_lines(fake, monrest, words):
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("-h",), ("--help",), ("r",), ("r", "-h"), ("r", "/x", "--help"), ("-h", "r"), ("key",),
-     ("key", "-h"), ("key", "create", "-h"), ("r", "-t"), ("check-config",), ("completion",),
-     ("-h", "nonsense"), ("key", "revoke")],
+    [("-h",), ("--help",), ("r", "-h"), ("r", "/x", "--help"), ("-h", "r"), ("r", "-c", "a:1", "-h"),
+     ("key", "-h"), ("key", "create", "-h"), ("-h", "nonsense")],
 )  # fmt: skip
 def test_help(fake, monrest, words):
     ran = monrest(*words)
-    assert (ran.status, ran.err) == (3, "")
+    assert (ran.status, ran.err) == (0, "")
     assert ran.out.startswith("usage: monrest")
     assert fake.seen == []
+
+
+@pytest.mark.parametrize("words", [(), ("key",), ("-q",)])
+def test_who_says_no_command_is_shown_which_there_are(fake, monrest, words):
+    ran = monrest(*words)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("usage: monrest")
 
 
 @pytest.mark.parametrize("words", [("-V",), ("--version",), ("r", "-V"), ("r", "-V", "/x")])
@@ -184,9 +202,9 @@ def test_version(monrest, words):
 
 def test_an_unknown_subcommand(monrest):
     ran = monrest("nonsense", "-x")
-    assert (ran.status, ran.out) == (1, "")
+    assert (ran.status, ran.out) == (2, "")
     assert "no such command: nonsense" in ran.err
-    assert monrest("key", "nonsense").status == 1
+    assert "did you mean monrest key create?" in monrest("key", "creat").err
 
 
 # ------------------------------------------------------------------ what is printed
@@ -232,13 +250,13 @@ def test_an_error_is_printed_alone(fake, monrest):
     fake.answers[root("/b")] = (400, b'{"code":400}')
     for more in ((), ("-o", "{up}"), ("-c", "up:1")):
         ran = monrest("r", "/a", *more, "/b", "/a")
-        assert (ran.status, ran.out) == (3, '{"code":400}')
+        assert (ran.status, ran.out) == (3 if more else 1, '{"code":400}')
     assert monrest("r", "/b", "-c", "x:1").status == 3
 
 
 def test_any_success_is_one(fake, monrest):
     fake.answers[root("/a")] = (204, b"")
-    assert monrest("r", "-m", "OPTIONS", "/a").status == 3  # the fake daemon has no OPTIONS
+    assert monrest("r", "-m", "OPTIONS", "/a").status == 1  # the fake daemon has no OPTIONS
     assert monrest("r", "-m", "POST", "/a").status == 0
 
 
@@ -331,7 +349,7 @@ def test_a_bad_threshold(fake, monrest):
 def test_rename(fake, monrest):
     fake.answers[root("/a")] = OK
     ran = monrest("r", "--rename", "up:ok", "-w", "ok:16", "/a", "-o", "{ok} {up}")
-    assert (ran.status, ran.out.partition("|")[0]) == (1, "17 {error:up does not exist}")
+    assert (ran.status, ran.out.partition("|")[0]) == (3, "17 {error:up does not exist}")
     assert monrest("r", "--rename", "up:ok", "/a").out == json.dumps(OK[1])
 
 
@@ -340,7 +358,7 @@ def test_results_that_are_no_objects(fake, monrest):
     fake.answers[root("/b")] = (200, b"not json")
     fake.answers[root("/c")] = (200, b"NaN")
     ran = monrest("r", "/a", "/b", "/c", "-o", "{1:0.0} {x} {RAW2}")
-    assert (ran.status, ran.out) == (0, "1 {error:x does not exist} not json\n")
+    assert (ran.status, ran.out) == (3, "1 {error:x does not exist} not json\n")
 
 
 def test_gzip(fake, monrest):
@@ -350,7 +368,7 @@ def test_gzip(fake, monrest):
     assert monrest("r", "/a").out == body.decode()
     fake.answers[root("/a")] = (200, packed[1][:-100], {"Content-Encoding": "gzip"})
     ran = monrest("r", "/a")
-    assert ran.status == 3
+    assert ran.status == 1
     assert "the connection was cut in the middle" in ran.err
     fake.answers[root("/a")] = (200, b"no gzip", {"Content-Encoding": "gzip"})
     assert "the answer broke off" in monrest("r", "/a").err
@@ -366,7 +384,7 @@ def test_gzip(fake, monrest):
 def test_a_cut_answer(fake, monrest, headers, body):
     fake.answers[root("/a")] = (200, body, headers)
     ran = monrest("r", "/a")
-    assert ran.status == 3
+    assert ran.status == 1
     assert "cut in the middle" in ran.err or "broke off" in ran.err
     ran = monrest("r", "-o", "{x}", "/a")
     assert (ran.status, ran.err) == (3, "")
@@ -379,14 +397,14 @@ def test_large_answers_go_through_in_pieces(fake, monrest, monkeypatch):
     fake.answers[root("/a")] = (200, b"x" * 10_000_000)
     assert monrest("r", "/a").status == 0
     assert sum(pieces) == 10_000_000
-    assert max(pieces) <= client._CHUNK
+    assert max(pieces) <= http_transport._CHUNK
 
 
 def test_only_distant_servers_are_asked_to_compress(fake, monrest, monkeypatch):
     fake.answers[root("/a")] = OK
     monrest("r", "/a")
-    monkeypatch.setattr("monrest.cli.server._LOOPBACK", frozenset())
-    monkeypatch.setattr("monrest.cli.server.ServerAddress.local", False)
+    monkeypatch.setattr("monrest.client.server_address._LOOPBACK", frozenset())
+    monkeypatch.setattr("monrest.client.server_address.ServerAddress.local", False)
     monrest("r", "/a")
     assert [seen.headers["Accept-Encoding"] for seen in fake.seen] == ["identity", "gzip"]
 
@@ -398,7 +416,7 @@ def test_only_distant_servers_are_asked_to_compress(fake, monrest, monkeypatch):
 def test_refusals_say_which_key_was_used(fake, monrest, code):
     fake.answers[root("/a")] = (code, {"code": code})
     ran = monrest("r", "/a")
-    assert (ran.status, json.loads(ran.out)) == (3, {"code": code})
+    assert (ran.status, json.loads(ran.out)) == (1, {"code": code})
     assert "without a key; --key, MONREST_KEY or key in" in ran.err
     ran = monrest("r", "--key", "geheim", "-A", "u", "/a")
     assert "with the key of the command line, user u" in ran.err
@@ -426,7 +444,7 @@ def test_unknown_paths_have_neighbours(fake, monrest):
 def test_redirects_elsewhere_are_told(fake, monrest):
     fake.answers["/a"] = (301, b"", {"Location": "http://other/\x1b[2J"})
     ran = monrest("r", f"{fake.url}/a")
-    assert ran.status == 3
+    assert ran.status == 1
     assert "301, the answer is at http://other/?[2J" in ran.err
 
 

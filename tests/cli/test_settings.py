@@ -5,7 +5,7 @@ import pytest
 from monrest.cli.client_errors import ClientError
 from monrest.cli.client_settings import settings
 from monrest.cli.options import DEFAULT_URL
-from monrest.cli.server import ServerAddress, parse
+from monrest.client.server_address import ServerAddress, parse
 
 UNIX = "unix:/run/m.sock"
 HTTP = "http://a.example:8080"

@@ -37,7 +37,7 @@ def filled(template, *, status=0):
         Fetched(body, data)
         for body, data in zip(BODIES, [FIRST, SECOND, [1, 2], None], strict=True)
     ]
-    return render(template, summed(one.data for one in results), results, status)
+    return render(template, summed(one.data for one in results), results, status)[0]
 
 
 RULES = {

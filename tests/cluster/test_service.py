@@ -6,6 +6,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from monrest.base.errors import Forbidden
+from monrest.base.workers import Workers, marks
 from monrest.cluster.model import Own, PeerError, Pong
 from monrest.cluster.seal import key_of, new_number, of_call
 from monrest.cluster.service import Cluster
@@ -14,9 +15,6 @@ from monrest.store.database_health import DatabaseHealth
 from monrest.store.duties import Duties
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
-from tests.fakes.postgres import database_url, postgres_server, postgres_url
-
-__all__ = ["database_url", "postgres_server", "postgres_url"]
 
 URLS = ("http://a:1", "http://b:1", "http://c:1")
 KEY = key_of("k")
@@ -47,7 +45,7 @@ class Net:
 class Node:
     """One run of a daemon."""
 
-    def __init__(self, world, at, run):
+    def __init__(self, world, at, run, workers=None):
         self.world, self.at = world, at
         self.clock = Clock()
         self.clock.advance(1_700_000_000 + 1000 * at)
@@ -67,6 +65,7 @@ class Node:
             check=self.check,
             leave=lambda: world.leaving.append(self),
             timer=lambda: world.elapsed,
+            workers=workers or Workers(),
         )
         self.cluster.own = Own(id=at + 1, run=run, host=f"h{at}", pid=10 + at, version="1")
         self.duties.startService()
@@ -90,7 +89,7 @@ class World:
         self.nodes = [None] * len(URLS)
         for at in range(len(URLS)):
             self.start(at)
-        self.pass_(30)
+        self.pass_(30, step=3.0)
 
     def start(self, at):
         self.runs += 1
@@ -145,6 +144,19 @@ def test_all_know_each_other(world):
         assert [cluster.is_own(url) for url in URLS] == [at == node.at for at in range(3)]
         assert {cluster.member_at(url).host for url in URLS} == {"h0", "h1", "h2"}
         assert cluster.not_ready() == ""
+
+
+def test_a_node_is_ready_when_each_of_its_workers_knows_the_others(world):
+    world.nodes[0].stop()
+    memory = marks(2)
+    world.nodes[0] = first = Node(world, 0, 900, Workers(2, 1, memory=memory))
+    result(first.cluster.look())
+    assert first.cluster.not_ready() == "STARTING"
+    second = Node(world, 0, 900, Workers(2, 2, memory=memory))
+    result(second.cluster.look())
+    assert (first.cluster.not_ready(), second.cluster.not_ready()) == ("", "")
+    second.stop()
+    assert first.cluster.not_ready() == ""
 
 
 def test_a_failed_call_is_kept_beside_the_last_contact(world):

@@ -63,7 +63,7 @@ def test_what_is_sent(world):
         f"SCHEDULE_AND_PROPAGATE_HOST_DOWNTIME;h;{SIX};{end};1;0;0;(cron);automatic downtime",
     ])  # fmt: skip
     assert world.unfinished() == []
-    world.pass_(86400, step=300)
+    world.pass_(86400, step=1800)
     assert sorted(set(world.begins())) == [SIX, SIX + 86400]
     assert len(world.begins()) == 8
 
@@ -233,7 +233,7 @@ def test_a_check_keeps_what_is_wrong_and_forgets_it(world):
         "service t not found on any of the hosts": world.add(service=["s", "t"]),
     }
     healthy = world.add()
-    world.pass_(700, step=5)
+    world.pass_(700, step=20)
     for text, number in wrong.items():
         assert world.get(number).error == f"  - ERROR: {text}"
     assert world.get(healthy).error is None
@@ -241,11 +241,11 @@ def test_a_check_keeps_what_is_wrong_and_forgets_it(world):
         Target("hosts", "x"), Target("services", "k", "s"), Target("hostgroups", "g"),
         Target("servicegroups", "g"), Target("services", "h", "t"),
     }  # fmt: skip
-    world.pass_(700, step=5)
+    world.pass_(700, step=20)
     assert [world.get(number).error for number in list(wrong.values())[1:]] == [None] * 5
     world.sites[0].down = True
     world.sites[0].objects.clear()
-    world.pass_(700, step=5)
+    world.pass_(700, step=20)
     assert world.get(healthy).error is None, "nobody knows"
 
 
@@ -282,7 +282,7 @@ def test_a_change_neither_loses_nor_repeats(world):
     assert not result(world.books.change(work)), "it is another one now"
     world.pass_(60)
     assert world.begins() == [SIX]
-    world.pass_(86400, step=300)
+    world.pass_(86400, step=1800)
     assert world.begins() == [SIX, SIX + 86400]
 
 
@@ -292,7 +292,7 @@ def test_another_zone(world):
     world.add(schedule=DAILY)
     world.pass_(30)
     daemon.zone = ZoneInfo("Asia/Tokyo")
-    world.pass_(86400, step=300)
+    world.pass_(86400, step=1800)
     assert world.begins() == [NOW + 21 * 3600]
 
 
@@ -301,7 +301,7 @@ def test_removing_one_that_is_due(world):
     number = world.add()
     world.sites[0].down = True
     world.pass_(120)
-    assert result(world.books.change(statements.STORED.remove(number)))
+    assert result(world.books.change(statements.STORED.remove(number, world.get(number).version)))
     world.sites[0].down = False
     world.pass_(300)
     assert world.begins() == []
@@ -309,8 +309,13 @@ def test_removing_one_that_is_due(world):
 
 def test_numbers(world):
     assert [world.add() for _ in range(3)] == [1, 2, 3]
-    result(world.books.change(statements.STORED.remove(2)))
+    old = world.get(2)
+    result(world.books.change(statements.STORED.remove(2, old.version)))
     assert [world.add() for _ in range(2)] == [2, 4]
+    # A number that comes again is another downtime: looked at anew, not changed as the one before.
+    assert not result(world.books.change(statements.STORED.remove(2, old.version)))
+    assert result(world.books.change(statements.report(old, "wrong"))) is False
+    assert result(world.books.run(statements.versions))[2] != old.version
 
 
 # -------------------------------------------------------------------- any order

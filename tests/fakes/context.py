@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from attrs import fields
 from twisted.internet.defer import succeed
 
+from monrest.accounts.family import Accounts
 from monrest.api.dispatch import Dispatch
 from monrest.api.endpoint import Context, RequestCache
+from monrest.base.meters import Meters
 from monrest.base.metrics import Metrics
 from monrest.base.names import Names
-from monrest.base.spool import RowRoom, Spools
 from monrest.base.values import Contact
 from monrest.config import Config
 from monrest.daemon.families import FAMILIES, dispatch_of
 from monrest.logs.source import CORES
 from monrest.sites.registry import SiteList
+from monrest.sites.site import own_memory
 from tests.fakes.clocks import Wall
 from tests.fakes.threads import Reactor
 
@@ -66,10 +67,13 @@ class NoLogCache:
 
 
 class Missing(SimpleNamespace):
-    """Parts of a daemon: those that are not given are None."""
+    """What families share, and their services by name: those that are not given are None."""
 
     def __getattr__(self, _):
         return None
+
+    def the(self, kind):
+        return self if kind is Accounts else getattr(self, kind.__name__.lower())
 
 
 def make_dispatch(app: str = "mon", *, families=FAMILIES, **parts: Any) -> Dispatch:
@@ -89,11 +93,11 @@ def make_context(clock: Any, *sites: Any, families=FAMILIES, **given: Any) -> Co
         "contacts": KnownContacts(),
         "path": "",
         "figures": Metrics(clock),
+        "meters": Meters(clock),
         "logcache": NoLogCache(),
         "threads": NoThreads(),
         "users": NoUsers(),
-        "spools": Spools(Reactor(), Path("not started, so nothing is written")),
-        "room": RowRoom(Reactor()),
+        "memory": own_memory(Reactor()),
         "request_cache": RequestCache(),
         **given,
     }

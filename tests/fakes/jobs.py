@@ -5,12 +5,12 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
+from monrest.base.daemon_node import DaemonNode
 from monrest.base.values import ADMIN, Document, Identity
 from monrest.config import JobsConfig
-from monrest.jobs.run import JobWork
-from monrest.jobs.service import DaemonNode, Jobs
+from monrest.jobs.running_job import JobWork
+from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions
-from monrest.web.error_answers import describe
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 
@@ -52,11 +52,10 @@ class World:
         home.mkdir(exist_ok=True)
         jobs = Jobs(
             database=store, clock=clock, wall=Wall(clock), threads=AtOnce(), config=JobsConfig(**config),
-            describe=describe, who=self.who,
+            who=self.who,
         )  # fmt: skip
         jobs.identify(DaemonNode.open(home))
         jobs.startService()
-        jobs.look_after()
         self.clocks.append(clock)
         self.daemons.append(jobs)
         return jobs

@@ -1,8 +1,9 @@
 """A PostgreSQL server from a wheel, as fixtures: one server a session, a new database each.
 
-Import ``postgres_server``, ``postgres_url`` and ``database_url`` into a ``conftest.py``. Tests
-with ``database_url`` run twice, on SQLite and on PostgreSQL; those with ``empty_database_url``
-as well, without tables. A PostgreSQL that does not start is a skip, under MONREST_CI an error.
+Only the topmost ``conftest.py`` imports them: what a module imports is a fixture of its own, with
+a server of its own. Tests with ``database_url`` run twice, on SQLite and on PostgreSQL; those with
+``empty_database_url`` as well, without tables. A PostgreSQL that does not start is a skip, under
+MONREST_CI an error.
 """
 
 from __future__ import annotations

@@ -6,15 +6,17 @@ from twisted.internet.task import Clock
 
 from monrest.config.sections import SiteConfig
 from monrest.sites.health import GRACE
-from monrest.sites.site import Site
+from monrest.sites.site import Site, own_memory
 from tests.fakes.livestatus import MemoryCore, Script
+from tests.fakes.threads import Reactor
 
 
 class Town:
-    """A clock and sites on it; ``cores`` by site id."""
+    """A clock and sites on it, which share a ``memory``; ``cores`` by site id."""
 
     def __init__(self):
         self.clock = Clock()
+        self.memory = own_memory(Reactor())
         self.cores = {}
         self.sites = []
 
@@ -22,7 +24,7 @@ class Town:
         """A new site; unless told otherwise it is started and its first verdict is there."""
         core = self.cores[id] = MemoryCore(self.clock, script or Script(), up)
         options = {"name": id.upper(), "address": "unix:/run/core/live", **options}
-        site = Site(self.clock, SiteConfig(id=id, **options), endpoint=core)
+        site = Site(self.clock, SiteConfig(id=id, **options), endpoint=core, memory=self.memory)
         self.sites.append(site)
         if start:
             site.startService()

@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.jobs import World
-from tests.fakes.postgres import database_url, postgres_server, postgres_url
-
-__all__ = ["database_url", "postgres_server", "postgres_url"]
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_errors_are_answers(world):
     job = get(jobs, start(jobs, at_once(BadRequest("bad", "worse"))))
     assert (job.rc, job.outcome.status, job.outcome.stderr) == (1, 400, "bad: worse")
     job = get(jobs, start(jobs, at_once(Unavailable("gone", "away"), format="csv")))
-    assert (job.outcome.status, job.outcome.content_type) == (503, "text/plain; charset=utf-8")
+    assert (job.outcome.status, job.outcome.content_type) == (503, "text/csv; charset=utf-8")
 
 
 def test_progress_is_seen_everywhere(world):

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from harness.chosen import why_not
 from harness.cores import CORES, CoreMissing, EmbeddedCore
 from harness.daemon import Daemon, site
+from harness.demo import Demo
 from harness.given import GIVEN, GivenCore
 from harness.lying import LyingSite
 from harness.recorder import Recorder, problems
@@ -53,6 +54,20 @@ def _survivors():
     """No request of a test has ended an embedded core; if one did, the test fails with its line."""
     yield
     assert EmbeddedCore.deaths() == []
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory):
+    """A demo that ``monrest serve`` started, for tests that read or add what disturbs nobody."""
+    code = "import sys; from monrest.cli.main import main; sys.exit(main())"
+    line = [sys.executable, "-c", code, "serve", "--demo", "--port", "0"]
+    demo = Demo(tmp_path_factory.mktemp("served"), "", line)
+    try:
+        demo.address, demo.port, demo.key = demo.found()
+        demo.address = demo.address.rstrip("/")
+        yield demo
+    finally:
+        demo.stop()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,9 @@ import signal
 import stat
 
 import pytest
+from harness.daemon import WORKERS
 from harness.expect import refused
+from harness.waiting import until
 
 KEYS = "/mon/api_keys"
 HOSTS = "authorized_for_all_hosts"
@@ -39,6 +41,8 @@ def test_from_the_cradle_to_the_grave(keyed):
         with using(keyed, key) as script:
             who = script.rows("/mon/whoami")
             assert (who["id"], who["auth_src"], who["roles"]) == ("olga", "api_key", [HOSTS])
+        # Another worker may have seen it.
+        until(lambda: "last_from" in olga.rows(KEYS)[0], "its use is noted")
         (row,) = olga.rows(KEYS)
         assert (row["user"], row["comment"], row["roles"]) == ("olga", "cron", [HOSTS])
         assert row["last_from"] == "127.0.0.1"
@@ -146,13 +150,16 @@ def test_no_key_is_written_anywhere(keyed):
 
 
 def test_keys_can_be_switched_off_while_the_daemon_runs(keyed):
-    from harness.waiting import until
-
     with keyed.client() as admin:
         key = new(admin)
         keyed.sections["auth"]["api_keys_enabled"] = False
         keyed.write_config()
+        read = keyed.log.count("configuration read again")
         keyed.hang_up()
+        until(
+            lambda: keyed.log.count("configuration read again") == read + WORKERS,
+            "each worker has read it",
+        )
         with using(keyed, key) as client:
             until(lambda: client.get("/mon").status == 403, "the key is refused")
         refused(admin.post_json(KEYS, {}), 400, "api keys are disabled")

@@ -173,17 +173,17 @@ def test_the_first_key(by_socket, own, tmp_path):
                 timeout=60,
                 check=False,
             ).returncode
-            == 3
+            == 1
         ),
         "the key is refused",
     )
 
 
 def test_errors(monrest):
-    assert json.loads(monrest("r", "/hosts?nonsense=1", status=3))["code"] == 400
-    assert json.loads(monrest("r", "/nonsense", status=3))["code"] == 404
-    assert json.loads(monrest("r", "--key", "wrong", "/hosts", status=3))["code"] == 403
-    assert monrest("r", "--url", "unix:/nonexistent/x", "/hosts", status=3) == ""
+    assert json.loads(monrest("r", "/hosts?nonsense=1", status=1))["code"] == 400
+    assert json.loads(monrest("r", "/nonsense", status=1))["code"] == 404
+    assert json.loads(monrest("r", "--key", "wrong", "/hosts", status=1))["code"] == 403
+    assert monrest("r", "--url", "unix:/nonexistent/x", "/hosts", status=1) == ""
 
 
 def test_the_demo_tells_commands_that_work(tmp_path):

@@ -13,10 +13,6 @@ from harness.dates import DatedDaemon
 from harness.nodes import Nodes
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
-
-__all__ = ["postgres_server"]
-
 HOUR = 3600
 AHEAD, RIGHT, OTHER = 0, 1, 2
 

@@ -15,9 +15,6 @@ from harness.nodes import Nodes, rows
 from harness.waiting import until
 
 from monrest.cluster import seal
-from tests.fakes.postgres import postgres_server
-
-__all__ = ["postgres_server"]
 
 NOTICE = 5.0
 """Seconds in which the balancer has to notice, on whatever machine, that a node leaves."""

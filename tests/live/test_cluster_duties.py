@@ -13,10 +13,6 @@ from harness.daemon import site
 from harness.nodes import Nodes
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
-
-__all__ = ["postgres_server"]
-
 MANY = 60
 DOWNTIMES, LOGS = "recurring downtimes", "log cache"
 TAKEN_OVER = 120.0
@@ -33,8 +29,8 @@ def own(tmp_path_factory, ready):
         core.stop()
 
 
-@pytest.fixture
-def cluster(tmp_path_factory, postgres_server, own):
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory, postgres_server, own):
     made = Nodes(
         tmp_path_factory.mktemp("duties"),
         postgres_server,
@@ -43,12 +39,19 @@ def cluster(tmp_path_factory, postgres_server, own):
         logcache={"update_interval": 1.0, "first_import": 604800.0},
     )
     try:
-        made.start()
-        for duty in (DOWNTIMES, LOGS):
-            until(lambda duty=duty: made.holder(duty) is not None, f"somebody does {duty}")
-        yield made
+        yield made.start()
     finally:
         made.close()
+
+
+@pytest.fixture
+def cluster(nodes):
+    """All nodes run, know each other and have nothing to do; each test puts that right again."""
+    until(nodes.all_known, "all nodes know each other")
+    for duty in (DOWNTIMES, LOGS):
+        until(lambda duty=duty: nodes.holder(duty) is not None, f"somebody does {duty}")
+    yield nodes
+    nodes.sql("DELETE FROM recurring_downtimes")
 
 
 def plan(cluster, name):
@@ -103,9 +106,8 @@ def moved(cluster, before, duty):
 def test_a_killed_node(cluster, own):
     dead = cluster.holder(DOWNTIMES)
     plan(cluster, "killed")
-    until(lambda: told(own, "killed"), "it has begun", pause=0.001)
-    cluster.nodes[dead].process.send_signal(signal.SIGKILL)
-    cluster.nodes[dead].process.wait(60)
+    until(lambda: told(own, "killed"), "it has begun", pause=0.005)
+    cluster.nodes[dead].kill()
     until(lambda: moved(cluster, dead, DOWNTIMES), "another one does it", seconds=TAKEN_OVER)
     check_counts(cluster, own, "killed")
     left = [at for at in range(3) if at != dead]
@@ -122,14 +124,15 @@ def test_a_killed_node(cluster, own):
 def test_a_paused_node(cluster, own):
     """It knows that it lost the duty; a core has no fence for what was in its buffers just then."""
     paused = cluster.holder(DOWNTIMES)
+    before = len(cluster.nodes[paused].log)
     plan(cluster, "paused")
-    until(lambda: told(own, "paused"), "it has begun", pause=0.001)
-    cluster.nodes[paused].process.send_signal(signal.SIGSTOP)
+    until(lambda: told(own, "paused"), "it has begun", pause=0.005)
+    cluster.nodes[paused].send_signal(signal.SIGSTOP)
     until(lambda: moved(cluster, paused, DOWNTIMES), "another one does it", seconds=TAKEN_OVER)
     check_counts(cluster, own, "paused")
-    cluster.nodes[paused].process.send_signal(signal.SIGCONT)
+    cluster.nodes[paused].send_signal(signal.SIGCONT)
     until(cluster.all_known, "it goes on")
-    until(lambda: "another daemon's now" in cluster.nodes[paused].log, "it knows")
+    until(lambda: "duties of another daemon now" in cluster.nodes[paused].log[before:], "it knows")
     assert moved(cluster, paused, DOWNTIMES)
     assert set(told(own, "paused")) == {f"paused {number}" for number in range(MANY)}
     assert sum(told(own, "paused").values()) <= MANY + IN_BUFFERS
@@ -139,7 +142,7 @@ def test_a_node_that_is_cut_off_from_the_database(cluster, own):
     """What it had under way comes through late, when others have done it already."""
     lost = cluster.holder(DOWNTIMES)
     plan(cluster, "cut")
-    until(lambda: told(own, "cut"), "it has begun", pause=0.001)
+    until(lambda: told(own, "cut"), "it has begun", pause=0.005)
     cluster.to_database[lost].drop()
     until(lambda: moved(cluster, lost, DOWNTIMES), "another one does it", seconds=TAKEN_OVER)
     check_counts(cluster, own, "cut")
@@ -154,10 +157,11 @@ def test_a_node_that_is_cut_off_from_the_database(cluster, own):
 def test_a_node_that_stops_hands_over(cluster, own):
     gone = cluster.holder(DOWNTIMES)
     plan(cluster, "stopped")
-    until(lambda: told(own, "stopped"), "it has begun", pause=0.001)
+    until(lambda: told(own, "stopped"), "it has begun", pause=0.005)
     assert cluster.nodes[gone].stop() in (0, -signal.SIGTERM)
     until(lambda: moved(cluster, gone, DOWNTIMES), "another one does it")
     check_counts(cluster, own, "stopped")
+    cluster.nodes[gone].start()
 
 
 def test_a_restart_goes_on_when_its_driver_dies(cluster):
@@ -168,9 +172,13 @@ def test_a_restart_goes_on_when_its_driver_dies(cluster):
         assert client.request("POST", "/mon/cluster/restart").status == 200
     states = "SELECT state FROM cluster_restarts ORDER BY position"
     until(lambda: cluster.sql(states)[0] == ("leaving",), "the first one leaves", pause=0.05)
-    driver = until(lambda: cluster.nodes[cluster.holder("cluster restart")], "somebody drives")
-    driver.process.send_signal(signal.SIGKILL)
-    driver.process.wait(60)
+
+    def driving():
+        at = cluster.holder("cluster restart")
+        return None if at is None else cluster.nodes[at]
+
+    driver = until(driving, "somebody drives")
+    driver.kill()
     driver.start()
     until(lambda: set(cluster.sql(states)) == {("done",)}, "all are done", seconds=240, pause=0.2)
     assert not runs & set(cluster.sql("SELECT run FROM cluster_nodes"))

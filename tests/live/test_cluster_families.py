@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import time
 from collections import Counter
 from datetime import datetime
@@ -15,10 +14,7 @@ from harness.nodes import Nodes
 from harness.recorder import Recorder
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
 from tests.fakes.smtp import MailServer
-
-__all__ = ["postgres_server"]
 
 REPORTS, DOWNTIMES, PROCESSES = "reports", "recurring downtimes", "business processes"
 LOGS, NODES, JOBS, RESTART = "log cache", "nodecontrol", "old jobs", "cluster restart"
@@ -190,8 +186,7 @@ def gone_and_followed(world, name, leave):
 
 def test_a_killed_node(world):
     def kill(at):
-        world.nodes.nodes[at].process.send_signal(signal.SIGKILL)
-        world.nodes.nodes[at].process.wait(60)
+        world.nodes.nodes[at].kill()
 
     gone = gone_and_followed(world, "killed", kill)
     results = world.results()

@@ -7,8 +7,10 @@ from harness.client import Client
 from harness.demo import Demo
 from harness.staging import post
 from harness.waiting import until
+from standardwebhooks.webhooks import Webhook
 
 from monrest.demo.service import demo_objects
+from tests.fakes.receiver import HookReceiver
 
 
 @pytest.fixture
@@ -68,3 +70,16 @@ def test_edit_diff_save_check_reload(demo):
             assert row["has_been_checked"] >= old["has_been_checked"]
             assert row["last_state_change"] >= old["last_state_change"]
     assert {path: path.read_bytes() for path in demo_objects().iterdir()} == shipped
+
+
+def test_a_receiver_on_the_same_machine_is_reached(demo):
+    """So that whoever follows the how-to page needs no configuration."""
+    receiver = HookReceiver()
+    try:
+        made = demo.json("POST", "/mon/webhooks", {"name": "mine", "url": receiver.url}).json
+        answer = demo.json("POST", f"/mon/webhooks/{made['id']}/test", {}).json
+        assert (answer["taken"], answer["status"]) == (1, 204)
+        ((headers, body),) = receiver.posts
+        assert Webhook(made["secret"]).verify(body, headers)["type"] == "test"
+    finally:
+        receiver.close()

@@ -44,8 +44,7 @@ def test_a_kill_while_saving_leaves_all_or_nothing(made, tmp_path):
         assert client.json("PATCH", path, {"alias": "new"}).json["count"] == 8
         threading.Thread(target=saves, args=(daemon, stop)).start()
         until(lambda: "new" in paths[0].read_text() or stop.exists(), "the first file is written")
-        daemon.process.kill()
-        daemon.process.wait(60)
+        daemon.kill()
     until(stop.exists, "the request has ended")
     daemon.stop(signal.SIGKILL)
     daemon.start(connected=())

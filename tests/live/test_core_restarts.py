@@ -48,6 +48,7 @@ class Crowd:
         self.kinds = list(kinds.items())
         self.over = threading.Event()
         self.numbers = itertools.count()
+        self.under_way = {}
         self.seen = []
         self.broken = []
         self.threads = [
@@ -64,8 +65,10 @@ class Crowd:
                     name, ask = self.kinds[at % len(self.kinds)]
                     at += 1
                     began = time.monotonic()
+                    self.under_way[threading.get_ident()] = name
                     found = ask(client, next(self.numbers))
                     self.seen.append((name, began, time.monotonic(), found))
+                    del self.under_way[threading.get_ident()]
         except Exception as error:
             self.broken.append(error)
 
@@ -78,15 +81,26 @@ class Crowd:
         }
 
     def disturb(self, act, times=40):
-        """Do it again and again until each kind was under way once."""
+        """Do it again and again until each kind was under way once.
+
+        ``act`` gets a function to call at the last moment, which waits for a kind that is missing.
+        """
         moments = []
         wanted = {name for name, _ in self.kinds}
-        for _ in range(times):
+
+        def met():
+            missing = wanted - self.disturbed(moments)
+            return self.broken or not missing or missing & {*self.under_way.values()}
+
+        def at_last():
+            until(met, "one of those that are missing is under way", pause=0.001)
             moments.append(time.monotonic())
-            act()
+
+        for _ in range(times):
+            act(at_last)
             if self.broken or self.disturbed(moments) == wanted:
                 break
-        assert self.disturbed(moments) == wanted
+        assert (self.broken, self.disturbed(moments)) == ([], wanted)
 
     def __enter__(self):
         return self
@@ -138,10 +152,11 @@ def test_a_reload_in_the_middle_of_each_kind_of_request(made, core):
             except (OSError, ValueError):
                 return None  # in the middle of a reload
 
-        def reload():
+        def reload(at_last):
             before = until(started, "the core answers")
             # The core tells its start in whole seconds.
             until(lambda: int(time.time()) > before, "another second begins")
+            at_last()
             core.process.send_signal(signal.SIGHUP)
             until(lambda: started() not in (before, None), "the core is reloaded")
 
@@ -181,7 +196,8 @@ def test_a_core_that_is_killed_and_started_again(made, tmp_path, ready, other):
             def failed():
                 return any(has_failed(found) for _, _, _, found in tuple(crowd.seen))
 
-            def again():
+            def again(at_last):
+                at_last()
                 core.process.kill()
                 core.stop()
                 # A core that is back at once may be missed by nobody.

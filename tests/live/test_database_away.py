@@ -14,10 +14,6 @@ from harness.expect import refused
 from harness.proxy import Line
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
-
-__all__ = ["postgres_server"]
-
 GRACE = 12.0
 READS = [
     *("/hosts?columns=name", "/services/totals", "/hosts/web01", "/csv/services", "/sites"),

@@ -32,10 +32,12 @@ def _clean_lines(recorder):
     assert {one: found for one in requests if (found := problems(one))} == {}
 
 
-def check(client, parameters, size=20, paths=LISTS, statuses=(200,)):
+def check(client, parameters, size=40, paths=LISTS, statuses=(200,)):
     failures = []
     for path in paths:
         for batch in batches(LISTS[path], size):
+            if parameters(batch) is None:
+                continue
             failures += failing(client, path, batch, parameters, statuses)
     assert failures == [], "\n".join(failures)
 
@@ -72,7 +74,7 @@ def test_as_filters_of_which_all_hold(client):
             if op in ("!=", "!~", "!~~", "!>=", "<=", ">", ">=") and value
         ]
 
-    check(client, parameters, 10)
+    check(client, parameters)
 
 
 def test_as_filters_of_which_none_holds(client):
@@ -86,7 +88,7 @@ def test_as_filters_of_which_none_holds(client):
                 for sign, value in OPERATORS[kind]
                 if sign == op
             ]
-            return {"q": " or ".join(conditions), "limit": "3"} if conditions else {"limit": "1"}
+            return {"q": " or ".join(conditions), "limit": "3"} if conditions else None
 
         check(client, parameters)
 
@@ -95,7 +97,7 @@ def test_as_groups(client):
     def parameters(items):
         return {"columns": ",".join([*names(items), "count(*)"])}
 
-    check(client, parameters, 8)
+    check(client, parameters)
     check(client, parameters, 1, ("/processinfo", "/contacts", "/hostgroups"))
 
 
@@ -105,7 +107,7 @@ def test_as_aggregates(client):
         def parameters(items, function=function):
             return {"columns": ",".join(f"{function}({name})" for name in names(items))}
 
-        check(client, parameters, 8)
+        check(client, parameters)
         check(client, parameters, 1, ("/processinfo",))
 
 
@@ -118,7 +120,7 @@ def test_as_aggregates_by_group(client):
             made = [f"{one}({name})" for name in names(items) for one in ("sum", "min", "max")]
             return {"columns": ",".join([key[path], *made])}
 
-        for batch in batches(LISTS[path], 8):
+        for batch in batches(LISTS[path], 40):
             failures += failing(client, path, batch, parameters)
     assert failures == [], "\n".join(failures)
 
@@ -144,7 +146,7 @@ def test_as_sort_keys(client):
         def parameters(items, sign=sign):
             return {"sort": ",".join(f"{sign}{name}" for name in names(items)), "limit": "3"}
 
-        check(client, parameters, 8)
+        check(client, parameters)
         check(client, parameters, 1, ("/processinfo",))
 
 
@@ -162,7 +164,7 @@ def test_as_filters_of_statistics(client):
                     for word, value in (("ne", dict(OPERATORS[kind])["!="]),)
                 ]
 
-            for batch in batches(LISTS[path], 20):
+            for batch in batches(LISTS[path], 40):
                 failures += failing(client, target, batch, parameters)
     for target in STATISTICS:
         for name in client.rows(target):
@@ -179,7 +181,7 @@ def test_errors_of_type_are_errors_of_the_client(client):
             (name, kind, _) = items[0]
             wrong = WRONG.get(kind)
             if wrong is None:
-                return {"limit": "1"}
+                return None
             op, value = wrong[at]
             return {f"{name}[{WORDS[op]}]": value, "limit": "1"}
 

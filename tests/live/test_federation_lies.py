@@ -290,3 +290,18 @@ def test_a_wrong_key_is_told(made, embedded):
         far.start()
         near.wait_connected({"f"})
         assert "web01" in names(client)[0]
+
+
+def test_a_trace_is_handed_on_and_logged(both, pretender, near):
+    trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    with near.client() as client:
+        for sent in (f"00-{trace}-{parent}-01", f"00-{'0' * 32}-{parent}-01", "nonsense"):
+            pretender.requests.clear()
+            client.get("/hosts?columns=name", headers={"traceparent": sent})
+            (headers,) = [one[2] for one in pretender.requests if "/hosts" in one[1]]
+            handed = headers.get("Traceparent", "")
+            assert handed.startswith(f"00-{trace}-") is (trace in sent)
+            assert parent not in handed
+            assert handed == "" or handed.endswith("-01")
+    until(lambda: f"trace={trace}" in near.log, "the access line names the trace")
+    assert near.log.count("trace=") == 1

@@ -7,6 +7,7 @@ import openpyxl
 import pytest
 from harness.expect import HOSTS, refused
 
+EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 SAME_FOR_ALL_CORES = "rows are written long after they came from a core"
 
 
@@ -118,10 +119,25 @@ def test_a_row_a_line(client):
     )
 
 
+def test_accept_chooses_a_format(client):
+    asked = {"columns": "name,state", "name": "web01"}
+    csv = client.get("/hosts", asked, headers={"Accept": "text/csv"})
+    assert (csv.type, csv.text) == ("text/csv", "#name;state\nweb01;0\n")
+    assert "Accept" in csv.headers["vary"]
+    rows = sheet(client.get("/hosts", asked, headers={"Accept": EXCEL}))
+    assert rows == [["name", "state"], ["web01", 0]]
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    assert client.get("/hosts", asked, headers=browser).type == "application/json"
+    refused = client.get("/hosts?limit=x", headers={"Accept": "text/csv"})
+    assert (refused.status, refused.type) == (400, "text/csv")
+    assert "content-disposition" not in refused.headers
+
+
 def test_csv(client):
     columns = "name,state,groups,custom_variables,plugin_output,nope,alias as a"
     response = client.get("/csv/hosts", {"columns": columns, "name": "web01"})
-    assert response.headers["content-type"].replace(" ", "") == "text/plain;charset=utf-8"
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert response.headers["content-disposition"] == 'attachment; filename="rest.csv"'
     head, row = response.text.split("\n")[:-1]
     assert head == "#name;state;groups;custom_variables;plugin_output;nope;a"
     fields = row.split(";")

@@ -12,10 +12,6 @@ from harness.lying import LyingSite
 from harness.proxy import Line
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
-
-__all__ = ["postgres_server"]
-
 STOP_SECONDS = 45
 """TimeoutStopSec of etc/monrest.service, after which a service manager kills."""
 

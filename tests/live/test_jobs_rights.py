@@ -114,6 +114,7 @@ def test_nothing_secret_is_written_down(guarded):
     with sqlite3.connect(guarded.folder / "var" / "monrest.sqlite") as database:
         kept = repr(database.execute("SELECT * FROM jobs").fetchall())
     assert "GET /hosts" in kept
+    guarded.stop()  # with which all lines are written
     for secret in (token, PASSWORD, basic, key, guarded.key, custom):
         assert secret not in kept
         assert secret not in guarded.log

@@ -10,10 +10,7 @@ from harness.daemon import Daemon, site
 from harness.lying import LyingSite
 from harness.waiting import until
 
-from tests.fakes.postgres import PostgresServer, postgres_server
-
-__all__ = ["postgres_server"]
-
+from tests.fakes.postgres import PostgresServer
 
 BEGUN = "0 of 1 sites have answered"
 
@@ -73,8 +70,7 @@ def test_two_daemons(pair, slow):
         assert answer.json["message"] == "canceled job", answer
         assert here.rows(f"/mon/jobs/{canceled}")["stderr"] == "canceled by admin"
         assert there.rows(f"/mon/jobs/{dying}")["is_running"] == 1
-        one.process.send_signal(signal.SIGKILL)
-        one.process.wait(60)
+        one.kill()
         until(
             lambda: there.rows(f"/mon/jobs/{dying}")["is_running"] == 0,
             "the other daemon finds out",

@@ -19,7 +19,7 @@ from harness.matrix import TABLE
 
 from monrest.base.values import ROLES
 from monrest.daemon.families import ENDPOINTS
-from monrest.instance.index import spelled
+from monrest.instance.endpoints import spelled
 from tests.table import each
 
 CALLERS = (
@@ -99,7 +99,9 @@ def known(daemon, admin) -> Mapping[str, str]:
     admin.post_form("/mon/recurring_downtimes", [("host", "web02")])
     shared = {"tab": {"xdata": {"groups": [{"*": "read-only"}]}}, "user": "admin"}
     report = admin.post_form("/mon/reports", [("template", "problems.tt"), ("is_public", "1")])
+    hook = admin.post_json("/mon/webhooks", {"name": "known", "url": "http://192.0.2.10/"})
     return {
+        "webhook": hook.json["id"],
         "report": report.json["id"],
         "broadcast": "all",
         "dashboard": admin.post_json("/mon/panorama", shared).json["nr"],

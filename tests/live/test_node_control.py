@@ -13,12 +13,12 @@ from harness.waiting import until
 
 PATH = "/mon/node-control/nodes"
 EMPTY = {
-    "cleaning": 0, "cleaning_failed": 0, "cm_fqdn": None, "cpu_cores": 0, "cpu_perc": 0,
-    "dist_available_versions": [], "dist_cleanable": [], "dist_disk_free": 0,
-    "dist_disk_total": 0, "dist_site": "", "dist_status": {}, "dist_version": "",
+    "cleaning": 0, "cleaning_failed": 0, "cm_fqdn": None, "cpu_cores": None, "cpu_perc": None,
+    "dist_available_versions": [], "dist_cleanable": [], "dist_disk_free": None,
+    "dist_disk_total": None, "dist_site": "", "dist_status": {}, "dist_version": "",
     "dist_versions": [], "facts": {}, "gathering": 0, "installing": 0, "installing_failed": 0,
     "last_error": "", "last_error_ts": 0, "last_gather_runtime": 0, "last_job": "", "logs": [],
-    "machine_type": "", "memfree": 0, "memtotal": 0, "os_name": "", "os_sec_updating": 0,
+    "machine_type": "", "memfree": None, "memtotal": None, "os_name": "", "os_sec_updating": 0,
     "os_security": [], "os_updates": [], "os_updating": 0, "os_version": "", "run_all": 0,
     "section": "Default", "updating": 0, "updating_failed": 0,
 }  # fmt: skip

@@ -12,10 +12,6 @@ from harness.daemon import site
 from harness.nodes import Nodes
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
-
-__all__ = ["postgres_server"]
-
 PATH = "/mon/node-control/nodes/s1"
 TAKEN_OVER = 120.0
 FIRST, SECOND = 0, 1
@@ -112,9 +108,9 @@ def error(node):
 def test_a_daemon_that_is_paused(cluster, trail):
     first = cluster.nodes[FIRST]
     job = begin(cluster, trail)
-    first.process.send_signal(signal.SIGSTOP)
+    first.send_signal(signal.SIGSTOP)
     follow(cluster, trail)
-    first.process.send_signal(signal.SIGCONT)
+    first.send_signal(signal.SIGCONT)
     with first.client() as client:
         until(lambda: client.rows(f"/mon/jobs/{job}")["is_running"] == 0, "its job is over")
     assert not trail.alive()
@@ -135,8 +131,7 @@ def test_a_daemon_that_is_killed(cluster, trail):
     """All of it ends with the daemon, which may do the next one as soon as it is back."""
     first = cluster.nodes[FIRST]
     begin(cluster, trail)
-    first.process.send_signal(signal.SIGKILL)
-    first.process.wait(60)
+    first.kill()
     until(lambda: not trail.alive(), "all of it has ended")
     first.output.close()
     first.start()

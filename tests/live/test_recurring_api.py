@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 
@@ -11,12 +12,10 @@ from harness.daemon import Daemon, site
 from harness.expect import refused
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
-
-__all__ = ["postgres_server"]
-
 PATH = "/mon/recurring_downtimes"
 MORNING = {"type": "week", "hour": 5, "minute": "30", "week_day": "1,2"}
+
+CAME = re.compile("duties of this daemon now: .*recurring downtimes")
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +199,7 @@ def test_two_daemons_of_which_one_dies(pair):
         create(client, host="pend01", duration=30, comment="two daemons",
                schedule=[{"type": "cust", "cust": "* * * * *"}])  # fmt: skip
     holder = until(
-        lambda: next((one for one in pair if "recurring downtimes is this" in one.log), None),
+        lambda: next((one for one in pair if CAME.search(one.log)), None),
         "one has the duty",
     )
     other = next(one for one in pair if one is not holder)
@@ -210,9 +209,8 @@ def test_two_daemons_of_which_one_dies(pair):
             return client.values("/downtimes", "start_time", comment="two daemons")
 
     until(begins, "a minute came", seconds=90, pause=0.2)
-    holder.process.send_signal(signal.SIGKILL)
-    holder.process.wait(60)
-    until(lambda: "recurring downtimes is this" in other.log, "the other took over", seconds=60)
+    holder.kill()
+    until(lambda: CAME.search(other.log), "the other took over", seconds=60)
     count = len(begins())
     until(lambda: len(begins()) > count, "the next minute came", seconds=120, pause=0.2)
     found = sorted(begins())

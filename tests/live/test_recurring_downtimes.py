@@ -12,10 +12,6 @@ from harness.daemon import site
 from harness.expect import refused
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
-
-__all__ = ["postgres_server"]
-
 PATH = "/mon/recurring_downtimes"
 
 

@@ -149,15 +149,3 @@ def test_a_request_that_takes_too_long(made, slow):
     assert response.status == 504
     assert set(response.json) == {"code", "failed", "message", "description"}
     assert "background" in response.json["description"]
-
-
-def test_the_access_log(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
-    with daemon.client() as client:
-        client.get("/hosts?columns=name&name=web01", headers={"X-Request-Id": "find-me-0815"})
-    until(lambda: "find-me-0815" in daemon.log, "the request is logged")
-    (line,) = [line for line in daemon.log.splitlines() if "find-me-0815" in line]
-    assert "/mon/r/hosts" in line
-    assert "name=web01" not in line
-    assert "200" in line
-    assert "admin" in line

@@ -13,10 +13,7 @@ from harness.lying import LyingSite
 from harness.nodes import Nodes
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
 from tests.fakes.smtp import MailServer
-
-__all__ = ["postgres_server"]
 
 PATH = "/mon/reports"
 DUTY = "reports"
@@ -190,8 +187,7 @@ def test_a_killed_node_of_a_cluster(cluster, mails):
             create(client, to=f"r{number}@example.org", send_types=schedule)
         cluster.sql(f"UPDATE reports SET next_at = {int(time.time()) - 3700}")
         until(lambda: mails.mails, "it has begun", pause=0.001)
-        cluster.nodes[dead].process.send_signal(signal.SIGKILL)
-        cluster.nodes[dead].process.wait(60)
+        cluster.nodes[dead].kill()
         until(lambda: cluster.holder(DUTY) == 1 - dead, "the other one does it", seconds=TAKEN_OVER)
         until(
             lambda: (

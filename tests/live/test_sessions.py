@@ -3,8 +3,6 @@
 import base64
 import hashlib
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from harness.client import Client
 from harness.expect import refused
 from harness.waiting import until
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PASSWORD = "pässword; with = and &"
 
 
@@ -212,34 +209,10 @@ def test_a_trusted_proxy_tells_that_it_speaks_tls(made, passwords, browse):
 # -------------------------------------------------------------------- two daemons
 
 
-@pytest.fixture(scope="module")
-def postgres():
-    """The URL of an empty database, on a server in a process of its own."""
-    code = (
-        "import sys; from tests.fakes.postgres import PostgresServer, PostgresMissing\n"
-        "try: server = PostgresServer()\n"
-        "except PostgresMissing as missing: sys.exit(f'missing: {missing}')\n"
-        "print(server.url(server.create()), flush=True); sys.stdin.read(); server.remove()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=REPOSITORY,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        url = server.stdout.readline().strip()
-        if not url:
-            pytest.skip("PostgreSQL does not start")
-        yield url
-        server.stdin.close()
-        server.wait(60)
-
-
 @pytest.fixture
-def pair(made, passwords, postgres):
+def pair(made, passwords, postgres_url):
     """Two daemons on one PostgreSQL, who know nothing else of each other."""
-    sections = {"auth": passwords, "database": {"url": postgres}}
+    sections = {"auth": passwords, "database": {"url": postgres_url}}
     return [made([], sections=sections).start() for _ in range(2)]
 
 

@@ -3,7 +3,7 @@
 import pytest
 from harness.cores import Icinga2Core
 
-from monrest.sites.static import ICINGA2
+from monrest.sites.static import icinga2
 
 WITH_ROWS = [
     *("hosts", "services", "hostgroups", "servicegroups", "contacts", "contactgroups"),
@@ -19,6 +19,9 @@ def real(ready, tmp_path_factory):
     core = ready(Icinga2Core(tmp_path_factory.mktemp("columns")))
     yield core
     core.stop()
+
+
+ICINGA2 = icinga2()
 
 
 @pytest.mark.parametrize("table", [table for table in WITH_ROWS if table in ICINGA2])

@@ -15,10 +15,7 @@ import pytest
 from harness.daemon import Daemon, site
 from harness.waiting import until
 
-from tests.fakes.postgres import postgres_server
 from tests.live.test_database_away import key_client, session_client, with_passwords
-
-__all__ = ["postgres_server"]
 
 IN_FORCE = 5.0
 """Seconds after which everybody knows (docs/spec/accounts.md, "How long a revocation takes")."""

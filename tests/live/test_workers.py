@@ -27,10 +27,7 @@ from harness.waiting import until
 from harness.workers import client_of, gone, kill, living, processes, runs
 
 from tests.fakes.certificates import Authority
-from tests.fakes.postgres import postgres_server
 from tests.live.test_database_away import key_client, session_client, with_passwords
-
-__all__ = ["postgres_server"]
 
 MANY = 40
 """Recurring downtimes that come at once."""
@@ -209,7 +206,10 @@ def test_log_lines_say_which_worker(daemon, pair):
 
 
 class Asking(threading.Thread):
-    """Eight clients, each with a new connection for every request; what became of all of them."""
+    """Eight clients, each with a new connection for every request; what became of all of them.
+
+    Each pauses between two requests: on two processors eight that do not leave nothing for the rest.
+    """
 
     def __init__(self, daemon, path="/hosts?columns=name"):
         super().__init__(daemon=True)
@@ -234,6 +234,7 @@ class Asking(threading.Thread):
                 with self.lock:
                     self.cut += 1
             client.close()
+            self.ending.wait(0.03)
 
     def stop(self):
         self.ending.set()

@@ -2,11 +2,8 @@
 
 import pytest
 
-from tests.fakes.postgres import database_url, postgres_server, postgres_url
 from tests.fakes.store import inline_database
 from tests.logs.core import NOW, Prompt
-
-__all__ = ["database_url", "postgres_server", "postgres_url"]
 
 
 @pytest.fixture

@@ -13,8 +13,10 @@ from monrest.demo.logbook import LogEntry
 from monrest.logs.importer import Periods, SiteImport
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS
+from monrest.sites.site import own_memory
 from monrest.store.tables import logcache_lines, logcache_sites
 from tests.fakes.clocks import Wall
+from tests.fakes.threads import Reactor
 
 NOW = 1_700_000_000
 DAY = 86400
@@ -48,6 +50,7 @@ class LoggingCore:
 
     def __init__(self, id="a", kind="naemon"):
         self.id, self.name = id, id.upper()
+        self.memory = own_memory(Reactor())
         self.capabilities = Capabilities(kind=kind, tables={"log": dict(COLUMNS)}, key=kind)
         self.rows = []
         self.longest = 0
@@ -67,7 +70,7 @@ class LoggingCore:
         self.write(time, "LOG ROTATION: DAILY")
         self.write(time, "LOG VERSION: 2.0")
 
-    async def ask(self, pushed, layout=None):
+    async def ask(self, pushed, layout=None, share=None):
         self.asked.append(pushed)
         held = self.before(pushed)
         if isinstance(held, Deferred):

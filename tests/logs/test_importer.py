@@ -9,8 +9,8 @@ from twisted.internet.defer import Deferred
 
 from monrest.livestatus.core_errors import ConnectError
 from monrest.logs import cache_records as records
+from monrest.logs import compaction
 from monrest.logs import importer as importing
-from monrest.logs import thinning
 from monrest.logs.importer import UpdateRunningError
 from monrest.logs.leases import Leases
 from tests.examples import examples
@@ -155,8 +155,8 @@ def test_a_dead_updater_is_followed_and_cannot_write_any_more(core, database, cl
     leases.gone = {sleeping.id: (sleeping.owner, sleeping.owned_until)}
     assert done(importer(core, database, clock, owner="two", leases=leases).update()).added == 1
     before = stored(database)
-    for work in (records.write(lease, NOW, ()), thinning.drop(lease, NOW, (), NOW),
-                 thinning.remove(lease, NOW, NOW), records.renew(lease, NOW)):  # fmt: skip
+    for work in (records.write(lease, NOW, ()), compaction.drop(lease, NOW, (), NOW),
+                 compaction.remove(lease, NOW, NOW), records.renew(lease, NOW)):  # fmt: skip
         with pytest.raises(records.LeaseLostError):
             done(database.change(work))
     assert stored(database) == before

@@ -13,10 +13,10 @@ from monrest.base.row_store import RowStore
 from monrest.base.values import Identity, LateRows, RestRequest, SiteProblem
 from monrest.config import LogcacheConfig
 from monrest.logs import ask as loglines
-from monrest.logs import thinning
+from monrest.logs import compaction
 from monrest.logs.cache import LogCache
+from monrest.logs.cache_question import CachedPart, reading
 from monrest.logs.endpoints import ENDPOINTS
-from monrest.logs.reading import CachedPart, reading
 from monrest.query import lines
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, View
@@ -28,7 +28,7 @@ from monrest.rows.columns import LOGS
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.logs.core import DAY, NAMES, NOW, LoggingCore, SimpleNamespace, done
-from tests.logs.test_thinning import lease_of
+from tests.logs.test_compaction import lease_of
 
 FEW = 50
 ROOT = Identity(user="root", superuser=True)
@@ -48,7 +48,7 @@ class Core(LoggingCore):
     def problem(self, error):
         return SiteProblem(self.id, self.name, error.reason, error.timed_out)
 
-    async def ask(self, pushed, layout=None):
+    async def ask(self, pushed, layout=None, share=None):
         rows = await super().ask(evolve(pushed, filter=Group("and", tuple(_tests(pushed.filter)))))
         if layout is None:
             return rows
@@ -177,8 +177,8 @@ def between(world, monkeypatch):
     original = CachedPart.slices
     happening = []
 
-    async def slices(part, most):
-        async for some in original(part, most):
+    async def slices(part, most, room):
+        async for some in original(part, most, room):
             yield some
             while happening:
                 happening.pop()()
@@ -220,9 +220,9 @@ def test_the_cache_loses_lines_in_the_middle(world, database, between, monkeypat
         if what == "away":
             monkeypatch.setattr(database, "run", away)
         elif what == "removed":
-            done(database.change(thinning.remove(lease, now, midnight)))
+            done(database.change(compaction.remove(lease, now, midnight)))
         else:
-            done(database.change(thinning.drop(lease, now, (), midnight)))
+            done(database.change(compaction.drop(lease, now, (), midnight)))
 
     between(lose)
     assert rows(done(start(world, *pairs))) == wanted

@@ -23,7 +23,7 @@ from monrest.base.values import ADMIN, Document, Identity, RestRequest
 from monrest.config import AuthConfig, Config, LogcacheConfig, SiteConfig
 from monrest.demo.service import DemoCore
 from monrest.logs import ask as loglines
-from monrest.logs import reading
+from monrest.logs import cache_question
 from monrest.logs.cache import LogCache
 from monrest.query import lines
 from monrest.sites.registry import Registry
@@ -32,9 +32,6 @@ from monrest.store.database import Database
 from tests.examples import examples
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
-from tests.fakes.postgres import postgres_server, postgres_url
-
-__all__ = ["postgres_server", "postgres_url"]
 
 NOW = 1_795_242_791
 OBJECTS = """
@@ -195,7 +192,7 @@ def world(folder, url, **more):
     random = Random(7)
     book = core.core.log
     book.entries.clear()
-    moments = sorted(NOW - int(random.random() ** 3 * 7 * 86400) for _ in range(4000))
+    moments = sorted(NOW - int(random.random() ** 3 * 7 * 86400) for _ in range(2000))
     imported = len(moments) * 8 // 10
     for number, moment in enumerate(moments):
         if number == imported:
@@ -354,11 +351,11 @@ async def same(context, where, identity, *, pairs, strict, few, most):
     context.config = Config(auth=AuthConfig(strict_host_authorization=strict))
     from_core = (*pairs, ("logcache", "0"))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (lines, reading):
+        for module in (lines, cache_question):
             patch.setattr(module, "MOST_GROUPS", most)
         patch.setattr(lines, "MOST_HELD", most)
         whole = await answer(context, path, arguments, from_core, identity)
-        for module in (lines, loglines, reading):
+        for module in (lines, loglines, cache_question):
             patch.setattr(module, "FEW", few)
         patch.setattr(loglines, "_FEWEST", few)
         assert await answer(context, path, arguments, pairs, identity) == whole

@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import RestError
 from monrest.base.values import Document, Identity, RestRequest
-from monrest.logs.cachedlog import CachedLog, CacheReader
+from monrest.logs.cached_log import CachedLog, CacheReader
 from monrest.logs.importer import DRIFT
 from monrest.logs.source import CORES, Wanted
 from monrest.logs.state_events import Watched
 from tests.examples import examples
-from tests.fakes.postgres import postgres_server, postgres_url
 from tests.logs.test_same_answer import HOST_NAMES, NOW, SERVICE_NAMES, world
-
-__all__ = ["postgres_server", "postgres_url"]
 
 DAY = 86400
 ROOT = Identity(user="root", superuser=True)

@@ -11,6 +11,8 @@ from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.source import CoreLog, Wanted
 from monrest.query.model import Group, Test
+from monrest.sites.site import own_memory
+from tests.fakes.threads import Reactor
 
 DAY = 86400
 
@@ -22,11 +24,12 @@ class FakeSite:
         self.lines = lines
         self.capabilities = Capabilities(kind=kind, key=kind)
         self.asked = []
+        self.memory = own_memory(Reactor())
 
     def verdict(self):
         return succeed(None)
 
-    async def ask(self, pushed, layout):
+    async def ask(self, pushed, layout, share):
         assert pushed.table == "log"
         assert pushed.waits_long
         assert [name for name, _ in layout] == list(pushed.columns) == ["time", "message"]
@@ -36,7 +39,12 @@ class FakeSite:
         rows = [[time, text] for time, text in self.lines if low <= time <= high]
         if self.capabilities.kind != "icinga2":
             rows.reverse()
-        return rows[: pushed.limit] if pushed.limit is not None else rows
+        if pushed.limit is not None:
+            rows = rows[: pushed.limit]
+        if self.capabilities.kind == "rest":
+            # The newest lines, the oldest of them first, as other instances answer.
+            rows.reverse()
+        return rows
 
 
 def times(limit):
@@ -63,7 +71,7 @@ def read(site, *, most=20, since=0, until=10 * DAY, **wanted):
 
 @given(
     st.lists(st.integers(0, 10 * DAY + 5), max_size=200),
-    st.sampled_from(["naemon", "icinga2"]),
+    st.sampled_from(["naemon", "icinga2", "rest"]),
     st.integers(3, 50),
 )
 @settings(deadline=None)
@@ -76,7 +84,7 @@ def test_every_line_once_and_in_order(moments, kind, most):
 
 def test_lines_of_one_second_keep_the_order_of_the_log():
     lines = [(5, "a"), (5, "b"), (5, "a"), (5, "c")]
-    for kind in ("naemon", "mk", "shinken", "icinga2"):
+    for kind in ("naemon", "mk", "shinken", "icinga2", "rest"):
         assert read(FakeSite(lines, kind), most=2) == [lines]
 
 
@@ -156,7 +164,7 @@ def test_other_hosts_are_looked_for_here(kind, names):
 def test_a_lying_core(row):
     site = FakeSite([])
 
-    async def ask(pushed, layout):
+    async def ask(pushed, layout, share):
         return [row, [5, "text"]]
 
     site.ask = ask

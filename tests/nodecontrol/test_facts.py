@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import orjson
 import pytest
+import pytest_twisted
 from hypothesis import given
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 
+from monrest.nodecontrol import local
 from monrest.nodecontrol.local import (
     apt_updates,
     dnf_advisories,
@@ -18,6 +22,7 @@ from monrest.nodecontrol.local import (
     processor_times,
 )
 from monrest.nodecontrol.model import GatherError, Node, facts_of, outcome, shown
+from tests.fakes.jobs import AtOnce
 
 
 @pytest.mark.parametrize(
@@ -38,7 +43,9 @@ def test_os_release(text, expected):
     [
         ("MemTotal: 2048 kB\nMemFree: 10 kB\nMemAvailable: 1024 kB\n", (2, 1)),
         ("MemTotal: 4096 kB\nMemFree: 1024 kB\nBuffers: 512 kB\nCached: 512 kB\n", (4, 2)),
-        ("nonsense\nMemTotal: many kB", (0, 0)),
+        ("nonsense\nMemTotal: many kB", None),
+        ("MemTotal: 2048 kB\n", None),
+        ("", None),
     ],
 )
 def test_memory(text, expected):
@@ -49,9 +56,10 @@ def test_memory(text, expected):
     ("before", "after", "expected"),
     [
         ("cpu 0 0 0 0 0 0 0 0 9 9", "cpu 25 25 0 25 25 0 0 0 99 99", 50.0),
-        ("cpu 1 1 1 1", "cpu 1 1 1 1", 0.0),
+        ("cpu 1 1 1 1", "cpu 1 1 1 1", None),
         ("cpu 5 0 0 9 0", "cpu 15 0 0 5 0", 100.0),
-        ("", "intr 1", 0.0),
+        ("", "intr 1", None),
+        ("", "cpu 1 1 1 1", None),
     ],
 )
 def test_load(before, after, expected):
@@ -158,3 +166,30 @@ def test_no_output_is_too_strange(output):
     else:
         return
     assert "expected" in found
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_source_that_is_missing_is_an_error_and_no_zero(monkeypatch, tmp_path):
+    """A service manager may hide files of /proc; zeros looked like a machine without memory."""
+    for name in ("_STAT", "_MEMINFO"):
+        monkeypatch.setattr(local, name, str(tmp_path / name))
+    (tmp_path / "_MEMINFO").write_text("MemTotal: many kB")
+    clock = Clock()
+    gone = str(tmp_path / "gone")
+    host = local.LocalHost(
+        reactor=clock, threads=AtOnce(), folder=gone, seconds=10.0, find=lambda _: None
+    )
+    learning = Deferred.fromCoroutine(host.learn("facts"))
+    clock.advance(1)
+    found = await learning
+    assert (
+        not {"cpu_perc", "memtotal", "memfree", "dist_disk_free", "os_updates"} & found.data.keys()
+    )
+    assert found.data["cpu_cores"] > 0
+    for words in (
+        *(f"{tmp_path}/_STAT: No such file", f"{tmp_path}/_MEMINFO: expected MemTotal"),
+        *(f"{gone}: No such file", "os_updates: expected apt-get"),
+    ):
+        assert found.problem.count(words) == 1, found.problem
+    row = shown(Node(site="a", data=found.data), {}, 0)
+    assert (row["memfree"], row["cpu_perc"], row["dist_disk_total"]) == (None, None, None)

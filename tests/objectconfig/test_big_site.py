@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.precheck import precheck
 from tests.fakes.objectfiles import define, site
 

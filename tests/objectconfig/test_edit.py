@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
-from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.model import load
+from monrest.objectconfig.object_editor import Editor
 from tests.examples import examples
 from tests.fakes.objectfiles import define, site, write
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.model import Claim, Marks, Overlay, assign, load, new_id
+from monrest.objectconfig.object_editor import Editor
 from tests.fakes.objectfiles import Site, define, site, write
 
 HOSTS = define("host", "host_name h1", "use t") + define("host", "host_name h2", "parents h1")

@@ -3,8 +3,8 @@
 import pytest
 
 from monrest.config import ConfigTool
-from monrest.objectconfig.edit import Editor
 from monrest.objectconfig.model import load
+from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.precheck import precheck
 from tests.fakes.objectfiles import define, site, write
 from tests.fakes.samples import samples

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monrest.objectconfig.attributes import core_text
-from monrest.objectconfig.edit import Editor
+from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.precheck import precheck
 from tests.examples import examples
 from tests.fakes.objectfiles import define, site, write

@@ -123,5 +123,26 @@ async def test_backups(database):
         assert not await database.change(statements.replace(old, record, ("", {}), now))
     times = [at for at, _ in await database.run(statements.former("1"))]
     assert times == [9600, 9000, 8400, 7800, 7200]
-    assert await database.change(statements.remove("1"))
+    (old,) = (await database.run(statements.read(""))).dashboards
+    assert await database.change(statements.remove(old))
     assert await database.run(statements.former("1")) == []
+
+
+async def test_another_one_of_the_same_number_has_nothing_of_the_one_before(database):
+    async def only():
+        (found,) = (await database.run(statements.read("ann"))).dashboards
+        return found
+
+    add = statements.add(1, (), checked({}, "ann"), ("", {}), 0)
+    await database.change(statements.halt("1", "of a file that is gone"))
+    assert await database.change(add) == "1"
+    assert (await database.run(statements.read("ann"))).maintenance == {}
+    old = await only()
+    await database.change(statements.halt("1", "soon"))
+    assert await database.change(statements.remove(old))
+    assert await database.change(add) == "1"
+    assert (await database.run(statements.read("ann"))).maintenance == {}
+    new = await only()
+    assert not await database.change(statements.remove(old))
+    assert not await database.change(statements.replace(old, old.record, ("", {}), 5))
+    assert await only() == new

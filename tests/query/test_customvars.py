@@ -23,7 +23,9 @@ from tests.table import each
     ],
 )
 def test_columns(variables: dict[str, str], prefix: str, expected: dict[str, str]) -> None:
-    assert variable_columns(variables, prefix) == expected
+    everything = Visibility(patterns=(), all_visible=True)
+    keys, values = variable_columns(everything, prefix, variables)
+    assert dict(zip(keys, values, strict=True)) == expected
 
 
 @each(

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.query.perfdata import PerfValue, columns, expanded, expansion, parse
+from monrest.query import perfdata
+from monrest.query.perfdata import PerfValue, columns, expanded, parse
 from monrest.query.scalars import MOST_INTEGER
 from tests.table import each
 
@@ -193,6 +194,11 @@ def test_the_label() -> None:
 HOSTILE = st.text(alphabet="a1=;:'[]. ,-+eEU%/~@\n\0é°", max_size=60) | st.text(max_size=60)
 
 
+def expansion(text: str, prefix: str) -> dict[str, object]:
+    """All further keys of a row with their values."""
+    return dict(zip(*perfdata.expansion(prefix, text), strict=True))
+
+
 @given(HOSTILE)
 def test_any_text_is_read(text: str) -> None:
     entries = expanded(text)
@@ -222,6 +228,14 @@ def test_a_comma_and_a_range_in_all_keys_of_a_row() -> None:
     assert found["a"] == 1.5
     assert found["perf_data_expanded"] == expanded(text)
     assert expansion("a = 1", "") == {}
+
+
+def test_the_first_of_equal_keys_counts():
+    text = "a=1s a_unit=2 a=3 b_unit=5 b=6s perf_data_expanded=7"
+    assert expansion(text, "") == {
+        "a": 1, "a_unit": "s", "b_unit": 5, "b_unit_unit": "", "b": 6,
+        "perf_data_expanded": expanded(text),
+    }  # fmt: skip
 
 
 @given(
@@ -267,7 +281,29 @@ def test_a_long_label_and_a_long_value() -> None:
     assert [one.name for one in parse(f"{'a:' * 150_000}=1")] == ["a:" * 150_000]
 
 
-@given(st.text(alphabet="abr:= ;,.%0123456789'[]U-", max_size=60), st.sampled_from(["", "host_"]))
+SIMPLE = st.lists(
+    st.builds(
+        "{}={}{}{}{}".format,
+        st.sampled_from(
+            ["a", "a_unit", "b", "pl", "/x", "1", "10.0.0.1rta", "p::q", "'a b'", "é", "a\t"]
+        ),
+        st.sampled_from(
+            ["1", "1.5", "1,5", "-2", "U", "u", "+3", "1e5", "1.2.3", "01", "99999999999999999999"]
+        ),
+        st.sampled_from(["", "s", "%", "ms", "kB/s", "µs"]),
+        st.lists(st.sampled_from(["", "5", "1:2", "~:9", "@3", "1,5"]), max_size=6)
+        .map(";".join)
+        .map(lambda one: ";" + one if one else ""),
+        st.sampled_from(["", "", "", " ", "x", ";"]),
+    ),
+    max_size=5,
+).map(" ".join)
+
+
+@given(
+    SIMPLE | st.text(alphabet="abr:= ;,.%0123456789'[]U-", max_size=60),
+    st.sampled_from(["", "host_"]),
+)
 def test_the_expansion_is_the_list_and_the_columns(text: str, prefix: str) -> None:
     values = expanded(text)
     whole = {f"{prefix}perf_data_expanded": values} if values else {}

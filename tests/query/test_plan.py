@@ -56,6 +56,7 @@ def capabilities(kind: str, without: str = "") -> Capabilities:
 
 NAEMON = capabilities("naemon")
 ICINGA = capabilities("icinga2")
+OVER_ICINGA = evolve(capabilities("lmd"), over_icinga2=True, key="lmd over icinga2")
 
 
 def planned(
@@ -320,3 +321,21 @@ def test_everything_can_be_left_to_us() -> None:
     assert made.pushed.filter is None
     assert made.pushed.limit is None
     assert not made.filtered
+
+
+def test_an_lmd_sorts_for_an_icinga2_what_means_the_same_there():
+    by_name = planned("state→0&sort→name&limit→5", OVER_ICINGA)
+    assert by_name.pushed.filter == planned("state→0", ICINGA).pushed.filter
+    assert (by_name.pushed.limit, by_name.sorted) == (5, True)
+    by_state = planned("sort→-state&limit→5", OVER_ICINGA)
+    assert (by_state.pushed.limit, by_state.sorted) == (None, False)
+    assert planned("columns→count(*),state", OVER_ICINGA).pushed.stats == ()
+
+
+def test_the_newest_lines_of_an_icinga2_behind_an_lmd_are_found_here():
+    """It passes requests for its log on, and that core does not sort."""
+    table = schema("logs", "log", "logs")
+    for core in (ICINGA, OVER_ICINGA):
+        pushed = planned("limit→5", core, table).pushed
+        assert (pushed.sort, pushed.limit) == ((), None)
+    assert planned("limit→5", capabilities("lmd"), table).pushed.limit == 5

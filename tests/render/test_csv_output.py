@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from monrest.base.values import Column, Document, Rows
 from monrest.render.csv import csv_field
-from monrest.render.formats import TEXT, RenderOptions, error_document, render
+from monrest.render.formats import RenderOptions, error_document, render
 from tests.table import each
 
 
 def lines(answer, *, headers=True):
     rendered = render(answer, RenderOptions(format="csv", headers=headers))
-    assert (rendered.content_type, rendered.disposition) == (TEXT, None)
+    assert rendered.content_type == "text/csv; charset=utf-8"
+    assert rendered.disposition == 'attachment; filename="rest.csv"'
     return b"".join(rendered.pieces).decode()
 
 

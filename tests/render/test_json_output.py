@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.base.values import Column, Document, Rows
+from monrest.base.values import Column, Document, Expansion, Rows
 from monrest.render.formats import JSON, RenderOptions, render
-from monrest.render.json import ascii_only
+from monrest.render.json import ascii_only, dumps
 from monrest.render.slices import PIECE, gathered
 
 
@@ -201,6 +201,40 @@ def test_random_expanded_keys_are_sorted_in_and_never_override(keys, rows):
     assert loaded == expected
     for row in loaded:
         assert list(row) == sorted(row)
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=4)
+groups = st.lists(st.tuples(texts, values), max_size=3, unique_by=lambda pair: pair[0])
+
+
+@given(
+    st.lists(texts, unique=True, max_size=4),
+    st.lists(st.tuples(st.lists(values, max_size=4), groups, groups), max_size=20),
+    st.sampled_from(["json", "ndjson", "wrapped_json"]),
+    st.booleans(),
+)
+def test_groups_of_further_keys_are_written_as_one_mapping_is(keys, rows, wanted, pretty):
+    def keys_and_values(pairs):
+        return tuple(key for key, _ in pairs), [value for _, value in pairs]
+
+    width = len(keys)
+    whole = [[*(row + [None] * width)[:width], first, second] for row, first, second in rows]
+    grouped = Expansion(((width, keys_and_values), (width + 1, keys_and_values)))
+
+    def written(expand):
+        answer = Rows(columns=columns(*keys), rows=[[*row] for row in whole], expand=expand)
+        options = RenderOptions(format=wanted, pretty=pretty)
+        return b"".join(render(answer, options).pieces)
+
+    plain = written(lambda row: {**dict(row[-2]), **dict(row[-1])})
+    assert written(grouped) == plain
+    assert written(grouped.__call__) == plain
+    if wanted == "json" and not pretty:
+        found = [
+            {**dict(row[-2]), **dict(row[-1]), **dict(zip(keys, row, strict=False))}
+            for row in whole
+        ]
+        assert plain == dumps(found) + b"\n"
 
 
 def test_rows_of_every_width_have_their_keys_in_order_and_hide_what_follows():

@@ -338,8 +338,12 @@ def test_queued_ones_are_made_later(world):
     one = world.join()
     world.add(schedule=[])
     world.pass_(5)
-    result(world.books.change(statements.queue(1, int(one.clock.seconds()), statements.QUEUE)))
-    again = statements.queue(1, int(one.clock.seconds()) + 1, statements.QUEUE)
+    result(
+        world.books.change(
+            statements.queue(world.get(), int(one.clock.seconds()), statements.QUEUE)
+        )
+    )
+    again = statements.queue(world.get(), int(one.clock.seconds()) + 1, statements.QUEUE)
     assert result(world.books.change(again)) is False
     world.pass_(10)
     assert (len(world.made), world.sent, world.left()) == (1, [], [])
@@ -358,9 +362,44 @@ def test_a_new_schedule_counts_at_once(world):
 
 def test_numbers_are_the_lowest_free_ones(world):
     assert [world.add() for _ in range(3)] == [1, 2, 3]
-    assert result(world.books.change(statements.STORED.remove(2)))
+    assert result(world.books.change(statements.STORED.remove(2, world.get(2).version)))
     assert world.add() == 2
-    assert not result(world.books.change(statements.STORED.remove(9)))
+    assert not result(world.books.change(statements.STORED.remove(9, 1)))
+
+
+def test_another_report_of_the_same_number_has_nothing_of_the_one_before(world):
+    """What was made with the rights of one owner is never shown to another one."""
+    one = world.join()
+    world.add(schedule=[])
+    old, go = world.get(), Deferred()
+
+    async def slow(*asked):
+        await go
+        return await world.prepare(*asked)
+
+    one.prepare = slow
+    making = Deferred.fromCoroutine(one.now(old))
+    assert result(one.being_made(old))
+    assert result(world.books.change(statements.STORED.remove(1, old.version)))
+    assert world.add(schedule=[]) == 1
+    new = world.get()
+    assert not result(one.being_made(new))
+    go.callback(None)
+    result(making)
+    now = int(one.clock.seconds())
+    for work in (statements.begun(old, 7), statements.fail(old, "broken")):
+        result(world.books.change(work))
+    for work in (
+        statements.queue(old, now, statements.QUEUE),
+        statements.replace(old, old.record, {}, None, now, UTC),
+        statements.STORED.remove(1, old.version),
+    ):
+        assert result(world.books.change(work)) is False
+    assert result(world.books.run(store.result(1, "pdf"))) is None
+    assert world.left() == []
+    found = world.get()
+    assert found.identity == new.identity != old.identity
+    assert (found.job, found.failure, found.made) == (None, None, None)
 
 
 def test_templates_stay_while_their_folder_cannot_be_read(world, tmp_path):

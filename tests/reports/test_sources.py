@@ -173,7 +173,7 @@ def test_a_template_of_ones_own():
 
 
 def test_the_template_of_the_guide():
-    guide = Path("docs/guide.md").read_text()
+    guide = Path("docs/guide/reports.md").read_text()
     (lines,) = re.findall(r"^    \+\+\+\n(?:    .*\n)+", guide, re.MULTILINE)
     made = ours("", head=dedent(lines), name="Customers")
     assert [type(one) for one in made.parts] == [Heading, Note, Picture, Grid]

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from monrest.accounts.family import Accounts
 from monrest.config import loads
 from monrest.config.changes import fixed_while_running
 from tests.service.running import turn
@@ -33,7 +34,7 @@ async def test_reload_puts_everything_in_force(running):
     await running.reload()
     assert running.daemon.site.limits.request_timeout == 5.0
     assert (await running.get("/", root="/mon/r"))[0] == 404
-    assert running.daemon.parts.sessions.cookie_name == "abc_auth"
+    assert running.daemon.parts.the(Accounts).sessions.cookie_name == "abc_auth"
 
 
 @pytest.mark.parametrize(

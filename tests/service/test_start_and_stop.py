@@ -7,6 +7,7 @@ import stat
 import pytest
 from twisted.internet.defer import Deferred
 
+from monrest.accounts.family import Accounts
 from monrest.daemon.listeners import StartError, prepare_var_dir
 from tests.service.running import turn
 
@@ -35,7 +36,7 @@ async def test_a_database_that_hangs_holds_up_the_stop_once(running):
         waiting.append(hanging)
         await hanging
 
-    daemon.parts.keys.flush = daemon.parts.sessions.flush = flush
+    daemon.parts.the(Accounts).keys.flush = daemon.parts.the(Accounts).sessions.flush = flush
     stopping = daemon.stopService()
     while len(waiting) < 2:
         await turn()
@@ -99,6 +100,17 @@ async def test_a_secret_key_that_is_none(running):
     (running.folder / "var").mkdir()
     (running.folder / "var" / "secret.key").write_text("not a key\n")
     assert "secret.key: expected one line" in await refused_start(running)
+
+
+async def test_many_who_connect_at_once_wait_in_a_queue(running):
+    running.start()
+    port = running.daemon.listeners.ports[0].getHost().port
+    # The reactor does not turn meanwhile. Who finds the queue full is not answered at all.
+    waiting = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(600)]
+    for one in waiting:
+        one.close()
+    status, _ = await running.get("/mon/whoami")
+    assert status == 200
 
 
 def test_a_folder_that_cannot_be_made(running):

@@ -30,7 +30,6 @@ def options(*arguments):
     [
         ((), "either --config FILE or --demo"),
         (("--demo", "--config", "x"), "either --config FILE or --demo"),
-        (("--config", "/nonexistent/x.toml"), "/nonexistent/x.toml: cannot be read"),
         (("--config", "/etc/passwd", "--port", "1"), "--port goes with --demo"),
         (("--demo", "--port", "x"), "--port: expected 0 to 65535"),
         (("--demo", "--port", "65536"), "--port: expected 0 to 65535"),
@@ -45,8 +44,16 @@ def test_wrong_options(arguments, message):
 def test_the_configuration_is_read_before_anything_starts(tmp_path):
     path = tmp_path / "monrest.toml"
     path.write_text("[server]\nworkers = 65\n")
-    with pytest.raises(UsageError, match=r"server\.workers: expected 0 to 64, got 65"):
+    with pytest.raises(SystemExit, match=r"server\.workers: expected 0 to 64, got 65"):
         options("--config", str(path))
+    # The reasons stand alone: the text of SystemExit is all that twistd prints.
+    with pytest.raises(SystemExit) as ended:
+        options("--config", "/nonexistent/x.toml")
+    assert ended.value.code == (
+        "/nonexistent/x.toml cannot be used:\n"
+        "/nonexistent/x.toml: cannot be read: No such file or directory; "
+        "`monrest config example` prints one"
+    )
     path.write_text("")
     daemon = makeService(options("--config", str(path), "--json-log"))
     assert daemon.path == str(path)
@@ -113,6 +120,7 @@ def test_the_demo_says_what_to_try(capfd):
     _announce("http://127.0.0.1:8080/mon/r", "KEY", "/tmp/d/monrest.sock")
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == "monrest demo: http://127.0.0.1:8080/mon/r/  key KEY  user admin"
+    assert lines[1] == "in a browser: http://127.0.0.1:8080/mon/docs/#key=KEY&user=admin"
     assert any(line.startswith("export MONREST_URL=unix:/tmp/d/monrest.sock ") for line in lines)
     assert len([line for line in lines if "/monrest r " in line]) == 2
     requests = [line for line in lines if line.startswith("curl ")]

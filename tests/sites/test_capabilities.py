@@ -21,7 +21,7 @@ from monrest.sites.capabilities import (
     read_status,
     status_query,
 )
-from monrest.sites.static import ICINGA2, NAEMON, SHINKEN, joined
+from monrest.sites.static import NAEMON, icinga2, joined, shinken
 
 ROWS = [["hosts", "name", "string"], ["hosts", "state", "int"], ["log", "time", "time"]]
 
@@ -60,7 +60,7 @@ def test_kinds(program_version, livestatus_version, kind):
     assert found.livestatus_version == livestatus_version
     if kind in ("icinga2", "shinken"):
         assert asked == []
-        assert found.tables == (ICINGA2 if kind == "icinga2" else SHINKEN)
+        assert found.tables == (icinga2() if kind == "icinga2" else shinken())
     else:
         assert asked == [COLUMNS_QUERY]
         assert found.tables == {
@@ -77,7 +77,7 @@ def test_lmd(program):
 
 def test_an_unknown_core_without_columns_table_gets_the_shortest_list():
     found, _ = detected(Program(livestatus_version="7"), RefusedError(404, "no table"))
-    assert found.tables == SHINKEN
+    assert found.tables == shinken()
 
 
 def test_a_core_that_does_not_answer_is_not_guessed_at():
@@ -149,7 +149,7 @@ def test_shinken_has_no_column_that_naemon_lacks_except_its_own():
         "realm", "poller_tag", "got_business_rule", "parent_dependencies",
     }  # fmt: skip
     for table in ("hosts", "services", "contacts", "comments"):
-        own = {name for name in SHINKEN[table] if not name.startswith(("host_", "service_"))}
+        own = {name for name in shinken()[table] if not name.startswith(("host_", "service_"))}
         assert own - set(NAEMON[table]) <= extras
 
 
@@ -206,7 +206,7 @@ async def test_icinga_2_knows_every_column_of_our_list(tmp_path):
         site.startService()
         await site.breaker.verdict()
         assert site.capabilities.kind == "icinga2"
-        for table, columns in ICINGA2.items():
+        for table, columns in icinga2().items():
             since = Test("time", ">=", "0") if table == "log" else None
             rows = await site.ask(Pushed(table=table, columns=tuple(columns), filter=since))
             if table in ("hosts", "services", "status"):

@@ -16,7 +16,9 @@ from monrest.sites.federation.federated_site import openly, words
 from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import PartialBody, RefusedByRemoteError, Whom
 from monrest.sites.registry import Registry, SiteList
+from monrest.sites.site import own_memory
 from tests.fakes.sites import outcome
+from tests.fakes.threads import Reactor
 
 CONFIG = SiteConfig(
     id="m", name="Munich", section="Europe", address="http://there/mon", auth_key="k"
@@ -86,7 +88,9 @@ class World:
         self.far = Far(self.clock, row("x"))
         self.changes = []
         self.source = FederationSource(
-            self.clock, CONFIG, lambda: "me", lambda: self.changes.append(1), remote=self.far
+            *(self.clock, CONFIG, lambda: "me", lambda: self.changes.append(1)),
+            memory=own_memory(Reactor()),
+            remote=self.far,
         )
 
     @property

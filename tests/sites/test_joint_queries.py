@@ -20,7 +20,7 @@ from monrest.livestatus.framing import PackedRows
 from monrest.query.model import Group, Pushed, Stat, Test
 from monrest.sites.asking import prepare
 from monrest.sites.lmd.joint_queries import BehindLmdError, JointQueries
-from monrest.sites.lmd.lmd_list import SITE_COLUMNS, capabilities_of, facts_of
+from monrest.sites.lmd.lmd_list import SITE_COLUMNS, behind, capabilities_of, facts_of
 from tests.fakes.livestatus.script import framed
 from tests.fakes.sites import outcome
 
@@ -286,3 +286,21 @@ def test_sites_of_a_list():
         "x",
         "Default",
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "icinga2"),
+    [(["Naemon"], False), (["Icinga2"], True), (["icinga2"], True), ([], False)],
+)
+def test_an_icinga2_behind_an_lmd(flags, icinga2):
+    """A host that was never checked is down there, and up in the API."""
+    found, _ = facts_of([site_row("a", 0, flags=flags)], [program_row("a")], "run")
+    assert found["a"].icinga2 is icinga2
+    core = behind(CORE, icinga2=found["a"].icinga2)
+    assert (core.icinga2, core.kind, core.key != CORE.key) == (icinga2, "lmd", icinga2)
+    asked = prepare(HOSTS, core, LAYOUT)
+    checked = " has_been_checked" if icinga2 else ""
+    assert f"Columns: name state{checked} peer_key\n".encode() in asked.request
+    if icinga2:
+        assert asked.transform is not None
+        assert asked.transform([["a", 1, 0], ["b", 1, 1]]) == [["a", 0], ["b", 1]]

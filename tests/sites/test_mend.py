@@ -25,7 +25,7 @@ from monrest.livestatus.framing import (
 )
 from monrest.livestatus.pool import CoreRequest
 from monrest.query.model import Pushed
-from monrest.sites.mend import as_texts, mend
+from monrest.sites.naemon_emoji import as_texts, mend
 from monrest.sites.site import Site
 from tests.fakes.livestatus import Script, body
 from tests.fakes.sites import Town, outcome

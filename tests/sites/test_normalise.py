@@ -13,12 +13,12 @@ from monrest.query.column_names import EMPTY
 from monrest.query.model import Pushed, Stat, Test
 from monrest.sites.asking import prepare
 from monrest.sites.normalise import normaliser, with_companions
-from monrest.sites.static import ICINGA2, NAEMON, joined
+from monrest.sites.static import NAEMON, icinga2, joined
 
 NAGIOS = joined(NAEMON)
 NAEMON_CORE = Capabilities(kind="naemon", tables=NAGIOS, key="n")
 MK_CORE = Capabilities(kind="mk", tables=NAGIOS, key="m")
-ICINGA2_CORE = Capabilities(kind="icinga2", tables=ICINGA2, key="i")
+ICINGA2_CORE = Capabilities(kind="icinga2", tables=icinga2(), key="i")
 
 
 def typed(table, *names):

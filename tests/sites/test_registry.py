@@ -28,9 +28,9 @@ class World:
         self.cores = {}
         self.registry = Registry(self.clock, CONFIGS, self.make)
 
-    def make(self, clock, config):
+    def make(self, clock, config, memory):
         core = self.cores.setdefault(config.id, MemoryCore(clock, Script()))
-        return Site(clock, config, endpoint=core)
+        return Site(clock, config, endpoint=core, memory=memory)
 
     def ids(self, *items):
         return "".join(site.id for site in self.registry.select(items))

@@ -23,6 +23,7 @@ from tests.fakes.livestatus import (
     raw,
     refused,
     rows,
+    rows_in_pieces,
     table_of,
 )
 from tests.fakes.sites import outcome
@@ -122,6 +123,10 @@ def test_without_a_restart_the_columns_are_read_once(town):
     assert 5 <= tables.count("status") <= 7
 
 
+MANY_NAMES = [[f"h{at:04} {'x' * 50}"] for at in range(5000)]
+"""More than are read in one go."""
+
+
 @pytest.mark.parametrize(
     ("names", "ordered"),
     [
@@ -131,10 +136,14 @@ def test_without_a_restart_the_columns_are_read_once(town):
         ([["a"], ["a"]], set()),
         ([["a"], ["grinning \U0001f600"]], set()),
         ([["a"], ["broken \ufffd"]], set()),
+        (MANY_NAMES, {"hosts"}),
+        ([*MANY_NAMES[:50], *MANY_NAMES[51:], MANY_NAMES[50]], set()),
+        ([MANY_NAMES[-1], *MANY_NAMES[:-1]], set()),
+        ([*MANY_NAMES[3:], *MANY_NAMES[:3]], set()),
     ],
 )
 def test_the_order_of_a_table_is_learned(town, names, ordered):
-    script = Script([rows(*names)])
+    script = Script([rows_in_pieces(*names)])
     site = town.site(script=script)
     before = site.capabilities
     site.learn_order("hosts", ("name",))

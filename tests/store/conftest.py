@@ -5,23 +5,8 @@ import pytest_twisted
 from twisted.internet import reactor
 
 from monrest.store.database import Database
-from tests.fakes.postgres import (
-    PostgresServer,
-    database_url,
-    empty_database_url,
-    empty_postgres_url,
-    postgres_server,
-    postgres_url,
-)
+from tests.fakes.postgres import PostgresServer
 from tests.store.rows import Child
-
-__all__ = [
-    "database_url",
-    "empty_database_url",
-    "empty_postgres_url",
-    "postgres_server",
-    "postgres_url",
-]
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from monrest.store.tables import metadata
 from tests.store.rows import add, names
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAD = ScriptDirectory.from_config(migrate.config()).get_current_head()
 
 
 @pytest.fixture
@@ -65,9 +64,55 @@ def tables(connection):
     return set(inspect(connection).get_table_names())
 
 
-async def test_the_newest_revision_is_what_the_tables_say(database, database_url):
+_SQLITE = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+_POSTGRES = """
+    SELECT 'column', relname || '.' || attname, format_type(atttypid, atttypmod) || attnotnull
+        || coalesce(pg_get_expr(adbin, adrelid), '')
+    FROM pg_class JOIN pg_attribute a ON attrelid = pg_class.oid
+        LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE attnum > 0 AND relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace
+    UNION ALL SELECT 'index', '', indexdef FROM pg_indexes WHERE schemaname = 'public'
+    UNION ALL SELECT 'key', conname, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace = 'public'::regnamespace
+    UNION ALL SELECT 'partition', '', pg_get_partkeydef(partrelid) FROM pg_partitioned_table
+"""
+
+
+def declared(connection):
+    """All that the database knows of its tables, columns in any order."""
+    found = connection.exec_driver_sql(
+        _SQLITE if connection.dialect.name == "sqlite" else _POSTGRES
+    )
+    return sorted(
+        (kind, name, *sorted(line.strip(" ,") for line in text.strip().splitlines()))
+        for kind, name, text in found
+    )
+
+
+async def test_the_migrations_make_what_an_empty_database_gets(database, database_url):
+    at_once = looked_at(database_url, declared)
+    assert {one[0] for one in at_once} >= {"index"}
+    change_by_hand(database_url, *(f"DROP TABLE {one}" for one in reversed(_all())))
+    assert looked_at(database_url, tables) == set()
+    looked_at(database_url, migrate.migrate)
+    assert looked_at(database_url, declared) == at_once
     assert looked_at(database_url, differences) == []
     assert looked_at(database_url, tables) == {*metadata.tables, "monrest_version"}
+
+
+def _all():
+    return ["monrest_version", *(table.name for table in metadata.sorted_tables)]
+
+
+def test_an_empty_database_gets_the_number_of_the_newest_migration():
+    assert ScriptDirectory.from_config(migrate.config()).get_current_head() == migrate.HEAD
+
+
+def test_a_database_of_an_older_version_is_migrated(database_url):
+    """There is none before the first: one that has noted no migration stands for it."""
+    change_by_hand(database_url, "CREATE TABLE monrest_version (version_num VARCHAR(32) NOT NULL)")
+    looked_at(database_url, migrate.upgrade_connection)
+    assert looked_at(database_url, differences) == []
 
 
 @pytest.mark.parametrize(
@@ -100,7 +145,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(database_url):
         Database(None, database_url).startService()
     assert str(caught.value) == (
         "database.url: the database was made by a newer version: its revision is 9999, "
-        f"this version knows none after {HEAD}"
+        f"this version knows none after {migrate.HEAD}"
     )
     assert looked_at(database_url, tables) == {"monrest_version"}
 

@@ -58,7 +58,7 @@ def test_a_configuration_names_the_key(table):
     with pytest.raises(ConfigError) as caught:
         loads(f'[{table}]\nurl = "postgresql://u:pa55@h/d"\n')
     assert str(caught.value) == (
-        f"{table}.url: expected postgresql+psycopg://… instead of postgresql://…"
+        f"{table}.url: expected postgresql+psycopg://… instead of postgresql://… (line 2)"
     )
 
 

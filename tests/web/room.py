@@ -7,6 +7,7 @@ from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from monrest.accounts.authenticate import Authenticator, Proxies
+from monrest.base.alarm import FOREVER
 from monrest.base.errors import NotFound
 from monrest.base.names import Names
 from monrest.base.spool import Spools
@@ -14,6 +15,7 @@ from monrest.base.values import Column, Document, Rows
 from monrest.config import AuthConfig, ServerConfig
 from monrest.web.api_site import ApiSite
 from monrest.web.app import Api
+from monrest.web.pages import Pages
 from monrest.web.respond import Responder
 from tests.fakes.clocks import Wall
 from tests.fakes.door import SECRET as KEY
@@ -45,13 +47,24 @@ class NoKeys:
 class Room:
     """The web room; ``answers`` maps a path to a value, an exception or a coroutine function."""
 
-    def __init__(self, clock, *, server=None, names=None, threads=None, behind_proxy=False):
+    def __init__(
+        self,
+        clock,
+        *,
+        server=None,
+        names=None,
+        threads=None,
+        behind_proxy=False,
+        route=lambda _: "",
+    ):
         self.clock, self.seen, self.answers = clock, [], {}
         self._waiting, self.behind_proxy, self.sessions = [], behind_proxy, Sessions()
         self.server = server or ServerConfig()
         self.names = names or Names()
         self.threads, self.keys = threads or NoThreads(), NoKeys()
-        self.site = ApiSite(self.resource(), self.server, self.names, clock, Wall(clock))
+        self.site = ApiSite(
+            *(self.resource(), self.server, self.names, clock, Wall(clock)), route=route
+        )
 
     def resource(self):
         return Api(
@@ -72,8 +85,11 @@ class Room:
             dispatch=self.dispatch,
             allowed=self.allowed,
             public=lambda method, segments: (method, segments) == ("POST", ("open",)),
-            responder=Responder(self.clock, self.threads, self.threads, Spools(self.clock, Path())),
-            clock=self.clock,
+            responder=Responder(
+                *(self.clock, self.threads, self.threads, Spools(self.clock, Path())),
+                timer=self.clock.seconds,
+            ),
+            pages=Pages(names=self.names, version="1", threads=self.threads),
         ).resource()
 
     async def dispatch(self, request):
@@ -136,7 +152,7 @@ def asking(room):
             results[0].raiseException()
         # The connection stays open and idle; its timer is no business of the tests.
         for channel in tuple(room.site.channels):
-            channel.setTimeout(None)
+            channel.alarm.set(FOREVER)
         return results[0]
 
     ask.flush = stub.flush

@@ -7,6 +7,7 @@ import pytest
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
+from monrest.base.alarm import FOREVER
 from monrest.base.errors import (
     BadRequest,
     Conflict,
@@ -18,11 +19,12 @@ from monrest.base.errors import (
 )
 from monrest.base.names import Names
 from monrest.base.values import Document, SiteProblem
-from tests.web.room import Room, rows
+from tests.web.room import KEY, Room, asking, rows
 
 ROOT = "/mon/r"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 JSON = {"Content-Type": "application/json"}
+OWN = {"X-Abc-Auth-Key": KEY, "X-Abc-Auth-User": "ann"}
 PROBLEM = SiteProblem("lab", "Lab", "connection refused")
 
 
@@ -67,12 +69,25 @@ def test_the_root(room, ask, path):
 
 @pytest.mark.parametrize("path", ["/", "/mon", "/mon/", "/mon/x", "/mon//r", "/Mon/r", "/mon/rx"])
 def test_outside_of_the_root(room, ask, path):
-    refused(ask(path), 404, "not found")
+    assert "the API is below /mon/r/" in refused(ask(path), 404, "not found")
     assert room.seen == []
 
 
 def test_the_root_has_the_words_of_the_site(clock):
-    assert Room(clock, names=Names(app="abc")).resource()._root == b"abc/r"
+    room = Room(clock, names=Names(app="abc"))
+    ask = asking(room)
+    assert ask("/abc/r/hosts", headers=OWN).status == 200
+    assert room.seen[0].path == "/hosts"
+    refused(ask("/mon/r/hosts"), 404, "not found")
+
+
+def test_what_programs_ask_beside_the_root(clock):
+    room = Room(clock, names=Names(app="abc"))
+    ask = asking(room)
+    for path in ("/-/healthy", "/-/ready", "/metrics", "/openapi.json", "//metrics"):
+        assert ask(path, headers=OWN).status == 200, path
+    paths = ["/abc/healthy", "/abc/ready", "/abc/metrics", "/openapi.json", "/abc/metrics"]
+    assert [one.path for one in room.seen] == paths
 
 
 @pytest.mark.parametrize(
@@ -164,7 +179,7 @@ def test_headers_of_every_answer(ask):
     assert reply.headers["content-type"] == "application/json; charset=utf-8"
     assert reply.length == len(reply.body)
     assert reply.headers["cache-control"] == "private, no-cache"
-    assert reply.headers["vary"] == "Accept-Encoding"
+    assert reply.headers["vary"] == "Accept, Accept-Encoding"
     assert reply.headers["server"] == "monrest"
     assert reply.headers["date"].endswith("GMT")
     assert "x-mon-failed-sites" not in reply.headers
@@ -210,7 +225,7 @@ def test_excel_is_made_in_a_thread(room, ask):
     assert room.threads.runs == 1
     assert reply.body.startswith(b"PK")
     assert "rest.xlsx" in reply.headers["content-disposition"]
-    assert "vary" not in reply.headers
+    assert reply.headers["vary"] == "Accept, Accept-Encoding"
 
 
 def test_head_is_get_without_a_body(room, ask):
@@ -289,7 +304,8 @@ def test_errors_come_in_the_asked_format(room, ask):
     csv = ask(f"{ROOT}/csv/hosts")
     assert csv.status == 404
     assert csv.body.splitlines()[:2] == [b"#key;value", b"code;404"]
-    assert csv.headers["content-type"].startswith("text/plain")
+    assert csv.headers["content-type"] == "text/csv; charset=utf-8"
+    assert "content-disposition" not in csv.headers
     excel = ask(f"{ROOT}/xls/hosts")
     assert (excel.status, excel.body[:2]) == (404, b"PK")
     wrapped = ask(f"{ROOT}/wrapped_json/hosts")
@@ -351,7 +367,7 @@ def test_the_request_time_out(room, ask, clock):
     assert cancelled == [True]
     assert "after 40 seconds" in refused(replies[0], 504, "request timed out")
     for channel in tuple(room.site.channels):
-        channel.setTimeout(None)
+        channel.alarm.set(FOREVER)
 
 
 def test_a_client_that_leaves_cancels_the_work(room, ask, clock):

@@ -58,6 +58,7 @@ async def test_raw_utf8_in_a_url_is_utf8(serve):
         (b"GE\xff /mon/r/ HTTP/1.1\r\n\r\n", 400, "bad request"),
         ("GET /mon/r/ HTTP/3\r\n\r\n", 400, "bad request"),
         ("nonsense\r\n\r\n", 400, "bad request"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "no TLS here"),
         (get("/hosts", "no header"), 400, "bad request"),
         (get("/hosts", "Content-Length: x", method="POST"), 400, "bad request"),
         (get("/hosts", "Content-Length: 33554433", method="POST"), 413, "request body too long"),

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.web.respond import accepts_gzip, gzipped, wants_lines
+from monrest.render.xlsx import CONTENT_TYPE as EXCEL
+from monrest.web.respond import accepted_format, accepts_gzip, gzipped
 
 
 @pytest.mark.parametrize(
@@ -38,17 +39,24 @@ def test_who_wants_gzip(header, wanted):
 @pytest.mark.parametrize(
     ("header", "wanted"),
     [
-        (b"application/x-ndjson", True),
-        (b"Application/X-NDJSON, */*;q=0.1", True),
-        (b"application/json;q=0.5, application/x-ndjson", True),
-        (b"application/json, application/x-ndjson", False),
-        (b"application/x-ndjson;q=0", False),
-        (b"*/*", False),
-        (b"", False),
+        (b"application/x-ndjson", "ndjson"),
+        (b"Application/X-NDJSON, */*;q=0.1", "ndjson"),
+        (b"application/json;q=0.5, application/x-ndjson", "ndjson"),
+        (b"application/json, application/x-ndjson", None),
+        (b"application/x-ndjson;q=0", None),
+        (b"text/csv", "csv"),
+        (b"text/csv; charset=utf-8, */*;q=0.1", "csv"),
+        (b"text/csv;q=0.5, application/x-ndjson;q=0.9", "ndjson"),
+        (b"text/csv;q=0.9, application/json;q=0.5", "csv"),
+        (EXCEL.encode(), "xls"),
+        (b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", None),
+        (b"text/plain", None),
+        (b"*/*", None),
+        (b"", None),
     ],
 )
-def test_who_wants_a_row_a_line(header, wanted):
-    assert wants_lines(header) is wanted
+def test_which_format_an_accept_header_wants(header, wanted):
+    assert accepted_format(header) == wanted
 
 
 @given(st.binary(max_size=60))

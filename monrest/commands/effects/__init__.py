@@ -43,7 +43,7 @@ def expected(
     ``now`` is the time of the request in Unix time, ``core`` what the site can do (None: a
     Naemon). ``ids`` are the comments or downtimes found for a command resolved by lookup.
     """
-    if core is not None and core.kind == "icinga2" and command.core_name in UNKNOWN_TO_ICINGA2:
+    if core is not None and core.icinga2 and command.core_name in UNKNOWN_TO_ICINGA2:
         return Unseen("Icinga 2 does not know this command")
     sent = SentCommand(
         command=command, target=target, arguments=arguments, now=now, core=core, ids=ids

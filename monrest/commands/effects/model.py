@@ -72,7 +72,7 @@ class SentCommand:
     @property
     def on_icinga2(self) -> bool:
         """Whether the core is Icinga 2."""
-        return self.core is not None and self.core.kind == "icinga2"
+        return self.core is not None and self.core.icinga2
 
 
 ReadEffect: TypeAlias = Callable[[SentCommand], Effect | Unseen]

@@ -23,7 +23,7 @@ from monrest.sites.federation.answers import Record, records
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.federation.remote import RefusedByRemoteError, Remote
 from monrest.sites.federation.remote_list import Facts
-from monrest.sites.site import PROBE_TIMEOUT
+from monrest.sites.site import PROBE_TIMEOUT, AnswerMemory
 
 if TYPE_CHECKING:
     from monrest.config.sections import SiteConfig
@@ -52,6 +52,7 @@ class FederationSource:
     config: SiteConfig
     instance: Callable[[], str]
     changed: Callable[[], None]
+    memory: AnswerMemory
     remote: Remote = field()
     sites: tuple[FederatedSite, ...] = field(init=False)
     running: bool = field(init=False, default=False)
@@ -69,7 +70,7 @@ class FederationSource:
         return Remote(reactor=self.reactor, config=self.config, instance=self.instance)
 
     def __attrs_post_init__(self) -> None:
-        self.sites = (FederatedSite(self.reactor, self.config, source=self),)
+        self.sites = (FederatedSite(self.reactor, self.config, source=self, memory=self.memory),)
 
     def lists(self, remote_id: str) -> bool:
         """Whether the other side has this site, as far as is known."""
@@ -189,7 +190,7 @@ class FederationSource:
             config = self._config(one, alone=len(found) == 1)
             site = old.get(config.id)
             if site is None or site.remote_id not in ("", one.id):
-                site = FederatedSite(self.reactor, config, source=self)
+                site = FederatedSite(self.reactor, config, source=self, memory=self.memory)
                 fresh.append(site)
             else:
                 del old[config.id]

@@ -29,6 +29,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgentEndpointFactory, IBodyProducer
 from zope.interface import implementer
 
+from monrest.base.trace import handed_on
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
@@ -77,7 +78,7 @@ class RefusedByRemoteError(LivestatusError):
 
 @frozen
 class Whom:
-    """In whose name something is asked: his rights count on the other side.
+    """In whose name something is asked: that user's rights count on the other side.
 
     Without a ``user`` it is for this instance itself. ``visited`` are the instances that the
     request came through before this one.
@@ -187,7 +188,7 @@ class Remote:
                 request.method,
                 request.url,
                 request.headers,
-                None if request.body is None else _Sent(request.body),
+                None if request.body is None else WholeBody(request.body),
             )
             answered = True
             good = 200 <= response.code < 300
@@ -195,7 +196,7 @@ class Remote:
         except (CancelledError, DeferredTimeout, LivestatusError):
             raise
         except Exception as error:
-            raise _problem(Failure(error), kept=not answered) from error
+            raise exchange_problem(Failure(error), kept=not answered) from error
         body = _accepted(response.code, answer)
         failed = response.headers.getRawHeaders(f"X-{self._app.title()}-Failed-Sites")
         return PartialBody(body) if failed else body
@@ -211,6 +212,8 @@ class Remote:
         }
         if whom.user:
             headers[f"{prefix}Auth-User"] = whom.user
+        if trace := handed_on():
+            headers["traceparent"] = trace
         if content_type is not None:
             headers["Content-Type"] = content_type
         return Headers({name.encode(): [value.encode()] for name, value in headers.items()})
@@ -238,7 +241,7 @@ class PartialBody(bytes):
 
 @implementer(IBodyProducer)
 @frozen(eq=False)
-class _Sent:
+class WholeBody:
     """A body that is in memory, written in one go."""
 
     body: bytes
@@ -342,7 +345,7 @@ def _accepted(status: int, body: bytes) -> bytes:
     raise RefusedByRemoteError(status, document if isinstance(document, dict) else {})
 
 
-def _problem(failure: Failure, *, kept: bool) -> LivestatusError:
+def exchange_problem(failure: Failure, *, kept: bool) -> LivestatusError:
     """Say what a failure of Twisted's client means; ``kept``: nothing was answered."""
     value = failure.value
     if isinstance(value, LivestatusError):

@@ -18,7 +18,7 @@ from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import ProtocolError, first_line
 from monrest.sites.federation.answers import Record
 from monrest.sites.federation.remote import MOST_HOPS
-from monrest.sites.static import NAEMON, joined
+from monrest.sites.static import naemon
 
 _API = (
     "connected", "federation_addr", "federation_key", "federation_name", "federation_type",
@@ -161,7 +161,4 @@ def tables(found: Iterable[Record]) -> Mapping[str, Mapping[str, str]]:
                 for name, kind in list(columns.items())[:_MOST_COLUMNS]
                 if _NAME.match(name) and kind in _TYPES
             }
-    return known if known.get("hosts") else _NAEMON
-
-
-_NAEMON = joined(NAEMON)
+    return known if known.get("hosts") else naemon()

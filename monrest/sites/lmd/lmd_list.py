@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import first_line
@@ -53,6 +53,11 @@ class LmdFacts:
     parent: str
     record: Mapping[str, Any] = field(repr=False)
     program: Program | None = None
+
+    @property
+    def icinga2(self) -> bool:
+        """Whether its core is an Icinga 2, as the LMD found or was told."""
+        return any(flag.lower() == "icinga2" for flag in self.record["flags"])
 
     @property
     def up(self) -> bool:
@@ -144,3 +149,10 @@ def capabilities_of(columns: Sequence[Row]) -> Capabilities:
     lines = [f"{table}\t{name}" for table in sorted(tables) for name in sorted(tables[table])]
     key = sha256("\n".join(["lmd", *lines]).encode()).hexdigest()[:24]
     return Capabilities(kind="lmd", tables=tables, key=key)
+
+
+def behind(capabilities: Capabilities, *, icinga2: bool) -> Capabilities:
+    """What one site can do, by what its core is."""
+    if not icinga2:
+        return capabilities
+    return evolve(capabilities, over_icinga2=True, key=f"{capabilities.key}-icinga2")

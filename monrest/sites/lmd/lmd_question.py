@@ -14,7 +14,7 @@ from monrest.livestatus.framing import Transform
 from monrest.livestatus.lql import build
 from monrest.livestatus.pool import CoreRequest
 from monrest.query.model import CoreFilter, Group, Pushed, columns_of
-from monrest.sites.normalise import RowTypes, normaliser
+from monrest.sites.normalise import RowTypes, normaliser, with_companions
 
 KEY = "peer_key"
 MOST_LINES = 1000
@@ -25,6 +25,9 @@ def lmd_question(
     pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None
 ) -> CoreRequest:
     """How to ask; raise BadRequest if a value cannot be sent."""
+    if layout is not None and not pushed.stats:
+        companions = with_companions(pushed.table, pushed.columns, capabilities)
+        pushed = evolve(pushed, columns=companions)
     groups = len(pushed.columns)
     asked = evolve(pushed, columns=(*pushed.columns, KEY))
     if pushed.sort and pushed.table != "log":

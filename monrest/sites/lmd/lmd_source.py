@@ -33,7 +33,7 @@ from monrest.sites.lmd import lmd_list as listing
 from monrest.sites.lmd.joint_queries import JointQueries
 from monrest.sites.lmd.lmd_list import LmdFacts
 from monrest.sites.lmd.lmd_site import LmdSite
-from monrest.sites.site import PROBE_TIMEOUT
+from monrest.sites.site import PROBE_TIMEOUT, AnswerMemory
 
 if TYPE_CHECKING:
     from monrest.config.sections import LmdConfig
@@ -69,6 +69,7 @@ class LmdSource:
     reactor: Any
     config: LmdConfig
     changed: Callable[[], None]
+    memory: AnswerMemory
     addresses: tuple[SiteConfig, ...] = field(init=False)
     endpoint: AlternativeEndpoints = field(init=False)
     breaker: Breaker = field(init=False)
@@ -122,7 +123,7 @@ class LmdSource:
         self.queries = JointQueries(
             self.reactor, pool(on_lost=self._lost), pool(), on_lost=self._lost
         )
-        self.sites = (LmdSite(self.reactor, self.addresses[0], source=self),)
+        self.sites = (LmdSite(self.reactor, self.addresses[0], source=self, memory=self.memory),)
 
     # ------------------------------------------------------------ how the LMD is
 
@@ -215,13 +216,13 @@ class LmdSource:
             if known is not None and known.config == config:
                 site = old.pop(facts.id)
             else:
-                site = LmdSite(self.reactor, config, source=self, facts=facts)
+                site = LmdSite(self.reactor, config, source=self, facts=facts, memory=self.memory)
                 fresh.append(site)
             program = facts.program
             site.told(
                 facts,
                 evolve(
-                    self._capabilities,
+                    listing.behind(self._capabilities, icinga2=facts.icinga2),
                     program_version=program.program_version if program else "",
                     livestatus_version=program.livestatus_version if program else "",
                 ),

@@ -26,7 +26,8 @@ class _Served(Protocol):
 
     def dataReceived(self, data):
         self.buffer += data
-        while b"\n\n" in self.buffer:
+        # A greeting of TLS is no request, whatever bytes are in it by chance.
+        while b"\n\n" in self.buffer and not self.buffer.startswith(b"\x16"):
             request, self.buffer = self.buffer.split(b"\n\n", 1)
             self.site.script.answer(self, request)
 

@@ -189,6 +189,27 @@ class Daemon:
                 found.append(str(entry.readlink()))
         return sorted(found)
 
+    def workers(self):
+        """The processes below the parent that have not ended; none where it serves by itself."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(one) for one in children.read_text().split()]
+
+    def pids(self):
+        """The process that was started, and its workers where it has several."""
+        several = self.sections.get("server", {}).get("workers", 1) > 1
+        return [self.process.pid, *(self.workers() if several else ())]
+
+    def send_signal(self, number):
+        """Send a signal to all of its processes, as to a machine that ends or stands still."""
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self):
+        """End all of its processes at once; a worker that lost its parent alone ends in order."""
+        self.send_signal(signal.SIGKILL)
+        self.process.wait(60)
+
     def hang_up(self):
         """Ask for a reload of the configuration."""
         self.process.send_signal(signal.SIGHUP)
@@ -198,7 +219,10 @@ class Daemon:
         if self.process is None:
             return None
         if self.process.poll() is None:
-            self.process.send_signal(number)
+            if number == signal.SIGKILL:
+                self.kill()
+            else:
+                self.process.send_signal(number)
             try:
                 self.process.wait(seconds)
             except subprocess.TimeoutExpired:

@@ -15,15 +15,18 @@ from .waiting import until
 
 
 class Demo:
-    """A demo on a port of its own choice, whose folder for temporary files is ``scratch``."""
+    """A demo on a port of its own choice, whose folder for temporary files is ``scratch``.
 
-    def __init__(self, folder, program=TWISTD):
+    ``line`` is another command line that starts one.
+    """
+
+    def __init__(self, folder, program=TWISTD, line=None):
         self.output = folder / "output"
         # Near the root: the path of a socket has room for a hundred letters.
         self.scratch = Path(tempfile.mkdtemp(prefix="monrest-"))
         with self.output.open("wb") as stream:
             self.process = start(
-                command_line("--demo", "--port", "0"),
+                line or command_line("--demo", "--port", "0"),
                 stream,
                 program=program,
                 env={**os.environ, "TMPDIR": str(self.scratch)},

@@ -78,6 +78,7 @@ PROCESSES = "-ff afffffafffffff ffa"
 PROCESS = "-nn onnnnnonnnnnnn nno"
 WRITE_PROCESS = "-xx oxxxxxoxxxxxxx xxo"
 NO_PROCESS = "-xx nxxxxxnxxxxxxx xxn"
+WEBHOOK = "-nn onnnnnnnnnnnnn nno"
 DELETE_KEY = "-nx nnnnnnnnnnxnnn nnn"
 
 TEST = "test_only=1"
@@ -85,6 +86,8 @@ TABLE: dict[str, tuple[str, str, str]] = {
     # method and path: marks, what is asked, words of the refusal
     "GET /": (ALL, "/", ""),
     "GET /index": (ALL, "/index", ""),
+    # Who sees which events is in test_events.py; a stream that is right has no end.
+    "GET /events": (NO_SESSION, "/events?types=nosuch", ""),
     "GET /hosts": (BY_HOST, "/hosts", ""),
     "GET /hosts/<name>": (BY_HOST, "/hosts/db01", ""),
     "GET /hosts/<name>/services": (BY_SERVICE, "/hosts/db01/services", ""),
@@ -251,7 +254,9 @@ TABLE: dict[str, tuple[str, str, str]] = {
         "roles: admin",
     ),
     "GET /mon/cluster/ping": (NODES_ONLY, "/mon/cluster/ping", "not a node of this cluster"),
+    "GET /mon/healthy": (PUBLIC, "/mon/healthy", ""),
     "GET /mon/ready": (PUBLIC, "/mon/ready", ""),
+    "GET /openapi.json": (PUBLIC, "/openapi.json", ""),
     "GET /mon/login": (PUBLIC, "/mon/login", ""),
     "GET /mon/recurring_downtimes": (BY_HOST, "/mon/recurring_downtimes", ""),
     "POST /mon/recurring_downtimes": (
@@ -284,6 +289,29 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "POST /mon/bp/<nr>/refresh": (PROCESS, "/mon/bp/{process}/refresh", ""),
     "GET /mon/bp/<nr>/objects": (PROCESS, "/mon/bp/{process}/objects", ""),
     "GET /mon/bp/<nr>/objects/recursive": (PROCESS, "/mon/bp/{process}/objects/recursive", ""),
+    "GET /mon/webhooks": (USERS, "/mon/webhooks", ""),
+    "GET /mon/webhooks/<id>": (WEBHOOK, "/mon/webhooks/{webhook}", ""),
+    "GET /mon/webhooks/<id>/deliveries": (WEBHOOK, "/mon/webhooks/{webhook}/deliveries", ""),
+    "POST /mon/webhooks/<id>": (
+        WEBHOOK,
+        "/mon/webhooks/{webhook} name=x&url=http://192.0.2.10/",
+        "",
+    ),
+    "PATCH /mon/webhooks/<id>": (WEBHOOK, "/mon/webhooks/{webhook} name=y", ""),
+    "POST /mon/webhooks/<id>/test": (WEBHOOK, "/mon/webhooks/{webhook}/test", ""),
+    "POST /mon/webhooks/<id>/resume": (WEBHOOK, "/mon/webhooks/{webhook}/resume", ""),
+    "POST /mon/webhooks/<id>/rotate": (WEBHOOK, "/mon/webhooks/{webhook}/rotate", ""),
+    "POST /mon/webhooks/<id>/deliveries/<nr>/resend": (
+        NOBODY,
+        "/mon/webhooks/{webhook}/deliveries/999999/resend",
+        "",
+    ),
+    "DELETE /mon/webhooks/<id>": (NOBODY, "/mon/webhooks/999999", ""),
+    "POST /mon/webhooks": (
+        MAKE_DASHBOARD,
+        "/mon/webhooks name=x&url=http://192.0.2.10/",
+        DENIED,
+    ),
     "GET /mon/panorama": (OWN, "/mon/panorama", ""),
     "POST /mon/panorama": (MAKE_DASHBOARD, "/mon/panorama", DENIED),
     "GET /mon/panorama/<nr>": (OWN, "/mon/panorama/{dashboard}", ""),

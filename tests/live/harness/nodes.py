@@ -75,7 +75,9 @@ class Nodes:
             f"SELECT owner FROM duties JOIN duty_daemons USING (run) WHERE name = '{duty}'"
         )
         ids = [self.id_of(at) for at in range(len(self.nodes))]
-        return ids.index(found[0][0]) if found and found[0][0] in ids else None
+        # What is above these bits is the number of a worker (docs/spec/workers.md, "Who is who").
+        owner = found and str(int(found[0][0]) % 2**52)
+        return ids.index(owner) if owner in ids else None
 
 
 def rows(node):

@@ -27,6 +27,8 @@ LINES = [
         rf"Sort: {NAME}(?: [^ ]+)? (?:asc|desc)",
         r"(?:Limit|Offset): [0-9]+",
         r"AuthUser: .+",
+        r"WaitTrigger: log",
+        r"WaitTimeout: [1-9][0-9]{0,4}",
     )
 ]
 FIRST = re.compile(rf"GET {NAME}")
@@ -79,6 +81,8 @@ def problems(request):
     found += [f"harmful: {line!r}" for line in harms(lines)]
     if len([line for line in lines if line.startswith("Columns:")]) > 1:
         found.append("several Columns lines")
+    if "WaitTrigger: log" in lines and not lines[-1].startswith("WaitTimeout: "):
+        found.append("waits for ever")
     for line in lines[1:]:
         if any(ord(letter) < 32 or ord(letter) == 127 for letter in line):
             found.append(f"control character in {line!r}")

@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 
 
-def until(condition, what, *, seconds=60.0, pause=0.02):
-    """Call ``condition`` until it is true and return its value; fail by name at the deadline."""
-    deadline = time.monotonic() + seconds
+def until(condition, what, *, seconds=60.0, pause=None):
+    """Call ``condition`` until it is true and return its value; fail by name at the deadline.
+
+    Without ``pause`` it is called the less often the longer it takes: whoever waits for minutes
+    leaves the processors to others.
+    """
+    began = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > seconds:
             raise AssertionError(f"gave up after {seconds:g} s waiting until {what}")
-        time.sleep(pause)
+        time.sleep(min(max(waited / 10, 0.01), 0.25) if pause is None else pause)

@@ -22,8 +22,7 @@ def processes(daemon):
 
 def living(daemon):
     """All processes below the parent that have not ended."""
-    children = Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children")
-    return [int(one) for one in children.read_text().split()]
+    return daemon.workers()
 
 
 def gone(pids):

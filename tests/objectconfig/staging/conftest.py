@@ -6,11 +6,8 @@ import pytest
 import pytest_twisted
 
 from monrest.objectconfig.save import SaveRoom, Writable, Write, write
-from tests.fakes.postgres import database_url, postgres_server, postgres_url
 from tests.objectconfig.staging.files import NOBODY, sha256
 from tests.objectconfig.staging.site import Daemon, Site
-
-__all__ = ["database_url", "postgres_server", "postgres_url"]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 
 from monrest.base.clock import MachineClock
 from monrest.config import ConfigTool
+from monrest.objectconfig.save import recover_all
 from monrest.objectconfig.service import ConfigSite, Staging
 from monrest.objectconfig.site_commands import Hooks
 from monrest.store.database import Database
@@ -75,6 +76,7 @@ class Daemon:
         self.database = Database(reactor, url)
         self.staging = Staging(reactor, MachineClock(), self.database, Path(var_dir))
         self.site = site
+        recover_all(Path(var_dir))
         self.database.startService()
         self.staging.startService()
 

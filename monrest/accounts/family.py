@@ -1,0 +1,112 @@
+"""What accounts are made of."""
+
+from __future__ import annotations
+
+from attrs import define, field
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
+from twisted.python.failure import Failure
+
+from monrest.accounts import key_endpoints, login_endpoints, session_endpoints, user_endpoints
+from monrest.accounts.contacts import Contacts
+from monrest.accounts.keys import Keys
+from monrest.accounts.passwords import Passwords
+from monrest.accounts.sessions import Sessions
+from monrest.accounts.slowdown import Slowdown
+from monrest.accounts.users import Users
+from monrest.api.family import Common, Family, Life, Served
+
+
+@define(eq=False)
+class Accounts(Service):
+    """Who there is, and by what somebody is known."""
+
+    common: Common
+    keys: Keys = field(init=False)
+    sessions: Sessions = field(init=False)
+    users: Users = field(init=False)
+    passwords: Passwords = field(init=False)
+    slowdown: Slowdown = field(init=False)
+    contacts: Contacts = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        common, clock, workers = self.common, self.common.reactor, self.common.workers
+        stored = common.database, clock, common.wall
+        auth, names = common.config.auth, common.config.names
+        self.keys = Keys(*stored, auth, workers)
+        self.sessions = Sessions(*stored, auth, names, workers)
+        self.users = Users(*stored, auth, workers)
+        self.passwords = Passwords(auth.htpasswd_file, common.threads, clock)
+        self.slowdown = Slowdown(clock, workers)
+        self.contacts = Contacts(common.registry, clock, workers=workers)
+        common.figures.offer("sessions", self.sessions.figures)
+        common.figures.offer("users", self._figures)
+
+    async def _figures(self) -> dict[str, float]:
+        """Figures of the users that are known under the configuration in force."""
+        sites, auth = self.common.registry.sites, self.common.config.auth
+        known = self.users, self.contacts, self.passwords
+        return await user_endpoints.figures(*known, sites, auth)
+
+    def configure(self) -> None:
+        """Go on with the configuration that is in force now."""
+        auth, names = self.common.config.auth, self.common.config.names
+        self.keys.configure(auth)
+        self.sessions.configure(auth, names)
+        self.users.configure(auth)
+        self.passwords = Passwords(auth.htpasswd_file, self.common.threads, self.common.reactor)
+
+    def startService(self) -> None:
+        """Do what is done from time to time."""
+        super().startService()
+        for one in (self.keys, self.sessions, self.users):
+            one.startService()
+
+    def stopService(self) -> Deferred[None]:
+        """Fire when what is left is stored; before the database stops."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        parts = (self.keys, self.sessions, self.users)
+        stops = [maybeDeferred(one.stopService) for one in parts]
+        for _, result in await DeferredList(stops, consumeErrors=True):
+            if isinstance(result, Failure):
+                result.raiseException()
+
+
+FAMILY = Family(
+    life=Life(Accounts, configure=lambda _, accounts: accounts.configure()),
+    served=(
+        Served(
+            user_endpoints.ENDPOINTS,
+            lambda common: user_endpoints.UserEndpoints(
+                users=common.the(Accounts).users,
+                contacts=common.the(Accounts).contacts,
+                passwords=common.the(Accounts).passwords,
+                figures=common.figures,
+            ),
+        ),
+        Served(
+            login_endpoints.ENDPOINTS,
+            lambda common: login_endpoints.LoginEndpoints(
+                sessions=common.the(Accounts).sessions,
+                passwords=common.the(Accounts).passwords,
+                users=common.the(Accounts).users,
+                slowdown=common.the(Accounts).slowdown,
+            ),
+        ),
+        Served(
+            session_endpoints.ENDPOINTS,
+            lambda common: session_endpoints.SessionEndpoints(
+                sessions=common.the(Accounts).sessions,
+                passwords=common.the(Accounts).passwords,
+                figures=common.figures,
+            ),
+        ),
+        Served(
+            key_endpoints.ENDPOINTS,
+            lambda common: key_endpoints.KeyEndpoints(keys=common.the(Accounts).keys),
+        ),
+    ),
+)

@@ -1,0 +1,118 @@
+"""What a family is made of, and what all families share (docs/architecture.md, "A new family")."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from attrs import define, field, frozen
+from twisted.application.service import Service
+
+from monrest.api.endpoint import Context, Endpoint
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, Turns
+from monrest.base.daemon_node import DaemonNode
+from monrest.base.meters import Meters
+from monrest.base.metrics import Metrics
+from monrest.base.spool import RowRoom, Spools
+from monrest.base.values import Caller, Identity
+from monrest.base.workers import Workers
+from monrest.config import Config
+from monrest.sites.registry import Registry
+from monrest.store.database import Database
+from monrest.store.database_health import DatabaseHealth
+from monrest.store.duties import Duties
+
+AsUser: TypeAlias = Callable[[str, frozenset[str] | None], Awaitable[Identity]]
+"""Says who a user is for whom something is done, with at most these roles; None: all of theirs."""
+
+Kind = TypeVar("Kind", bound=Service)
+
+
+@define(eq=False, kw_only=True, repr=False)
+class Common:
+    """What all families share: each part once for the life of a process.
+
+    ``config``, ``key`` (the secret one, which the nodes of a cluster share) and ``context`` are
+    those in force, ``path`` is the file of the configuration, if it has one, ``folder`` that of the
+    state. ``who`` says who a caller is, ``as_user`` who somebody is who is not here. ``machine`` is
+    the clock of this machine, ``wall`` the one by which all daemons go that share the database.
+    ``node`` is this daemon and ``process`` this process of it; both are known when families are
+    opened. ``sheets`` is the thread for what takes seconds. ``connect`` gives another database and
+    its clock. ``does`` says whether this process does what one of all does, by the name of that
+    duty. ``may_restart`` says what is in the way of a restart, empty for nothing.
+    """
+
+    reactor: Any
+    machine: WallClock
+    config: Config
+    path: str
+    who: Callable[[Caller], Awaitable[Identity]]
+    as_user: AsUser
+    folder: Path = field(init=False)
+    key: str = field(init=False)
+    context: Context = field(init=False)
+    node: DaemonNode = field(init=False)
+    process: DaemonNode = field(init=False)
+    workers: Workers = field(init=False)
+    wall: WallClock = field(init=False)
+    registry: Registry = field(init=False)
+    threads: Threads = field(init=False)
+    sheets: Threads = field(init=False)
+    turns: Turns = field(init=False)
+    spools: Spools = field(init=False)
+    room: RowRoom = field(init=False)
+    database: Database = field(init=False)
+    health: DatabaseHealth = field(init=False)
+    duties: Duties = field(init=False)
+    figures: Metrics = field(init=False)
+    meters: Meters = field(init=False)
+    connect: Callable[[str], tuple[Database, WallClock]] = field(init=False)
+    does: Callable[[str], bool] = field(init=False)
+    may_restart: Callable[[], Awaitable[str]] = field(init=False)
+    restart: Callable[[], object] = field(init=False)
+    _services: dict[type[Service], Service] = field(factory=dict, init=False)
+
+    def the(self, kind: type[Kind]) -> Kind:
+        """Give the service of another family, which stands before this one in the registry."""
+        found = self._services[kind]
+        assert isinstance(found, kind)
+        return found
+
+
+@frozen
+class Served:
+    """Some endpoints with the object whose methods answer there, made once for a configuration.
+
+    None where a request has all that its handlers need.
+    """
+
+    endpoints: tuple[Endpoint, ...]
+    handlers: Callable[[Common], object] = lambda _: None
+
+
+@frozen
+class Life(Generic[Kind]):
+    """What a family does by itself, and how it gets through the life of a process.
+
+    ``service`` makes it, once, and offers its figures; the steps are given what was made. ``open``
+    gets it ready before the reactor turns: it may block, and may fail, which ends the start. Once
+    the reactor turns it is started. ``configure`` has it go on with another configuration,
+    ``leave`` with nothing new, because the daemon stops after so many seconds; then it is stopped.
+    """
+
+    service: Callable[[Common], Kind]
+    open: Callable[[Common, Kind], object] = lambda _common, _service: None
+    configure: Callable[[Common, Kind], Awaitable[None] | None] = lambda _common, _service: None
+    leave: Callable[[Kind, float], Coroutine[Any, Any, None] | None] = lambda _service, _seconds: (
+        None
+    )
+
+
+@frozen
+class Family:
+    """All that a family is made of: what it answers, and what it does by itself, if anything."""
+
+    served: tuple[Served, ...]
+    life: Life[Any] | None = None

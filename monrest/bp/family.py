@@ -1,0 +1,51 @@
+"""What business processes are made of."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from monrest.api.family import Common, Family, Life, Served
+from monrest.bp.commit import Commits
+from monrest.bp.core_objects import Exporter
+from monrest.bp.endpoints import ENDPOINTS, ProcessEndpoints
+from monrest.bp.service import BusinessProcesses
+
+_FIGURES = "business processes"
+
+
+def _business_processes(common: Common) -> BusinessProcesses:
+    config, clock, folder = common.config, common.reactor, common.folder
+    bp = BusinessProcesses(
+        database=common.database,
+        duties=common.duties,
+        clock=clock,
+        wall=common.wall,
+        sites=common.registry,
+        threads=common.threads,
+        config=config.bp,
+        app=config.names.app,
+        zone=config.display.zone(),
+        exporter=Exporter(reactor=clock, wall=common.wall, threads=common.threads, var_dir=folder),
+        commits=Commits(reactor=clock, threads=common.threads, folder=folder / "bp"),
+        changed=partial(common.figures.expire, _FIGURES),
+    )
+    common.figures.offer(_FIGURES, bp.statistics)
+    return bp
+
+
+FAMILY = Family(
+    life=Life(
+        _business_processes,
+        configure=lambda common, bp: bp.configure(
+            common.config.bp, common.config.names.app, common.config.display.zone()
+        ),
+    ),
+    served=(
+        Served(
+            ENDPOINTS,
+            lambda common: ProcessEndpoints(
+                bp=common.the(BusinessProcesses), figures=common.figures
+            ),
+        ),
+    ),
+)

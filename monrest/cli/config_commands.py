@@ -1,0 +1,135 @@
+"""``monrest config``: what an operator needs of the configuration, without a daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from monrest.base.shipped import shipped
+from monrest.cli import output
+from monrest.cli.client_errors import FAILED, UsageError
+from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.options import DEFAULT_CONFIG
+from monrest.client.client_problems import ClientError
+
+_FILES: Mapping[str, str] = {
+    "unit": "monrest.service",
+    "socket": "monrest.socket",
+    "sysusers": "monrest.sysusers",
+    "tmpfiles": "monrest.tmpfiles",
+}
+
+
+def example(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
+    """Print the configuration example, or the one file for systemd that is asked for."""
+    if extra := next((part.argument for part in parts if part.argument is not None), None):
+        raise UsageError(f"unexpected {extra!r}")
+    asked = {name for part in parts for name, _ in part.options if name in _FILES}
+    if len(asked) > 1:
+        raise UsageError(f"expected one of {', '.join(f'--{name}' for name in _FILES)}")
+    path = shipped(_FILES[asked.pop()] if asked else "monrest.toml")
+    try:
+        output.write(path.read_bytes())
+    except FileNotFoundError:
+        raise ClientError(f"{path} is missing") from None
+    return 0
+
+
+# -------------------------------------------------------------------- show
+
+
+class Setting(NamedTuple):
+    """A value in force: the path of its key, itself without secrets, and who said it."""
+
+    key: str
+    value: Any
+    origin: str
+    is_default: bool
+
+
+def show(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
+    """Print what the configuration says, with the place where each value was said."""
+    from pathlib import Path
+
+    from monrest.config import ConfigError
+    from monrest.config.layers import read_layers
+    from monrest.config.load import structured
+
+    files = [part.argument for part in parts if part.argument is not None]
+    if len(files) > 1:
+        raise UsageError("expected one FILE")
+    path = files[0] if files else DEFAULT_CONFIG
+    layers = read_layers(Path(path), os.environ)
+    try:
+        config = structured(layers)
+    except ConfigError as error:
+        output.note(f"{path} cannot be used:\n{error}")
+        return FAILED
+    asked = {name for part in parts for name, _ in part.options}
+    found = [
+        one
+        for one in _settings(config, (), layers.said)
+        if not (one.is_default and "changed" in asked)
+    ]
+    if "json" in asked:
+        document = [{"key": one.key, "value": one.value, "origin": one.origin} for one in found]
+        output.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    else:
+        output.write_text(
+            "".join(f"{one.key} = {_toml(one.value)}  # {one.origin}\n" for one in found)
+        )
+    return 0
+
+
+_DEFAULT = "default"
+
+
+def _settings(table: Any, path: tuple[str | int, ...], said: Any) -> Iterator[Setting]:
+    """Every key of a table and of those in it; ``said`` gives who said the value at a path."""
+    from attrs import fields, has
+
+    from monrest.config.layers import keys_of, spelled
+    from monrest.config.sections import Size
+    from monrest.instance.hidden_settings import shown
+
+    kinds = keys_of(type(table))
+    for one in fields(type(table)):
+        at, value = (*path, one.name), getattr(table, one.name)
+        items = value if isinstance(value, tuple) else (value,)
+        if value and all(has(type(item)) for item in items):
+            for number, item in enumerate(items):
+                inner = (*at, number) if isinstance(value, tuple) else at
+                yield from _settings(item, inner, said)
+        elif isinstance(value, Mapping) and value:
+            for name, item in value.items():
+                origin = said((*at, name)) or said(at) or _DEFAULT
+                yield Setting(f"{spelled(at)}.{name}", shown(item, name), origin, False)
+        elif value is not None and not (value == () and _of_tables(kinds[one.name])):
+            is_default = value == one.default or value == {}
+            if kinds[one.name] is Size:
+                value = f"{value >> 20}MB"
+            # The name of a file is no secret, whatever is in it.
+            name = "" if one.name.endswith("_file") else one.name
+            yield Setting(spelled(at), shown(value, name), said(at) or _DEFAULT, is_default)
+
+
+def _of_tables(kind: Any) -> bool:
+    from typing import get_args
+
+    from monrest.config.layers import table_of
+
+    return any(table_of(one) is not None for one in get_args(kind))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items())
+            + "}"
+        )
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,135 @@
+"""``monrest events``: what happens, as it happens, for eyes, for pipes and for a command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from monrest.cli import output
+from monrest.cli.api_keys import body_of
+from monrest.cli.client_errors import UsageError
+from monrest.cli.client_settings import settings
+from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.options import CONNECTION
+from monrest.cli.requester import Requester
+from monrest.cli.terminal import TerminalStyle, style
+from monrest.client.client_problems import plain
+from monrest.client.event_tail import EventDocument, EventTail, followed
+from monrest.client.http_transport import Reply
+from monrest.client.operations import Ask
+
+_SENT = ("types", "since", "columns", "q")
+_STATES = {False: ("UP", "DOWN", "UNREACHABLE"), True: ("OK", "WARNING", "CRITICAL", "UNKNOWN")}
+_COLOURS = {"UP": "32", "OK": "32", "WARNING": "33", "DOWN": "31", "CRITICAL": "31"}
+_OTHER = "35"
+
+
+def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
+    """Follow the stream until it ends or is interrupted; a lost connection is made again."""
+    own = [*given, *(pair for part in parts for pair in part.options)]
+    named = dict(own)
+    shared = {option.key for option in CONNECTION.options} | {"backend"}
+    client = Requester(settings([pair for pair in own if pair[0] in shared]))
+    parameters = {name: [named[name]] for name in _SENT if name in named}
+    if "snapshot" in named:
+        parameters["snapshot"] = ["1"]
+    for part in parts:
+        if part.argument is not None:
+            name, value = _filter(part.argument)
+            parameters.setdefault(name, []).append(value)
+    shown = style(named.get("color", ""), full=True)
+
+    hinted = ""
+
+    def opened(ask: Ask) -> Reply:
+        nonlocal hinted
+        reply = client.api(ask.path, query=ask.query)
+        if not reply.good:
+            body_of(client, ask.path, reply)
+        hinted = ""
+        return reply
+
+    def lost(error: Exception) -> None:
+        nonlocal hinted
+        text = str(error).partition("\n")[0]
+        # Somebody who is away for an hour is told of once.
+        if text != hinted:
+            client.settings.hint(f"monrest: {text}; connecting again")
+        hinted = text
+
+    for event in followed(EventTail(parameters, limit=named.get("limit", "")), opened, lost):
+        _take(event, named, shown)
+    return 0
+
+
+def _filter(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not name or not equals:
+        raise UsageError(f"expected a filter such as host_name=web01, got {word!r}")
+    return name, value
+
+
+def _take(event: EventDocument, named: dict[str, str], shown: TerminalStyle) -> None:
+    """Print an event, and run the command for it."""
+    if event["type"] == "gap":
+        output.note(f"monrest: too slow, {event['data']['count']} events are only in "
+                    f"{event['data']['logs']}")  # fmt: skip
+        return
+    if "json" in named:
+        output.write_text(json.dumps(event, ensure_ascii=False) + "\n")
+    else:
+        output.write_text(line_of(event, shown) + "\n")
+    output.flush()
+    if "exec" in named:
+        _run(named["exec"], event)
+
+
+def line_of(event: EventDocument, shown: TerminalStyle) -> str:
+    """One line: time, site, type, object, what happened, its text."""
+    data = event["data"]
+    word = str(data.get("action") or data.get("command_name") or "")
+    state = data.get("state")
+    if event["type"] == "state" and isinstance(state, int):
+        words = _STATES[bool(data.get("service_description"))]
+        word = words[state] if state < len(words) else str(state)
+        if data.get("state_type"):
+            word += f" {data['state_type']}"
+    text = data.get("plugin_output") or data.get("comment") or data.get("reason") or ""
+    if not any(name in data for name in ("action", "state", "command_name")):
+        # With columns of one's own all of them are shown.
+        shown_ones = (f"{name}={value}" for name, value in data.items() if value is not None)
+        word, text = "", " ".join(shown_ones)
+    place = unquote(event["subject"].removeprefix("services/").removeprefix("hosts/"))
+    kind = f"{event['type']:<15}"
+    line = f"{event['time']} {kind} {plain(place)} {plain(word)} {plain(str(text))}".rstrip()
+    if not shown.colour:
+        return line
+    colour = _COLOURS.get(word.split(" ")[0], _OTHER if word else "0")
+    return line.replace(f" {plain(word)} ", f" \x1b[{colour}m{plain(word)}\x1b[0m ", 1)
+
+
+def _run(command: str, event: EventDocument) -> None:
+    """Run ``command`` with the event as JSON on its standard input, and wait for it."""
+    data = event["data"]
+    told = {
+        "TYPE": event["type"],
+        "ID": event["id"],
+        "SUBJECT": event["subject"],
+        "HOST": data.get("host_name", ""),
+        "SERVICE": data.get("service_description", ""),
+        "STATE": data.get("state", ""),
+        "OUTPUT": data.get("plugin_output", ""),
+    }
+    environment = {f"MONREST_EVENT_{name}": str(value) for name, value in told.items()}
+    done = subprocess.run(  # noqa: S602  the user's own command line
+        command,
+        shell=True,
+        check=False,
+        input=json.dumps(event).encode(),
+        env={**os.environ, **environment},
+    )
+    if done.returncode:
+        output.note(f"monrest: the command ended with {done.returncode}")

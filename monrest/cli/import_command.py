@@ -1,0 +1,54 @@
+"""``monrest import DIR``: an installation of the older front end becomes one of this daemon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monrest.cli import output
+from monrest.cli.aligned import aligned
+from monrest.cli.client_errors import FAILED, UsageError
+from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.options import DEFAULT_CONFIG
+from monrest.client.client_problems import ClientError
+
+if TYPE_CHECKING:
+    from monrest.moving.move_lines import MoveLines
+
+DEFAULT_STATE = "/var/lib/monrest"
+
+
+def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
+    """Print what becomes of what; 1 when something could not be read."""
+    folders = [part.argument for part in parts if part.argument is not None]
+    named = dict(pair for part in parts for pair in part.options)
+    if len(folders) != 1:
+        raise UsageError("expected one DIR")
+    # The database and the rules of all families take their time to import.
+    moving = import_module("monrest.moving.move")
+    request = moving.MoveRequest(
+        folder=folders[0],
+        var=named.get("var", ""),
+        config=Path(named.get("config", DEFAULT_CONFIG)).absolute(),
+        state=Path(named.get("state", DEFAULT_STATE)).absolute(),
+        apply="apply" in named,
+        secret_key="secret-key" in named,
+        fill_targets="fill-targets" in named,
+    )
+    try:
+        lines: MoveLines = moving.move(request)
+    except moving.MoveError as error:
+        raise ClientError(str(error)) from None
+    ordered = lines.ordered(moving.KINDS)
+    if "json" in named:
+        rows = [one.document() for one in ordered]
+        output.write_text(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
+    else:
+        output.write_text(aligned(moving.TITLES, [one.cells() for one in ordered]))
+    told = [f"{number} {fate}" for fate, number in sorted(lines.counts.items()) if number]
+    done = "Written" if request.apply else "Nothing is written without --apply"
+    output.note(f"{done}: {', '.join(told)}.")
+    return FAILED if lines.refused else 0

@@ -1,0 +1,170 @@
+"""Whether the cores of a configuration answer, asked without a daemon."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from monrest.client.client_problems import ClientError, UnreachableError, failure_of, plain
+from monrest.client.exchange import ClientCredentials, prepared
+from monrest.client.http_transport import Transport, error_text, tls_context
+from monrest.client.server_address import ServerAddress
+
+if TYPE_CHECKING:
+    from monrest.config import Config, SiteConfig
+
+TITLES = ("SITE", "NAME", "STATE", "CORE", "VERSION", "ADDRESS", "PROBLEM")
+
+_QUESTION = (
+    b"GET status\nColumns: program_version livestatus_version\n"
+    b"OutputFormat: json\nResponseHeader: fixed16\n\n"
+)
+_LMD_QUESTION = (
+    b"GET sites\nColumns: name status last_error\nOutputFormat: json\nResponseHeader: fixed16\n\n"
+)
+_LONGEST_PROBE = 5.0
+_MOST_BYTES = 1 << 20
+_HEADER = 16
+_CORES = {"icinga2": "Icinga 2", "shinken": "Shinken", "naemon": "Naemon"}
+
+
+class SiteLine(NamedTuple):
+    """What is known of a site; ``problem`` is empty when it answers."""
+
+    id: str
+    name: str
+    address: str
+    core: str = ""
+    version: str = ""
+    problem: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """The line of the table."""
+        state = "down" if self.problem else "up"
+        return (self.id, self.name, state, self.core, self.version, self.address, self.problem)
+
+
+def core_name(versions: str) -> str:
+    """Which core names itself like this."""
+    known = (name for word, name in _CORES.items() if word in versions.lower())
+    return next(known, "Nagios")
+
+
+def probed(config: Config) -> list[SiteLine]:
+    """Ask every site and LMD of a configuration, all at the same time."""
+    with ThreadPoolExecutor(max_workers=32) as threads:
+        sites = list(threads.map(_site, config.sites))
+        return sites + list(threads.map(_lmd, config.lmd.addresses))
+
+
+def _site(site: SiteConfig) -> SiteLine:
+    line = SiteLine(site.id, site.name, site.address)
+    try:
+        if site.federated:
+            return line._replace(core="monrest", version=_instance(site))
+        ((program, livestatus),) = _asked(_connected(site), _QUESTION)
+    except (OSError, ValueError, ClientError) as error:
+        return line._replace(problem=_told(error))
+    name = core_name(f"{program} {livestatus}")
+    return line._replace(core=name, version=str(program))
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error_text(error)
+    return plain(str(error)) or "unexpected answer"
+
+
+def _lmd(address: str) -> SiteLine:
+    line = SiteLine("(lmd)", "", address, core="LMD")
+    try:
+        rows = _asked(_opened(address), _LMD_QUESTION)
+    except (OSError, ValueError) as error:
+        return line._replace(problem=_told(error))
+    down = [str(name) for name, status, _ in rows if status]
+    problem = f"{len(down)} down: {', '.join(down)}" if down else ""
+    return line._replace(name=f"{len(rows)} sites", problem=problem)
+
+
+def _instance(site: SiteConfig) -> str:
+    where = site.where()
+    address = ServerAddress(
+        "https" if where.encrypted else "http",
+        root=f"/{where.url.split('/', 3)[3]}/r",
+        host=where.host,
+        port=where.port,
+    )
+    transport = Transport(
+        timeout=min(site.timeout, _LONGEST_PROBE), insecure=not site.tls_verify,
+        ca_file=site.tls_ca_file, cert_file=site.tls_cert_file, key_file=site.tls_key_file,
+    )  # fmt: skip
+    path = f"/{address.app}?columns={address.app}_version"
+    reply = transport.send(address, prepared(address, ClientCredentials(site.auth_key), path))
+    body = reply.read()
+    if not reply.good:
+        raise failure_of(reply.status, body)
+    document = json.loads(body)
+    if not isinstance(document, dict):
+        raise UnreachableError("the other side is no monrest")
+    return str(next(iter(document.values()), ""))
+
+
+def _opened(address: str) -> socket.socket:
+    from monrest.config import parse_address
+
+    where = parse_address(address)
+    if where.kind == "unix":
+        plain_socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            plain_socket.settimeout(_LONGEST_PROBE)
+            plain_socket.connect(where.path)
+        except OSError:
+            plain_socket.close()
+            raise
+        return plain_socket
+    return socket.create_connection((where.host, where.port), _LONGEST_PROBE)
+
+
+def _connected(site: SiteConfig) -> socket.socket:
+    opened = _opened(site.address)
+    where = site.where()
+    if not where.encrypted:
+        return opened
+    context = tls_context(
+        not site.tls_verify, site.tls_ca_file, site.tls_cert_file, site.tls_key_file
+    )
+    try:
+        return context.wrap_socket(opened, server_hostname=site.tls_server_name or where.host)
+    except (OSError, ssl.SSLError):
+        opened.close()
+        raise
+
+
+def _asked(opened: socket.socket, question: bytes) -> Sequence[Sequence[object]]:
+    """The rows of an answer; ValueError when it is none."""
+    with opened:
+        opened.sendall(question)
+        answer = b""
+        while len(answer) < _MOST_BYTES and (piece := opened.recv(65536)):
+            answer += piece
+            if len(answer) >= _HEADER and len(answer) >= _HEADER + _length(answer):
+                break
+    status, body = answer[:3], answer[_HEADER:]
+    if status != b"200":
+        told = (body or answer)[:200].decode("utf-8", "replace").strip()
+        raise ValueError(f"refused: {told}" if told else "closed the connection without an answer")
+    rows = json.loads(body)
+    if not isinstance(rows, list):
+        raise ValueError("expected rows")  # noqa: TRY004  as what json says
+    return rows
+
+
+def _length(answer: bytes) -> int:
+    try:
+        return int(answer[4:15])
+    except ValueError:
+        return 0

@@ -1,0 +1,46 @@
+"""``monrest serve``: the daemon in the place of this process, with the options that it wants."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from monrest.cli import output
+from monrest.cli.client_errors import UsageError
+from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.options import DEFAULT_CONFIG
+from monrest.client.client_problems import ClientError
+
+_RUN = "from twisted.scripts.twistd import run; run()"
+
+
+def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
+    """Become the daemon; returns only where that is not possible."""
+    words = [part.argument for part in parts if part.argument is not None]
+    if words:
+        raise UsageError(f"unexpected {words[0]!r}")
+    line = command_line(dict(pair for part in parts for pair in part.options))
+    output.flush()
+    try:
+        os.execv(line[0], line)  # noqa: S606  this very interpreter
+    except OSError as error:
+        raise ClientError(f"{line[0]}: {error.strerror}") from None
+
+
+def command_line(named: dict[str, str]) -> list[str]:
+    """The words of the process; raises UsageError."""
+    demo = "demo" in named
+    if demo and "config" in named:
+        raise UsageError("expected --config or --demo, not both")
+    if "port" in named and not demo:
+        raise UsageError("--port: goes with --demo; otherwise server.listen says where")
+    twistd = ["--nodaemon", f"--pidfile={named.get('pidfile', '')}"]
+    if "logfile" in named:
+        twistd.append(f"--logfile={named['logfile']}")
+    own = ["--demo"] if demo else [f"--config={named.get('config', DEFAULT_CONFIG)}"]
+    if "port" in named:
+        own.append(f"--port={named['port']}")
+    if "json-log" in named:
+        own.append("--json-log")
+    return [sys.executable, "-c", _RUN, *twistd, "monrest", *own]

@@ -1,0 +1,82 @@
+"""``monrest sites``: which sites answer, what cores they are, and why others do not."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from monrest.cli import output
+from monrest.cli.aligned import aligned
+from monrest.cli.api_keys import body_of
+from monrest.cli.client_errors import FAILED, UsageError
+from monrest.cli.client_settings import settings
+from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.options import CONNECTION, DEFAULT_CONFIG
+from monrest.cli.probe import TITLES, SiteLine, core_name, probed
+from monrest.cli.requester import Requester
+from monrest.client.client_problems import ClientError, UnreachableError
+
+_COLUMNS = "id,name,addr,type,status,last_error,federation_version"
+_PATH = f"/sites?columns={_COLUMNS}&backends=ALL"
+
+
+def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
+    """Print a table of sites: as the daemon sees them, or asked from here."""
+    own = [*given, *(pair for part in parts for pair in part.options)]
+    if parts[0].argument is not None:
+        raise UsageError(f"unexpected {parts[0].argument!r}")
+    named = dict(own)
+    lines = _of_file(named["config"]) if "config" in named else _anyhow(own)
+    if "json" in named:
+        document = [{**line._asdict(), "up": not line.problem} for line in lines]
+        output.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    else:
+        output.write_text(aligned(TITLES, (line.cells() for line in lines)))
+    return FAILED if any(line.problem for line in lines) else 0
+
+
+def _anyhow(given: Pairs) -> list[SiteLine]:
+    """What the daemon says; without one, what the sites of the configuration say."""
+    shared = {option.key for option in CONNECTION.options}
+    client = Requester(settings([pair for pair in given if pair[0] in shared]))
+    try:
+        reply = client.api(_PATH)
+    except UnreachableError as error:
+        if not os.access(DEFAULT_CONFIG, os.R_OK):
+            raise
+        client.settings.hint(
+            f"monrest: {str(error).partition(chr(10))[0]}\n"
+            f"asking the sites of {DEFAULT_CONFIG} from here"
+        )
+        return _of_file(DEFAULT_CONFIG)
+    rows = json.loads(body_of(client, "/sites", reply))
+    if not isinstance(rows, list):
+        raise ClientError("expected a list of sites")
+    return [_line(row) for row in rows]
+
+
+def _line(row: dict[str, Any]) -> SiteLine:
+    versions = row.get("federation_version")
+    version = ", ".join(map(str, versions)) if isinstance(versions, list) else str(versions or "")
+    kind = str(row.get("type") or "")
+    problem = str(row.get("last_error") or "") if row.get("status") else ""
+    return SiteLine(
+        str(row.get("id")),
+        str(row.get("name")),
+        str(row.get("addr") or ""),
+        core_name(version) if kind == "livestatus" and version else kind,
+        version,
+        problem or ("down" if row.get("status") else ""),
+    )
+
+
+def _of_file(path: str) -> list[SiteLine]:
+    from monrest.config import ConfigError, load
+
+    try:
+        config = load(path)
+    except ConfigError as error:
+        raise ClientError(f"{path} cannot be used:\n{error}") from None
+    return probed(config)

@@ -1,0 +1,145 @@
+"""Following events: what is asked for next, which lines are events, and when it is asked again.
+
+Rules: docs/client.md, "Events".
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from monrest.client.client_problems import (
+    OverloadedError,
+    SitesFailedError,
+    UnreachableError,
+    problem_of,
+)
+from monrest.client.operations import Ask, query_of
+
+if TYPE_CHECKING:
+    from monrest.client.clauses import Clause
+    from monrest.client.http_transport import Reply
+
+AGAIN = 3.0
+"""Seconds until a lost stream is asked for again."""
+
+LOST = (UnreachableError, OverloadedError, SitesFailedError)
+"""What ends a stream that is asked for again: a proxy says 502 while a daemon starts."""
+
+_NO_RIGHTS = 403
+
+_BESIDE = frozenset({"heartbeat", "snapshot"})
+
+
+class EventDocument(TypedDict, total=False):
+    """An event in the form of CloudEvents 1.0; ``cursor`` is where to go on behind it.
+
+    ``type`` is one of those of `GET /events`, or ``gap`` where events were left out, because they
+    were read too slowly: ``data`` names the path of `/logs` that has them.
+    """
+
+    specversion: str
+    id: str
+    source: str
+    type: str
+    time: str
+    subject: str
+    data: Mapping[str, Any]
+    cursor: str
+
+
+class EventTail:
+    """A stream that goes on behind its last event, whatever happens to connections.
+
+    ``parameters`` are those of `GET /events`, but for ``limit``: so many events at most.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Any], sites: Sequence[str] = (), limit: str = ""
+    ) -> None:
+        self._parameters = {**parameters, "format": "ndjson"}
+        self._sites = tuple(sites)
+        self._limit: str | int | None = int(limit) if limit.isdecimal() else limit or None
+        self._cursor = ""
+        self._began = False
+
+    @classmethod
+    def chosen(
+        cls,
+        clause: Clause | None,
+        types: Sequence[str],
+        columns: Sequence[str],
+        sites: Sequence[str],
+        since: str,
+        snapshot: bool,
+    ) -> EventTail:
+        """Give the stream of what ``Client.events`` is told."""
+        parameters = {
+            "types": ",".join(types) or None,
+            "columns": ",".join(columns) or None,
+            "q": None if clause is None else clause.text(),
+            "since": since or None,
+            "snapshot": 1 if snapshot else None,
+        }
+        return cls(parameters, sites)
+
+    @property
+    def began(self) -> bool:
+        """Whether a stream was there: a failure is one of the connection then."""
+        return self._began
+
+    @property
+    def over(self) -> bool:
+        """Whether all events that were wanted are there."""
+        return self._limit == 0
+
+    def ask(self) -> Ask:
+        """Give the next request."""
+        more: dict[str, Any] = {"limit": self._limit}
+        if self._cursor:
+            more |= {"since": self._cursor, "snapshot": None}
+        return Ask("/events", query=query_of(self._parameters | more), sites=self._sites)
+
+    def take(self, line: bytes) -> EventDocument | None:
+        """Give the event of a line, None for what is beside events.
+
+        Raises ApiError when the daemon says why nothing more comes.
+        """
+        self._began = True
+        if not line:
+            return None
+        event: EventDocument = json.loads(line)
+        self._cursor = event.get("cursor") or self._cursor
+        kind, data = event["type"], event["data"]
+        if kind == "end":
+            raise problem_of(int(data.get("code") or _NO_RIGHTS), data)
+        if kind in _BESIDE:
+            return None
+        if isinstance(self._limit, int) and kind != "gap":
+            self._limit -= 1
+        return event
+
+
+def followed(
+    tail: EventTail, opened: Callable[[Ask], Reply], lost: Callable[[Exception], object]
+) -> Iterator[EventDocument]:
+    """The events of a tail, over as many connections as it takes, for who waits.
+
+    ``opened`` sends a request and gives its success; ``lost`` is told why it is sent again. Raises
+    ClientError when the first request fails, and whenever the daemon refuses.
+    """
+    while True:
+        try:
+            for line in opened(tail.ask()).lines():
+                event = tail.take(line)
+                if event is not None:
+                    yield event
+        except LOST as error:
+            if not tail.began:
+                raise
+            lost(error)
+        if tail.over:
+            return
+        time.sleep(AGAIN)

@@ -1,0 +1,351 @@
+"""Where a configuration comes from: its file, the files of ``conf.d`` beside it, the environment.
+
+Later ones win: tables are joined key by key, lists of tables (``[[sites]]``) get further elements,
+and everything else is replaced. Rules: docs/spec/config.md, "Sources".
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from errno import ENOENT
+from itertools import pairwise
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, TypeAlias, get_args, get_origin
+
+from attrs import define, field, fields, has, resolve_types
+
+from monrest.base.truth import EXPECTED, truth
+from monrest.config.sections import Config, Size
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""The way to a value: names of keys, and places in lists."""
+
+PREFIX = "MONREST__"
+_SEPARATOR = "__"
+
+
+def spelled(path: KeyPath) -> str:
+    """A path as messages write it: ``sites[0].address``."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.lstrip(".")
+
+
+@define
+class Layers:
+    """A document and where each value of it was said.
+
+    ``problems`` are those of the sources themselves, before any value is looked at.
+    """
+
+    document: dict[str, Any] = field(factory=dict)
+    problems: list[str] = field(factory=list)
+    _origins: dict[KeyPath, str] = field(factory=dict)
+
+    def said(self, path: KeyPath) -> str:
+        """Who said the value at ``path``; empty: nobody, it is a default."""
+        return self._origins.get(path, "")
+
+    def nearest(self, path: KeyPath) -> str:
+        """Who said the value at ``path``, or the nearest table around it; empty: nobody."""
+        ends = range(len(path), 0, -1)
+        return next((self.said(path[:end]) for end in ends if self.said(path[:end])), "")
+
+    def add_file(self, text: str, source: str) -> None:
+        """Join a TOML text; ``source`` is its name in origins."""
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            self.problems.append(f"{source}: not valid TOML: {error}".lstrip(": "))
+            return
+        moved = self._join(document, self.document, ())
+        for path, line in lines_of(text).items():
+            told = f"{source}, line {line}" if source else f"line {line}"
+            self._origins[_moved(path, moved)] = told
+
+    def _join(
+        self, new: Mapping[str, Any], old: dict[str, Any], path: KeyPath
+    ) -> dict[KeyPath, int]:
+        """Put ``new`` into ``old``; how far the elements of lists of tables moved."""
+        moved: dict[KeyPath, int] = {}
+        for key, value in new.items():
+            at, known = (*path, key), old.get(key)
+            if isinstance(value, dict) and isinstance(known, dict):
+                moved |= self._join(value, known, at)
+            elif isinstance(known, list) and _are_tables(known) and _are_tables(value):
+                moved[at] = len(known)
+                known.extend(value)
+            else:
+                self._forget(at)
+                old[key] = value
+        return moved
+
+    def _forget(self, path: KeyPath) -> None:
+        """Forget who said a value that is replaced."""
+        below = [one for one in self._origins if one[: len(path)] == path]
+        for one in below:
+            del self._origins[one]
+
+    def add_environment(self, environment: Mapping[str, str]) -> None:
+        """Put in what variables of the environment say, in the order of their names."""
+        names = (name for name in environment if name.upper().startswith(PREFIX))
+        for name in sorted(names, key=_by_parts):
+            steps = name[len(PREFIX) :].lower().split(_SEPARATOR)
+            try:
+                path, wanted = _declared(steps)
+                self._put(path, _typed(environment[name], wanted))
+                self._forget(path)
+            except ValueError as error:
+                self.problems.append(f"{name}: {error}")
+            else:
+                self._origins[path] = f"environment, {name}"
+
+    def _put(self, path: KeyPath, value: Any) -> None:
+        at: Any = self.document
+        for step, then in pairwise(path):
+            at = _entered(at, step, [] if isinstance(then, int) else {})
+        _entered(at, path[-1], None)
+        at[path[-1]] = value
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def _entered(at: Any, step: str | int, otherwise: Any) -> Any:
+    """The value below ``at``, which is made when it is not there."""
+    if isinstance(step, int):
+        if not isinstance(at, list) or step > len(at):
+            raise ValueError(f"expected a number up to {len(at)}, got {step}")
+        if step == len(at):
+            at.append(otherwise)
+    elif not isinstance(at, dict):
+        raise ValueError("expected a table there")  # noqa: TRY004  about a text
+    elif step not in at:
+        at[step] = otherwise
+    return at[step]
+
+
+def _moved(path: KeyPath, moved: Mapping[KeyPath, int]) -> KeyPath:
+    for start, by in moved.items():
+        if path[: len(start)] == start and len(path) > len(start):
+            place = path[len(start)]
+            assert isinstance(place, int), "it is a list"
+            return (*start, place + by, *path[len(start) + 1 :])
+    return path
+
+
+def read_layers(path: Path, environment: Mapping[str, str]) -> Layers:
+    """Read a file, what is in ``conf.d`` beside it, and the environment."""
+    layers = Layers()
+    for one in (path, *sorted((path.parent / "conf.d").glob("*.toml"))):
+        try:
+            text = one.read_text(encoding="utf-8")
+        except OSError as error:
+            hint = "; `monrest config example` prints one" if error.errno == ENOENT else ""
+            layers.problems.append(f"{one}: cannot be read: {error.strerror}{hint}")
+        except UnicodeDecodeError:
+            layers.problems.append(f"{one}: expected UTF-8 text")
+        else:
+            layers.add_file(text, str(one))
+    layers.add_environment(environment)
+    return layers
+
+
+# -------------------------------------------------------------------- lines of a text
+
+
+def lines_of(text: str) -> dict[KeyPath, int]:
+    """In which line each table and key of a valid TOML text begins, counted from 1."""
+    found: dict[KeyPath, int] = {}
+    lengths: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    for number, statement in _statements(text):
+        if statement.startswith("[["):
+            plain = _only_path(tomllib.loads(statement))
+            *above, name = (step for step in plain if isinstance(step, str))
+            listed = (*_placed(tuple(above), lengths), name)
+            lengths[listed] = lengths.get(listed, 0) + 1
+            table = (*listed, lengths[listed] - 1)
+            found.setdefault(table, number)
+        elif statement.startswith("["):
+            names = tuple(_only_path(tomllib.loads(statement)))
+            table = _placed(names, lengths)
+            found.setdefault(table, number)
+        else:
+            for path in _paths(tomllib.loads(statement)):
+                found[(*table, *path)] = number
+    return found
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Tables and keys with the numbers of their first lines; comments are left out."""
+    pending, start = "", 0
+    # Not splitlines, which also ends lines at characters that may stand in a text.
+    for number, line in enumerate(text.split("\n"), 1):
+        if not pending:
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            start = number
+        pending = f"{pending}\n{line}" if pending else line.strip()
+        try:
+            tomllib.loads(pending)
+        except tomllib.TOMLDecodeError:
+            continue
+        yield start, pending
+        pending = ""
+
+
+def _only_path(document: Any) -> Iterator[str | int]:
+    while isinstance(document, (dict, list)) and document:
+        if isinstance(document, list):
+            document = document[0]
+            continue
+        ((name, document),) = document.items()
+        yield name
+
+
+def _placed(names: tuple[str | int, ...], lengths: Mapping[KeyPath, int]) -> KeyPath:
+    """The path of a table, with the latest element of each list of tables on the way."""
+    path: KeyPath = ()
+    for name in names:
+        path = (*path, name)
+        if path in lengths:
+            path = (*path, lengths[path] - 1)
+    return path
+
+
+def _paths(document: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
+    if path:
+        yield path
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(document, dict):
+        inner = document.items()
+    elif isinstance(document, list):
+        inner = enumerate(document)
+    for step, value in inner:
+        yield from _paths(value, (*path, step))
+
+
+# -------------------------------------------------------------------- the environment
+
+
+def _by_parts(name: str) -> list[tuple[int, str]]:
+    """Elements of lists in the order of their numbers."""
+    steps = name.upper().split(_SEPARATOR)
+    return [(int(step), "") if step.isdigit() else (-1, step) for step in steps]
+
+
+def _declared(steps: list[str]) -> tuple[KeyPath, Any]:
+    """The path that a variable means, and the declared type of its value."""
+    wanted: Any = Config
+    path: KeyPath = ()
+    for step in steps:
+        table = table_of(wanted)
+        if table is not None:
+            known = keys_of(table)
+            if step not in known:
+                near = did_you_mean(step, path)
+                raise ValueError(f"unknown key {spelled((*path, step))}{near}")
+            path, wanted = (*path, step), known[step]
+        elif get_origin(wanted) is tuple and step.isdigit():
+            path, wanted = (*path, int(step)), get_args(wanted)[0]
+        elif get_origin(wanted) is Mapping:
+            path, wanted = (*path, step), get_args(wanted)[1]
+        else:
+            expected = "a number" if get_origin(wanted) is tuple else "nothing"
+            raise ValueError(f"expected {expected} behind {spelled(path)}, got {step!r}")
+    return path, wanted
+
+
+def keys_of(table: type[Any]) -> dict[str, Any]:
+    """The keys of a table with their declared types."""
+    return {one.name: one.type for one in fields(resolve_types(table))}
+
+
+def table_of(wanted: Any) -> type[Any] | None:
+    """The class of a table, where a declared type is one or may be one."""
+    for one in get_args(wanted) if isinstance(wanted, UnionType) else (wanted,):
+        if isinstance(one, type) and has(one):
+            return one
+    return None
+
+
+def did_you_mean(key: str, path: KeyPath) -> str:
+    """Which key was probably meant by one that is unknown in the table at ``path``, in words."""
+    from difflib import get_close_matches
+
+    wanted: Any = Config
+    for step in path:
+        arguments = get_args(wanted)
+        table = table_of(wanted)
+        wanted = arguments[0] if table is None and arguments else wanted
+        if isinstance(step, str) and table is not None:
+            wanted = keys_of(table).get(step)
+    table = table_of(wanted)
+    here = () if table is None else keys_of(table)
+    if near := get_close_matches(key, here, n=1, cutoff=0.6):
+        return f", did you mean {spelled((*path, near[0]))}?"
+    elsewhere = [
+        f"{name}.{key}"
+        for name, kind in keys_of(Config).items()
+        if (inner := table_of(kind)) is not None and key in keys_of(inner)
+    ]
+    return f", did you mean {' or '.join(elsewhere)}?" if elsewhere else ""
+
+
+def _typed(text: str, wanted: Any) -> Any:
+    """A text of the environment as the value that a file would have."""
+    reader = _READERS.get(wanted)
+    if reader is not None:
+        return reader(text)
+    if get_origin(wanted) is Literal:
+        return text
+    if isinstance(wanted, UnionType):
+        if bool in get_args(wanted):
+            return _truth(text)
+        # One text or several.
+        return _toml(text) if text.lstrip().startswith("[") else text
+    if get_origin(wanted) is tuple:
+        if text.lstrip().startswith("["):
+            return _toml(text)
+        if table_of(get_args(wanted)[0]) is not None:
+            raise ValueError('expected a list of tables as TOML, such as [{id = "a"}]')
+        return [one.strip() for one in text.split(",") if one.strip()]
+    return _toml(text)
+
+
+def _toml(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"expected a value as TOML writes it: {error}") from None
+
+
+def _truth(text: str) -> bool:
+    found = truth(text)
+    if found is None:
+        raise ValueError(f"expected {EXPECTED}, got {text!r}")
+    return found
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"expected a whole number, got {text!r}") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"expected a number, got {text!r}") from None
+
+
+_READERS: Mapping[Any, Callable[[str], Any]] = {
+    str: str, bool: _truth, int: _whole, float: _number, Size: str,
+}  # fmt: skip

@@ -1,0 +1,313 @@
+"""The stream of events (docs/spec/events.md, "The stream")."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+import orjson
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred
+
+from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.zones import moment_of
+from monrest.base.concurrency import pause
+from monrest.base.errors import BadRequest, RestError
+from monrest.base.truth import flag
+from monrest.base.values import Answer, Caller, Endless, Identity, Outlet, RestRequest
+from monrest.events.filter import COLUMNS, EventFilter, read_filter
+from monrest.events.group import Gap, ToldEvent, Write
+from monrest.events.model import TYPES, Cursor, read_cursor, rfc3339
+from monrest.events.service import Events, Follower
+from monrest.events.snapshot import PresentProblems, problems
+from monrest.query.parse import parse_query
+from monrest.query.times import parse_time
+
+_SSE = "text/event-stream; charset=utf-8"
+_LINES = "application/x-ndjson; charset=utf-8"
+_RESUMES = "last-event-id"
+_AT_ONCE = 200
+"""Events of a snapshot that are written in one go."""
+
+_SAME_BEAT = 1.0
+"""Seconds for which a heartbeat is the same for the next client."""
+
+_PATIENCE = 0.05
+_RETRY = 3000
+"""Milliseconds after which a browser connects again."""
+
+
+def _as_event(told: ToldEvent) -> bytes:
+    body = orjson.dumps(told.event.cloud_event(told.data))
+    place = b"id: %s\n" % told.cursor.encode() if told.cursor else b""
+    return b"%sevent: %s\ndata: %s\n\n" % (place, told.event.type.encode(), body)
+
+
+def _as_line(told: ToldEvent) -> bytes:
+    whole = told.event.cloud_event(told.data)
+    return orjson.dumps(whole | ({"cursor": told.cursor} if told.cursor else {})) + b"\n"
+
+
+@frozen
+class Wording:
+    """How a stream is written: each event, and what it says beside them."""
+
+    content_type: str
+    event: Write
+    lines: bool
+
+    def beside(self, kind: str, cursor: str, now: float, data: dict[str, Any]) -> bytes:
+        """What is no event, but may be of use."""
+        if self.lines:
+            whole = {
+                "specversion": "1.0",
+                "id": f"{kind}:{cursor}:{now:.3f}",
+                "source": "/events",
+                "type": kind,
+                "time": rfc3339(now),
+                "data": data,
+            }
+            return orjson.dumps(whole | ({"cursor": cursor} if cursor else {})) + b"\n"
+        place = b"id: %s\n" % cursor.encode() if cursor else b""
+        if kind == "heartbeat":
+            # A client takes over the id and sees no event.
+            return b": heartbeat\n%s\n" % place
+        return b"%sevent: %s\ndata: %s\n\n" % (place, kind.encode(), orjson.dumps(data))
+
+
+_WORDINGS = {
+    "sse": Wording(_SSE, _as_event, lines=False),
+    "ndjson": Wording(_LINES, _as_line, lines=True),
+}
+
+
+@define(eq=False)
+class SharedBeat:
+    """A heartbeat as the next of many clients gets it too; it knows the last one only."""
+
+    _known: tuple[Wording | None, str, float] = field(init=False, default=(None, "", 0.0))
+    _data: bytes = field(init=False, default=b"")
+
+    def of(self, wording: Wording, cursor: str, now: float) -> bytes:
+        """Give the heartbeat for clients that are at ``cursor``."""
+        worded, place, made = self._known
+        if worded is not wording or place != cursor or not 0 <= now - made < _SAME_BEAT:
+            self._known = (wording, cursor, now)
+            self._data = wording.beside("heartbeat", cursor, now, {})
+        return self._data
+
+
+@define(eq=False)
+class StreamListener:
+    """Writes what a follower gets to one client, ``left`` events at most."""
+
+    outlet: Outlet
+    wording: Wording
+    context: Context
+    heartbeat: SharedBeat
+    left: int | None = None
+    held: bool = False
+    """Whether something comes first."""
+    over: Deferred[None] = field(init=False, factory=Deferred)
+    """Fires when it has all that were wanted."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether the client has not taken what it was given."""
+        return self.held or self.outlet.paused
+
+    def serve(self, follower: Follower) -> None:
+        """See ``EventListener``: what all of the group get is written once for all."""
+        group = follower.group
+        if self.left is not None:
+            told = group.items(follower.at, self.left)
+            follower.took(follower.at + len(told))
+            self.take(told)
+            return
+        while follower.at < group.end and not self.outlet.paused:
+            data, end = group.chunk(follower.at, self.wording.event)
+            follower.took(end)
+            self.outlet.write(data)
+
+    def take(self, told: Sequence[ToldEvent]) -> None:
+        """See ``EventListener``."""
+        if self.left is not None:
+            told = told[: self.left]
+            self.left -= len(told)
+            if told and not self.left:
+                # Not at once: whoever gives them is still at work.
+                self.context.clock.callLater(0, self.over.callback, None)
+        self.outlet.write(b"".join(map(self.wording.event, told)))
+
+    def miss(self, gap: Gap) -> None:
+        """See ``EventListener``."""
+        since = read_cursor(gap.since, "since")
+        times = [place.time for site, place in since.places.items() if site]
+        low = min([*times, *([] if since.base is None else [since.base])], default=0)
+        data = {
+            "since": gap.since,
+            "until": gap.until,
+            "count": gap.count,
+            "logs": f"/logs?time[gte]={low}",
+        }
+        self.outlet.write(self.wording.beside("gap", "", self.context.wall.now(), data))
+
+    def end(self, error: RestError) -> None:
+        """Say why nothing more comes."""
+        data = {"code": error.code, "message": error.message, "description": error.description}
+        self.outlet.write(self.wording.beside("end", "", self.context.wall.now(), data))
+
+    def tell_snapshot(self, cursor: str, count: int) -> None:
+        """Say that the present problems were told, and from where it goes on."""
+        now = self.context.wall.now()
+        self.outlet.write(self.wording.beside("snapshot", cursor, now, {"count": count}))
+
+    def beat(self, cursor: str) -> None:
+        """See ``EventListener``."""
+        self.outlet.write(self.heartbeat.of(self.wording, cursor, self.context.wall.now()))
+
+
+@define(eq=False)
+class EventEndpoints:
+    """``/events`` of one generation of the configuration."""
+
+    events: Events
+    who: Callable[[Caller], Awaitable[Identity]]
+    _heartbeat: SharedBeat = field(init=False, factory=SharedBeat)
+
+    async def stream(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Tell what happens until the client leaves."""
+        given = dict(request.parameters)
+        wanted = read_filter(request.parameters, request.sites)
+        wording = _wording(request, given.get("format", ""))
+        since = await _since(context, request, given.get("since", ""))
+        snapshot = "snapshot" in given and flag("snapshot", given["snapshot"])
+        resumed = _RESUMES in request.caller.headers
+        if snapshot and since is not None and not resumed:
+            raise BadRequest(
+                "error during request",
+                "snapshot: what happened since then comes instead, expected since or snapshot",
+            )
+        limit = parse_query(tuple(one for one in request.parameters if one[0] == "limit")).limit
+        await self.events.check(wanted, request.identity)
+
+        async def run(outlet: Outlet) -> None:
+            listener = StreamListener(outlet, wording, context, self._heartbeat, limit)
+            if snapshot and not resumed:
+                listener.held = True
+            await self._run(context, request, wanted, since, listener)
+
+        headers = (("Cache-Control", "no-store"),)
+        return Endless(content_type=wording.content_type, run=run, headers=headers)
+
+    async def _run(
+        self,
+        context: Context,
+        request: RestRequest,
+        wanted: EventFilter,
+        since: Cursor | None,
+        listener: StreamListener,
+    ) -> None:
+        who = partial(self.who, request.caller)
+        follower = await self.events.follow(wanted, who, listener, since)
+        try:
+            listener.over.addCallback(lambda _: follower.end())
+            listener.outlet.on_room(follower.resume)
+            if not listener.wording.lines:
+                listener.outlet.write(b"retry: %d\n" % _RETRY)
+            if listener.held:
+                await self._snapshot(context, request, follower, listener)
+            elif since is None:
+                listener.beat(follower.cursor)
+            await follower.ended
+        except RestError as error:
+            listener.end(error)
+        finally:
+            follower.stop()
+
+    async def _snapshot(
+        self,
+        context: Context,
+        request: RestRequest,
+        follower: Follower,
+        listener: StreamListener,
+    ) -> None:
+        """Tell the present problems; what happens meanwhile comes after them."""
+        group, cursor = follower.group, follower.cursor
+        sites = tuple(group.selection.sites)
+        found = await problems(context, request.identity, sites) if sites else PresentProblems()
+        events = [event for event, _ in found.problems]
+        await group.prepare(events)
+        told = [
+            ToldEvent(event, data, "")
+            for event in events
+            if (data := group.judge(event)) is not None
+        ]
+        for at in range(0, len(told), _AT_ONCE):
+            listener.take(told[at : at + _AT_ONCE])
+            while listener.outlet.paused:
+                await pause(context.clock, _PATIENCE)
+        listener.tell_snapshot(cursor, len(told))
+        listener.held = False
+        follower.resume()
+
+
+def _wording(request: RestRequest, format: str) -> Wording:
+    name = format.strip() or ("ndjson" if request.format == "ndjson" else "sse")
+    if request.format not in ("json", "ndjson") or name not in _WORDINGS:
+        raise BadRequest("error during request", f"format: expected one of {', '.join(_WORDINGS)}")
+    return _WORDINGS[name]
+
+
+async def _since(context: Context, request: RestRequest, given: str) -> Cursor | None:
+    """Where the stream goes on: a browser that comes back says it in a header, and knows best."""
+    header = request.caller.headers.get(_RESUMES, "").strip()
+    if header:
+        return read_cursor(header, "Last-Event-ID")
+    text = given.strip()
+    if not text:
+        return None
+    if "@" not in text and not text.isdigit():
+        moment = await moment_of(context, request)
+        found = parse_time(text, moment.now, moment.zone)
+        if found is not None and found >= 0:
+            return Cursor(int(found))
+    return read_cursor(text, "since")
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        path="/events",
+        description="tells what happens, as it happens",
+        text=(
+            "Server-sent events without an end, in the JSON form of CloudEvents 1.0. "
+            "`docs/guide/events.md` says how to read them."
+        ),
+        handler=EventEndpoints.stream,
+        shape="object",
+        columns=COLUMNS,
+        parameters=(
+            Parameter(name="types", description=f"comma list of {', '.join(TYPES)}"),
+            *LIST_PARAMETERS[:3],
+            Parameter(
+                name="limit",
+                description="ends the stream after so many events",
+                type="integer",
+                limit=LIST_PARAMETERS[4].limit,
+            ),
+            *SITE_PARAMETERS[:1],
+            Parameter(
+                name="since",
+                description="the id of the last event that is known, or a time; `Last-Event-ID` "
+                "is the same as a header",
+            ),
+            Parameter(
+                name="snapshot", description="1 begins with the present problems", type="boolean"
+            ),
+            Parameter(name="format", description="sse or ndjson; default: sse"),
+        ),
+        at_once=True,
+        media=tuple(one.content_type.partition(";")[0] for one in _WORDINGS.values()),
+    ),
+)

@@ -1,0 +1,34 @@
+"""What the stream of events is made of."""
+
+from __future__ import annotations
+
+from monrest.api.family import Common, Family, Life, Served
+from monrest.events.endpoints import ENDPOINTS, EventEndpoints
+from monrest.events.service import Events
+from monrest.jobs.service import Jobs
+from monrest.logs.cache import LogCache
+from monrest.objectconfig.service import Staging
+
+
+def _events(common: Common) -> Events:
+    jobs = common.the(Jobs)
+    events = Events(
+        *(common.turns, common.wall, common.registry, lambda: common.context, common.database),
+        duty=lambda: common.does("events of sites"),
+        jobs=jobs.here,
+        logs=common.the(LogCache).source,
+    )
+    jobs.told.hear(events.tell_ended)
+    common.the(Staging).saved.hear(events.tell_saved)
+    return events
+
+
+FAMILY = Family(
+    life=Life(_events, leave=lambda events, _: events.end()),
+    served=(
+        Served(
+            ENDPOINTS,
+            lambda common: EventEndpoints(events=common.the(Events), who=common.who),
+        ),
+    ),
+)

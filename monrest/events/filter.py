@@ -1,0 +1,148 @@
+"""Which events somebody wants: types, sites, conditions, columns (docs/spec/events.md, "Filters").
+
+A condition names what the event tells, or else a column of its host or service at present.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import evolve, field, frozen
+
+from monrest.base.errors import BadRequest
+from monrest.base.values import Column, Parameters
+from monrest.events.model import TYPES, read_types
+from monrest.query.column_names import CoreColumn, TableSchema
+from monrest.query.model import Condition, FilterTree, Group, Query, leaves
+from monrest.query.parse import parse_query
+from monrest.query.scan import printable
+
+COLUMNS: tuple[Column, ...] = (
+    Column("time", "time", "", "time of the event"),
+    Column("class", "number", "", "class of the log line, as in /logs"),
+    Column("type", "string", "", "type of the log line, for example SERVICE ALERT"),
+    Column("host_name", "string", "", "name of the host"),
+    Column("service_description", "string", "", "description of the service"),
+    Column("state", "number", "", "the new state"),
+    Column("old_state", "number", "", "the state before, null where that is not known"),
+    Column("state_type", "string", "", "HARD or SOFT; of notifications the reason or the state"),
+    Column("attempt", "number", "", "number of the check attempt"),
+    Column("plugin_output", "string", "", "output of the check"),
+    Column("perf_data", "string", "", "performance data of the check, while the event is new"),
+    Column("action", "string", "", "started, stopped, canceled, added, removed, up, down, saved …"),
+    Column("author", "string", "", "who acknowledged or wrote"),
+    Column("comment", "string", "", "the text of a comment, acknowledgement or notification"),
+    Column("contact_name", "string", "", "who was notified"),
+    Column("command_name", "string", "", "the external command, or that of a notification"),
+    Column("options", "string", "", "the part of the line after the type"),
+    Column("message", "string", "", "the whole line with its time stamp"),
+    Column("site", "string", "", "the id of a site that went up or down, or was changed"),
+    Column("reason", "string", "", "why a site is down"),
+    Column("job", "string", "", "the id of a job"),
+    Column("percent", "number", "", "how far a job is"),
+    Column("peer_key", "string", "", "id of the site, empty for what the daemon tells"),
+    Column("peer_name", "string", "", "name of the site"),
+    Column("peer_section", "string", "", "section of the site"),
+)
+"""What an event tells: the keys of its ``data``, those of its type."""
+
+NAMES: tuple[str, ...] = tuple(one.name for one in COLUMNS)
+
+EVENTS = TableSchema(
+    name="events",
+    table="",
+    columns={
+        one.name: CoreColumn(
+            column=one,
+            core_type={"number": "float", "time": "int"}.get(one.type, "string"),  # type: ignore[arg-type]  # the values are core types
+        )
+        for one in COLUMNS
+    },
+    q_aliases={"host": "host_name", "service": "service_description"},
+)
+"""Events as rows, by which conditions are read."""
+
+SHARED = frozenset({"types", "since", "snapshot", "format", "limit"})
+"""Parameters of a stream that are no conditions."""
+
+_ENDLESS = frozenset({"sort", "offset", "headers", "pretty", "logcache", "timeout"})
+_OF_A_LINE = frozenset({"lineno"})
+
+
+@frozen(kw_only=True, cache_hash=True)
+class EventFilter:
+    """What is wanted: equal filters are one question, whoever asks it.
+
+    ``backends`` are the sites as selected, all shown ones for none. ``query`` has the conditions
+    and the columns.
+    """
+
+    types: frozenset[str] = frozenset(TYPES)
+    backends: tuple[str, ...] = ()
+    query: Query = field(factory=Query)
+
+    def on_objects(self) -> Iterator[FilterTree]:
+        """The largest parts of the conditions that only the present objects can answer."""
+        yield from _on_objects(self.query.filter)
+
+
+def read_filter(parameters: Parameters, sites: tuple[str, ...] = ()) -> EventFilter:
+    """The filter that these parameters describe; ``sites`` are selected by the path.
+
+    The same parameters describe a stored filter, which is kept as they were sent. Raise
+    BadRequest, whose description names the parameter.
+    """
+    for name, _ in parameters:
+        if name in _ENDLESS:
+            raise BadRequest(
+                "error during request", f"{name}: events come as they happen, expected no {name}"
+            )
+    types = read_types(value for name, value in parameters if name == "types")
+    query = parse_query(tuple(pair for pair in parameters if pair[0] not in SHARED))
+    conditions: Iterator[Condition] = leaves([query.filter])
+    for one in conditions:
+        if one.column in _OF_A_LINE:
+            raise BadRequest(
+                "error during request",
+                f"{printable(one.parameter)}: an event has no {one.column}",
+            )
+    backends = sites or query.backends
+    return EventFilter(types=types, backends=backends, query=evolve(query, backends=()))
+
+
+def of_event(column: str) -> bool:
+    """Whether an event itself tells the column."""
+    return EVENTS.columns.get(column) is not None or column in EVENTS.q_aliases
+
+
+def _on_objects(tree: FilterTree) -> Iterator[FilterTree]:
+    if _whole(tree):
+        yield tree
+    elif isinstance(tree, Group):
+        for one in tree.items:
+            yield from _on_objects(one)
+
+
+def _whole(tree: FilterTree) -> bool:
+    """Whether a tree has conditions, and all of them are on objects."""
+    conditions = list(leaves([tree]))
+    return bool(conditions) and not any(of_event(one.column) for one in conditions)
+
+
+def on_host(condition: Condition) -> Condition | None:
+    """The condition as one of the host of an event about the host; None where it never holds."""
+    column = condition.column
+    if column.startswith("current_service_"):
+        return None
+    for prefix, instead in (("current_host_", ""), ("host_", ""), ("_HOST", "_")):
+        if column.startswith(prefix) and column != prefix:
+            return evolve(condition, column=instead + column.removeprefix(prefix))
+    return condition
+
+
+def on_service(condition: Condition) -> Condition:
+    """The condition as one of the service of an event about a service."""
+    column = condition.column
+    if column.startswith("current_host_"):
+        return evolve(condition, column="host_" + column.removeprefix("current_host_"))
+    return evolve(condition, column=column.removeprefix("current_service_"))

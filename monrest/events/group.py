@@ -1,0 +1,290 @@
+"""All who listen to the same: an event is judged and written once for them.
+
+What was judged waits in one list until everybody has got it; each knows how far he is
+(docs/spec/events.md, "Many who listen").
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import islice
+from typing import Any, ClassVar, Protocol
+
+from attrs import define, field, frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.base.concurrency import sliced
+from monrest.base.errors import RestError
+from monrest.events.event_source import Source
+from monrest.events.model import OWN, Cursor, Event, Place
+from monrest.events.selection import EventSelection
+
+MOST_WAITING = 20_000
+"""Events that wait for the slowest of a group; who is further behind has a gap."""
+
+_A_TURN = 50
+_CHUNK = 32_768
+"""Bytes that are written to a client before it is seen whether it takes them."""
+
+_MOST_CHUNKS = 64
+"""Chunks that are kept for the next who is as far behind, in one round."""
+
+_BUDGET = 0.008
+"""Seconds for which clients are served in one go."""
+
+
+@frozen
+class ToldEvent:
+    """An event as a stream tells it: ``data`` are its columns, ``cursor`` goes on behind it."""
+
+    event: Event
+    data: Mapping[str, Any]
+    cursor: str
+
+
+@frozen
+class Gap:
+    """``count`` events or more were left out between two cursors."""
+
+    since: str
+    until: str
+    count: int
+
+
+class GroupMember(Protocol):
+    """Somebody who listens."""
+
+    at: int
+    """The number of the next event that he gets; -1 while he is not with the others."""
+
+    def serve(self) -> None:
+        """Take what there is, as far as there is room for it."""
+
+
+Write = Callable[[ToldEvent], bytes]
+
+
+@define(eq=False)
+class ListenerGroup:
+    """Judges events for all its ``members`` by one ``selection``."""
+
+    log: ClassVar[Logger] = Logger()
+
+    selection: EventSelection
+    clock: IReactorTime
+    room: Callable[[], int]
+    """Gives how many bytes may wait."""
+    timer: Callable[[], float] = time.perf_counter
+    members: dict[GroupMember, None] = field(init=False, factory=dict)
+    sources: dict[str, Source] = field(init=False, factory=dict)
+    places: dict[str, Place] = field(init=False, factory=dict)
+    base: int | None = field(init=False, default=None)
+    ring: deque[ToldEvent] = field(init=False, factory=deque)
+    size: int = field(init=False, default=0)
+    """About how many bytes wait."""
+    start: int = field(init=False, default=0)
+    """The number of the first event of the ring."""
+    expected: int = field(init=False, default=0)
+    """How many are about to be members."""
+    lost: str = field(init=False, default="")
+    """The cursor behind the last event that was dropped before all had it."""
+    _queue: deque[tuple[str, Sequence[Event], int | None]] = field(init=False, factory=deque)
+    _working: Deferred[None] | None = field(init=False, default=None)
+    _chunks: dict[tuple[int, Write], tuple[bytes, int]] = field(init=False, factory=dict)
+    _round: deque[GroupMember] = field(init=False, factory=deque)
+    _served: int = field(init=False, default=0)
+    _next: IDelayedCall | None = field(init=False, default=None)
+
+    @property
+    def end(self) -> int:
+        """The number of the next event."""
+        return self.start + len(self.ring)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be judged."""
+        return not self._queue and self._working is None
+
+    def close(self) -> None:
+        """Judge nothing more."""
+        self._queue.clear()
+        working, self._working = self._working, None
+        if working is not None:
+            working.cancel()
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    # ------------------------------------------------------------ sources
+
+    def join(self, source: Source) -> None:
+        """Follow another source from where it is now."""
+        self.sources[source.id] = source
+        self.places[source.id] = source.place
+
+    def leave(self, site: str) -> None:
+        """Follow a source no more."""
+        self.sources.pop(site, None)
+        self.places.pop(site, None)
+
+    def quiet_since(self) -> int | None:
+        """The second before which all was told by sources that tell nothing at present."""
+        settled = [
+            one.settled for one in self.sources.values() if one.id and one.place.time < one.settled
+        ]
+        return min(settled, default=None)
+
+    def cursor(self) -> Cursor:
+        """How far all of them have got who are not behind."""
+        return Cursor(self.base, self._named())
+
+    def _named(self) -> dict[str, Place]:
+        base = self.base
+        return {
+            site: place
+            for site, place in self.places.items()
+            if base is None or place.time >= base or not self._is_quiet(site, base)
+        }
+
+    def _is_quiet(self, site: str, base: int) -> bool:
+        source = self.sources.get(site)
+        return site != OWN and source is not None and source.settled >= base
+
+    # ------------------------------------------------------------ judging
+
+    def take(self, site: str, events: Sequence[Event]) -> None:
+        """Judge these events after those before."""
+        if site not in self.sources:
+            return
+        self._queue.append((site, events, self.quiet_since()))
+        if self._working is None:
+            self._working = Deferred.fromCoroutine(self._work())
+            self._working.addErrback(self._broken)
+            if self._working is not None and self._working.called:
+                self._working = None
+
+    def _broken(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self.log.failure("events could not be judged", failure)
+
+    async def _work(self) -> None:
+        try:
+            while self._queue:
+                site, events, base = self._queue.popleft()
+                await self.prepare(events)
+                self.base = base
+                await sliced(self._judged(site, events), self.clock)
+                self.pump()
+        finally:
+            self._working = None
+
+    async def prepare(self, events: Sequence[Event]) -> None:
+        """Read what has to be known of objects before these events are judged."""
+        sets = self.selection.waits_for(events)
+        if sets:
+            try:
+                await self.selection.read(sets)
+            except RestError as error:
+                self.log.warn("objects of a filter are not read: {reason}", reason=error)
+
+    def _judged(self, site: str, events: Sequence[Event]) -> Generator[None, None, None]:
+        cursor = self.cursor()
+        named = dict(cursor.places)
+        for at, event in enumerate(events):
+            if site not in self.places:
+                return
+            self.places[site] = named[site] = event.place
+            data = self.judge(event)
+            if data is not None:
+                self._append(ToldEvent(event, data, str(Cursor(self.base, named))))
+            if at % _A_TURN == _A_TURN - 1:
+                self.pump()
+                yield
+
+    def judge(self, event: Event) -> Mapping[str, Any] | None:
+        """What is told of it, None for nothing."""
+        try:
+            return self.selection.judge(event)
+        except RestError as error:
+            self.log.warn("an event cannot be judged: {reason}", reason=error)
+            return None
+
+    def _append(self, told: ToldEvent) -> None:
+        if self.members:
+            self.ring.append(told)
+            self.size += told.event.size
+            most = self.room()
+            while len(self.ring) > MOST_WAITING or self.size > most:
+                # Who has not got it has a gap.
+                self.lost = self._pop().cursor
+
+    def _pop(self) -> ToldEvent:
+        told = self.ring.popleft()
+        self.start += 1
+        self.size -= told.event.size
+        return told
+
+    # ------------------------------------------------------------ serving
+
+    def chunk(self, at: int, write: Write) -> tuple[bytes, int]:
+        """Some bytes from the event ``at`` on, and the number of the event behind them."""
+        known = self._chunks.get((at, write))
+        if known is None:
+            parts: list[bytes] = []
+            size, end = 0, at
+            for told in islice(self.ring, at - self.start, None):
+                parts.append(write(told))
+                size += len(parts[-1])
+                end += 1
+                if size >= _CHUNK:
+                    break
+            if len(self._chunks) >= _MOST_CHUNKS:
+                self._chunks.clear()
+            known = self._chunks[at, write] = (b"".join(parts), end)
+        return known
+
+    def items(self, at: int, most: int) -> list[ToldEvent]:
+        """Some events from the number ``at`` on."""
+        begin = at - self.start
+        return list(islice(self.ring, begin, begin + most))
+
+    def pump(self) -> None:
+        """Serve all members, some at a time."""
+        if self._next is None and not self._round:
+            self._serve()
+
+    def serve_again(self, member: GroupMember) -> None:
+        """Serve ``member``, who has room again, in a turn with all who have."""
+        self._round.append(member)
+        if self._next is None:
+            self._next = self.clock.callLater(0, self._serve)
+
+    def _serve(self) -> None:
+        self._next = None
+        until = self.timer() + _BUDGET
+        if not self._round:
+            self._served = self.end
+            self._round.extend(self.members)
+        while self._round:
+            member = self._round.popleft()
+            if member in self.members:
+                member.serve()
+            if self.timer() >= until and self._round:
+                self._next = self.clock.callLater(0, self._serve)
+                return
+        self._trim()
+        if self._served != self.end:
+            self._next = self.clock.callLater(0, self._serve)
+
+    def _trim(self) -> None:
+        """Forget what everybody has got."""
+        # A chunk may end before what was added meanwhile.
+        self._chunks.clear()
+        low = min((one.at for one in self.members if one.at >= 0), default=self.end)
+        while self.start < low and self.ring:
+            self._pop()

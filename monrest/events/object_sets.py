@@ -1,0 +1,140 @@
+"""Which hosts and services a question means at present (docs/spec/events.md, "Objects").
+
+One question to the cores serves all events and all who ask the same. It is asked when an event
+comes that it decides about, and what is known is too old.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Literal
+
+from attrs import define, field
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.api.endpoint import Context
+from monrest.base.errors import BadRequest
+from monrest.base.values import Identity
+from monrest.events.filter import on_host, on_service
+from monrest.events.seen_objects import rows_of_objects
+from monrest.query.column_names import TableSchema
+from monrest.query.model import Condition, FilterTree, Group, leaves, rewritten
+from monrest.rows.columns import HOSTS, SERVICES
+from monrest.sites.site import Site
+
+MOST_AGE = 60.0
+"""Seconds for which what a configuration says is good while no core was started again."""
+
+_CHANGING_CORES = 4.0
+"""The same where objects may change without a start, as in an Icinga 2."""
+
+_CHANGING_COLUMNS = 1.0
+"""Seconds for which a condition on something that checks change is good."""
+
+_STARTED_TO_CHANGE = frozenset({"naemon", "mk", "shinken"})
+_LASTING = re.compile(
+    r"(?:current_)?(?:host_|service_)?(?:name|alias|display_name|description|address|groups|contacts"
+    r"|contact_groups|parents|childs|notes|notes_expanded|notes_url|action_url|icon_image"
+    r"|check_command|check_period|notification_period|custom_variables|custom_variable_names"
+    r"|depends_exec|depends_notify)|_.*|peer_.*"
+)
+_CHANGES_VARIABLES = re.compile(r"CHANGE_CUSTOM_(?:HOST|SVC|CONTACT)_VAR")
+
+
+@define(eq=False)
+class ObjectSet:
+    """The hosts and services for which ``tree`` holds, of those that ``who`` may see.
+
+    ``tree`` None: all of them. ``context`` has the sites that exist for ``who``.
+    """
+
+    who: Identity
+    tree: FilterTree | None
+    clock: IReactorTime
+    _known: frozenset[tuple[str, str, str]] = field(init=False, default=frozenset())
+    _until: float = field(init=False, default=0.0)
+    _runs: Collection[object] = field(init=False, default=())
+
+    @property
+    def _lasting(self) -> bool:
+        conditions = () if self.tree is None else leaves([self.tree])
+        return all(_LASTING.fullmatch(one.column) for one in conditions)
+
+    def holds(self, site: str, host: str, service: str) -> bool:
+        """Whether the object is among them, as far as was read."""
+        return (site, host, service) in self._known
+
+    def stale(self, sites: Collection[Site]) -> bool:
+        """Whether the cores have to be asked again before anything is decided."""
+        return self.clock.seconds() >= self._until or self._runs != _runs(sites)
+
+    def expire(self, command: str = "") -> None:
+        """Ask anew; an external ``command`` may have changed custom variables."""
+        if not command or _CHANGES_VARIABLES.fullmatch(command):
+            self._until = 0.0
+
+    async def read(self, context: Context, sites: Collection[Site]) -> None:
+        """Ask the cores; those that fail keep what they said before.
+
+        Raise BadRequest when neither hosts nor services have what is asked for.
+        """
+        runs = _runs(sites)
+        ids = tuple(site.id for site in sites)
+        found: set[tuple[str, str, str]] = set()
+        failed: set[str] = set()
+        errors: list[BadRequest] = []
+        for schema in (HOSTS, SERVICES):
+            tree = self._tree(schema)
+            if tree is False:
+                continue
+            names = ("name",) if schema is HOSTS else ("host_name", "description")
+            conditions = () if tree is None else (tree,)
+            try:
+                rows, silent = await rows_of_objects(
+                    *(context, self.who, ids, schema, ("peer_key", *names), conditions)
+                )
+            except BadRequest as error:
+                errors.append(error)
+                continue
+            failed |= silent
+            found.update((row[0], row[1], row[2] if len(row) > 2 else "") for row in rows)
+        if len(errors) > 1 or (errors and self._tree(HOSTS) is False):
+            raise errors[-1]
+        found.update(one for one in self._known if one[0] in failed)
+        age = MOST_AGE
+        if any(
+            site.capabilities and site.capabilities.kind not in _STARTED_TO_CHANGE for site in sites
+        ):
+            age = _CHANGING_CORES
+        if failed or not self._lasting:
+            age = _CHANGING_COLUMNS
+        self._known, self._runs = frozenset(found), runs
+        self._until = self.clock.seconds() + age
+
+    def _tree(self, schema: TableSchema) -> FilterTree | Literal[False] | None:
+        """The conditions in terms of a collection; False where they never hold."""
+        if self.tree is None:
+            return None
+        if schema is SERVICES:
+            return rewritten(self.tree, on_service)
+        return _on_hosts(self.tree)
+
+
+def _on_hosts(tree: FilterTree) -> FilterTree | Literal[False]:
+    """The conditions on hosts; what only services have holds for none."""
+    if isinstance(tree, Condition):
+        return on_host(tree) or False
+    items = [_on_hosts(one) for one in tree.items]
+    if tree.connector == "and":
+        return False if False in items else Group("and", tuple(one for one in items if one))
+    kept = tuple(one for one in items if one is not False)
+    return Group("or", kept) if kept else False
+
+
+def _runs(sites: Collection[Site]) -> list[object]:
+    """What is another one whenever a core may have other objects than before."""
+    return [
+        (site.id, (program := site.health.program).program_start, program.nagios_pid)
+        for site in sites
+    ]

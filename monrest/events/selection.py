@@ -1,0 +1,185 @@
+"""Which events somebody gets and what of them: filters, rights, columns (docs/spec/events.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from attrs import define, evolve, field
+
+from monrest.api.endpoint import Context
+from monrest.api.visibility import HOSTS, SERVICES, SYSTEM, visible_sites
+from monrest.base.errors import BadRequest
+from monrest.base.values import Column, Identity, Row
+from monrest.events.filter import EVENTS, NAMES, EventFilter
+from monrest.events.model import OWN, Event
+from monrest.events.object_sets import ObjectSet
+from monrest.events.own_events import sees
+from monrest.query.bind import Bound, bind
+from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
+from monrest.query.evaluate import RowTest
+from monrest.query.functions import Moment
+from monrest.query.model import Condition, FilterTree, Group, leaves
+from monrest.query.select import Cell, Reader, items_of
+from monrest.query.steps import finished
+from monrest.sites.registry import SiteList
+from monrest.sites.site import Site
+
+_OBJECT = "object:"
+
+
+@define(eq=False)
+class EventSelection:
+    """The events of ``wanted`` that ``who`` may see; ``sites`` are those that are meant."""
+
+    wanted: EventFilter
+    who: Identity
+    context: Callable[[], Context]
+    moment: Moment
+    sites: Mapping[str, Site] = field(init=False, factory=dict)
+    _mine: Context = field(init=False)
+    _seen: ObjectSet | None = field(init=False, default=None)
+    _objects: tuple[ObjectSet, ...] = field(init=False, default=())
+    _bound: Bound = field(init=False)
+    _reader: Reader = field(init=False)
+    _placed: tuple[Cell, ...] = field(init=False, default=())
+    _test: RowTest | None = field(init=False, default=None)
+    _cells: tuple[tuple[str, Cell], ...] | None = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self._mine = self.context()
+        clock, who = self._mine.clock, self.who
+        if not (who.may(HOSTS) and who.may(SERVICES)):
+            self._seen = ObjectSet(who, None, clock)
+        trees = list(self.wanted.on_objects())
+        self._objects = tuple(ObjectSet(who, one, clock) for one in trees)
+        self._bind(trees)
+
+    def _bind(self, trees: list[FilterTree]) -> None:
+        """Read the conditions and the columns; raise BadRequest for what cannot be."""
+        query = self.wanted.query
+        numbers = {id(tree): at for at, tree in enumerate(trees)}
+        flags = [f"{_OBJECT}{at}" for at in range(len(trees))]
+        schema = _with_flags(flags)
+        plain = Group("and", (_without(query.filter, numbers),))
+        self._bound = bound = bind(
+            evolve(query, filter=plain), ColumnNames(schema), View(), self.moment
+        )
+        unknown = [one.name for one in bound.unknown]
+        if unknown or bound.aggregates or bound.unpack is not None:
+            what = f"an event has no column {unknown[0]}" if unknown else "events have no groups"
+            raise BadRequest("error during request", f"columns: {what}")
+        index = {name: at for at, name in enumerate((*NAMES, *flags))}
+        self._reader = reader = Reader(bound, index)
+        self._placed = reader.place(items_of(bound.row_filter))
+        self._test = reader.tests(bound.row_filter)
+        if bound.selected is not None:
+            self._cells = tuple(
+                (one.item.key, reader.item(at)) for at, one in enumerate(bound.selected)
+            )
+
+    # ------------------------------------------------------------ what changes
+
+    async def look(self) -> None:
+        """See which sites are meant now; raise BadRequest when one that was named is gone."""
+        context = self.context()
+        sites = await visible_sites(self.who, context.sites, context.contacts)
+        chosen = sites.select(self.wanted.backends)
+        self._mine = evolve(context, sites=SiteList(tuple(sites.sites)))
+        self.sites = {site.id: site for site in chosen}
+
+    def waits_for(self, events: Iterable[Event]) -> list[ObjectSet]:
+        """The sets that have to be read before these events can be judged."""
+        sets = [one for one in (self._seen, *self._objects) if one is not None]
+        if not sets:
+            return []
+        hosts = False
+        for event in events:
+            hosts = hosts or bool(event.host and event.site in self.sites)
+            if event.type == "command":
+                for one in sets:
+                    one.expire(str(event.data["command_name"]))
+        if not hosts:
+            return []
+        sites = self.sites.values()
+        return [one for one in sets if one.stale(sites)]
+
+    async def read(self, sets: Iterable[ObjectSet]) -> None:
+        """Read the sets anew; raise BadRequest for a condition on what no object has."""
+        sites = tuple(self.sites.values())
+        if sites:
+            for one in sets:
+                await one.read(self._mine, sites)
+
+    async def check(self) -> None:
+        """Raise BadRequest for what no event and no object has."""
+        await self.look()
+        await self.read(self._objects)
+
+    # ------------------------------------------------------------ judging
+
+    def judge(self, event: Event) -> Mapping[str, Any] | None:
+        """What is told of an event; None when it is not for them."""
+        if event.type not in self.wanted.types or not self._sees(event):
+            return None
+        if self._test is None and self._cells is None:
+            return event.data
+        row = self._row(event)
+        self._reader.budget.renew()
+        self._reader.budget.begin()
+        if self._placed:
+            finished(self._reader.fill([row], self._placed))
+        if self._test is not None and not self._test(row):
+            return None
+        if self._cells is None:
+            return event.data
+        return {key: self._value(cell, row) for key, cell in self._cells}
+
+    def _value(self, cell: Cell, row: Row) -> Any:
+        if cell.read is not None:
+            return cell.read(row)
+        assert cell.in_steps is not None
+        return finished(cell.in_steps(row))
+
+    def _sees(self, event: Event) -> bool:
+        if event.site == OWN:
+            return sees(event, self.who) and (
+                "site" not in event.data or event.data["site"] in self.sites
+            )
+        if event.site not in self.sites:
+            return False
+        if not event.host:
+            return self.who.may(SYSTEM)
+        if self.who.may(SERVICES if event.service else HOSTS):
+            return True
+        return self._seen is not None and self._seen.holds(event.site, event.host, event.service)
+
+    def _row(self, event: Event) -> Row:
+        data = event.data
+        row: Row = [data.get(name) for name in NAMES]
+        site = self.sites.get(event.site)
+        if site is not None:
+            row[_PEER : _PEER + 3] = [site.id, site.name, site.section]
+        for one in self._objects:
+            row.append(int(one.holds(event.site, event.host, event.service)))
+        return row
+
+
+_PEER = NAMES.index("peer_key")
+
+
+def _with_flags(flags: Iterable[str]) -> TableSchema:
+    """Events as rows with a flag for each part of the conditions that is on objects."""
+    more = {name: CoreColumn(column=Column(name, "number"), core_type="int") for name in flags}
+    return evolve(EVENTS, columns={**EVENTS.columns, **more})
+
+
+def _without(tree: FilterTree, numbers: Mapping[int, int]) -> FilterTree:
+    """The conditions with flags in the place of those on objects."""
+    at = numbers.get(id(tree))
+    if at is not None:
+        parameter = next(leaves([tree])).parameter
+        return Condition(f"{_OBJECT}{at}", "=", "1", parameter)
+    if isinstance(tree, Group):
+        return Group(tree.connector, tuple(_without(one, numbers) for one in tree.items))
+    return tree

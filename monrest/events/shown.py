@@ -1,0 +1,335 @@
+"""What objects show and their log does not tell (docs/spec/events.md, "Comparing objects").
+
+Objects are asked for again and again, and what is another thing than before is an event. Its name
+is made of what the core says, so that all who compare give it the same one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from attrs import define, evolve, field, frozen
+
+from monrest.base.values import Row
+from monrest.events.model import object_subject
+from monrest.events.own_events import NewEvent
+from monrest.logs.state_events import ObjectKey
+from monrest.query.model import CoreFilter, Group, Pushed, Stat, Test
+from monrest.sites.normalise import RowTypes, as_int, as_text
+
+AskRows: TypeAlias = Callable[[Pushed, RowTypes | None], Awaitable[list[Row]]]
+
+MARGIN = 15
+"""Seconds of changes that are asked for again, since a core may tell them late."""
+
+MOST_BEFORE = 2_000
+"""Events of the time before, when nobody compared."""
+
+_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"hosts": ("name",), "services": ("host_name", "description")}
+)
+_STATE: RowTypes = (
+    ("state", "int"),
+    ("state_type", "int"),
+    ("current_attempt", "int"),
+    ("plugin_output", "string"),
+    ("perf_data", "string"),
+    ("last_state_change", "time"),
+    ("last_hard_state_change", "time"),
+    ("has_been_checked", "int"),
+    ("acknowledged", "int"),
+    ("is_flapping", "int"),
+    ("scheduled_downtime_depth", "int"),
+    ("comments", "list"),
+)
+_COMMENT: RowTypes = (
+    ("host_name", "string"),
+    ("service_description", "string"),
+    ("entry_time", "time"),
+    ("entry_type", "int"),
+    ("author", "string"),
+    ("comment", "string"),
+    ("id", "int"),
+)
+_DOWNTIME: RowTypes = (
+    ("host_name", "string"),
+    ("service_description", "string"),
+    ("entry_time", "time"),
+    ("start_time", "time"),
+    ("end_time", "time"),
+    ("author", "string"),
+    ("comment", "string"),
+)
+_BY_USER, _OF_ACKNOWLEDGEMENT = 1, 4
+_ACTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "acknowledgement": ("added", "removed"),
+        "comment": ("added", "removed"),
+        "downtime": ("started", "stopped"),
+        "flapping": ("started", "stopped"),
+    }
+)
+
+
+@frozen(kw_only=True)
+class Fact:
+    """What holds for an object for some time. Two are the same fact where ``key`` is the same.
+
+    ``since`` is when it began, ``until`` when it ends by itself, 0 where that is not known.
+    ``number`` is the id of the comment.
+    """
+
+    type: str
+    object: ObjectKey
+    since: int = 0
+    until: int = 0
+    author: str = ""
+    text: str = ""
+    number: int = 0
+    key: tuple[Any, ...]
+
+
+@frozen(kw_only=True)
+class ShownEvent:
+    """An event that objects show; ``number`` is the id of the comment that it is about."""
+
+    event: NewEvent
+    host: str
+    service: str
+    number: int = 0
+
+    @property
+    def type(self) -> str:
+        """One of the types."""
+        return self.event.type
+
+    @property
+    def time(self) -> float:
+        """When it happened, by the clock of the core."""
+        return self.event.time
+
+    @property
+    def action(self) -> str:
+        """What of it happened, empty for a state."""
+        return str(self.event.data.get("action", ""))
+
+
+def started_again(site: str, subject: str, start: int) -> NewEvent:
+    """The event of a core whose log does not tell that it has read its objects."""
+    data = {"action": "reloaded", "site": site}
+    name = _name(site, "config", start)
+    return NewEvent(time=start, type="config", subject=subject, data=data, site=site, name=name)
+
+
+@define(eq=False)
+class ShownObjects:
+    """Compares the objects of ``site`` with what they were before.
+
+    ``states`` are those of objects that are not well, as far as is known.
+    """
+
+    site: str
+    states: dict[ObjectKey, int] = field(factory=dict)
+    _facts: dict[tuple[Any, ...], Fact] = field(init=False, factory=dict)
+    _comments: dict[tuple[Any, ...], Fact] = field(init=False, factory=dict)
+    _mark: tuple[int, ...] | None = field(init=False, default=None)
+    _stamps: dict[ObjectKey, tuple[int, ...]] | None = field(init=False, default=None)
+
+    def forget_numbers(self) -> None:
+        """Read the comments again: a core that was started again counts them anew."""
+        self._mark = None
+
+    # ------------------------------------------------------------ with a log
+
+    async def look_at_comments(self, ask: AskRows, now: int) -> list[ShownEvent]:
+        """Comments and acknowledgements that came or went; one small question if none did."""
+        stats = (Stat("count", filter=Test("id", ">", "0")), Stat("sum", "id"))
+        rows = await ask(Pushed(table="comments", stats=stats), None)
+        await self._read_comments(ask, tuple(int(as_int(one)) for row in rows for one in row))
+        return self._compare(self._comments.values(), now)
+
+    async def _read_comments(self, ask: AskRows, mark: tuple[int, ...]) -> None:
+        if mark == self._mark:
+            return
+        found: dict[tuple[Any, ...], Fact] = {}
+        times = Counter[tuple[Any, ...]]()
+        pushed = Pushed(table="comments", columns=tuple(name for name, _ in _COMMENT))
+        rows = await ask(pushed, _COMMENT)
+        for host, service, entered, kind, author, text, number in sorted(rows, key=_by_number):
+            type_ = {_BY_USER: "comment", _OF_ACKNOWLEDGEMENT: "acknowledgement"}.get(kind)
+            if type_ is None:
+                continue
+            fact = Fact(
+                type=type_,
+                object=(as_text(host), as_text(service)),
+                since=int(as_int(entered)),
+                author=as_text(author),
+                text=as_text(text),
+                number=int(as_int(number)),
+                key=(),
+            )
+            same = (fact.type, fact.object, fact.since, fact.author, fact.text)
+            times[same] += 1
+            key = (*same, times[same])
+            found[key] = evolve(fact, key=key)
+        self._comments, self._mark = found, mark
+
+    # ------------------------------------------------------------ without a log
+
+    async def look_at_all(self, ask: AskRows, now: int, low: int) -> list[ShownEvent]:
+        """Everything that objects show; ``low``: the second from which states may have changed."""
+        stamps: dict[ObjectKey, tuple[int, ...]] = {}
+        found: list[ShownEvent] = []
+        facts: list[Fact] = []
+        count = total = 0
+        for table, names in _NAMES.items():
+            pushed = Pushed(
+                table=table,
+                columns=(*names, *(name for name, _ in _STATE)),
+                filter=_interesting(low),
+            )
+            layout: RowTypes = (*((name, "string") for name in names), *_STATE)
+            for row in await ask(pushed, layout):
+                key = as_text(row[0]), as_text(row[1]) if len(names) > 1 else ""
+                state = row[len(names) :]
+                numbers = [int(as_int(one)) for one in state.pop() or ()]
+                count, total = count + len(numbers), total + sum(numbers)
+                stamp, event = self._state(key, state, low)
+                if stamp is not None:
+                    stamps[key] = stamp
+                if event is not None:
+                    found.append(event)
+                facts += _flags(key, state)
+        await self._read_comments(ask, (count, total))
+        facts = await self._with_texts(ask, facts)
+        facts += [one for one in self._comments.values() if one.type == "comment"]
+        self._stamps = stamps
+        return [*found, *self._compare(facts, now)]
+
+    def _state(
+        self, key: ObjectKey, values: Row, low: int
+    ) -> tuple[tuple[int, ...] | None, ShownEvent | None]:
+        """What tells this state from others of the object, and the event if it is a new one."""
+        state, hard, attempt, _, _, changed, hardened, checked = map(as_int, values[:8])
+        when = int(max(changed, hardened))
+        if not checked or when < low:
+            return None, None
+        stamp = (int(changed), int(hardened), int(state), int(hard))
+        if self._stamps is not None and self._stamps.get(key) == stamp:
+            return stamp, None
+        service = key[1]
+        data: dict[str, Any] = {
+            "class": 1,
+            "type": "SERVICE ALERT" if service else "HOST ALERT",
+            "state": int(state),
+            "old_state": None if self._stamps is None else self.states.get(key, 0),
+            "state_type": "HARD" if hard else "SOFT",
+            "attempt": int(attempt),
+            "plugin_output": as_text(values[3]),
+            "perf_data": as_text(values[4]),
+        }
+        if state:
+            self.states[key] = int(state)
+        else:
+            self.states.pop(key, None)
+        return stamp, self._seen("state", key, when, data, stamp)
+
+    async def _with_texts(self, ask: AskRows, facts: list[Fact]) -> list[Fact]:
+        """The facts with author and text, those that are new from comments and downtimes."""
+        new = {one.key for one in facts if one.key not in self._facts}
+        texts: dict[tuple[Any, ...], Fact] = {}
+        for one in self._comments.values():
+            if one.type == "acknowledgement":
+                texts[one.type, one.object] = one
+        if any(type_ == "downtime" for type_, _ in new):
+            pushed = Pushed(table="downtimes", columns=tuple(name for name, _ in _DOWNTIME))
+            for host, service, entered, start, end, author, text in await ask(pushed, _DOWNTIME):
+                key = ("downtime", (as_text(host), as_text(service)))
+                since, known = int(max(as_int(entered), as_int(start))), texts.get(key)
+                if known is None or known.since < since:
+                    texts[key] = Fact(
+                        type="downtime",
+                        object=key[1],
+                        since=since,
+                        until=int(as_int(end)),
+                        author=as_text(author),
+                        text=as_text(text),
+                        key=key,
+                    )
+        return [
+            self._facts.get(one.key) or evolve(texts.get(one.key, one), key=one.key)
+            for one in facts
+        ]
+
+    # ------------------------------------------------------------ comparing
+
+    def _compare(self, facts: Iterable[Fact], now: int) -> list[ShownEvent]:
+        """What began and what ended."""
+        before, self._facts = self._facts, {one.key: one for one in facts}
+        begun = [one for key, one in self._facts.items() if key not in before]
+        over = [one for key, one in before.items() if key not in self._facts]
+        acknowledged = {one.object for one in self._facts.values() if one.type == "acknowledgement"}
+        found = [self._fact(one, _ACTIONS[one.type][0], one.since) for one in begun]
+        for one in over:
+            if one.type == "acknowledgement" and one.object in acknowledged:
+                continue
+            action = _ACTIONS[one.type][1]
+            if one.type == "downtime" and now < one.until:
+                action = "canceled"
+            found.append(self._fact(one, action, now))
+        return found
+
+    def _fact(self, fact: Fact, action: str, time: int) -> ShownEvent:
+        data = {"action": action}
+        if fact.type != "flapping":
+            data |= {"author": fact.author, "comment": fact.text}
+        seen = self._seen(fact.type, fact.object, time, data, (*fact.key, fact.since))
+        return evolve(seen, number=fact.number)
+
+    def _seen(
+        self, type_: str, key: ObjectKey, time: int, data: Mapping[str, Any], what: object
+    ) -> ShownEvent:
+        host, service = key
+        names = {"host_name": host, "service_description": service}
+        event = NewEvent(
+            time=time,
+            type=type_,
+            subject=object_subject(host, service),
+            data={**{name: value for name, value in names.items() if value}, **data},
+            site=self.site,
+            name=_name(self.site, type_, key, data.get("action"), what),
+        )
+        return ShownEvent(event=event, host=host, service=service)
+
+
+def _name(*parts: object) -> str:
+    return sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:40]
+
+
+def _flags(key: ObjectKey, values: Row) -> list[Fact]:
+    since = int(as_int(values[5]))
+    flags = zip(("acknowledgement", "flapping", "downtime"), values[8:11], strict=True)
+    return [
+        Fact(type=type_, object=key, since=since, key=(type_, key)) for type_, on in flags if on
+    ]
+
+
+def _by_number(row: Row) -> float:
+    return as_int(row[-1])
+
+
+def _interesting(low: int) -> CoreFilter:
+    """Objects that have changed, and those of which something holds."""
+    tests = (
+        Test("last_state_change", ">=", str(low)),
+        Test("last_hard_state_change", ">=", str(low)),
+        Test("acknowledged", "=", "1"),
+        Test("is_flapping", "=", "1"),
+        Test("scheduled_downtime_depth", ">", "0"),
+        Test("comments", "!=", ""),
+    )
+    return Group("or", tests)

@@ -1,0 +1,478 @@
+"""Watching one site for as long as somebody listens (docs/spec/events.md, "Watching a site").
+
+A Naemon is asked for its newest log lines and waits with its answer until there are some. Other
+cores are asked every second, and of their objects for what their log does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+from types import MappingProxyType
+from typing import ClassVar
+
+from attrs import define, field
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Shared, pause
+from monrest.base.errors import Unavailable
+from monrest.base.values import Row
+from monrest.events.event_source import Source
+from monrest.events.line_events import CLASSES, LineEvents
+from monrest.events.model import Event, Place, site_subject
+from monrest.events.own_events import NewEvent
+from monrest.events.shown import MARGIN, MOST_BEFORE, ShownEvent, ShownObjects, started_again
+from monrest.livestatus.core_errors import LivestatusError, ProtocolError
+from monrest.livestatus.pool import Pool
+from monrest.logs.line import DAY, in_order
+from monrest.logs.source import LogSource, Wanted, lines_from
+from monrest.logs.state_events import ObjectKey, TimedLine
+from monrest.query.model import CoreFilter, Group, Pushed, Test
+from monrest.sites.asking import prepare
+from monrest.sites.federation.federated_site import openly
+from monrest.sites.normalise import RowTypes
+from monrest.sites.site import Site
+
+MOST_REMEMBERED = 20_000
+"""Events of a site that are kept for who comes later or reads slowly."""
+
+MOST_BYTES_REMEMBERED = 32_000_000
+"""About how much memory these take at most."""
+
+BACK = 3600
+"""Seconds of log that are read once for all who want to go on from there."""
+
+_WAIT = 1.0
+"""Seconds for which a core waits: a line that is written between two questions comes this late."""
+
+_AT_ONCE = 0.03
+"""Seconds between two questions while there are new lines, so that a burst is read in pieces."""
+
+_POLL = 1.0
+_AWAY = 0.3
+"""Seconds after which a site that is down is looked at again."""
+
+_LOOKED_FOR_LINES = 30.0
+"""Seconds after which a log without lines is looked at again."""
+
+_TEXTS = ("author", "comment")
+_SAME = 60
+"""Seconds within which a line of the log and an object tell the same."""
+
+_TIMEOUT = 20.0
+_BEHIND = 5
+"""Seconds before the present in which lines may still turn up."""
+
+_UNSURE = 60
+"""The same of a core that does not tell its time: its clock may be behind."""
+
+_JUMP = 3
+"""Seconds by which a clock goes back before it counts as set."""
+
+_LAYOUT: RowTypes = (("time", "time"), ("message", "string"))
+_FEW_OBJECTS = 40
+_MOST_SECONDS = 10_000
+_NAMED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"hosts": ("name",), "services": ("host_name", "description")}
+)
+_EVENTFUL = Group("or", tuple(Test("class", "=", str(number)) for number in CLASSES))
+
+
+@define(eq=False)
+class SiteWatch(Source):
+    """Tells ``told`` the events of the site ``id`` in their order, each once.
+
+    ``find`` gives the site as it is configured now, None when it is no more. ``keep`` takes what
+    objects show and the log does not tell; it raises Unavailable. ``logs`` gives what has the log
+    of all sites.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    most: int = field(init=False, default=MOST_REMEMBERED)
+    most_bytes: int = field(init=False, default=MOST_BYTES_REMEMBERED)
+    find: Callable[[], Site | None]
+    clock: IReactorTime
+    wall: WallClock
+    told: Callable[[SiteWatch, Sequence[Event]], None]
+    keep: Callable[[Sequence[NewEvent]], Awaitable[None]]
+    logs: Callable[[], LogSource]
+    _reader: LineEvents = field(init=False)
+    _counts: dict[int, int] = field(init=False, factory=dict)
+    """How many events of a second are known."""
+    _counted: int = field(init=False, default=0)
+    """Events of the seconds from then on are counted, as far as there are some."""
+    _began: float = field(init=False)
+    """The date when the reactor's clock was 0."""
+    _site: Site | None = field(init=False, default=None)
+    _pool: Pool | None = field(init=False, default=None)
+    _seeded: bool = field(init=False, default=False)
+    _run: Deferred[None] | None = field(init=False, default=None)
+    _reaching: Shared[None] | None = field(init=False, default=None)
+    _shown: ShownObjects | None = field(init=False, default=None)
+    _kept: list[NewEvent] = field(init=False, factory=list)
+    """What is still to be kept."""
+    _start: int = field(init=False, default=0)
+    """When the core was started whose log was looked at."""
+    _silent: bool = field(init=False, default=False)
+    """Whether the log has no lines at all."""
+    _looked: float = field(init=False, default=0.0)
+
+    def __attrs_post_init__(self) -> None:
+        self._reader = LineEvents(self.id)
+        self._began = self.wall.now() - self.clock.seconds()
+        self._counted = int(self.wall.now())
+        self.place = self.begin = Place(self._counted)
+
+    def start(self) -> None:
+        """Begin with what happens from now on."""
+        self._run = Deferred.fromCoroutine(self._loop())
+        self._run.addErrback(self._over)
+
+    def stop(self) -> Deferred[None]:
+        """Ask the core no more; fires when no connection is left."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.cancel()
+        self._let_go()
+        pool, self._pool = self._pool, None
+        return succeed(None) if pool is None else pool.stop()
+
+    def _over(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self.log.failure("site {site} is watched no more", failure, site=self.id)
+
+    # ------------------------------------------------------------ what is remembered
+
+    def _take(self, events: Sequence[Event], *, back: bool) -> None:
+        for event in events:
+            place = event.place
+            self._counts[place.time] = place.number
+            self.place = place if back else max(self.place, place)
+        self._remember(events)
+        if len(self._counts) > _MOST_SECONDS:
+            self._counts = {t: n for t, n in self._counts.items() if t > self.place.time - BACK}
+
+    async def reach(self, place: Place) -> bool:
+        """Remember from ``place`` on where that is not much; one question serves all who ask."""
+        while place < self.begin and place.time >= self.place.time - BACK:
+            before, reaching = self.begin, self._reaching
+            if reaching is None:
+                # A site that is known to be down says so at once.
+                reaching = self._reaching = Shared()
+                reaching.run(self._reach(place), self._reached)
+            await reaching.wait()
+            if self.begin == before:
+                break
+        return place >= self.begin
+
+    def _reached(self) -> None:
+        self._reaching = None
+
+    async def _reach(self, place: Place) -> None:
+        site = self.find()
+        if site is None:
+            return
+        begin = self.begin
+        try:
+            await site.verdict()
+            end = Test("time", "<=", str(begin.time))
+            room = MOST_REMEMBERED - len(self._events)
+            lines = await self._lines(site, place.time, end, limit=room + 1)
+        except LivestatusError:
+            return
+        if len(lines) > room or self.begin != begin:
+            return
+        older = [one for one in LineEvents(self.id).events(lines) if one.place <= begin]
+        self._events.extendleft(reversed(older))
+        self._size += sum(one.size for one in older)
+        self.begin = Place(place.time)
+
+    async def older(self, place: Place) -> AsyncIterator[list[Event]]:
+        """See ``Source``. The log cache tells what it has, also of a core that is down."""
+        site = self.find()
+        if site is None:
+            return
+        reader, known = LineEvents(self.id), {place.time: place.number}
+        wanted = Wanted(
+            since=place.time, until=self.begin.time, texts="all", classes=frozenset(CLASSES)
+        )
+        async for lines in self.logs().slices(site, wanted):
+            events = [one for one in reader.events(lines, known) if one.place <= self.begin]
+            if events:
+                yield events
+
+    # ------------------------------------------------------------ asking
+
+    async def _loop(self) -> None:
+        while True:
+            site = self.find()
+            if site is None:
+                await pause(self.clock, _POLL)
+                continue
+            if site is not self._site:
+                self._take_site(site)
+            try:
+                await site.verdict()
+                await self._watched(site)
+            except LivestatusError as error:
+                self.log.debug("site {site}: {reason}", site=self.id, reason=error.reason)
+                # What happens while it cannot be asked is told as soon as it can.
+                self._known = True
+                self._let_go()
+                await pause(self.clock, _AWAY)
+            except CancelledError:
+                raise
+            except Exception:  # noqa: BLE001  one strange answer does not end a stream
+                self.log.failure("watching the site {site} failed", site=self.id)
+                await pause(self.clock, _POLL)
+
+    def _take_site(self, site: Site) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.stop()
+        self._site, self._seeded, self._shown = site, False, None
+
+    async def _watched(self, site: Site) -> None:
+        """Ask again and again, until the site is another one or fails."""
+        if not self._known:
+            await self._position(site)
+        if not self._seeded:
+            await self._seed(site)
+        if not _waits(site) and self._shown is None:
+            await self._begin_to_compare(site)
+        self._known = True
+        self._let_go()
+        busy = True
+        while self.find() is site:
+            waits = _waits(site)
+            now = self._now(site)
+            seen = [] if waits else await self._seen(site, now)
+            low = max(self.place.time, self.settled)
+            back = now < low - _JUMP
+            low = min(low, now) if back else low
+            if low + 2 < self._counted:
+                await self._count(site, low)
+            lines: list[TimedLine] = []
+            if waits or not self._silent:
+                lines = await self._lines(site, low if waits else low - 1, wait=waits and not busy)
+            news = list(self._reader.events(lines, self._counts))
+            busy = bool(news)
+            if news:
+                await self._add_perf_data(site, news)
+                self._take(news, back=back)
+                self.told(self, news)
+            elif now - 2 * self._behind(site) > low:
+                # Nothing for some time: the core need not look so far back.
+                self.settled = now - self._behind(site)
+            await self._keep([one.event for one in seen if not self._is_told(one)])
+            if not waits:
+                await pause(self.clock, _POLL)
+            elif busy:
+                await pause(self.clock, _AT_ONCE)
+
+    def _now(self, site: Site) -> int:
+        """The second that the core has now, as far as is known."""
+        health = site.health
+        told = health.program.localtime
+        if told is None or health.checked is None:
+            # A clock that is set forward says nothing about the core; one that is set back may.
+            return int(min(self.wall.now(), self._began + self.clock.seconds()))
+        return int(told + self.clock.seconds() - health.checked)
+
+    def _behind(self, site: Site) -> int:
+        """Seconds before the present of the core in which lines may still turn up."""
+        return _BEHIND if site.health.program.localtime is not None else _UNSURE
+
+    async def _position(self, site: Site) -> None:
+        """Know what is there already, which is told to nobody."""
+        low = min(self._now(site), int(self.wall.now())) - self._behind(site)
+        events = list(self._reader.events(await self._lines(site, low)))
+        self.place = self.begin = Place(low)
+        self._events.clear()
+        self._size = 0
+        self._take(events, back=False)
+        self.settled = self._counted = low
+
+    async def _count(self, site: Site, now: int) -> None:
+        """Know what was there already in seconds that come once more, as the clock was set back."""
+        before = Test("time", "<", str(self._counted))
+        for event in LineEvents(self.id).events(await self._lines(site, now + 2, before)):
+            self._counts[event.place.time] = event.place.number
+        self._counted = now
+
+    async def _seed(self, site: Site) -> None:
+        """Know which objects are not well, so that the first alert of each has an old state."""
+        bad = Test("state", "!=", "0")
+        found: dict[ObjectKey, int] = {}
+        for table, names in _NAMED.items():
+            asked = Pushed(table=table, columns=(*names, "state"), filter=bad)
+            for *key, state in await self._rows(site, asked):
+                found[_key(key)] = int(state)
+        self._reader.states, self._reader.complete = found, True
+        if self._shown is not None:
+            self._shown.states = found
+        self._seeded = True
+
+    async def _lines(
+        self,
+        site: Site,
+        low: int,
+        *end: Test,
+        wait: bool = False,
+        limit: int | None = None,
+    ) -> list[TimedLine]:
+        """Lines from the second ``low`` on, in the order of the log."""
+        core = site.capabilities
+        assert core is not None
+        pushed = Pushed(
+            table="log",
+            columns=("time", "message"),
+            filter=Group("and", (*lines_from(low, core, *end), _EVENTFUL)),
+            limit=limit,
+            news=_WAIT if wait else None,
+        )
+        rows = await self._rows(site, pushed, _LAYOUT)
+        if not all(type(row[0]) is int and type(row[1]) is str for row in rows):
+            raise ProtocolError("a log line without time or text")
+        lines = [(row[0], row[1]) for row in rows if row[0] >= low]
+        return in_order(lines, newest_first=core.newest_first)
+
+    async def _rows(self, site: Site, pushed: Pushed, layout: RowTypes | None = None) -> list[Row]:
+        """Ask a Naemon over a connection of its own, any other site as everybody does."""
+        core = site.capabilities
+        assert core is not None
+        if core.kind != "naemon":
+            return await openly(site).ask(pushed, layout)
+        if self._pool is None:
+            self._pool = site.new_pool(1)
+        return await self._pool.query(prepare(pushed, core, layout), _TIMEOUT)
+
+    # ------------------------------------------------------------ comparing objects
+
+    async def _begin_to_compare(self, site: Site) -> None:
+        """Know what objects show, and tell what happened last while nobody compared."""
+        self._start = 0
+        shown, now = ShownObjects(self.id, self._reader.states), self._now(site)
+        await self._look_for_lines(site, now)
+        seen = await self._look(shown, site, now, now - BACK)
+        lasting = [one for one in seen if one.time > now - BACK and one.type != "flapping"]
+        late = sorted(lasting, key=attrgetter("time"))
+        del late[:-MOST_BEFORE]
+        if late and not self._silent and not await self.reach(Place(int(late[0].time) - _SAME)):
+            late = []
+        self._shown = shown
+        await self._keep([one.event for one in late if not self._is_told(one)])
+
+    async def _seen(self, site: Site, now: int) -> list[ShownEvent]:
+        """What objects show that is new."""
+        shown = self._shown
+        assert shown is not None
+        if self._start != site.health.program.program_start:
+            shown.forget_numbers()
+            await self._look_for_lines(site, now)
+        elif self._silent and self.clock.seconds() >= self._looked + _LOOKED_FOR_LINES:
+            await self._look_for_lines(site, now)
+        low = min(now, self.settled or now) - MARGIN
+        return await self._look(shown, site, now, low)
+
+    async def _look(self, shown: ShownObjects, site: Site, now: int, low: int) -> list[ShownEvent]:
+        ask = partial(self._rows, site)
+        if self._silent:
+            return await shown.look_at_all(ask, now, low)
+        return await shown.look_at_comments(ask, now)
+
+    async def _look_for_lines(self, site: Site, now: int) -> None:
+        """See whether the log has lines, and whether the core was started again."""
+        core, start = site.capabilities, site.health.program.program_start
+        assert core is not None
+        some = Group("and", lines_from(now - DAY, core))
+        pushed = Pushed(table="log", columns=("time",), filter=some, limit=1)
+        rows = await self._rows(site, pushed)
+        if rows and self._silent:
+            # Objects have told what it says.
+            await self._position(site)
+        self._silent, self._looked = not rows, self.clock.seconds()
+        if self._start != start:
+            self._start = start
+            if core.icinga2 and start > now - BACK:
+                await self._keep([started_again(self.id, site_subject(self.id), start)])
+
+    def _is_told(self, seen: ShownEvent) -> bool:
+        """Whether the log tells the same."""
+        for event in reversed(self._events):
+            if event.time < seen.time - _SAME:
+                return False
+            data = event.data
+            if event.type != seen.type or data.get("action") != seen.action:
+                continue
+            if not event.host:
+                # A command that names a comment by its number.
+                if data.get("comment") == str(seen.number):
+                    return True
+            elif (event.host, event.service) == (seen.host, seen.service):
+                said = seen.event.data
+                if seen.action == "removed" or (
+                    event.time <= seen.time + _SAME
+                    and all(data[name].strip() == said[name].strip() for name in _TEXTS)
+                ):
+                    return True
+        return False
+
+    async def _keep(self, events: Sequence[NewEvent]) -> None:
+        """Have events kept, and those that could not be kept before."""
+        self._kept += events
+        if self._kept:
+            try:
+                await self.keep(self._kept)
+            except Unavailable as error:
+                self.log.debug("events of {site} wait: {reason}", site=self.id, reason=error)
+                del self._kept[:-MOST_BEFORE]
+            else:
+                self._kept = []
+
+    # ------------------------------------------------------------ telling
+
+    async def _add_perf_data(self, site: Site, events: list[Event]) -> None:
+        """Add the performance data, which no line of the log has, to changes of states."""
+        changed = {(one.host, one.service): one for one in events if one.type == "state"}
+        since = str(int(min((one.time for one in events), default=0)) - 1)
+        for table, names in _NAMED.items():
+            keys = [key[: len(names)] for key in changed if bool(key[1]) == (len(names) > 1)]
+            if not keys:
+                continue
+            which: CoreFilter = Test("last_check", ">=", since)
+            if len(keys) <= _FEW_OBJECTS and all(_plain(one) for key in keys for one in key):
+                each = [Group("and", tuple(map(_equal, names, key))) for key in keys]
+                which = Group("or", tuple(each))
+            asked = Pushed(table=table, columns=(*names, "perf_data"), filter=which)
+            try:
+                rows = await self._rows(site, asked)
+            except LivestatusError:
+                continue  # the event is worth more than its figures
+            for *key, figures in rows:
+                event = changed.get(_key(key))
+                if event is not None:
+                    event.data["perf_data"] = figures
+
+
+def _waits(site: Site) -> bool:
+    """Whether the core waits for its own log."""
+    return site.capabilities is not None and site.capabilities.kind == "naemon"
+
+
+def _key(names: list[str]) -> ObjectKey:
+    return names[0], names[1] if len(names) > 1 else ""
+
+
+def _equal(name: str, value: str) -> Test:
+    return Test(name, "=", value)
+
+
+def _plain(name: str) -> bool:
+    return name == name.strip() and name.isprintable()

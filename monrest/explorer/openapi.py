@@ -1,0 +1,494 @@
+"""OpenAPI 3.1 of all endpoints, made of their declarations (docs/spec/http.md, "Description").
+
+Pure: endpoints, names and examples in, a document out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import define, field
+
+from monrest.api.endpoint import (
+    BACKGROUND,
+    LIST_PARAMETERS,
+    PRETTY,
+    SITE_PARAMETERS,
+    DeclaredParameter,
+    Endpoint,
+    Method,
+    is_variable,
+)
+from monrest.api.lists import own_columns
+from monrest.base.names import Names
+from monrest.commands.arguments import arguments_of
+from monrest.commands.endpoints import MANNER_PARAMETERS
+from monrest.commands.listing import url_of
+from monrest.commands.permissions import needed
+from monrest.explorer.chapters import CHAPTERS, chapter_of, further_columns
+from monrest.explorer.examples import Example
+from monrest.explorer.json_schema import (
+    JsonSchema,
+    argument_schema,
+    collection_schema,
+    parameter_schema,
+    row_schema,
+)
+from monrest.livestatus.catalogue import ALL, Command, singular
+from monrest.query.column_names import TableSchema
+from monrest.query.target import FORMATS
+
+Object: TypeAlias = dict[str, Any]
+
+_JSON = "application/json"
+_FORM = "application/x-www-form-urlencoded"
+_FILES: Object = {
+    "application/x-ndjson": {"schema": {"type": "string"}},
+    "text/csv": {"schema": {"type": "string"}},
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": {
+        "schema": {"type": "string", "format": "binary"}
+    },
+}
+"""The other formats that an ``Accept`` chooses."""
+
+_INTRODUCTION = """\
+Hosts, services and everything else that the monitoring cores know, as lists that are filtered, \
+sorted and calculated on the way; commands for the cores; and what this service keeps itself.
+
+- A **POST** to a path that has only GET is that GET with its parameters from the body; PUT is POST.
+- **Formats**: `Accept`, the header `{header}` or a prefix of the path ({formats}) chooses one, \
+as in `{root}/csv/hosts`.
+- **Sites**: a prefix `/sites/a,b/` or the parameter `backends` selects some.
+- **Jobs**: `background=1` on any path that needs an account answers at once with the address of \
+the result.
+- **Filters**: `state[gte]=1`, `name[regex]=^web`, or `q=state > 0 and name ~ web`. Operators: \
+eq, ne, regex, nregex, sregex, snregex, gt, lt, gte, lte, notin.
+- A name in a path is percent-encoded, a slash in it as `%2F`.
+- Sites that failed are named in `{failed}` beside the rows of the others.
+"""
+
+_FILTER = re.compile(r"<(column|attribute)>\[<op>\]")
+_ERRORS: dict[int, tuple[str, str, str]] = {
+    400: ("BadRequest", "The request is wrong; the description names what was expected.",
+          "invalid limit"),
+    401: ("NotAuthenticated", "Nobody is asking, or with a wrong password.", "login required"),
+    403: ("Forbidden", "The user may not, or the key is wrong.", "not authorized"),
+    404: ("NotFound", "No such path, or no such object of the service's own.", "no such job"),
+    408: ("TooSlow", "The request took too long to arrive.", "request too slow"),
+    409: ("Conflict", "The change contradicts the present state.", "cannot change file"),
+    413: ("TooLarge", "The body is longer than the service reads.", "request body too long"),
+    429: ("TooManyRequests", "The caller has to wait for `Retry-After` seconds.",
+          "too many logins at once"),
+    501: ("NotClustered", "There is no cluster here.", "no cluster"),
+    502: ("SitesFailed", "No selected site answered, or none rightly.", "no backend available"),
+    503: ("Unavailable", "The service itself cannot answer now.", "cannot read"),
+    504: ("TimedOut", "It took too long, here or at every selected site.", "request timed out"),
+    508: ("LoopDetected", "Instances ask each other in a circle.", "loop detected"),
+}  # fmt: skip
+"""Status to name, meaning and the message of an example."""
+
+_SHARED = (*LIST_PARAMETERS, *SITE_PARAMETERS, PRETTY, BACKGROUND)
+
+_VARIABLES = {
+    "name": "name of the object",
+    "host": "name of the host",
+    "service": "description of the service",
+    "id": "id",
+    "nr": "number",
+    "file": "number of the file",
+    "command": "name of the command, see `/cmd`",
+    "peer_key": "id of the site",
+    "operation": "name of the operation",
+}
+
+
+def openapi(
+    endpoints: Sequence[Endpoint], names: Names, version: str, examples: Mapping[str, Example]
+) -> Object:
+    """The whole document; paths count from the root of the API, which is its only server."""
+    return _Writer(names, version, examples).document(endpoints)
+
+
+@define(eq=False)
+class _Writer:
+    """Collects the schemas that operations share while it writes them."""
+
+    names: Names
+    version: str
+    examples: Mapping[str, Example]
+    _schemas: Object = field(factory=dict, init=False)
+    _parameters: Object = field(factory=dict, init=False)
+    _rows: dict[tuple[Any, ...], str] = field(factory=dict, init=False)
+
+    def document(self, endpoints: Sequence[Endpoint]) -> Object:
+        paths: dict[str, Object] = {}
+        for one in sorted(endpoints, key=lambda one: one.path):
+            item = paths.setdefault(self._template(one.path), {})
+            for method in one.methods:
+                item[method.lower()] = self._operation(one, method)
+        for command in ALL:
+            self._add_command(paths, command)
+        self._schemas["Error"] = _ERROR
+        return {
+            "openapi": "3.1.0",
+            "jsonSchemaDialect": "https://spec.openapis.org/oas/3.1/dialect/base",
+            "info": {
+                "title": "monrest",
+                "version": self.version,
+                "summary": "A REST API in front of monitoring cores",
+                "description": self._introduction(),
+                "license": {"name": "MIT", "identifier": "MIT"},
+            },
+            "servers": [{"url": self.names.root, "description": "this service"}],
+            "tags": [{"name": title} for title, _ in CHAPTERS]
+            + [{"name": _commands_of(kind)} for kind in dict.fromkeys(one.kind for one in ALL)],
+            "paths": dict(sorted(paths.items())),
+            "components": {
+                "parameters": dict(sorted(self._parameters.items())),
+                "schemas": dict(sorted(self._schemas.items())),
+                "responses": {
+                    name: _error(code, meaning, example)
+                    for code, (name, meaning, example) in _ERRORS.items()
+                },
+                "securitySchemes": self._schemes(),
+            },
+            "security": _ways_in(),
+        }
+
+    # ---------------------------------------------------------------- operations
+
+    def _operation(self, one: Endpoint, method: Method) -> Object:
+        found: Object = {
+            "operationId": _slug(method, one.path),
+            "summary": one.description,
+            "tags": [chapter_of(one)],
+        }
+        sentences = [one.text] if one.text else []
+        if one.roles:
+            sentences.append(f"Needs the role {', '.join(f'`{role}`' for role in one.roles)}.")
+            found["x-roles"] = list(one.roles)
+        if one.schema is not None and (further := further_columns(one.schema)):
+            sentences.append("Further columns: " + "; ".join(further) + ".")
+        if sentences:
+            found["description"] = " ".join(sentences)
+        parameters = [self._variable(name) for name in one.variables]
+        if method in ("GET", "DELETE"):
+            parameters += [self._parameter(each) for each in one.parameters]
+        else:
+            body = self._body(one.parameters, lists=one.path == "/cmd")
+            kept = self.examples.get(f"{method} {one.path}")
+            if body and kept is not None and kept.body is not None:
+                body["content"][_JSON]["examples"] = {"demo": {"value": kept.body}}
+            if body:
+                found["requestBody"] = body
+        parameters += [self._parameter(each) for each in one.common_parameters]
+        if parameters:
+            found["parameters"] = parameters
+        if one.public or one.documents:
+            found["security"] = [] if one.public else [{}, *_ways_in()]
+        found["responses"] = self._responses(one, method)
+        return found
+
+    def _add_command(self, paths: dict[str, Object], command: Command) -> None:
+        """Describe a command at a path of its own, with all its arguments."""
+        properties = {
+            one.name: argument_schema(command, one) for one in arguments_of(command, required=False)
+        }
+        required = [one.name for one in command.arguments if one.required]
+        properties |= {one.name: self._property(one) for one in MANNER_PARAMETERS}
+        schema: Object = {"type": "object", "properties": properties}
+        if required:
+            schema["required"] = required
+        sent = next(one for one in paths if one.endswith("/cmd/{command}"))
+        paths[_braced(url_of(command))] = {
+            "post": {
+                "operationId": _slug("POST", url_of(command)),
+                "summary": command.description,
+                "description": f"Sends `{command.core_name}`. "
+                f"Needs {needed(command.permission, singular(command.kind))}.",
+                "tags": [_commands_of(command.kind)],
+                "parameters": [
+                    *(self._variable(name) for name in re.findall(r"<(\w+)>", url_of(command))),
+                    *(self._parameter(one) for one in (PRETTY, BACKGROUND)),
+                ],
+                "requestBody": _content(schema, required=bool(required)),
+                "responses": paths[sent]["post"]["responses"],
+            }
+        }
+
+    def _body(self, parameters: Iterable[DeclaredParameter], *, lists: bool) -> Object:
+        """The body of a request: a form or JSON with the same fields."""
+        properties: Object = {}
+        required: list[str] = []
+        free: Object | None = None
+        for one in parameters:
+            if "<" in one.name:
+                free = {"description": one.description}
+                continue
+            properties[one.name] = self._property(one)
+            if one.required:
+                required.append(one.name)
+        if not properties and free is None:
+            return {}
+        schema: Object = {"type": "object", "properties": properties}
+        if free is not None:
+            schema["additionalProperties"] = free
+        if required:
+            schema["required"] = required
+        if not lists:
+            return _content(schema, required=bool(required))
+        content = _content(schema, required=True)
+        content["content"][_JSON] = {
+            "schema": {"anyOf": [schema, {"type": "array", "items": schema}]}
+        }
+        return content
+
+    def _parameter(self, one: DeclaredParameter) -> Object:
+        """A parameter, those of all lists only once in the document."""
+        if one not in _SHARED:
+            return _query(one)
+        name = "filter" if _FILTER.fullmatch(one.name) else one.name
+        self._parameters.setdefault(name, _query(one))
+        return {"$ref": f"#/components/parameters/{name}"}
+
+    def _variable(self, name: str) -> Object:
+        """A segment of a path, once for all paths."""
+        self._parameters[f"path_{name}"] = {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _VARIABLES[name],
+            "schema": {"type": "string", "minLength": 1},
+        }
+        return {"$ref": f"#/components/parameters/path_{name}"}
+
+    def _property(self, one: DeclaredParameter) -> JsonSchema:
+        """A field of a body, those of all commands only once in the document."""
+        if one not in MANNER_PARAMETERS:
+            return parameter_schema(one)
+        name = f"Parameter_{one.name}"
+        self._schemas.setdefault(name, parameter_schema(one))
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    # ---------------------------------------------------------------- answers
+
+    def _responses(self, one: Endpoint, method: Method) -> Object:
+        found: Object = {"200": self._answer(one, method)}
+        if method == "GET":
+            found["304"] = {"description": "What the client has is still the same."}
+        codes = {400, 408, 413, 503, 504}
+        if not one.public or one.changes:
+            codes |= {401, 403, 429}
+        if one.variables or one.path.startswith("/config"):
+            codes.add(404)
+        if one.changes:
+            codes |= {404, 409}
+        if {"backends", "timeout"} & {each.name for each in one.parameters} or one.schema:
+            codes |= {502, 508}
+        if one.path.startswith("/mon/cluster"):
+            codes |= {403, 501, 502}
+        if one.path.startswith("/mon/node-control"):
+            codes.add(502)
+        for code in sorted(codes):
+            found[str(code)] = {"$ref": f"#/components/responses/{_ERRORS[code][0]}"}
+        if one.path.endswith("/jobs/<id>/output"):
+            found["302"] = {"description": "The job still runs: ask again at `Location`."}
+        return found
+
+    def _answer(self, one: Endpoint, method: Method) -> Object:
+        if one.media:
+            content: Object = {kind: {} for kind in one.media}
+        else:
+            content = {_JSON: {"schema": self._shape(one)}, **_FILES}
+        if BACKGROUND in one.common_parameters:
+            self._schemas["StartedJob"] = _STARTED_JOB
+            shape = content[_JSON].get("schema", {})
+            started = {"$ref": "#/components/schemas/StartedJob"}
+            content[_JSON] = {"schema": {"anyOf": [*shape.get("anyOf", [shape]), started]}}
+        kept = self.examples.get(f"{method} {one.path}")
+        if kept is not None and kept.answer is not None and _JSON in content:
+            content[_JSON]["examples"] = {
+                "demo": {"summary": f"{method} {kept.path}", "value": kept.answer}
+            }
+        headers = {
+            self._header("Failed-Sites"): {
+                "description": "ids of the sites that could not answer",
+                "schema": {"type": "string"},
+            },
+            self._header("Warnings"): {
+                "description": "what was asked and had no effect",
+                "schema": {"type": "string"},
+            },
+        }
+        return {"description": "The answer.", "headers": headers, "content": content}
+
+    def _shape(self, one: Endpoint) -> JsonSchema:
+        row = {"$ref": f"#/components/schemas/{self._row(one)}"}
+        if one.shape == "object":
+            # A list of commands gives a list of results.
+            return {"anyOf": [row, {"type": "array"}]} if one.path == "/cmd" else row
+        rows: Object = {"type": "array", "items": row}
+        if all(each.name != "columns" for each in one.parameters):
+            return rows
+        # Columns that are nothing but aggregates give one object.
+        return {"anyOf": [rows, {"type": "object"}]}
+
+    def _row(self, one: Endpoint) -> str:
+        """The name of the schema of a row, which is made when it is needed first."""
+        key: tuple[Any, ...] = (one.schema.name,) if one.schema else (*one.columns,)
+        name = self._rows.get(key)
+        if name is None:
+            name = self._rows[key] = self._name(one)
+            self._schemas[name] = (
+                collection_schema(one.schema)
+                if one.schema
+                else row_schema(own_columns(one.columns, self.names))
+            )
+        return name
+
+    def _name(self, one: Endpoint) -> str:
+        words = [one.schema.name] if isinstance(one.schema, TableSchema) else list(one.segments)
+        plain = [word for word in words if not is_variable(word) and word != "mon"] or ["index"]
+        if one.path == "/mon":
+            plain = ["instance"]
+        name = "".join(part.title() for word in plain for part in re.findall(r"[a-z0-9]+", word))
+        while name in self._schemas:
+            name += "Of" + "".join(part.title() for part in one.variables or ("Other",))
+        return name
+
+    # ---------------------------------------------------------------- words
+
+    def _template(self, path: str) -> str:
+        """A path as OpenAPI spells it, with the site's own word in the place of ``mon``."""
+        words = path.strip("/").split("/")
+        if words[0] == "mon":
+            words[0] = self.names.app
+        return _braced("/" + "/".join(words))
+
+    def _header(self, name: str) -> str:
+        return f"X-{self.names.app.title()}-{name}"
+
+    def _introduction(self) -> str:
+        return _INTRODUCTION.format(
+            header=self._header("OutputFormat"),
+            failed=self._header("Failed-Sites"),
+            formats=", ".join(f"`/{one}/`" for one in sorted(FORMATS)),
+            root=self.names.root,
+        )
+
+    def _schemes(self) -> Object:
+        def header(name: str, text: str) -> Object:
+            return {"type": "apiKey", "in": "header", "name": self._header(name),
+                    "description": text}  # fmt: skip
+
+        return {
+            "key": header("Auth-Key", "An API key, or the secret key together with `user`."),
+            "user": header("Auth-User", "The user whose rights apply, with a key that may."),
+            "bearer": {"type": "http", "scheme": "bearer", "description": "An API key."},
+            "basic": {"type": "http", "scheme": "basic", "description": "Name and password."},
+            "session": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": f"{self.names.app}_auth",
+                "description": f"The cookie of a login, `POST /{self.names.app}/login`.",
+            },
+            "csrf": header(
+                "CSRF-Token", "Beside the cookie, for everything but reading: from the login."
+            ),
+        }
+
+
+def _ways_in() -> list[Object]:
+    ways = (("key",), ("key", "user"), ("bearer",), ("basic",), ("session",), ("session", "csrf"))
+    return [{one: [] for one in way} for way in ways]
+
+
+_STARTED_JOB: JsonSchema = {
+    "type": "object",
+    "description": "The answer to `background=1`.",
+    "required": ["job_id", "result_url"],
+    "properties": {
+        "job_id": {"type": "string", "description": "id of the job"},
+        "message": {"type": "string", "description": "what happened"},
+        "result_url": {"type": "string", "description": "path of the result, below the root"},
+        "success": {"const": True},
+    },
+}
+
+_ERROR: JsonSchema = {
+    "type": "object",
+    "required": ["code", "message", "description"],
+    "properties": {
+        "code": {"type": "integer", "description": "the status of the answer"},
+        "message": {"type": "string", "description": "what went wrong, short"},
+        "description": {"type": "string", "description": "what was expected, or what to do"},
+        "failed": {"const": True, "description": "for codes above 400"},
+    },
+}
+
+
+def _error(code: int, meaning: str, message: str) -> Object:
+    failed = {"failed": True} if code > 400 else {}
+    example = {**failed, "code": code, "message": message, "description": meaning}
+    content = {"schema": {"$ref": "#/components/schemas/Error"}, "example": example}
+    found: Object = {"description": meaning, "content": {_JSON: content}}
+    if code == 401:
+        found["headers"] = {
+            "WWW-Authenticate": {"description": "ways in", "schema": {"type": "string"}}
+        }
+    if code in (429, 503):
+        found["headers"] = {
+            "Retry-After": {"description": "seconds", "schema": {"type": "integer"}}
+        }
+    return found
+
+
+def _query(one: DeclaredParameter) -> Object:
+    schema = parameter_schema(one)
+    text = schema.pop("description")
+    if _FILTER.fullmatch(one.name):
+        # Any number of pairs, whose names are columns with an operator behind.
+        schema = {"type": "object", "additionalProperties": {"type": "string"}, **schema}
+        schema.pop("maxLength", None)
+        schema["type"] = "object"
+        return {
+            "name": "filter",
+            "in": "query",
+            "description": f"{text} Each pair is a parameter of its own.",
+            "style": "form",
+            "explode": True,
+            "schema": schema,
+            "examples": {"none": {"value": {}}, "problems": {"value": {"state[gte]": "1"}}},
+        }
+    if schema.get("default") == 0:
+        # A form would send it with every request.
+        del schema["default"]
+    found: Object = {"name": one.name, "in": "query", "description": text, "schema": schema}
+    if one.required:
+        found["required"] = True
+    if one.name in _EXAMPLES:
+        schema["examples"] = [_EXAMPLES[one.name]]
+    return found
+
+
+_EXAMPLES = {"limit": 10, "columns": "name,state", "sort": "-last_check", "q": "state > 0"}
+
+
+def _content(schema: Object, *, required: bool) -> Object:
+    content = {_JSON: {"schema": schema}, _FORM: {"schema": schema}}
+    return {"required": required, "content": content}
+
+
+def _commands_of(kind: str) -> str:
+    return f"Commands: {kind}"
+
+
+def _slug(method: str, path: str) -> str:
+    words = re.findall(r"\w+", path) or ["root"]
+    return "_".join((method.lower(), *words)).replace("__", "_")
+
+
+def _braced(path: str) -> str:
+    return re.sub(r"<(\w+)>", r"{\1}", path)

@@ -1,0 +1,42 @@
+"""What background jobs are made of."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from monrest.api.family import Common, Family, Life, Served
+from monrest.config import JobsConfig
+from monrest.jobs.endpoints import ENDPOINTS, JobEndpoints
+from monrest.jobs.service import Jobs
+
+
+def _limits(common: Common) -> JobsConfig:
+    """Give the limits for this process."""
+    config, share = common.config.jobs, common.workers.share
+    return evolve(config, concurrent=share(config.concurrent), queue=share(config.queue))
+
+
+def _jobs(common: Common) -> Jobs:
+    jobs = Jobs(
+        database=common.database,
+        clock=common.reactor,
+        wall=common.wall,
+        threads=common.sheets,
+        config=_limits(common),
+        who=common.who,
+        duty=lambda: common.does("old jobs"),
+        workers=common.workers,
+    )
+    common.meters.offer(jobs.measured)
+    return jobs
+
+
+FAMILY = Family(
+    life=Life(
+        _jobs,
+        open=lambda common, jobs: jobs.identify(common.process),
+        configure=lambda common, jobs: jobs.configure(_limits(common)),
+        leave=lambda jobs, seconds: jobs.drain(seconds),
+    ),
+    served=(Served(ENDPOINTS, lambda common: JobEndpoints(jobs=common.the(Jobs))),),
+)

@@ -1,0 +1,394 @@
+"""One job that this daemon works at: its turn, its work, its answer, and its end in the database.
+
+An answer is kept in pieces, and with patience while the database is away or full.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from typing import Any, ClassVar, TypeVar
+
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.api.error_answers import describe
+from monrest.base.audit import audit
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Threads, pause
+from monrest.base.errors import Forbidden, RestError, Unavailable
+from monrest.base.log import REQUEST_ID
+from monrest.base.values import READ_ONLY, Answer, Caller, Document, Identity, Progress, Rows
+from monrest.jobs import store as statements
+from monrest.jobs.model import Job, JobEnd, percent_of, storable
+from monrest.render.formats import Rendered, RenderOptions, error_document, render
+from monrest.store.database import Database
+
+LONGEST_MESSAGE = 500
+_ANSWERED = 90.0
+"""Percent when the answer is there, and what is left is to store it."""
+_PLAIN_JSON = RenderOptions()
+
+
+@frozen(kw_only=True)
+class JobWork:
+    """What is to be done: ``call`` gives the answer that is kept as ``options`` say.
+
+    ``cmd`` says in words what that is; ``size`` is about how much memory it holds until it ends
+    (bytes). ``changes``: it may change something, so that it is audited.
+    """
+
+    call: Callable[[Progress], Awaitable[Answer]]
+    cmd: str
+    options: RenderOptions = _PLAIN_JSON
+    identity: Identity
+    caller: Caller | None = None
+    request_id: str = ""
+    size: int = 0
+    changes: bool = False
+
+
+@define(eq=False)
+class RunningJob:
+    """``turn`` fires when it may begin; ``doing`` is all that a cancellation ends.
+
+    ``reason``: why it was canceled. ``unsaid``: its progress is not stored yet. ``storing``: its
+    end is being stored, which nothing stops any more.
+    """
+
+    job: Job
+    work: JobWork
+    clock: IReactorTime
+    wall: WallClock
+    turn: Deferred[None]
+    _begun: float = field(init=False)
+    doing: Deferred[Any] | None = field(default=None, init=False)
+    reason: str = field(default="", init=False)
+    unsaid: bool = field(default=False, init=False)
+    storing: bool = field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._begun = self.clock.seconds()
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was asked for."""
+        return self.clock.seconds() - self._begun
+
+    def progress(self, percent: float, remaining: float | None = None, message: str = "") -> None:
+        """Take what the work reports of itself (``values.Progress``); from any thread."""
+        self.job = evolve(
+            self.job,
+            percent=percent_of(percent),
+            remaining=None if remaining is None else max(0.0, remaining),
+            message=storable(message, LONGEST_MESSAGE),
+        )
+        self.unsaid = True
+
+    def storing_result(self, size: int) -> None:
+        """Note that the answer is there and ``size`` bytes of it are stored."""
+        done = max(self.job.percent, _ANSWERED)
+        self.progress(done, message=f"storing the result: {size / 1048576:.0f} MB so far")
+
+    def begin(self) -> None:
+        """Note that the turn has come."""
+        self.job = evolve(self.job, started=self.wall.now(), message="")
+        self.unsaid = True
+
+    def cancel(self, reason: str, user: str | None = None) -> None:
+        """End it as soon as it can be; nothing happens when it has ended already."""
+        if self.storing or self.reason:
+            return
+        self.reason = storable(reason, LONGEST_MESSAGE)
+        if user is not None:
+            self.job = evolve(self.job, canceled_by=user)
+        if self.doing is not None:
+            self.doing.cancel()
+
+    def cancel_for(self, user: str) -> None:
+        """End it as ``user`` wants."""
+        self.cancel(f"canceled by {user}" if user else "canceled", user)
+
+
+LONGEST_STDOUT = 4096
+PATIENCE = 60.0
+_LONGEST_STDERR = 4000
+_PIECE = 524288
+_BUDGET = 0.008
+_PAUSE = 2.0
+_TEXT_TYPES = ("application/json", "text/")
+
+T = TypeVar("T")
+
+Keep = Callable[[int, bytes], Awaitable[object]]
+"""Stores a piece of a result by its number; raises Unavailable when that cannot be done now."""
+
+
+@frozen
+class Kept:
+    """What is left to be stored with the end of a job: its outcome and the last piece."""
+
+    outcome: JobEnd
+    last: tuple[int, bytes] | None = None
+
+
+@define(eq=False, kw_only=True)
+class Keeper:
+    """Takes a result in pieces, so that it is never whole in memory.
+
+    While pieces cannot be stored it waits, for a minute at most. ``told`` gets the bytes that are
+    stored so far, ``timer`` measures the work that is done in one turn of the reactor.
+    """
+
+    clock: IReactorTime
+    keep: Keep
+    told: Callable[[int], object]
+    timer: Callable[[], float] = time.perf_counter
+    _parts: list[bytes] = field(factory=list, init=False)
+    _held: int = field(default=0, init=False)
+    _count: int = field(default=0, init=False)
+    _size: int = field(default=0, init=False)
+    _head: bytes = field(default=b"", init=False)
+
+    async def take(self, pieces: Iterator[bytes], outcome: JobEnd) -> Kept:
+        """Store ``pieces``; ``outcome`` comes back with their size, beside what is left.
+
+        Raises Unavailable when they cannot be stored, and what ``pieces`` raise.
+        """
+        end = self.timer() + _BUDGET
+        try:
+            for piece in pieces:
+                await self._take(piece)
+                if self.timer() >= end:
+                    await pause(self.clock)
+                    end = self.timer() + _BUDGET
+        finally:
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
+        last = (self._count, b"".join(self._parts)) if self._parts else None
+        text = ""
+        if outcome.content_type.startswith(_TEXT_TYPES):
+            text = storable(self._head.decode("utf-8", "replace"), LONGEST_STDOUT)
+        return Kept(evolve(outcome, size=self._size, stdout=text), last)
+
+    async def _take(self, piece: bytes) -> None:
+        if not piece:
+            return
+        self._parts.append(piece)
+        self._held += len(piece)
+        self._size += len(piece)
+        if len(self._head) < LONGEST_STDOUT:
+            self._head += piece[: LONGEST_STDOUT - len(self._head)]
+        if self._held >= _PIECE:
+            data, number = b"".join(self._parts), self._count
+            self._parts, self._held, self._count = [], 0, number + 1
+            await patiently(lambda: self.keep(number, data), self.clock, PATIENCE)
+            self.told(self._size)
+
+
+async def patiently(attempt: Callable[[], Awaitable[T]], clock: IReactorTime, seconds: float) -> T:
+    """Try again and again for ``seconds``, while the database is away or full."""
+    end = clock.seconds() + seconds
+    while True:
+        try:
+            return await attempt()
+        except Unavailable:
+            if clock.seconds() + _PAUSE > end:
+                raise
+        await pause(clock, _PAUSE)
+
+
+async def discard(database: Database, number: int) -> None:
+    """Delete all that is kept of a result, bit by bit; raises Unavailable."""
+    while await database.change(statements.discard(number)):
+        continue
+
+
+def failure_of(text: str, message: str = "failed") -> Kept:
+    """Give the end of a job that has no answer, and why."""
+    return Kept(JobEnd(stderr=storable(text, _LONGEST_STDERR), message=message))
+
+
+LAST_TRIES = 5.0
+"""Seconds for which a daemon that stops tries to store an end."""
+
+_FRESH = 1.0
+"""Seconds for which it is not asked again whether the owner of a job may do it."""
+
+_REFUSED = "it was not begun when its turn came"
+_LONGEST_TOLD = 2000
+_PERSONAL = frozenset({"set-cookie"})
+
+
+@define(eq=False, kw_only=True)
+class Doer:
+    """Does jobs one by one.
+
+    ``who`` says who a caller is at present, and raises RestError when they are refused.
+    ``stopping`` is set when the daemon stops: then nothing is tried for long.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    database: Database
+    clock: IReactorTime
+    wall: WallClock
+    threads: Threads
+    who: Callable[[Caller], Awaitable[Identity]]
+    stopping: bool = field(default=False, init=False)
+
+    async def life(self, live: RunningJob) -> None:
+        """Wait for its turn, do it and store its end; whatever happens, it ends."""
+        REQUEST_ID.set(live.work.request_id)
+        live.doing = Deferred.fromCoroutine(self._do(live))
+        if live.reason:
+            live.doing.cancel()
+        try:
+            kept = await live.doing
+        except CancelledError:
+            kept = failure_of(live.reason or "canceled", "canceled")
+        except RestError as error:
+            kept = failure_of(str(error))
+        except Exception:  # noqa: BLE001  the job has failed, the daemon goes on
+            self.log.failure("job {id} failed", id=live.job.id)
+            kept = failure_of(
+                f"internal error, have a look at the log for request {live.work.request_id}"
+            )
+        live.storing = True
+        await self._end(live, kept)
+
+    async def _do(self, live: RunningJob) -> Kept:
+        await live.turn
+        work = live.work
+        if live.age >= _FRESH:
+            await self._require_rights(work)
+        live.begin()
+        with suppress(Unavailable):
+            await self.database.change(statements.say([live.job]))
+        keeper = Keeper(
+            clock=self.clock,
+            keep=lambda at, data: self.database.change(statements.keep(live.job.id, at, data)),
+            told=live.storing_result,
+        )
+        try:
+            answer = await work.call(live.progress)
+            rendered, outcome = await self._rendered(answer, work)
+        except CancelledError:
+            raise
+        except Exception:  # noqa: BLE001  the answer is an error document
+            told = describe(Failure(), work.request_id)
+            rendered = error_document(
+                told.code, told.message, told.description, work.options, told.extra
+            )
+            outcome = _outcome(rendered, told.code, told.headers, told.failed_sites)
+            text = f"{told.message}: {told.description}" if told.description else told.message
+            outcome = evolve(outcome, stderr=storable(text, _LONGEST_TOLD), message=told.message)
+        live.storing_result(0)
+        return await keeper.take(rendered.pieces, outcome)
+
+    async def _require_rights(self, work: JobWork) -> None:
+        """Raise Forbidden unless the owner of a job that waited still has the rights they had."""
+        caller = work.caller
+        if caller is None:
+            return
+        try:
+            now = await patiently(lambda: self._confirmed(caller), self.clock, PATIENCE)
+        except Unavailable:
+            raise
+        except RestError as error:
+            raise Forbidden(_REFUSED, str(error)) from None
+        then = work.identity
+        lost = [role for role in then.roles if not now.may(role)]
+        if now.user != then.user or lost or (now.may(READ_ONLY) and not then.may(READ_ONLY)):
+            raise Forbidden(_REFUSED, "the rights of who asked for it have changed")
+
+    async def _confirmed(self, caller: Caller) -> Identity:
+        """Say who a caller is; Unavailable while that is not sure."""
+        identity = await self.who(caller)
+        if not identity.confirmed:
+            raise Unavailable("cannot read", "it is not known whether who asked for it still may")
+        return identity
+
+    async def _rendered(self, answer: Answer, work: JobWork) -> tuple[Rendered, JobEnd]:
+        assert isinstance(answer, (Rows, Document))
+        status = answer.status if isinstance(answer, Document) else 200
+        sites = tuple(problem.site for problem in answer.failed_sites)
+        options = work.options
+        if options.slow:
+            rendered = await self.threads.stoppable(
+                lambda given_up: render(answer, options, given_up)
+            )
+        else:
+            rendered = render(answer, options)
+        return rendered, _outcome(rendered, status, answer.headers, sites)
+
+    async def _end(self, live: RunningJob, kept: Kept) -> None:
+        """Store the end; what cannot be stored in time ends without its result."""
+        seconds = LAST_TRIES if self.stopping else PATIENCE
+        try:
+            await self._store_end(live, kept, seconds)
+        except Unavailable as error:
+            lost = failure_of(f"the result could not be stored: {error.description}")
+            while True:
+                with suppress(Unavailable):
+                    await self._store_end(live, lost, 0.0 if self.stopping else LAST_TRIES)
+                    return
+                if self.stopping:
+                    self.log.warn("the end of job {id} is not stored", id=live.job.id)
+                    return
+
+    async def _store_end(self, live: RunningJob, kept: Kept, seconds: float) -> None:
+        now = self.wall.now()
+        job = evolve(live.job, ended=now, percent=100.0, outcome=kept.outcome)
+        work = statements.end(job, kept.last)
+
+        async def store() -> bool:
+            if kept.outcome.status is None:
+                await discard(self.database, job.id)
+            return await self.database.change(work)
+
+        stored = await patiently(store, self.clock, seconds)
+        if not stored:
+            self.log.warn("job {id} was given up by others before it ended", id=job.id)
+        note(live, "job end", result=_result(job, stored=stored))
+
+
+def note(live: RunningJob, action: str, result: str = "ok") -> None:
+    """Write a line of the audit log about a job that may change something."""
+    work = live.work
+    if work.changes:
+        audit(
+            work.identity,
+            work.caller,
+            action,
+            target=str(live.job.id),
+            result=result,
+            cmd=live.job.cmd,
+        )
+
+
+def _outcome(
+    rendered: Rendered,
+    status: int,
+    headers: tuple[tuple[str, str], ...],
+    failed_sites: tuple[str, ...],
+) -> JobEnd:
+    """Describe an answer; the header of failed sites is spelled when it is sent."""
+    return JobEnd(
+        status=status,
+        content_type=rendered.content_type,
+        disposition=rendered.disposition,
+        headers=tuple(pair for pair in headers if pair[0].lower() not in _PERSONAL),
+        failed_sites=failed_sites,
+    )
+
+
+def _result(job: Job, *, stored: bool) -> str:
+    if not stored:
+        return "given up by other daemons"
+    return job.outcome.stderr or ("ok" if job.rc == 0 else f"status {job.outcome.status}")

@@ -1,0 +1,243 @@
+"""The sites of an old installation, as tables of ``[[sites]]``, and references to them.
+
+Rules: docs/spec/import.md, "Sites".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from attrs import define, field, frozen
+
+from monrest.moving.blocks import SettingBlock, items
+from monrest.moving.installation import Installation
+from monrest.moving.move_lines import Fate, MoveLines
+from monrest.moving.old_values import truth
+
+KIND = "site"
+_BACKEND = "Thruk::Backend"
+_KEY_DIGITS = 5
+_TOOL_TEXTS = ("core_conf", "core_type", "obj_check_cmd", "obj_reload_cmd", "git_base_dir")
+_TOOL_LISTS = ("obj_dir", "obj_file", "obj_exclude", "obj_readonly", "obj_resource_file")
+_TOOL_PATHS = frozenset({"core_conf", "git_base_dir", "obj_dir", "obj_file", "obj_resource_file"})
+_UNKNOWN_OPTIONS = {
+    "fallback_peer": "further addresses are for an LMD, see lmd.address",
+    "proxy": "there are no proxies",
+}
+
+
+@frozen(kw_only=True)
+class KnownSite:
+    """What references to a site may say of it."""
+
+    key: str
+    name: str
+    section: str
+
+
+@define(eq=False)
+class Backends:
+    """``tables`` for the configuration, ``comments`` for what needs another side first.
+
+    ``known`` are the sites that exist here.
+    """
+
+    tables: list[dict[str, Any]] = field(factory=list)
+    comments: list[str] = field(factory=list)
+    known: list[KnownSite] = field(factory=list)
+
+    def named(self, text: str) -> KnownSite | None:
+        """The site of a key or a name."""
+        by_key, by_name = self._by_words()
+        return by_key.get(text) or by_name.get(text)
+
+    def _by_words(self) -> tuple[dict[str, KnownSite], dict[str, KnownSite]]:
+        return {one.key: one for one in self.known}, {one.name: one for one in self.known}
+
+    def remembered(self, value: Any) -> dict[str, str]:
+        """The ids and names of sites that a record is for, all of them if empty.
+
+        Unknown ones keep their keys.
+        """
+        found: dict[str, str] = {}
+        by_key, by_name = self._by_words()
+        whole = value if isinstance(value, Mapping) else {"backends": value}
+        listed = whole.get("backends")
+        for one in listed if isinstance(listed, list) else [listed]:
+            pairs = one.items() if isinstance(one, Mapping) else [(one, one)]
+            for key, name in pairs:
+                if not isinstance(key, str) or not key:
+                    continue
+                site = by_key.get(key) or by_name.get(key) or by_name.get(str(name))
+                found[site.key if site else key] = site.name if site else str(name or key)
+        sections = whole.get("sections")
+        for section in sections if isinstance(sections, list) else []:
+            path = str(section).strip("/")
+            for site in self.known:
+                if site.section == path or site.section.startswith(f"{path}/"):
+                    found[site.key] = site.name
+        return found
+
+
+def read_backends(installation: Installation, default_resource: str) -> Backends:
+    """All sites in their order; ``default_resource`` is the resource file of those without one."""
+    found = Backends()
+    taken: set[str] = set()
+    for block in (installation.main, installation.local):
+        for peer in block.joined("Component", _BACKEND).inner("peer"):
+            key = _key(peer, taken)
+            taken.add(key)
+            _read_peer(installation, found, peer, key, default_resource)
+    return found
+
+
+def _key(peer: SettingBlock, taken: Iterable[str]) -> str:
+    """The key by which records name a site; it comes out as it was in the old front end."""
+    given = re.sub("[^A-Za-z0-9]", "", peer.text("id"))
+    if not given:
+        options = peer.joined("options")
+        addresses = options.all("peer")
+        text = f"{addresses[0].value if addresses else ''} {peer.text('name')}"
+        digest = hashlib.md5(text.encode("utf-8"), usedforsecurity=False).hexdigest()
+        given = digest[:_KEY_DIGITS]
+    key, number = given, 0
+    while key in taken:
+        key, number = f"{given}{number}", number + 1
+    return key
+
+
+def _read_peer(
+    installation: Installation,
+    found: Backends,
+    peer: SettingBlock,
+    key: str,
+    default_resource: str,
+) -> None:
+    lines = installation.lines
+    name, kind = peer.text("name"), peer.text("type").lower()
+    if not name or not kind:
+        lines.add(KIND, peer.where, Fate.REFUSED, "", "expected name and type")
+        return
+    active = peer.last("active")
+    if active is not None and not truth(active.value):
+        lines.add(KIND, peer.where, Fate.LEFT, name, "it is not active")
+        return
+    options = peer.joined("options")
+    addresses = [one.value.strip() for one in options.all("peer")]
+    if kind == "http":
+        _comment(found, lines, peer, key, addresses)
+        return
+    if kind != "livestatus":
+        lines.add(KIND, peer.where, Fate.LEFT, name, "only livestatus can be asked")
+        return
+    if not addresses or not addresses[0]:
+        lines.add(KIND, peer.where, Fate.REFUSED, name, "expected an address")
+        return
+    address = _address(installation, addresses[0])
+    table: dict[str, Any] = {"id": key, "name": name, "address": address}
+    if section := peer.text("section").strip("/"):
+        table["section"] = section
+    if truth(peer.text("hidden")):
+        table["hidden"] = True
+    if groups := items(peer.all("groups")):
+        table["groups"] = groups
+    _files(installation, table, options, default_resource)
+    tool = _tool(installation, peer)
+    if tool:
+        table["configtool"] = tool
+    found.tables.append(table)
+    found.known.append(KnownSite(key=key, name=name, section=table.get("section", "Default")))
+    lines.add(KIND, peer.where, Fate.NEW, f"{key} {name!r} at {address}")
+    _lost(lines, peer, key, options, len(addresses))
+
+
+def _lost(
+    lines: MoveLines, peer: SettingBlock, key: str, options: SettingBlock, addresses: int
+) -> None:
+    """Tell what of a site is not taken over."""
+    if addresses > 1:
+        lines.add(KIND, peer.where, Fate.CHANGED, key, "only the first of its addresses is used")
+    for option, reason in _UNKNOWN_OPTIONS.items():
+        if setting := options.last(option):
+            lines.add(KIND, setting.where, Fate.LEFT, f"{key}: {option}", reason)
+    if (display := peer.last("display")) and not truth(display.value):
+        lines.add(
+            KIND, display.where, Fate.LEFT, f"{key}: display", "it is shown; hidden = true hides it"
+        )
+    if (setting := peer.last("authoritative")) and truth(setting.value):
+        lines.add(
+            KIND, setting.where, Fate.LEFT, f"{key}: authoritative",
+            "rights come from the contacts of all sites",
+        )  # fmt: skip
+
+
+def _address(installation: Installation, text: str) -> str:
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme.lower() == "tls":
+        return f"tls:{rest.rstrip('/')}"
+    if separator:
+        return f"tcp:{rest.rstrip('/')}"
+    if ":" not in text:
+        return f"unix:{installation.absolute(text)}"
+    return f"tcp:{text}"
+
+
+def _files(
+    installation: Installation, table: dict[str, Any], options: SettingBlock, resource: str
+) -> None:
+    if table["address"].startswith("tls:"):
+        for old, new in (("cert", "tls_cert_file"), ("key", "tls_key_file"),
+                         ("ca_file", "tls_ca_file")):  # fmt: skip
+            if text := options.text(old):
+                table[new] = installation.absolute(text)
+        verify = options.last("verify")
+        if verify is not None and not truth(verify.value):
+            table["tls_verify"] = False
+        if name := options.text("verifycn_name"):
+            table["tls_server_name"] = name
+    if text := options.text("resource_file") or resource:
+        table["resource_file"] = installation.absolute(text)
+
+
+def _tool(installation: Installation, peer: SettingBlock) -> dict[str, Any]:
+    block = peer.joined("configtool")
+    tool: dict[str, Any] = {}
+    for key in _TOOL_TEXTS:
+        if text := block.text(key):
+            tool[key] = installation.absolute(text) if key in _TOOL_PATHS else text
+    for key in _TOOL_LISTS:
+        texts = items(block.all(key), commas=False)
+        if texts:
+            tool[key] = [installation.absolute(one) if key in _TOOL_PATHS else one for one in texts]
+    if truth(block.text("disable")):
+        tool["disable"] = True
+    return tool
+
+
+def _comment(
+    found: Backends, lines: MoveLines, peer: SettingBlock, key: str, addresses: list[str]
+) -> None:
+    """Write a site that is another front end as a comment; its secret is not taken over."""
+    name = peer.text("name")
+    try:
+        parts = urlsplit(addresses[0] if addresses else "")
+        where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+    except ValueError:
+        where = "https://HOST/APP"
+    table = {"id": key, "name": name, "address": where, "auth_key": "KEY OF A SUPERUSER THERE"}
+    found.comments += [
+        "",
+        "# Another front end: works once the other side runs monrest.",
+        "# [[sites]]",
+        *(f"# {one} = {json.dumps(value, ensure_ascii=False)}" for one, value in table.items()),
+    ]
+    lines.add(
+        KIND, peer.where, Fate.HINT, f"{key} {name!r}",
+        "a comment in the configuration: works once the other side runs monrest, with the API key "
+        "of a superuser there and without a proxy",
+    )  # fmt: skip

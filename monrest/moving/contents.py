@@ -1,0 +1,644 @@
+"""The data of an old installation: what is read of them, and how it is stored.
+
+Each kind is checked by the rules of its family here, as if it came over the API.
+
+Rules: docs/spec/import.md, "Data".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any, ParamSpec, TypeAlias
+
+from attrs import define, field, frozen
+from sqlalchemy import Connection
+
+from monrest.accounts import keys as key_statements
+from monrest.accounts import usernames
+from monrest.accounts import users as user_statements
+from monrest.accounts.keys import ApiKey
+from monrest.accounts.users import Profile, zone_called
+from monrest.api.records import number_of
+from monrest.base import schedule
+from monrest.base.errors import BadRequest, RestError
+from monrest.base.values import INTERNAL, ROLES
+from monrest.bp import model as process_model
+from monrest.bp import store as process_statements
+from monrest.broadcasts import endpoints as broadcast_statements
+from monrest.broadcasts import model as broadcast_model
+from monrest.config import Config
+from monrest.downtimes import model as downtime_model
+from monrest.downtimes import store as downtime_statements
+from monrest.moving.backends import Backends
+from monrest.moving.installation import DataFile, Installation
+from monrest.moving.move_lines import Fate
+from monrest.panorama import model as dashboard_model
+from monrest.panorama import store as dashboard_statements
+from monrest.reports import model as report_model
+from monrest.reports import settings as report_settings
+from monrest.reports import store as report_statements
+from monrest.reports.templates import TEMPLATES
+
+P = ParamSpec("P")
+
+PASSWORDS, KEYS, USERS, PROCESSES = "passwords", "API key", "user", "business process"
+REPORTS, DOWNTIMES, BROADCASTS = "report", "recurring downtime", "broadcast"
+DASHBOARDS, OTHERS = "dashboard", "other data"
+
+_SHOWN_OF_KEY = 16
+_LONGEST_TEXT = 4096
+_ANY = re.compile(r"((?!\.).+)", re.DOTALL)
+_KEY = re.compile(r"([0-9a-f]{64})\.SHA-256")
+_PROCESS = re.compile(r"([0-9]+)\.tbp")
+_DRAFT = re.compile(r"([0-9]+)\.tbp\.edit")
+_REPORT = re.compile(r"([0-9]+)\.rpt")
+_DOWNTIME = re.compile(r"(.+)\.tsk", re.DOTALL)
+_BROADCAST = re.compile(r"(.+)\.json", re.DOTALL)
+_DASHBOARD = re.compile(r"([A-Za-z0-9_-]+)\.tab")
+_BACKUP = re.compile(r"([A-Za-z0-9_-]+\.tab\.[0-9]{1,12})\.[am]")
+_STAGED = re.compile(r"obj_retention\.([^.]+)\.[0-9a-f]{64}\.dat")
+_PANEL = re.compile(r"(?:.*_)?panlet_[0-9]{1,9}", re.DOTALL)
+_OWN_FILTERS = frozenset(
+    {"downtime_filter", "acknowledged_filter", "unknown_filter", "add_recursive_output_filter"}
+)
+_ENDLESS = ("max_outages_pages", "max_worst_pages")
+
+Adopting: TypeAlias = Callable[[Connection], str | bool | None]
+"""Stores a record; nothing (or False) when there is one of its name, else True or its new name."""
+
+
+@frozen
+class Adoption:
+    """A record to be stored: where it was, what it is called here.
+
+    ``losses`` is what of it is not as it was, ``notes`` what else is to be known.
+    """
+
+    kind: str
+    source: str
+    target: str
+    work: Adopting
+    losses: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@define(eq=False)
+class Contents:
+    """Reads all kinds; ``now`` is the present, ``fill`` has downtimes fit what they name."""
+
+    installation: Installation
+    backends: Backends
+    now: float
+    fill: bool = False
+    roles: dict[str, list[str]] = field(init=False, factory=dict)
+    profiles: list[tuple[str, Profile]] = field(init=False, factory=list)
+
+    # ---------------------------------------------------------------- common
+
+    def _tell(self, kind: str, source: str, fate: Fate, target: str = "", note: str = "") -> None:
+        self.installation.lines.add(kind, source, fate, target, note)
+
+    def _files(self, kind: str, folder: str, name: re.Pattern[str]) -> Iterator[DataFile]:
+        if self.installation.var is not None:
+            yield from self.installation.data_files(kind, self.installation.var / folder, name)
+
+    def _documents(
+        self, kind: str, folder: str, name: re.Pattern[str]
+    ) -> Iterator[tuple[DataFile, dict[str, Any]]]:
+        for file in self._files(kind, folder, name):
+            value = self.installation.document(kind, file)
+            if value is not None:
+                yield file, value
+
+    def _checked(
+        self,
+        kind: str,
+        source: str,
+        make: Callable[P, Adoption | None],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> Iterator[Adoption]:
+        """What ``make`` gives; told where a rule refuses it or a value is of a wrong type."""
+        try:
+            made = make(*args, **named)
+        except RestError as error:
+            self._tell(kind, source, Fate.REFUSED, "", error.description or error.message)
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError):
+            self._tell(kind, source, Fate.REFUSED, "", "expected values of other types")
+        else:
+            if made is not None:
+                yield made
+
+    # ---------------------------------------------------------------- users
+
+    def read_users(self) -> None:
+        """Read settings of users, and the rights that stand in their files."""
+        for file, value in self._documents(USERS, "users", _ANY):
+            try:
+                profile = self._profile(file, value)
+            except RestError as error:
+                self._tell(USERS, file.shown, Fate.REFUSED, "", error.description)
+            except (TypeError, ValueError, AttributeError, OverflowError):
+                self._tell(USERS, file.shown, Fate.REFUSED, "", "expected values of other types")
+            else:
+                if profile is not None:
+                    self.profiles.append((file.shown, profile))
+
+    def _profile(self, file: DataFile, value: Mapping[str, Any]) -> Profile | None:
+        name = file.stem
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise BadRequest("invalid user", "expected a name in UTF-8") from None
+        usernames.check(name, "file")
+        if name in INTERNAL:
+            raise BadRequest("invalid user", "the name means something else")
+        roles = [one for one in _texts(value.get("roles")) if one in ROLES]
+        if roles and "*" in name:
+            # In auth.roles it would mean others as well.
+            self._tell(USERS, file.shown, Fate.REFUSED, "auth.roles", "expected a name without *")
+        else:
+            for role in roles:
+                self.roles.setdefault(role.removeprefix("authorized_for_"), []).append(name)
+        if teams := _texts(value.get("teams")):
+            self._tell(USERS, file.shown, Fate.LEFT, f"teams: {', '.join(teams)}", "no such thing")
+        login = value.get("login")
+        login = login if isinstance(login, Mapping) else {}
+        zone = value.get("tz")
+        known = zone if isinstance(zone, str) and zone_called(zone) else None
+        if not login and known is None:
+            return None
+        return Profile(
+            name=name,
+            locked=_truth(login.get("locked")),
+            failed=_number(login.get("failed")),
+            last_failed=_login(login.get("last_failed")),
+            last_success=_login(login.get("last_success")),
+            tz=known,
+            created=file.changed,
+        )
+
+    def users(self) -> Iterator[Adoption]:
+        """Give the profiles that were read."""
+        for source, profile in self.profiles:
+            notes = ("locked",) if profile.locked else ()
+
+            def work(connection: Connection, profile: Profile = profile) -> bool:
+                return user_statements.adopt(connection, profile)
+
+            yield Adoption(USERS, source, profile.name, work, notes=notes)
+
+    # ---------------------------------------------------------------- keys
+
+    def keys(self) -> Iterator[Adoption]:
+        """Give the API keys; those of releases that hashed in another way are dead."""
+        folder = "api_keys"
+        for file, value in self._documents(KEYS, folder, _KEY):
+            yield from self._checked(KEYS, self._key_source(file), self._key, file, value)
+        if self.installation.var is None:
+            return
+        try:
+            names = [one.name for one in (self.installation.var / folder).iterdir()]
+        except OSError:
+            return
+        old = [one for one in names if not re.fullmatch(rf"{_KEY.pattern}(\.stats)?", one)]
+        if old:
+            # Such a name may be the key itself.
+            self._tell(KEYS, folder, Fate.LEFT, f"{len(old)} files", "no keys of today's form")
+
+    @staticmethod
+    def _key_source(file: DataFile) -> str:
+        return f"api_keys/{file.stem[:_SHOWN_OF_KEY]}"
+
+    def _key(self, file: DataFile, value: Mapping[str, Any]) -> Adoption:
+        superuser = _truth(value.get("superuser")) or _truth(value.get("system"))
+        user, forced = _text(value.get("user")), _text(value.get("force_user"))
+        notes = []
+        if superuser:
+            user = ""
+        elif not user:
+            raise BadRequest("invalid key", "expected the user whose key it is")
+        for name in filter(None, (user, forced)):
+            usernames.check(name, "user")
+        roles = value.get("roles")
+        kept: tuple[str, ...] | None = None
+        if roles is not None:
+            kept = tuple(one for one in _texts(roles) if one in ROLES)
+            if unknown := [one for one in _texts(roles) if one not in ROLES]:
+                notes.append(f"without unknown roles: {', '.join(unknown)}")
+        used = self._stats(file)
+        key = ApiKey(
+            hashed_key=file.stem,
+            user=user or None,
+            superuser=superuser,
+            force_user=(forced or None) if superuser else None,
+            roles=kept,
+            comment=_text(value.get("comment")),
+            created=_number(value.get("created")) or file.changed,
+            last_used=_number(used.get("last_used")) or None,
+            last_from=_text(used.get("last_from")) or None,
+        )
+        owner = f"superuser{f' as {key.force_user}' if key.force_user else ''}"
+        return Adoption(
+            KEYS,
+            self._key_source(file),
+            owner if superuser else f"key of {user}",
+            lambda connection: key_statements.adopt(connection, key),
+            tuple(notes),
+        )
+
+    def _stats(self, file: DataFile) -> Mapping[str, Any]:
+        path = file.path.with_name(f"{file.path.name}.stats")
+        return self.installation.document_at(KEYS, path) or {}
+
+    # ---------------------------------------------------------------- business processes
+
+    def processes(self) -> Iterator[Adoption]:
+        """Give the processes that are live, and drafts of which there is nothing else."""
+        folder = self.installation.etc / "bp"
+        live = {
+            file.stem: file for file in self.installation.data_files(PROCESSES, folder, _PROCESS)
+        }
+        files = [(file, False) for file in live.values()]
+        for file in self._files(PROCESSES, "bp", _DRAFT):
+            if file.stem in live:
+                document = self.installation.document(PROCESSES, file)
+                if document != self.installation.document(PROCESSES, live[file.stem]):
+                    self._tell(PROCESSES, file.shown, Fate.LEFT, file.stem,
+                               "changes that were not committed")  # fmt: skip
+            else:
+                files.append((file, True))
+        for file, draft in files:
+            value = self.installation.document(PROCESSES, file)
+            if value is not None:
+                yield from self._checked(
+                    PROCESSES,
+                    file.shown,
+                    self._process,
+                    file,
+                    value,
+                    draft=draft,
+                )
+
+    def _process(self, file: DataFile, value: Mapping[str, Any], *, draft: bool) -> Adoption:
+        number = process_statements.number_of(str(int(file.stem)))
+        if number is None:
+            raise BadRequest("invalid number", "expected a number from 1 on as its name")
+        definition = process_model.read(value)
+        losses: list[str] = []
+        if self.backends.remembered(value.get("backends")):
+            losses.append("it looks at all sites that are not hidden")
+        for node in definition.nodes:
+            if node.function.name == "custom":
+                name = process_model.text_at(node.function.arguments, 0)
+                self._by_hand(file, definition.name, f"node {node.id}: function {name}")
+        filters = {*definition.filter, *(one for node in definition.nodes for one in node.filter)}
+        for name in sorted(filters - _OWN_FILTERS):
+            self._by_hand(file, definition.name, f"filter {name}")
+        # A draft is kept for a day after its last change.
+        changed = self.now if draft else float(file.changed)
+        return Adoption(
+            PROCESSES,
+            file.shown,
+            f"{number} {definition.name!r}",
+            lambda connection: process_statements.adopt(
+                connection, number, definition, changed, draft=draft
+            ),
+            tuple(losses),
+            ("a draft",) if draft else (),
+        )
+
+    def _by_hand(self, file: DataFile, name: str, what: str) -> None:
+        self._tell(PROCESSES, file.shown, Fate.HINT, f"{name}: {what}",
+                   "to be written in Python, see bp.functions_dir")  # fmt: skip
+
+    # ---------------------------------------------------------------- reports
+
+    def reports(self, config: Config, zone: tzinfo) -> Iterator[Adoption]:
+        """Give the reports."""
+        for file, value in self._documents(REPORTS, "reports", _REPORT):
+            yield from self._checked(REPORTS, file.shown, self._report, file, value, config, zone)
+
+    def _report(
+        self, file: DataFile, value: dict[str, Any], config: Config, zone: tzinfo
+    ) -> Adoption | None:
+        number = _number_of(file)
+        notes: list[str] = []
+        given = {name: one for name, one in value.items() if name not in ("backends", "var")}
+        template = given.get("template") or "sla_report.tt"
+        if template not in TEMPLATES:
+            self._tell(REPORTS, file.shown, Fate.LEFT, f"{number} {_text(given.get('name'))!r}",
+                       f"its template {_text(template)} is to be written anew, see "
+                       "reports.templates")  # fmt: skip
+            return None
+        given["template"] = template
+        given["send_types"] = _schedule(given.get("send_types"), "send_types", notes)
+        given["permissions"] = _permissions(given.get("permissions"), notes)
+        params = given.get("params")
+        if isinstance(params, dict):
+            endless = {key: "-1" for key in _ENDLESS if str(params.get(key)) == "0"}
+            given["params"] = {**params, **endless}
+        user = _text(value.get("user"))
+        if user:
+            usernames.check(user, "user")
+        record = report_model.checked(given, TEMPLATES, config.reports.default_template)
+        record["user"] = user
+        try:
+            report_settings.read(TEMPLATES[record["template"]], record["params"])
+        except BadRequest as error:
+            if TEMPLATES[record["template"]].kind != "url":
+                raise
+            notes.append(f"fails until this is changed: {error.description}")
+        sites = self.backends.remembered(value.get("backends"))
+        return Adoption(
+            REPORTS,
+            file.shown,
+            f"{number} {record['name']!r} of {user or 'nobody'}",
+            report_statements.adopt(number, record, sites, self.now, zone),
+            tuple(notes),
+        )
+
+    # ---------------------------------------------------------------- recurring downtimes
+
+    def downtimes(self, config: Config, zone: tzinfo) -> Iterator[Adoption]:
+        """Give the recurring downtimes, those with numbers first."""
+        files = list(self._documents(DOWNTIMES, "downtimes", _DOWNTIME))
+        for file, value in sorted(files, key=lambda pair: number_of(pair[0].stem) is None):
+            yield from self._checked(
+                DOWNTIMES, file.shown, self._downtime, file, value, config, zone
+            )
+
+    def _downtime(
+        self, file: DataFile, value: dict[str, Any], config: Config, zone: tzinfo
+    ) -> Adoption:
+        losses: list[str] = []
+        given = dict(value)
+        given["schedule"] = _schedule(given.get("schedule"), "schedule", losses)
+        named = [kind for kind in downtime_model.TARGETS if given.get(kind)]
+        target = given.get("target")
+        if not target:
+            given["target"] = "service" if "service" in named else "host"
+        elif self.fill and target not in named:
+            other = "service" if {"host", "service"} <= set(named) else next(iter(named), target)
+            given["target"] = other
+            losses.append(f"its target was {target}: it did nothing, and does now")
+        try:
+            record = downtime_model.checked(given, config.commands)
+        except BadRequest as error:
+            others = [kind for kind in named if kind != target]
+            if target in downtime_model.TARGETS and target not in named and others:
+                raise BadRequest(
+                    error.message,
+                    f"it did nothing: its target is {target} and it names {', '.join(others)}; "
+                    "--fill-targets has it begin to act",
+                ) from None
+            raise
+        sites = self.backends.remembered(value.get("backends"))
+        number = number_of(file.stem)
+        if number is None:
+            work: Adopting = _unnumbered(record, sites, self.now, zone)
+            losses.append("it had no number")
+        else:
+            work = downtime_statements.adopt(number, record, sites, self.now, zone)
+        what = downtime_model.Downtime(number=0, record=record).targets()
+        shown = ", ".join(" ".join(filter(None, (one.name, one.service))) for one in what[:3])
+        return Adoption(
+            DOWNTIMES, file.shown, f"{number or 'new'} {record['target']} {shown}", work,
+            tuple(losses), ("for all sites",) if value.get("backends") is None else (),
+        )  # fmt: skip
+
+    # ---------------------------------------------------------------- broadcasts
+
+    def broadcasts(self, zone: tzinfo) -> Iterator[Adoption]:
+        """Give the broadcasts."""
+        for file, value in self._documents(BROADCASTS, "broadcast", _BROADCAST):
+            yield from self._checked(BROADCASTS, file.shown, self._broadcast, file, value, zone)
+
+    def _broadcast(self, file: DataFile, value: Mapping[str, Any], zone: tzinfo) -> Adoption:
+        name = broadcast_model.file_name(file.stem)
+        # Relative dates are of the time at which they were written.
+        record = broadcast_model.checked(value, float(file.changed), zone)
+        record |= {key: _text(value.get(key)) or None for key in broadcast_model.OF_AUTHOR}
+        record["author"] = record["author"] or ""
+        return Adoption(
+            BROADCASTS,
+            file.shown,
+            f"{name} {record['name']!r}",
+            broadcast_statements.adopt(name, record, file.changed),
+            notes=("a template",) if record["template"] else (),
+        )
+
+    # ---------------------------------------------------------------- dashboards
+
+    def dashboards(self) -> Iterator[Adoption]:
+        """Give the dashboards with their backups; those that are programs are told."""
+        folder = self.installation.etc / "panorama"
+        backups = self._backups()
+        for file in self.installation.data_files(DASHBOARDS, folder, _DASHBOARD):
+            if file.stem == "0":
+                continue
+            if file.executable or file.content.startswith(b"#!"):
+                self._program(file)
+                continue
+            value = self.installation.document(DASHBOARDS, file)
+            if value is not None:
+                yield from self._checked(
+                    DASHBOARDS,
+                    file.shown,
+                    self._dashboard,
+                    file,
+                    value,
+                    backups.get(file.stem, []),
+                )
+
+    def _program(self, file: DataFile) -> None:
+        first = file.content.partition(b"\n")[0]
+        if first.startswith(b"#!") and b"perl" not in first:
+            self._tell(DASHBOARDS, file.shown, Fate.HINT, file.stem,
+                       "a program: copy it to panorama.folder")  # fmt: skip
+        else:
+            self._tell(DASHBOARDS, file.shown, Fate.LEFT, file.stem,
+                       "a program that only the old front end can run")  # fmt: skip
+
+    def _backups(self) -> dict[str, list[DataFile]]:
+        found: dict[str, list[DataFile]] = {}
+        for file in self._files(DASHBOARDS, "panorama", _BACKUP):
+            found.setdefault(file.stem.partition(".tab.")[0], []).append(file)
+        return found
+
+    def _dashboard(
+        self, file: DataFile, value: Mapping[str, Any], backups: list[DataFile]
+    ) -> Adoption:
+        if not dashboard_model.is_nr(file.stem):
+            raise BadRequest("invalid number", "expected up to 100 letters, digits, _ and -")
+        losses: list[str] = []
+        notes: list[str] = []
+        record = self._dashboard_record(value, losses)
+        past = {}
+        by_time = {int(one.stem.rpartition(".")[2]): one for one in backups}
+        for at in sorted(by_time)[-dashboard_statements.MOST_BACKUPS :]:
+            former = self.installation.document(DASHBOARDS, by_time[at])
+            if former is None:
+                continue
+            try:
+                past[at] = self._dashboard_record(former, [])
+            except RestError as error:
+                self._tell(DASHBOARDS, by_time[at].shown, Fate.REFUSED, "", error.description)
+        maintenance = self._maintenance(file.stem)
+        if maintenance is not None:
+            notes.append("in maintenance")
+        if past:
+            notes.append(f"with {len(past)} backups")
+        title = _text(record["tab"]["xdata"].get("title"))
+        return Adoption(
+            DASHBOARDS,
+            file.shown,
+            f"{file.stem} {title!r} of {record['user'] or 'nobody'}",
+            dashboard_statements.adopt(file.stem, record, file.changed, past, maintenance),
+            tuple(losses),
+            tuple(notes),
+        )
+
+    def _dashboard_record(self, value: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+        given: dict[str, Any] = {}
+        for key, one in value.items():
+            known = key in ("user", "tab", "file_version", "public")
+            if known or key in dashboard_model.COMPUTED or _PANEL.fullmatch(key):
+                given[key] = one
+            else:
+                notes.append(f"without {key}")
+        tab = given.get("tab")
+        if isinstance(tab, dict) and isinstance(tab.get("xdata"), dict):
+            settings = dict(tab["xdata"])
+            if settings.get("backends") is not None:
+                settings["backends"] = list(self.backends.remembered(settings["backends"]))
+            given["tab"] = {**tab, "xdata": settings}
+        return dashboard_model.parted(dashboard_model.checked(given, ""))[0]
+
+    def _maintenance(self, nr: str) -> str | None:
+        var = self.installation.var
+        path = None if var is None else var / "panorama" / f"{nr}.tab.maint"
+        value = None if path is None else self.installation.document_at(DASHBOARDS, path)
+        text = None if value is None else value.get("maintenance")
+        return text[:_LONGEST_TEXT] if isinstance(text, str) else None
+
+    # ---------------------------------------------------------------- what is not taken
+
+    def others(self) -> None:
+        """Tell of data that cannot be taken over."""
+        var = self.installation.var
+        if var is None:
+            return
+        if (facts := var / "node_control" / "_conf.json").exists():
+            self._tell(OTHERS, self.installation.shown(facts), Fate.HINT, "[nodecontrol]",
+                       "settings of node-control are to be written by hand")  # fmt: skip
+        staged = [_STAGED.fullmatch(one.name) for one in _inside(var)]
+        for key in sorted({one[1] for one in staged if one is not None}):
+            self._tell(OTHERS, f"obj_retention.{key}", Fate.HINT, f"site {key}",
+                       "somebody has changes of objects that are not saved: save or discard them "
+                       "in the old front end before")  # fmt: skip
+        teams = var / "teams"
+        names = sorted(one.name for one in _inside(teams))
+        if names:
+            self._tell(OTHERS, self.installation.shown(teams), Fate.LEFT, ", ".join(names),
+                       "there are no teams")  # fmt: skip
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+# -------------------------------------------------------------------- values of forms
+
+
+def _truth(value: Any) -> bool:
+    return value not in (None, "", 0, "0", False)
+
+
+def _number(value: Any) -> int:
+    """A number that forms may have sent as text, 0 for what is none."""
+    try:
+        number = int(float(value)) if isinstance(value, (int, float, str)) else 0
+    except (ValueError, OverflowError):
+        return 0
+    return number if 0 <= number < 1 << 53 else 0
+
+
+def _text(value: Any) -> str:
+    text = str(value) if isinstance(value, (str, int, float)) else ""
+    return text.replace("\0", "")[:_LONGEST_TEXT]
+
+
+def _texts(value: Any) -> list[str]:
+    items = value if isinstance(value, list) else []
+    return [one for one in items if isinstance(one, str)]
+
+
+def _login(value: Any) -> dict[str, Any] | None:
+    """When and from where somebody logged in, or failed to."""
+    if not isinstance(value, Mapping) or not _number(value.get("time")):
+        return None
+    found: dict[str, Any] = {"time": _number(value["time"]), "ip": _text(value.get("ip"))}
+    if forwarded := _text(value.get("forwarded_for")):
+        found["forwarded_for"] = forwarded
+    return found
+
+
+def _number_of(file: DataFile) -> int:
+    number = number_of(str(int(file.stem)))
+    if number is None:
+        raise BadRequest("invalid number", "expected a number from 1 on as its name")
+    return number
+
+
+def _schedule(value: Any, name: str, notes: list[str]) -> Any:
+    """A schedule without the entries that never came."""
+    if not isinstance(value, list):
+        return value
+    found = []
+    for at, entry in enumerate(value):
+        try:
+            schedule.read([entry], name)
+        except BadRequest as error:
+            notes.append(f"without entry {at + 1} of {name}: {error.description}")
+        else:
+            found.append(entry)
+    return found
+
+
+def _permissions(value: Any, notes: list[str]) -> Any:
+    """Permissions without the entries that meant nothing."""
+    if not isinstance(value, list):
+        return value
+    found = []
+    for at, entry in enumerate(value):
+        names = entry.get("name") if isinstance(entry, dict) else None
+        named = isinstance(names, str) or (
+            isinstance(names, list) and len(names) == len(_texts(names))
+        )
+        if named and entry.get("type") in ("user", "group") and entry.get("perm") in ("ro", "rw"):
+            found.append(entry)
+        else:
+            notes.append(f"without entry {at + 1} of permissions")
+    return found
+
+
+def _unnumbered(
+    record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
+) -> Adopting:
+    """Store a downtime under a free number unless there is the same one."""
+
+    def work(connection: Connection) -> bool:
+        known = downtime_statements.STORED.read()(connection)
+        if any((one.record, one.sites) == (record, sites) for one in known):
+            return False
+        downtime_statements.add(1, record, sites, now, zone)(connection)
+        return True
+
+    return work

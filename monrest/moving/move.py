@@ -1,0 +1,315 @@
+"""An import from its beginning to its end: everything is read, and written if that is wanted.
+
+A run that writes nothing does all the rest, in a transaction that is undone.
+
+Rules: docs/spec/import.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+from sqlalchemy import URL, Connection
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from monrest.accounts import secret_key
+from monrest.base.clock import MachineClock, WallClock
+from monrest.base.errors import RestError
+from monrest.config import Config, ConfigError, load, loads
+from monrest.moving import contents as kinds
+from monrest.moving.backends import KIND as SITES
+from monrest.moving.backends import Backends, KnownSite, read_backends
+from monrest.moving.contents import Adoption, Contents
+from monrest.moving.installation import CONFIGURATION, Installation, NoInstallationError
+from monrest.moving.move_lines import TITLES, Fate, MoveLines
+from monrest.moving.new_files import NewFile, NewFileError, make_folder, owner_of
+from monrest.moving.toml_text import toml_text
+from monrest.moving.translation import Translation
+from monrest.store import engines, migrate
+from monrest.store.failures import Meaning, StoreError, meaning_of, told
+
+__all__ = ["KINDS", "TITLES", "MoveError", "MoveRequest", "move"]
+
+FILES = "file"
+KINDS = (
+    SITES, CONFIGURATION, kinds.PASSWORDS, kinds.KEYS, kinds.USERS, kinds.PROCESSES, kinds.REPORTS,
+    kinds.DOWNTIMES, kinds.BROADCASTS, kinds.DASHBOARDS, kinds.OTHERS, "data", FILES,
+)  # fmt: skip
+
+CLOCK = MachineClock()
+_STEP = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
+_MOST_PROBLEMS = 5000
+_WHOLE = frozenset({"user_replace"})
+_NEEDED = frozenset({"id", "name", "address"})
+_TOGETHER = {"tls_cert_file": ("tls_key_file",), "username": ("password_file", "security")}
+_HTPASSWD, _MAIL_PASSWORD, _SECRET = "htpasswd", "mail.password", "secret.key"
+
+
+class MoveError(Exception):
+    """The import cannot be done; the text says why and has no secret in it."""
+
+
+@frozen(kw_only=True)
+class MoveRequest:
+    """What is wanted: ``folder`` and ``var`` are the old one's, ``config`` and ``state`` ours.
+
+    ``apply``: write it. ``secret_key``: its key goes on to work. ``fill_targets``: downtimes whose
+    target fits nothing that they name get one that does.
+    """
+
+    folder: str
+    var: str = ""
+    config: Path
+    state: Path
+    apply: bool = False
+    secret_key: bool = False
+    fill_targets: bool = False
+
+
+def move(request: MoveRequest, wall: WallClock = CLOCK) -> MoveLines:
+    """Do what is wanted, and say what became of everything; MoveError."""
+    try:
+        return _Move(request, wall.now()).run()
+    except (NoInstallationError, NewFileError, StoreError) as error:
+        raise MoveError(str(error)) from None
+    except ConfigError as error:
+        raise MoveError(f"{request.config} cannot be used:\n{error}") from None
+    except OSError as error:
+        raise MoveError(f"{error.filename}: {error.strerror}") from None
+
+
+@define(eq=False)
+class _Move:
+    request: MoveRequest
+    now: float
+    lines: MoveLines = field(init=False, factory=MoveLines)
+
+    def run(self) -> MoveLines:
+        request = self.request
+        installation = Installation.find(request.folder, request.var, self.lines)
+        resource = installation.local.last("resource_file") or installation.main.last(
+            "resource_file"
+        )
+        backends = read_backends(installation, resource.value if resource else "")
+        contents = Contents(installation, backends, self.now, fill=request.fill_targets)
+        contents.read_users()
+        translation = Translation(installation, backends, contents.roles)
+        translation.translate()
+        present = load(request.config) if request.config.exists() else None
+        config, files = self._configuration(translation, present)
+        if present is not None:
+            self.lines.keep((SITES, CONFIGURATION, kinds.PASSWORDS))
+            known = [KnownSite(key=one.id, name=one.name, section=one.section)
+                     for one in present.sites]  # fmt: skip
+            contents.backends = Backends(known=known)
+        files = [*self._secret(installation, config), *files]
+        zone = config.display.zone()
+        adoptions = [
+            *contents.keys(),
+            *contents.users(),
+            *contents.processes(),
+            *contents.reports(config, zone),
+            *contents.downtimes(config, zone),
+            *contents.broadcasts(zone),
+            *contents.dashboards(),
+        ]
+        contents.others()
+        self._store(config, adoptions, files)
+        return self.lines
+
+    # ---------------------------------------------------------------- configuration
+
+    def _configuration(
+        self, translation: Translation, present: Config | None
+    ) -> tuple[Config, list[NewFile]]:
+        """The configuration in force, and the files that are to be there."""
+        document, state = translation.document, self.request.state
+        document = {"server": {"var_dir": ""}, **document}
+        private = {}
+        if translation.htpasswd is not None:
+            document.setdefault("auth", {})["htpasswd_file"] = "{var_dir}/" + _HTPASSWD
+            private[_HTPASSWD] = translation.htpasswd
+        if translation.password:
+            document["mail"]["password_file"] = "{var_dir}/" + _MAIL_PASSWORD
+            private[_MAIL_PASSWORD] = f"{translation.password}\n".encode()
+        with TemporaryDirectory(prefix="monrest-import-") as stage:
+            for name, content in private.items():
+                NewFile(name, Path(stage) / name, content).write(None)
+            document["server"]["var_dir"] = stage
+            checked = self._usable(document, translation)
+        document["server"]["var_dir"] = str(state)
+        text = toml_text(document, translation.backends.comments)
+        if present is None:
+            folder = str(state)
+            config = evolve(
+                checked,
+                server=evolve(checked.server, var_dir=folder),
+                auth=evolve(checked.auth, secret_key_file=f"{folder}/{_SECRET}"),
+                database=evolve(checked.database, url=checked.database.url.replace(stage, folder)),
+            )
+        else:
+            config = present
+        files = [NewFile(name, state / name, one) for name, one in private.items()]
+        if present is not None:
+            # It names the files that it needs.
+            files = [one for one in files if one.path.exists()]
+        return config, [*files, NewFile("configuration", self.request.config, text.encode())]
+
+    def _usable(self, document: dict[str, Any], translation: Translation) -> Config:
+        """Take out what the check refuses, each told, until all the rest can be used."""
+        for _ in range(_MOST_PROBLEMS):
+            try:
+                return loads(toml_text(document, []))
+            except ConfigError as error:
+                problem = error.problems[0]
+            path, _, reason = problem.partition(": ")
+            steps = [int(one) if one else two for one, two in _STEP.findall(path)]
+            reason = re.sub(r" \(line [0-9]+\)\Z", "", reason).partition(", got ")[0]
+            where = self._place(document, steps) or translation.places.get(tuple(steps[:2]), path)
+            if not _take_out(document, steps):
+                raise MoveError(f"the configuration cannot be used: {path}: {reason}")
+            loud = "commandline_obfuscate_pattern" in path
+            note = f"{reason}; WITHOUT IT PASSWORDS OF COMMAND LINES ARE SHOWN" if loud else reason
+            self.lines.add(CONFIGURATION, where, Fate.LEFT, path, note)
+        raise MoveError("the configuration has too many problems")
+
+    @staticmethod
+    def _place(document: dict[str, Any], steps: Sequence[int | str]) -> str:
+        """The site that a problem is about, empty for none."""
+        if len(steps) > 1 and steps[0] == "sites" and isinstance(steps[1], int):
+            return f"site {document['sites'][steps[1]]['id']}"
+        return ""
+
+    def _secret(self, installation: Installation, config: Config) -> list[NewFile]:
+        if installation.var is None or not (installation.var / _SECRET).exists():
+            return []
+        if not self.request.secret_key:
+            reason = "whoever knows it may do everything; --secret-key takes it over"
+            self.lines.add("data", _SECRET, Fate.LEFT, "auth.secret_key_file", reason)
+            return []
+        content = installation.small_file("data", installation.var / _SECRET) or b""
+        key = content.strip().decode("ascii", "replace")
+        if not secret_key.is_key(key):
+            self.lines.add("data", _SECRET, Fate.REFUSED, "auth.secret_key_file",
+                           "expected letters, digits and _")  # fmt: skip
+            return []
+        return [NewFile("secret key", Path(config.auth.secret_key_file), f"{key}\n".encode())]
+
+    # ---------------------------------------------------------------- writing
+
+    def _store(self, config: Config, adoptions: Sequence[Adoption], files: list[NewFile]) -> None:
+        """Store everything in one transaction, and the files before that is committed."""
+        url = engines.parse(config.database.url)
+        path = Path(url.database or "") if engines.is_sqlite(url) else None
+        missing = path is not None and not path.exists()
+        with TemporaryDirectory(prefix="monrest-import-") as stage:
+            if self.request.apply:
+                make_folder(Path(config.server.var_dir))
+                make_folder(self.request.config.parent)
+            elif missing:
+                # What is not there is neither made nor changed: the records go to one like it.
+                path = Path(stage) / "monrest.sqlite"
+                url = url.set(database=str(path))
+            if path is not None and missing:
+                engines.prepare_file(path)
+            try:
+                self._transact(url, adoptions, files, Path(config.server.var_dir))
+            except SQLAlchemyError as error:
+                reason = engines.without_secrets(told(error), url)
+                raise MoveError(f"database.url: {engines.shown(url)}: {reason}") from None
+        if path is not None and missing and self.request.apply:
+            _give_away(path, owner_of(Path(config.server.var_dir)))
+
+    def _transact(
+        self, url: URL, adoptions: Sequence[Adoption], files: list[NewFile], state: Path
+    ) -> None:
+        engine = engines.migrating(url)
+        try:
+            with engine.connect() as connection, connection.begin() as transaction:
+                migrate.upgrade_connection(connection)
+                for one in adoptions:
+                    self._adopt(connection, one)
+                for file in files:
+                    self._write(file, state)
+                if self.request.apply:
+                    transaction.commit()
+                else:
+                    transaction.rollback()
+        finally:
+            engine.dispose()
+
+    def _adopt(self, connection: Connection, one: Adoption) -> None:
+        notes, changed = [*one.losses, *one.notes], bool(one.losses)
+        try:
+            with connection.begin_nested():
+                stored = one.work(connection)
+        except RestError as error:
+            self.lines.add(
+                one.kind, one.source, Fate.REFUSED, one.target, error.description or error.message
+            )
+            return
+        except DBAPIError as error:
+            if meaning_of(error) not in (Meaning.VALUE, Meaning.OURS):
+                raise
+            self.lines.add(one.kind, one.source, Fate.REFUSED, one.target,
+                           "the database cannot hold it")  # fmt: skip
+            return
+        if not stored:
+            self.lines.add(one.kind, one.source, Fate.SAME, one.target)
+            return
+        if isinstance(stored, str) and repr(stored) not in one.target:
+            notes.append(f"it is called {stored!r}, because its name is taken")
+            changed = True
+        fate = Fate.CHANGED if changed else Fate.NEW
+        self.lines.add(one.kind, one.source, fate, one.target, "; ".join(notes))
+
+    def _write(self, file: NewFile, state: Path) -> None:
+        present = file.present()
+        if present is not None:
+            note = "" if present == file.content else "it stays as it is: it is another one"
+            self.lines.add(FILES, file.name, Fate.SAME, str(file.path), note)
+            return
+        if self.request.apply:
+            file.write(owner_of(state))
+        self.lines.add(FILES, file.name, Fate.NEW, str(file.path))
+
+
+def _take_out(document: dict[str, Any], steps: Sequence[int | str]) -> bool:
+    """Remove what is wrong, with what cannot be without it; False where nothing was."""
+    parents: list[Any] = [document]
+    used: list[int | str] = []
+    for step in steps:
+        try:
+            following = parents[-1][step]
+        except (KeyError, IndexError, TypeError):
+            break
+        parents.append(following)
+        used.append(step)
+    if not used:
+        return False
+    # A site without its address is none, and a pattern nothing without its replacement.
+    if used[0] == "sites" and len(used) > 2 and used[-1] in _NEEDED:
+        used = used[:2]
+    if len(used) > 1 and used[-2] in _WHOLE:
+        used = used[:-1]
+    if used == ["bp"] or used == ["server"]:
+        return False
+    container, last = parents[len(used) - 1], used[-1]
+    del container[last]
+    for other in _TOGETHER.get(str(last), ()):
+        container.pop(other, None) if isinstance(container, dict) else None
+    return True
+
+
+def _give_away(path: Path, owner: tuple[int, int] | None) -> None:
+    """Let the database that root made be whose folder it is in."""
+    names: Iterable[str] = (path.name, f"{path.name}-wal", f"{path.name}-shm")
+    for file in (path.with_name(name) for name in names):
+        if owner is not None and file.exists():
+            os.chown(file, *owner)

@@ -1,0 +1,95 @@
+"""What becomes of each thing that was found, as lines for people. Pure.
+
+Nothing in a line is a secret: values of keys, passwords and commands are not written down here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+
+from attrs import define, evolve, field, frozen
+
+_LONGEST_CELL = 300
+
+
+class Fate(StrEnum):
+    """What becomes of something."""
+
+    NEW = "new"
+    """It is written, or would be."""
+    SAME = "is there"
+    """It was written before, or something of that name is there, which stays as it is."""
+    CHANGED = "changed"
+    """It is not quite what it was; the note says how."""
+    HINT = "to do"
+    """Somebody has to do something about it by hand, or to know it."""
+    LEFT = "left out"
+    """There is nothing here that it could become."""
+    REFUSED = "refused"
+    """It cannot be read, or is not what it should be."""
+
+
+@frozen
+class MoveLine:
+    """One thing: ``kind`` as the table groups it, ``source`` file and line or key."""
+
+    kind: str
+    source: str
+    fate: Fate
+    target: str = ""
+    note: str = ""
+
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """The line as the table has it: no control characters, no long text."""
+        return (self.kind, _plain(self.source), str(self.fate), _plain(self.target),
+                _plain(self.note))  # fmt: skip
+
+    def document(self) -> dict[str, str]:
+        """The line as JSON has it."""
+        return dict(zip(("kind", "from", "fate", "becomes", "note"), self.cells(), strict=True))
+
+
+TITLES = ("KIND", "FROM", "FATE", "BECOMES", "NOTE")
+
+
+def _plain(text: str) -> str:
+    line = "".join(one if one.isprintable() else " " for one in text)
+    return line if len(line) <= _LONGEST_CELL else f"{line[:_LONGEST_CELL]}…"
+
+
+@define(eq=False)
+class MoveLines:
+    """The lines in the order in which they are found; ``most`` of one kind and fate."""
+
+    most: int = 5000
+    lines: list[MoveLine] = field(init=False, factory=list)
+    counts: Counter[Fate] = field(init=False, factory=Counter)
+    _of_kind: Counter[tuple[str, Fate]] = field(init=False, factory=Counter)
+
+    def add(self, kind: str, source: str, fate: Fate, target: str = "", note: str = "") -> None:
+        """Add a line."""
+        self.counts[fate] += 1
+        self._of_kind[kind, fate] += 1
+        if self._of_kind[kind, fate] <= self.most:
+            self.lines.append(MoveLine(kind, source, fate, target, note))
+
+    def keep(self, kinds: Sequence[str]) -> None:
+        """Say of all lines of these kinds that are written that it is there."""
+        written = (Fate.NEW, Fate.CHANGED)
+        for place, line in enumerate(self.lines):
+            if line.kind in kinds and line.fate in written:
+                self.counts[line.fate] -= 1
+                self.counts[Fate.SAME] += 1
+                self.lines[place] = evolve(line, fate=Fate.SAME)
+
+    @property
+    def refused(self) -> bool:
+        """Whether anything could not be read."""
+        return self.counts[Fate.REFUSED] > 0
+
+    def ordered(self, kinds: Sequence[str]) -> list[MoveLine]:
+        """The lines by kind, in the order of ``kinds``, otherwise as they were found."""
+        places = {kind: place for place, kind in enumerate(kinds)}
+        return sorted(self.lines, key=lambda line: places.get(line.kind, len(places)))

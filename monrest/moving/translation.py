@@ -1,0 +1,466 @@
+"""The settings of an old installation as a configuration of this one.
+
+Rules: docs/spec/import.md, "Settings".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from attrs import define, field
+
+from monrest.base.values import ROLES
+from monrest.moving import old_values
+from monrest.moving.backends import Backends
+from monrest.moving.blocks import OldSetting, SettingBlock, items
+from monrest.moving.installation import CONFIGURATION, Installation
+from monrest.moving.move_lines import Fate
+from monrest.reports.templates import TEMPLATES
+
+_SHORT = "authorized_for_"
+_GROUPS = "authorized_contactgroup_for_"
+_ADMIN_BY_BOTH = ("system_commands", "configuration_information")
+_QUIET = re.compile(r"_cmd$|headers|obfuscate")
+_YEAR = 365 * 86400
+_LIFETIME = 604800
+_MAIL_PASSWORD = "mail.password"  # noqa: S105  the name of a file
+
+_FLAGS = (
+    ("use_strict_host_authorization", "auth", "strict_host_authorization"),
+    ("api_keys_enabled", "auth", "api_keys_enabled"),
+    ("make_auth_user_lowercase", "auth", "lowercase_user"),
+    ("make_auth_user_uppercase", "auth", "uppercase_user"),
+    ("cookie_secure_only", "auth", "cookie_secure"),
+    ("can_submit_commands", "commands", "can_submit_commands"),
+    ("require_comments_for_disable_cmds", "commands", "require_comments_for_disable"),
+)
+_WHOLE = (
+    ("max_api_keys_per_user", "auth", "max_api_keys_per_user"),
+    ("show_full_commandline", "display", "show_full_commandline"),
+    ("first_day_of_week", "display", "first_day_of_week"),
+)
+_TEXTS = (
+    ("cookie_auth_domain", "auth", "cookie_domain"),
+    ("locked_message", "auth", "locked_message"),
+    ("show_full_commandline_source", "display", "show_full_commandline_source"),
+)
+_OAUTH = "logins of others go through a proxy, see auth.remote_user_header"
+_HINTS = (
+    ("default_user_name", "never taken over: whoever comes without credentials would be this user"),
+    ("auth_oauth", _OAUTH),
+    ("lmd_remote", "see lmd.address"),
+)
+_ONLY_WHEN_TRUE = (
+    ("cluster_enabled", "a cluster needs PostgreSQL and the new URLs, see [cluster]"),
+    ("use_ssl_authentication", "client certificates: a proxy and auth.remote_user_header"),
+)
+_BP = {
+    "refresh_interval": "whole", "spool_dir": "path", "default_filter": "list",
+    "default_state_order": "list", "sync_downtime_ack_state": "whole", "objects_save_file": "path",
+    "objects_save_format": "text", "objects_reload_cmd": "text", "pre_save_cmd": "text",
+    "post_save_cmd": "text", "post_refresh_cmd": "text", "read_only": "flag",
+}  # fmt: skip
+_TOOL = {"obj_readonly": "texts", "pre_obj_save_cmd": "text", "post_obj_save_cmd": "text",
+         "git_base_dir": "path"}  # fmt: skip
+_NEW_NAMES = "the scripts get variables with other names: MON_… "
+
+
+@define(eq=False)
+class Translation:
+    """``document`` is the configuration; ``password`` goes into a file of its own.
+
+    ``roles`` are rights that files of users have, by role.
+    """
+
+    installation: Installation
+    backends: Backends
+    roles: Mapping[str, Iterable[str]]
+    document: dict[str, Any] = field(init=False, factory=dict)
+    places: dict[tuple[int | str, ...], str] = field(init=False, factory=dict)
+    password: str = field(init=False, default="", repr=False)
+    htpasswd: bytes | None = field(init=False, default=None, repr=False)
+
+    def translate(self) -> None:
+        """Fill the document."""
+        self._names()
+        self._simple()
+        self._auth()
+        self._roles()
+        self._commands()
+        self._display()
+        self._logcache()
+        self._processes()
+        self._mails()
+        self._others()
+        self._editor()
+        self._hints()
+        if self.backends.tables:
+            self.document["sites"] = self.backends.tables
+
+    # ---------------------------------------------------------------- asking the old settings
+
+    def _last(self, key: str) -> OldSetting | None:
+        """A plain key: what an operator said counts, then what was shipped, then the defaults."""
+        parts = self.installation
+        return parts.local.last(key) or parts.main.last(key) or parts.cgi.last(key)
+
+    def _all(self, key: str) -> list[OldSetting]:
+        parts = self.installation
+        return parts.local.all(key) or parts.main.all(key) or parts.cgi.all(key)
+
+    def _component(self, name: str) -> SettingBlock:
+        """A component; what an operator said of a key replaces what was shipped."""
+        main, local = (
+            block.joined("Component", f"Thruk::Plugin::{name}")
+            for block in (self.installation.main, self.installation.local)
+        )
+        said = {one.key for one in local.settings}
+        local.settings = [one for one in main.settings if one.key not in said] + local.settings
+        local.blocks = main.blocks + local.blocks
+        return local
+
+    def _put(self, where: str, table: str, key: str, value: Any, note: str = "") -> None:
+        """Put a value into a table, and tell; values of commands and the like are not shown."""
+        self.document.setdefault(table, {})[key] = value
+        self.places[table, key] = where
+        shown = "" if _QUIET.search(key) else f" = {_shown(value)}"
+        fate = Fate.CHANGED if note else Fate.NEW
+        self._tell(where, fate, f"{table}.{key}{shown}", note)
+
+    def _tell(self, where: str, fate: Fate, target: str, note: str = "") -> None:
+        self.installation.lines.add(CONFIGURATION, where, fate, target, note)
+
+    def _take(self, setting: OldSetting | None, table: str, key: str, kind: str) -> None:
+        """Put the value of a setting, told where it is not what it should be."""
+        if setting is None or (kind != "flag" and not setting.value.strip()):
+            return
+        value = _READERS[kind](setting.value)
+        if kind == "path":
+            value = self.installation.absolute(setting.value)
+        if value is None:
+            self._tell(setting.where, Fate.REFUSED, f"{table}.{key}", "expected a number")
+            return
+        self._put(setting.where, table, key, value)
+
+    # ---------------------------------------------------------------- one subject each
+
+    def _names(self) -> None:
+        prefix = self._last("product_prefix")
+        word = prefix.value.strip("/ ").lower() if prefix else "thruk"
+        where = prefix.where if prefix else "the old words"
+        self._put(where, "names", "app", word)
+        self._put(where, "names", "dist", "omd")
+        self._put(where, "names", "cm", "ansible")
+
+    def _simple(self) -> None:
+        for kind, table in (("flag", _FLAGS), ("whole", _WHOLE), ("text", _TEXTS)):
+            for old, section, key in table:
+                self._take(self._last(old), section, key, kind)
+
+    def _auth(self) -> None:
+        if setting := self._last("cookie_auth_session_timeout"):
+            seconds = old_values.span(setting.value)
+            idle = seconds if seconds and seconds > 0 else _YEAR
+            self._put(setting.where, "auth", "session_idle", idle)
+            if idle > _LIFETIME:
+                self._put(setting.where, "auth", "session_lifetime", idle)
+        failed = self._last("cookie_auth_disable_after_failed_logins")
+        if failed is None:
+            self._put("without a limit of failed logins", "auth", "lock_after_failed_logins", 0)
+        self._take(failed, "auth", "lock_after_failed_logins", "whole")
+        if setting := self._last("make_auth_replace_regex"):
+            pair = old_values.replacement(setting.value)
+            if pair is None:
+                self._tell(setting.where, Fate.REFUSED, "auth.user_replace",
+                           "expected s/pattern/text/flags")  # fmt: skip
+            else:
+                self._put(setting.where, "auth", "user_replace", list(pair))
+        self._passwords()
+
+    def _passwords(self) -> None:
+        parts = self.installation
+        setting = self._component("ConfigTool").last("htpasswd")
+        named = parts.path_here(setting.value) if setting else None
+        usual = (named, parts.etc / "htpasswd", parts.etc.parent / "htpasswd")
+        path = next((one for one in usual if one is not None and one.is_file()), None)
+        if path is not None:
+            self.htpasswd = parts.small_file("passwords", path)
+            if self.htpasswd is not None:
+                self._check_passwords(parts.shown(path), self.htpasswd)
+        elif setting is not None:
+            self._tell(setting.where, Fate.REFUSED, "auth.htpasswd_file", "no such file")
+
+    def _check_passwords(self, source: str, content: bytes) -> None:
+        from monrest.accounts.htpasswd import parse
+
+        known, problems = parse(content)
+        self.installation.lines.add(
+            "passwords", source, Fate.NEW, "auth.htpasswd_file", f"{len(known)} users"
+        )
+        for number, reason in problems:
+            self.installation.lines.add(
+                "passwords", f"{source}:{number}", Fate.HINT, "", f"set it anew: {reason}"
+            )
+
+    def _roles(self) -> None:
+        users, groups = self._of_roles(_SHORT), self._of_roles(_GROUPS)
+        for role, names in self.roles.items():
+            users.setdefault(role, []).extend(names)
+        both = self._last("admin_role_from_system_and_conf")
+        if both is None or old_values.truth(both.value):
+            for found in (users, groups):
+                first, second = (found.get(role, []) for role in _ADMIN_BY_BOTH)
+                admins = [one for one in first if one in second]
+                new = [one for one in admins if one not in found.get("admin", [])]
+                if new:
+                    found["admin"] = [*found.get("admin", []), *new]
+                    self._tell(
+                        " + ".join(_ADMIN_BY_BOTH), Fate.CHANGED, f"admin: {', '.join(new)}",
+                        "who had both was an administrator",
+                    )  # fmt: skip
+        for table, found in (("roles", users), ("contactgroup_roles", groups)):
+            clean = {role: list(dict.fromkeys(names)) for role, names in found.items() if names}
+            if clean:
+                self.document.setdefault("auth", {})[table] = clean
+            for role, names in clean.items():
+                self._tell(f"{_SHORT}{role}", Fate.NEW, f"auth.{table}.{role} = {_shown(names)}")
+                for name in names:
+                    if "*" in name and name != "*":
+                        reason = "* stands for any text here, and names are matched whole"
+                        self._tell(f"{_SHORT}{role}", Fate.HINT, name, reason)
+
+    def _of_roles(self, prefix: str) -> dict[str, list[str]]:
+        """The names of each role: both files together, nobody where an operator said so."""
+        parts, found = self.installation, dict[str, list[str]]()
+        keys = {
+            one.key: one.where
+            for block in (parts.cgi, parts.main, parts.local)
+            for one in block.settings
+            if one.key.startswith(prefix)
+        }
+        for key, where in keys.items():
+            role = key.removeprefix(prefix)
+            if f"{_SHORT}{role}" not in ROLES:
+                self._tell(where, Fate.LEFT, key, "there is no such role")
+                continue
+            said = parts.local.all(key) or parts.main.all(key)
+            if said and not said[-1].value.strip():
+                continue
+            found[role] = items([*parts.cgi.all(key), *said])
+        return found
+
+    def _commands(self) -> None:
+        lock = self._last("lock_author_names")
+        if lock is None:
+            self._put("without lock_author_names", "commands", "lock_author_names", False)
+        self._take(lock, "commands", "lock_author_names", "flag")
+        for old, key in (("command_disabled", "disabled"), ("command_enabled", "enabled")):
+            found = self._all(old)
+            numbers = items(found)
+            if numbers:
+                self._put(found[-1].where, "commands", key, numbers)
+        self._take(self._last("downtime_duration"), "commands", "downtime_duration", "span")
+        longest = self._last("downtime_max_duration")
+        if longest is None:
+            self._put("the usual limit", "commands", "downtime_max_duration", 28 * 86400)
+        self._take(longest, "commands", "downtime_max_duration", "span")
+        defaults = SettingBlock()
+        for block in (self.installation.main, self.installation.local):
+            defaults.settings += block.joined("cmd_defaults").settings
+        for key in ("sticky_ack", "send_notification", "persistent_ack", "persistent_comments"):
+            self._take(defaults.last(key), "commands", key, "whole")
+            force = defaults.last(f"force_{key}")
+            if force is not None and old_values.truth(force.value):
+                self._put(force.where, "commands", key, 1, "a request may say otherwise")
+
+    def _display(self) -> None:
+        names = items([*self._all("show_custom_vars"), *self._all("expose_custom_vars")])
+        for key in ("default_host_columns", "default_service_columns"):
+            names += [
+                one.partition(":")[0].removeprefix("cust_")
+                for one in items(self._all(key))
+                if one.startswith("cust_")
+            ]
+        if names:
+            where = self._last("expose_custom_vars") or self._last("show_custom_vars")
+            clean = list(dict.fromkeys(names))
+            place = where.where if where else "columns of lists"
+            self._put(place, "display", "expose_custom_variables", clean)
+        macros = self._all("expand_user_macros")
+        if items(macros):
+            self._put(macros[-1].where, "display", "expand_user_macros", items(macros))
+        patterns = self._all("commandline_obfuscate_pattern")
+        if texts := [_referring(one.value) for one in patterns if one.value.strip()]:
+            self._put(patterns[-1].where, "display", "commandline_obfuscate_pattern", texts)
+        for key in ("server_timezone", "default_user_timezone"):
+            setting = self._last(key)
+            if setting is not None and _is_zone(setting.value):
+                self._put(setting.where, "display", "timezone", setting.value)
+                break
+
+    def _logcache(self) -> None:
+        used = self._last("logcache")
+        if used is None or not used.value.strip():
+            return
+        self._put(used.where, "logcache", "enabled", True,
+                  "it is filled from the cores: older lines than theirs are not here")  # fmt: skip
+        compact = self._last("logcache_compact_duration")
+        self._take(compact, "logcache", "compact_after", "span")
+        self._take(self._last("logcache_clean_duration"), "logcache", "keep", "span")
+
+    def _processes(self) -> None:
+        block = self._component("BP")
+        for key, kind in _BP.items():
+            settings = block.all(key)
+            if kind == "list":
+                if texts := items(settings):
+                    self._put(settings[-1].where, "bp", key, texts)
+                continue
+            self._take(block.last(key), "bp", key, kind)
+        if setting := block.last("result_backend"):
+            site = self.backends.named(setting.value)
+            self._put(setting.where, "bp", "result_backend", site.key if site else setting.value)
+        for key in ("pre_save_cmd", "post_save_cmd", "post_refresh_cmd"):
+            if hook := block.last(key):
+                self._tell(hook.where, Fate.HINT, f"bp.{key}", _NEW_NAMES + "(docs/spec/bp.md)")
+        if setting := block.last("objects_templates_file"):
+            self._tell(setting.where, Fate.HINT, "etc/bp_templates.cfg",
+                       "the core has to read the templates of business processes")  # fmt: skip
+
+    def _mails(self) -> None:
+        block = self._component("Reports2")
+        self._take(block.last("max_concurrent_reports"), "reports", "concurrent", "whole")
+        template = block.last("default_template")
+        if template is not None and template.value in TEMPLATES:
+            self._put(template.where, "reports", "default_template", template.value)
+        elif template is not None and template.value:
+            self._tell(template.where, Fate.LEFT, "reports.default_template", "no such template")
+        if sender := block.last("report_from_email"):
+            address = old_values.mail_address(sender.value)
+            self._put(sender.where, "mail", "sender", address)
+        self._take(block.last("report_subject_prepend"), "mail", "subject_prefix", "text")
+        headers = block.joined("default_mail_headers").settings
+        if headers:
+            self._put(headers[0].where, "mail", "headers", {one.key: one.value for one in headers})
+        kind, host = block.last("mail_type"), block.last("mail_args")
+        if kind is None or kind.value.lower() != "smtp" or host is None:
+            if block.settings:
+                where = kind.where if kind else block.where or "mail_type"
+                self._tell(where, Fate.HINT, "mail.host", "mails need an SMTP server")
+            return
+        self._put(host.where, "mail", "host", host.value)
+        named = block.joined("mail_named_args")
+        user, password = named.last("AuthUser"), named.last("AuthPass")
+        if user is not None and password is not None and user.value and password.value:
+            self.password = password.value
+            self._put(user.where, "mail", "username", user.value)
+            self._put(user.where, "mail", "security", "starttls",
+                      "a password is sent over TLS only: the server must offer it")  # fmt: skip
+
+    def _others(self) -> None:
+        panorama = self._component("Panorama")
+        self._take(panorama.last("new_files_start_at"), "panorama", "new_files_start_at", "whole")
+        self._take(panorama.last("readonly"), "panorama", "readonly", "flag")
+        control = self._component("NodeControl")
+        self._take(control.last("parallel_tasks"), "nodecontrol", "parallel_tasks", "whole")
+        if others := [one for one in control.settings if one.key != "parallel_tasks"]:
+            self._tell(others[0].where, Fate.HINT, "[[nodecontrol.nodes]]",
+                       "how hosts are reached is to be written by hand")  # fmt: skip
+        tool = self._component("ConfigTool")
+        for key, kind in _TOOL.items():
+            settings = tool.all(key)
+            if kind == "texts":
+                if texts := items(settings, commas=False):
+                    self._put(settings[-1].where, "configtool", key, texts)
+                continue
+            self._take(tool.last(key), "configtool", key, kind)
+        for key in ("pre_obj_save_cmd", "post_obj_save_cmd"):
+            if hook := tool.last(key):
+                self._tell(hook.where, Fate.HINT, f"configtool.{key}",
+                           _NEW_NAMES + "(docs/spec/objectconfig.md)")  # fmt: skip
+
+    def _editor(self) -> None:
+        found = []
+        for block in (self.installation.main, self.installation.local):
+            found += [(one, items(one.all("groups"))) for one in block.inner("editor", "")]
+            for group in block.inner("Group"):
+                found += [(one, [group.name]) for one in group.inner("editor", "")]
+        tables = []
+        for one, groups in found:
+            table: dict[str, Any] = {"name": one.text("name")}
+            if groups:
+                table["groups"] = groups
+            table["files"] = [self._editor_files(files) for files in one.inner("files", "")]
+            tables.append(table)
+            self._tell(one.where, Fate.NEW, f"[[editor]] {table['name']}")
+        if tables:
+            self.document["editor"] = tables
+
+    def _editor_files(self, block: SettingBlock) -> dict[str, Any]:
+        folders = [self.installation.absolute(one.value) for one in block.all("folder")]
+        table: dict[str, Any] = {"folder": folders}
+        if texts := items(block.all("filter"), commas=False):
+            table["filter"] = texts
+        for key in ("syntax", "action", "pre_save_cmd", "post_save_cmd"):
+            if text := block.text(key):
+                table[key] = text
+        if summary := block.last("show_summary_prompt"):
+            table["show_summary_prompt"] = old_values.truth(summary.value)
+        return table
+
+    def _hints(self) -> None:
+        for key, reason in _HINTS:
+            setting = self._last(key)
+            if setting is not None and setting.value:
+                self._tell(setting.where, Fate.HINT, key, reason)
+        for key, reason in _ONLY_WHEN_TRUE:
+            setting = self._last(key)
+            if setting is not None and old_values.truth(setting.value):
+                self._tell(setting.where, Fate.HINT, key, reason)
+        login, certificates = self._last("use_authentication"), self._last("use_ssl_authentication")
+        off = [one is not None and not old_values.truth(one.value) for one in (login, certificates)]
+        if login is not None and all(off):
+            reason = "everything was open to everybody; here every request has a user"
+            self._tell(login.where, Fate.HINT, "use_authentication", reason)
+        for block in (self.installation.main, self.installation.local):
+            for one in block.inner("auth_oauth"):
+                self._tell(one.where, Fate.HINT, "auth_oauth", _OAUTH)
+            for word in ("User", "Group"):
+                for one in block.inner(word):
+                    keys = ", ".join(dict.fromkeys(setting.key for setting in one.settings))
+                    if keys:
+                        self._tell(one.where, Fate.LEFT, f"{word} {one.name}: {keys}",
+                                   "settings for some users alone")  # fmt: skip
+
+
+def _referring(text: str) -> str:
+    """A pattern of command lines, with references to groups as they are written here."""
+    return re.sub(r"\$([1-9])", r"\\\1", text) if text.startswith("/") else text
+
+
+def _is_zone(text: str) -> bool:
+    try:
+        ZoneInfo(text)
+    except (OSError, ValueError, KeyError):
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value)
+    return str(value)
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "flag": old_values.truth,
+    "whole": old_values.whole,
+    "span": old_values.span,
+    "text": lambda text: text,
+    "path": lambda text: text,
+}

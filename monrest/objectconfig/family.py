@@ -1,0 +1,27 @@
+"""What the object configuration is made of."""
+
+from __future__ import annotations
+
+from monrest.api.family import Family, Life, Served
+from monrest.objectconfig import (
+    core_endpoints,
+    editor_endpoints,
+    file_endpoints,
+    object_endpoints,
+)
+from monrest.objectconfig.save import recover_all
+from monrest.objectconfig.service import Staging
+
+FAMILY = Family(
+    life=Life(
+        lambda common: Staging(common.reactor, common.wall, common.database, common.folder),
+        open=lambda common, _: recover_all(common.folder),
+    ),
+    served=(
+        Served(
+            (*object_endpoints.ENDPOINTS, *file_endpoints.ENDPOINTS, *core_endpoints.ENDPOINTS),
+            lambda common: common.the(Staging),
+        ),
+        Served(editor_endpoints.ENDPOINTS),
+    ),
+)

@@ -1,0 +1,63 @@
+"""What reports are made of."""
+
+from __future__ import annotations
+
+from monrest.api.family import Common, Family, Life, Served
+from monrest.base.values import Identity, Progress
+from monrest.jobs.service import Jobs
+from monrest.logs.cache import LogCache
+from monrest.reports import endpoints, output_endpoints
+from monrest.reports.making import prepare
+from monrest.reports.model import Report
+from monrest.reports.service import Reports
+from monrest.reports.sheet import Sheet
+from monrest.reports.smtp import Mailer, endpoint
+
+
+def _reports(common: Common) -> Reports:
+    config, clock = common.config, common.reactor
+
+    async def owner(report: Report) -> Identity:
+        """Say as whom a report asks: its owner, with the roles they gave it."""
+        limit = None if report.limit is None else frozenset(report.limit)
+        return await common.as_user(report.owner, limit)
+
+    async def sheet_of(identity: Identity, report: Report, at: float, progress: Progress) -> Sheet:
+        """Make what a report says under the configuration in force."""
+        cache, templates = common.the(LogCache), common.the(Reports).templates
+        return await prepare(common.context, cache, templates, identity, report, at, progress)
+
+    return Reports(
+        database=common.database,
+        clock=clock,
+        wall=common.wall,
+        threads=common.threads,
+        duties=common.duties,
+        jobs=common.the(Jobs),
+        mailer=Mailer(clock=clock, threads=common.threads, connect=endpoint(clock)),
+        config=config.reports,
+        mail=config.mail,
+        zone=config.display.zone(),
+        prepare=sheet_of,
+        owner=owner,
+    )
+
+
+FAMILY = Family(
+    life=Life(
+        _reports,
+        open=lambda _, reports: reports.load(),
+        configure=lambda common, reports: reports.configure(
+            common.config.reports, common.config.mail, common.config.display.zone()
+        ),
+        leave=lambda reports, _: reports.leave(),
+    ),
+    served=(
+        Served(
+            (*endpoints.ENDPOINTS, *output_endpoints.ENDPOINTS),
+            lambda common: endpoints.ReportRecords(
+                database=common.database, reports=common.the(Reports)
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,15 @@
+"""What the collections of the cores are made of."""
+
+from __future__ import annotations
+
+from monrest.api.family import Family, Served
+from monrest.rows import commandline, endpoints, site_endpoints, statistics
+
+FAMILY = Family(
+    served=(
+        Served(endpoints.ENDPOINTS),
+        Served(statistics.ENDPOINTS),
+        Served(commandline.ENDPOINTS),
+        Served(site_endpoints.ENDPOINTS),
+    ),
+)

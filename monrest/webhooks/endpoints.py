@@ -1,0 +1,424 @@
+"""Webhooks: list, create, change, delete, try out; what was sent (docs/spec/webhooks.md)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from attrs import evolve, frozen
+
+from monrest.accounts.rights import is_read_only
+from monrest.accounts.roles import grantable
+from monrest.accounts.usernames import UserField, UserNames
+from monrest.api.endpoint import (
+    LIST_PARAMETERS,
+    Context,
+    Endpoint,
+)
+from monrest.api.fields import Number, fields_of
+from monrest.api.lists import local_schema
+from monrest.api.lists import select as select_rows
+from monrest.api.records import DONE, Records, Save, first_number, number_of
+from monrest.base.audit import audited
+from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
+from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest
+from monrest.webhooks import store as statements
+from monrest.webhooks.following import filter_of
+from monrest.webhooks.model import (
+    ALERTMANAGER,
+    FIELDS,
+    MOST_WEBHOOKS,
+    HookDelivery,
+    Webhook,
+    WebhookSecret,
+    checked,
+    shown,
+)
+from monrest.webhooks.present import require_objects
+from monrest.webhooks.service import Webhooks
+from monrest.webhooks.signature import new_secret
+from monrest.webhooks.store import STORED
+
+_OWNER = UserField("owner", "in whose name it looks; administrators may name somebody else")
+_HOURS = Number(
+    "hours",
+    "for how long the present secret signs beside the new one",
+    least=0,
+    most=720,
+    default=24,
+)
+_HOUR = 3600
+_LONGEST_SHOWN = 10_000
+
+COLUMNS = (
+    Column("body", "string", "", "form of what is sent"),
+    Column("enabled", "boolean", "", "0: nothing is sent"),
+    Column("failures", "number", "", "tries in a row in which the receiver took nothing"),
+    Column("filter", "string", "", "query string that selects events, as for `/events`"),
+    Column("headers", "object", "", "further headers; their values are not shown"),
+    Column("id", "number", "", "its number"),
+    Column("last_delivery", "time", "", "when the receiver took something last"),
+    Column("last_error", "string", "", "what went wrong last"),
+    Column("last_error_time", "time", "", "when that was"),
+    Column("name", "string", "", "what it is for"),
+    Column("owner", "string", "", "in whose name it looks"),
+    Column("paused", "string", "", "why nothing is sent until somebody resumes it; else empty"),
+    Column("paused_since", "time", "", "since when"),
+    Column("roles", "array_of_strings", "", "roles that the owner has here at most; none: all"),
+    Column("secrets", "number", "", "how many secrets sign: 2 while one is being replaced"),
+    Column("template", "object", "", "what the body template is made of"),
+    Column("url", "string", "", "where events are sent to"),
+    Column("waiting", "number", "", "messages that are not over"),
+)
+
+DELIVERY_COLUMNS = (
+    Column("attempts", "number", "", "how often it was tried"),
+    Column("body", "string", "", "what is sent"),
+    Column("created", "time", "", "when it was queued"),
+    Column("ended", "time", "", "when it was taken, or given up; 0 before"),
+    Column("error", "string", "", "what went wrong last"),
+    Column("event", "string", "", "id of the event"),
+    Column("id", "number", "", "its number"),
+    Column("message_id", "string", "", "the header webhook-id, the same for each try"),
+    Column("next_try", "time", "", "when it is tried again; 0: at once, or never"),
+    Column("state", "string", "", "waiting, sent or failed"),
+    Column("status", "number", "", "status of the last answer; null where there was none"),
+    Column("subject", "string", "", "site and object of the event; in order for each of them"),
+    Column("type", "string", "", "type of the event"),
+)
+_DELIVERIES = local_schema("deliveries", DELIVERY_COLUMNS, ())
+
+
+def _shown(one: HookDelivery) -> dict[str, Any]:
+    waits = one.phase == statements.WAITING
+    return {
+        "attempts": one.attempts,
+        "body": one.body.decode("utf-8", "replace")[:_LONGEST_SHOWN],
+        "created": int(one.made),
+        "ended": int(one.ended or 0),
+        "error": one.error or "",
+        "event": one.event,
+        "id": one.seq,
+        "message_id": one.message,
+        "next_try": int(one.again) if waits else 0,
+        "state": one.phase,
+        "status": one.status,
+        "subject": one.subject,
+        "type": one.type,
+    }
+
+
+@frozen(kw_only=True, eq=False)
+class WebhookRecords(Records[Webhook]):
+    """Administrators deal with all webhooks, others with their own."""
+
+    noun = "webhook"
+    title = "webhook"
+    path = "/mon/webhooks"
+    key = "id"
+    summary = "webhooks"
+    columns = COLUMNS
+    fields = FIELDS
+    further_parameters = (_OWNER,)
+    made = Column("id", "number", "", "number of the new webhook")
+    created = "successfully created webhook"
+    texts: ClassVar = {
+        "list": "Administrators see all, others their own. A key or session that is limited to "
+        "roles sees those that were made with no more roles than these.",
+        "create": "The secret is in the answer and nowhere else: what is sent is signed with it "
+        "as Standard Webhooks 1.0 says. Only public addresses are reached, and those of "
+        "`webhooks.allow`.",
+        "replace": "The secret stays. A webhook that was paused goes on.",
+        "change": "The body is merged into what is stored: null removes a field. A webhook that "
+        "was paused goes on.",
+        "remove": "With all that it has not sent yet.",
+    }
+
+    webhooks: Webhooks
+
+    # ---------------------------------------------------------------- records
+
+    async def find(
+        self, context: Context, request: RestRequest, key: str | None
+    ) -> Sequence[Webhook]:
+        """Give those of the asker, or all to an administrator."""
+        del context
+        number = None if key is None else number_of(key)
+        if key is not None and number is None:
+            return []
+        identity = request.identity
+
+        def work(connection: Any) -> list[Webhook]:
+            found = STORED.read(number)(connection)
+            counts = statements.counts(connection)
+            return [evolve(one, waiting=counts.get(one.number, 0)) for one in found]
+
+        return [one for one in await self.database.run(work) if _is_seen(one, identity)]
+
+    def name(self, one: Webhook) -> str:
+        """Give the number."""
+        return str(one.number)
+
+    async def rows(self, context: Context, found: Iterable[Webhook]) -> list[dict[str, Any]]:
+        """Give them without secrets."""
+        del context
+        return [shown(one) for one in found]
+
+    def document(self, one: Webhook) -> dict[str, Any]:
+        """Give what a patch is merged into; what is hidden stays so."""
+        return {**one.record, "headers": shown(one)["headers"]}
+
+    async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        """Answer POST to all, the only place that shows the secret but for a new one."""
+        with audited(request, "webhook create") as line:
+            sent = fields_of(request)
+            secret = WebhookSecret(key=new_secret())
+            number = await self._add(context, request, sent, secret)
+            line.target = str(number)
+        value = {"message": self.created, "id": number, "count": 1, "secret": secret.key}
+        return Document(value=value)
+
+    async def add(self, context: Context, request: RestRequest, save: Save) -> int:
+        """Store it with a secret that nobody knows."""
+        return await self._add(context, request, save.fields, WebhookSecret(key=new_secret()))
+
+    async def _add(
+        self,
+        context: Context,
+        request: RestRequest,
+        fields: Mapping[str, Any],
+        secret: WebhookSecret,
+    ) -> int:
+        await _require_change(context, request)
+        record = await self._checked(fields, request)
+        record["owner"] = _owner(context, request, fields, request.identity.user)
+        config = context.config.webhooks
+        values = {
+            "record": record,
+            "secrets": statements.secrets_of([secret]),
+            "limit": _limit(request),
+            "token": secrets.token_hex(16),
+            "position": str(int(context.wall.now())),
+        }
+        work = statements.add(
+            *(first_number(fields.get("id")), record["owner"], values),
+            *(MOST_WEBHOOKS, config.per_user),
+        )
+        number = await self.database.change(work)
+        if not number:
+            raise Conflict(
+                "too many webhooks",
+                f"expected at most {config.per_user} of a user and {MOST_WEBHOOKS} in all",
+            )
+        return number
+
+    async def replace(
+        self, context: Context, request: RestRequest, old: Webhook, save: Save
+    ) -> bool:
+        """Store it; the limit is that of who wrote it last."""
+        record = await self._checked(save.fields, request, old.record)
+        record["owner"] = _owner(context, request, save.fields, old.owner)
+        mine = record["owner"] == request.identity.user
+        limit = _limit(request) if mine or old.limit is None else old.limit
+        work = statements.replace(old, record, limit, context.wall.now())
+        return await self.database.change(work)
+
+    async def _checked(
+        self,
+        fields: Mapping[str, Any],
+        request: RestRequest,
+        old: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Give the record that is meant; BadRequest, also for a filter that no core understands."""
+        record = checked(fields, old)
+        try:
+            wanted = filter_of(record["filter"])
+            await self.webhooks.source.check(wanted, request.identity)
+        except BadRequest as error:
+            raise BadRequest("invalid filter", f"filter: {error.description}") from None
+        if record["body"] == ALERTMANAGER:
+            require_objects(wanted)
+        granted = grantable(request.identity, record["roles"] or None)
+        if record["roles"] and not granted:
+            raise BadRequest("invalid roles", "roles: expected roles that you hold")
+        return {**record, "roles": list(granted or ())}
+
+    async def remove(self, old: Webhook) -> bool:
+        """Delete it."""
+        return await self.database.change(STORED.remove(old.number, old.version))
+
+    async def require_write(self, context: Context, request: RestRequest, old: Webhook) -> None:
+        """Raise Forbidden for who only reads."""
+        del old
+        await _require_change(context, request)
+
+    # ---------------------------------------------------------------- what else can be done
+
+    async def test(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
+        """Answer POST …/test: send a message at once and say what the receiver said."""
+        hook = await self._changed(context, request, where[0])
+        with audited(request, "webhook test", where[0]):
+            result = await self.webhooks.test(hook)
+        return Document(
+            value={
+                "message": "the receiver took it" if result.taken else "the receiver took nothing",
+                "taken": int(result.taken),
+                "status": result.status,
+                "error": result.error,
+            }
+        )
+
+    async def resume(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer POST …/resume."""
+        hook = await self._changed(context, request, where[0])
+        with audited(request, "webhook resume", where[0]):
+            await self.database.change(statements.resume(hook.number))
+        return Document(value={"message": "the webhook goes on", "count": 1})
+
+    async def rotate(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer POST …/rotate: another secret, beside which the present one signs for a while."""
+        hook = await self._changed(context, request, where[0])
+        with audited(request, "webhook rotate", where[0]):
+            hours = _HOURS.read(fields_of(request).get("hours"))
+            now = context.wall.now()
+            fresh = WebhookSecret(key=new_secret())
+            kept = [evolve(hook.secrets[0], until=now + hours * _HOUR)] if hours else []
+            if not await self.database.change(statements.keep_secrets(hook, [fresh, *kept])):
+                raise Conflict("the webhook was changed meanwhile", "repeat this")
+        value = {
+            "message": "successfully made another secret",
+            "secret": fresh.key,
+            "old_until": int(now + hours * _HOUR) if hours else 0,
+        }
+        return Document(value=value)
+
+    async def deliveries(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer GET …/deliveries."""
+        hook = await self.one(context, request, where[0])
+        found = await self.database.run(statements.list_deliveries(hook.number))
+        return await select_rows(context, request, _DELIVERIES, map(_shown, found))
+
+    async def resend(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
+    ) -> Answer:
+        """Answer POST …/deliveries/<nr>/resend."""
+        hook = await self._changed(context, request, where[0])
+        with audited(request, "webhook resend", f"{where[0]}/{where[1]}"):
+            seq = number_of(where[1])
+            if seq is None or not await self.database.change(statements.repeat(hook.number, seq)):
+                raise NotFound("no such delivery")
+        return Document(value={"message": "the message is sent again", "count": 1})
+
+    async def _changed(self, context: Context, request: RestRequest, key: str) -> Webhook:
+        hook = await self.one(context, request, key)
+        await _require_change(context, request)
+        return hook
+
+
+async def _require_change(context: Context, request: RestRequest) -> None:
+    if await is_read_only(request.identity, context.contacts, context.config):
+        raise Forbidden("permission denied", "who may only read has no webhooks")
+
+
+def _is_seen(one: Webhook, identity: Identity) -> bool:
+    """Whether it is the asker's, made with no more roles than the asker comes with."""
+    limit = identity.limit
+    if limit is not None and (one.limit is None or not limit.issuperset(one.limit)):
+        return False
+    return identity.may(ADMIN) or one.owner == identity.user
+
+
+def _owner(context: Context, request: RestRequest, fields: Mapping[str, Any], present: str) -> str:
+    """Give whose it is to be; Forbidden for who gives it to somebody else without being admin."""
+    wanted = fields.get("owner")
+    if wanted in (None, "", present):
+        return present
+    name = UserNames(context.config.auth).read(str(wanted), "owner").name
+    if not request.identity.may(ADMIN):
+        raise Forbidden("permission denied", "owner: only administrators name another owner")
+    return name
+
+
+def _limit(request: RestRequest) -> tuple[str, ...] | None:
+    limit = request.identity.limit
+    return None if limit is None else tuple(sorted(limit))
+
+
+def _declared() -> tuple[Endpoint, ...]:
+    records = WebhookRecords.endpoints()
+    item = next(one for one in records if one.path.endswith("<id>"))
+    done = evolve(item, methods=("POST",), parameters=(), columns=DONE, text="", roles=())
+    secret = Column("secret", "string", "", "the secret, `whsec_…`, which is never shown again")
+    made = [
+        evolve(one, columns=(*one.columns, secret), at_once=True)
+        if one.path == WebhookRecords.path and one.changes
+        else one
+        for one in records
+    ]
+    below = f"{WebhookRecords.path}/<id>"
+    message = Column("message", "string", "", "what was done")
+    return (
+        *made,
+        evolve(
+            done,
+            path=f"{below}/test",
+            description="send a message of the type `test` through a webhook",
+            text="At once and once, also where it is paused or switched off. The answer says what "
+            "the receiver said.",
+            handler=WebhookRecords.test,
+            columns=(
+                Column("error", "string", "", "what went wrong; else empty"),
+                message,
+                Column("status", "number", "", "status of the answer; null where there was none"),
+                Column("taken", "boolean", "", "1: the receiver has it"),
+            ),
+            at_once=True,
+        ),
+        evolve(
+            done,
+            path=f"{below}/resume",
+            description="set a webhook going that is paused",
+            text="All that waits is tried at once.",
+            handler=WebhookRecords.resume,
+        ),
+        evolve(
+            done,
+            path=f"{below}/rotate",
+            description="replace the secret of a webhook",
+            text="Both secrets sign what is sent for some hours, so that the receiver can be given "
+            "the new one meanwhile.",
+            handler=WebhookRecords.rotate,
+            parameters=(_HOURS,),
+            columns=(
+                message,
+                Column("old_until", "time", "", "until when the old one signs as well; 0: not"),
+                secret,
+            ),
+            at_once=True,
+        ),
+        Endpoint(
+            path=f"{below}/deliveries",
+            description="messages of a webhook",
+            text="Those that wait and the last 200 of the others, the newest first.",
+            handler=WebhookRecords.deliveries,
+            parameters=LIST_PARAMETERS,
+            columns=DELIVERY_COLUMNS,
+        ),
+        evolve(
+            done,
+            path=f"{below}/deliveries/<nr>/resend",
+            description="send a message of a webhook again",
+            text="It has the same id.",
+            handler=WebhookRecords.resend,
+        ),
+    )
+
+
+ENDPOINTS: tuple[Endpoint, ...] = _declared()

@@ -1,0 +1,274 @@
+"""The record of a webhook and what may be in one (docs/spec/webhooks.md, "Record"). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+from attrs import field, frozen
+
+from monrest.api.fields import Choice, Fields, Flag, NameList, Ruled, Text
+from monrest.base.errors import BadRequest
+from monrest.base.hidden import HIDDEN
+from monrest.base.values import ROLES
+from monrest.config.check import full_role
+from monrest.webhooks import placeholders
+
+ALERTMANAGER, TEMPLATE = "alertmanager", "template"
+BODY_FORMS = (ALERTMANAGER, "cloudevents", "oncall", "plain", "slack", TEMPLATE)
+
+LONGEST_URL, LONGEST_FILTER = 2000, 8000
+MOST_HEADERS, LONGEST_HEADER = 20, 2000
+MOST_WEBHOOKS = 1000
+"""Webhooks of a database."""
+
+_URL = re.compile(
+    r"https?://(?P<host>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,30})"
+    r"(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?][!-~]*)?",
+    re.ASCII,
+)
+_PORTS = {"http": 80, "https": 443}
+_HIGHEST_PORT = 65535
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+_VALUE = re.compile(r"[!-~](?:[ \t!-~]*[!-~])?")
+_OWN_HEADERS = frozenset(
+    {"connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization"}
+    | {"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "user-agent"}
+    | {"accept", "accept-encoding", "webhook-id", "webhook-signature", "webhook-timestamp"}
+)
+
+
+@frozen(kw_only=True)
+class Receiver:
+    """Where a webhook sends to; ``host`` is without brackets."""
+
+    secure: bool
+    host: str
+    port: int
+    url: str
+
+
+@frozen(kw_only=True)
+class WebhookSecret:
+    """A secret of a webhook, used ``until`` a date; None for the present one."""
+
+    key: str = field(repr=False)
+    until: float | None = None
+
+
+@frozen(kw_only=True)
+class Webhook:
+    """A stored one.
+
+    ``limit`` are the roles to which its owner was restricted when it was made. ``token`` makes the
+    ids of its messages differ from those of all others. ``position`` is the last event that was
+    read. ``paused`` says why nothing is sent, since ``paused_at``. ``failures`` in a row leave it
+    alone until ``rests``. ``delivered`` is when something was taken last, ``error`` what went wrong
+    last, at ``error_at``. ``waiting`` are the deliveries that are not over.
+    """
+
+    number: int
+    record: Mapping[str, Any] = field(eq=False)
+    secrets: tuple[WebhookSecret, ...] = ()
+    limit: tuple[str, ...] | None = None
+    token: str = field(default="", repr=False)
+    position: str | None = None
+    paused: str | None = None
+    paused_at: float | None = None
+    failures: int = 0
+    rests: float = 0.0
+    delivered: float | None = None
+    error: str | None = None
+    error_at: float | None = None
+    waiting: int = 0
+    version: int = 0
+
+    @property
+    def owner(self) -> str:
+        """In whose name it looks."""
+        return str(self.record["owner"])
+
+    @property
+    def alerts(self) -> bool:
+        """Whether it tells an Alertmanager what is wrong, and does not send single events."""
+        return bool(self.record["body"] == ALERTMANAGER)
+
+    @property
+    def works(self) -> bool:
+        """Whether it is to send anything."""
+        return bool(self.record["enabled"]) and self.paused is None
+
+    @property
+    def place(self) -> Receiver:
+        """Where it sends to; of an Alertmanager the address is enough."""
+        url = str(self.record["url"])
+        if self.alerts and urlsplit(url).path in ("", "/"):
+            url = f"{url.rstrip('/')}/api/v2/alerts"
+        return read_url(url)
+
+    def roles(self) -> frozenset[str] | None:
+        """Give the roles to which the owner is restricted, None for no restriction."""
+        chosen = self.record["roles"] or None
+        found = [frozenset(one) for one in (self.limit, chosen) if one is not None]
+        return frozenset.intersection(*found) if found else None
+
+    def keys(self, now: float) -> list[str]:
+        """Give the secrets that are valid, the present one first."""
+        return [one.key for one in self.secrets if one.until is None or one.until > now]
+
+
+@frozen(kw_only=True)
+class HookDelivery:
+    """One message of a webhook: ``body`` is sent as it is, however often.
+
+    ``phase`` is waiting, sent or failed. ``again`` is when the next try may be.
+    """
+
+    webhook: int
+    seq: int
+    message: str
+    event: str
+    type: str
+    subject: str
+    made: float
+    content_type: str
+    body: bytes = field(repr=False)
+    phase: str = "waiting"
+    attempts: int = 0
+    again: float = 0.0
+    status: int | None = None
+    error: str | None = None
+    ended: float | None = None
+
+
+# -------------------------------------------------------------------- reading
+
+
+def _wrong(name: str, expected: str) -> BadRequest:
+    return BadRequest(f"invalid {name}", f"{name}: expected {expected}")
+
+
+def read_url(text: str) -> Receiver:
+    """Take a URL apart; BadRequest for what is none."""
+    match = _URL.fullmatch(text) if len(text) <= LONGEST_URL else None
+    if match is None or "#" in text:
+        raise _wrong(
+            "url",
+            f"http(s)://HOST[:PORT]/PATH of at most {LONGEST_URL} characters, without user, "
+            "password and fragment",
+        )
+    scheme = urlsplit(text).scheme
+    port = int(match["port"] or _PORTS[scheme])
+    if not 0 < port <= _HIGHEST_PORT:
+        raise _wrong("url", f"a port from 1 to {_HIGHEST_PORT}")
+    host = match["host"].strip("[]")
+    return Receiver(secure=scheme == "https", host=host, port=port, url=text)
+
+
+def _url(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise BadRequest("missing url", "url: expected where the events are sent to")
+    return read_url(value.strip()).url
+
+
+def _headers(value: Any) -> dict[str, str]:
+    value = {} if value is None else value
+    if not isinstance(value, Mapping) or len(value) > MOST_HEADERS:
+        raise _wrong("headers", f"an object of at most {MOST_HEADERS} names and values")
+    seen = set()
+    for name, text in value.items():
+        if not _TOKEN.fullmatch(name) or name.lower() in _OWN_HEADERS or name.lower() in seen:
+            raise _wrong("headers", f"names of headers that it has not anyway, got {name[:80]!r}")
+        seen.add(name.lower())
+        if not isinstance(text, str) or len(text) > LONGEST_HEADER or not _VALUE.fullmatch(text):
+            raise _wrong(
+                f"headers.{name}", f"one line of 1 to {LONGEST_HEADER} printable ASCII characters"
+            )
+    return dict(value)
+
+
+def _template(value: Any) -> Any:
+    if value in (None, ""):
+        return None
+    try:
+        placeholders.check(value)
+    except (ValueError, orjson.JSONEncodeError) as error:
+        raise BadRequest("invalid template", f"template: {error}") from None
+    return value
+
+
+def _known_role(parameter: str, name: str) -> None:
+    if full_role(name) not in ROLES:
+        short = ", ".join(known.removeprefix("authorized_for_") for known in ROLES)
+        raise BadRequest("unknown role", f"{parameter}: expected names out of {short}")
+
+
+FIELDS = Fields(
+    (
+        Text("name", "what it is for", longest=300, needed="what it is for"),
+        Ruled("url", "http or https, where the events are sent to by POST", rule=_url,
+              most=f"{LONGEST_URL} characters", required=True),
+        Flag("enabled", "0: nothing is sent, and what happens meanwhile is left out", default=1),
+        Text("filter", "query string of `/events`, such as `types=state&host_groups[gte]=web`; "
+             "empty: all that the owner may see", longest=LONGEST_FILTER),
+        Choice("body", "form of what is sent; where there is a `template`, that is the default",
+               BODY_FORMS, default="cloudevents"),
+        Ruled("template", "for the body `template`: JSON whose texts have placeholders, such as "
+              "`{\"text\": \"{{ data.host_name }}\"}`", type="object", rule=_template, nested=True,
+              most=f"{placeholders.LONGEST_TEMPLATE} bytes, {placeholders.MOST_PLACEHOLDERS} "
+              "placeholders"),
+        Ruled("headers", "further headers by name; their values are never shown, and `***` keeps "
+              "the one that is stored", type="object", rule=_headers, nested=True,
+              most=f"{MOST_HEADERS} headers of {LONGEST_HEADER} characters"),
+        NameList("roles", "roles that the owner has here at most; none: all of them", most=100,
+                 check=_known_role),
+    ),
+    computed=frozenset(
+        {"id", "paused", "paused_since", "last_delivery", "last_error", "last_error_time",
+         "waiting", "failures", "secrets"}
+    ),
+    longest=131_072,
+)  # fmt: skip
+
+
+def checked(given: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Give a whole record as it is stored, without its owner; BadRequest names what is wrong.
+
+    ``stored`` is the record that is replaced, whose headers stay where they are hidden.
+    """
+    if given.get("template") is not None:
+        given = {"body": TEMPLATE, **given}
+    record = FIELDS.record(given)
+    if record["body"] == TEMPLATE and record["template"] is None:
+        raise BadRequest("missing template", "template: expected one for the body template")
+    kept = {} if stored is None else stored["headers"]
+    headers = {}
+    for name, value in record["headers"].items():
+        if value == HIDDEN and name not in kept:
+            raise _wrong(f"headers.{name}", "a value, because none is stored")
+        headers[name] = kept[name] if value == HIDDEN else value
+    return {**record, "headers": headers, "roles": [full_role(one) for one in record["roles"]]}
+
+
+def shown(one: Webhook) -> dict[str, Any]:
+    """Give a webhook as it is shown: no secret, no value of a header."""
+    return {
+        **one.record,
+        "headers": dict.fromkeys(one.record["headers"], HIDDEN),
+        "id": one.number,
+        "paused": one.paused or "",
+        "paused_since": _second(one.paused_at),
+        "last_delivery": _second(one.delivered),
+        "last_error": one.error or "",
+        "last_error_time": _second(one.error_at),
+        "failures": one.failures,
+        "waiting": one.waiting,
+        "secrets": len(one.secrets),
+    }
+
+
+def _second(date: float | None) -> int:
+    return 0 if date is None else int(date)

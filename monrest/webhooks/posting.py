@@ -1,0 +1,363 @@
+"""One POST to a receiver that nobody vouches for (docs/spec/webhooks.md, "Sending").
+
+A name is looked up once and the connection is made to an address that was checked; its certificate
+must be for the name. No redirect is followed, and of the answer not more is read than says why a
+message was refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from attrs import define, evolve, field, frozen
+from OpenSSL import SSL, crypto
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import TimeoutError as DeferredTimeout
+from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint, wrapClientTLS
+from twisted.internet.interfaces import (
+    IOpenSSLClientConnectionCreator,
+    IProtocol,
+    IProtocolFactory,
+    IStreamClientEndpoint,
+)
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.ssl import optionsForClientTLS
+from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
+from twisted.python.failure import Failure
+from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgentEndpointFactory
+from zope.interface import implementer
+
+from monrest.base.clock import WallClock
+from monrest.config import WebhooksConfig
+from monrest.livestatus.core_errors import LivestatusError, first_line, in_seconds
+from monrest.livestatus.endpoints import CONNECT_TIMEOUT, trust_in
+from monrest.sites.federation.remote import WholeBody, exchange_problem
+from monrest.webhooks.allowed import AllowedTargets
+from monrest.webhooks.model import Receiver
+
+_MOST_RECEIVED = 65_536
+"""Bytes of an answer, its head included."""
+
+_MOST_READ = 2048
+"""Bytes of the body of a refusal."""
+
+_LINGER = 1.0
+_MOST_ADDRESSES = 3
+_MOST_CONTEXTS = 32
+_LONGEST_PAUSE = 86_400.0
+_GONE = 410
+_TRY_LATER = frozenset({429, 503})
+_OF_RECEIVER = frozenset({401, 403, 404, 405, 407, 408, 425, 429, 502, 503, 504})
+"""Statuses that say nothing about what was sent."""
+
+ResolveHost: TypeAlias = Callable[[str], Deferred[Sequence[str]]]
+"""Gives the addresses of a name, an address for itself; none, or a failure, for no name."""
+
+
+@frozen(kw_only=True)
+class PostResult:
+    """What became of a POST: ``status`` None where there was no answer, ``error`` empty if taken.
+
+    ``rest`` are the seconds for which the receiver wants to be left alone.
+    """
+
+    status: int | None = None
+    error: str = ""
+    rest: float = 0.0
+
+    @property
+    def taken(self) -> bool:
+        """Whether the receiver has it."""
+        return not self.error
+
+    @property
+    def gone(self) -> bool:
+        """Whether the receiver wants nothing any more."""
+        return self.status == _GONE
+
+    @property
+    def by_target(self) -> bool:
+        """Whether the receiver takes nothing now, whatever is sent."""
+        status = self.status
+        return not self.taken and (status is None or status < 400 or status in _OF_RECEIVER)
+
+
+class RefusedTargetError(Exception):
+    """A receiver that is not asked; the text says why."""
+
+
+@define(eq=False, kw_only=True)
+class Sender:
+    """Sends to receivers; ``resolve`` looks a name up."""
+
+    reactor: Any
+    wall: WallClock
+    resolve: ResolveHost
+    config: WebhooksConfig
+    _allowed: AllowedTargets = field(init=False)
+    _contexts: dict[tuple[str, str, int], IOpenSSLClientConnectionCreator] = field(
+        init=False, factory=dict
+    )
+
+    def __attrs_post_init__(self) -> None:
+        self._allowed = AllowedTargets.of(self.config.allow)
+
+    def configure(self, config: WebhooksConfig) -> None:
+        """Go on with other settings."""
+        self.config, self._allowed = config, AllowedTargets.of(config.allow)
+        self._contexts.clear()
+
+    async def post(self, to: Receiver, headers: Mapping[str, str], body: bytes) -> PostResult:
+        """Send a body once and say what became of it; raises nothing but CancelledError."""
+        seconds = self.config.timeout
+        sending = Deferred.fromCoroutine(self._post(to, headers, body))
+        try:
+            return await sending.addTimeout(seconds, self.reactor)
+        except CancelledError:
+            raise
+        except DeferredTimeout:
+            return PostResult(error=f"timed out after {in_seconds(seconds)}")
+        except (RefusedTargetError, LivestatusError) as error:
+            return PostResult(error=first_line(str(error)))
+        except (SSL.Error, crypto.Error, OSError, ValueError) as error:
+            return PostResult(error=first_line(f"cannot send: {error}"))
+
+    async def _post(self, to: Receiver, headers: Mapping[str, str], body: bytes) -> PostResult:
+        addresses = await self._addresses(to)
+        last = PostResult(error="host name not found")
+        for address in addresses:
+            last, connected = await self._post_to(address, to, headers, body)
+            if connected:
+                break
+        return last
+
+    async def _addresses(self, to: Receiver) -> list[str]:
+        """Look the name up, once, and give the addresses that may be reached."""
+        try:
+            found = list(await self.resolve(to.host))
+        except CancelledError:
+            raise
+        except Exception:  # noqa: BLE001  whatever a resolver says, there is no address
+            found = []
+        if not found:
+            raise RefusedTargetError("host name not found")
+        good = [one for one in dict.fromkeys(found) if self._allowed.permits(to.host, one)]
+        if not good:
+            raise RefusedTargetError(
+                f"the address of {to.host} is not public and not in webhooks.allow"
+            )
+        return good[:_MOST_ADDRESSES]
+
+    async def _post_to(
+        self, address: str, to: Receiver, headers: Mapping[str, str], body: bytes
+    ) -> tuple[PostResult, bool]:
+        """Send to one address; also gives whether there was a connection."""
+        endpoint = _Counting(self.reactor, self._endpoint(address, to))
+        pool = HTTPConnectionPool(self.reactor, persistent=False)
+        agent = Agent.usingEndpointFactory(self.reactor, _Pinned(endpoint), pool)
+        sent = {"User-Agent": ["monrest"]} | {name: [value] for name, value in headers.items()}
+        try:
+            response = await agent.request(
+                b"POST", to.url.encode("ascii"), Headers(sent), WholeBody(body)
+            )
+            return await self._understood(response), True
+        except CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  the reason is what the owner sees
+            if endpoint.too_much:
+                return PostResult(error=f"an answer of more than {_MOST_RECEIVED} bytes"), True
+            problem = exchange_problem(Failure(error), kept=False)
+            return PostResult(error=problem.reason), endpoint.connected
+        finally:
+            endpoint.close()
+
+    async def _understood(self, response: Any) -> PostResult:
+        status = int(response.code)
+        if 200 <= status < 300:
+            # Nothing of the body matters, however much there is.
+            return PostResult(status=status)
+        reader = _Beginning(_MOST_READ)
+        response.deliverBody(reader)
+        said = first_line((await reader.done).decode("utf-8", "replace"))
+        if 300 <= status < 400:
+            return PostResult(status=status, error=f"status {status}: redirects are not followed")
+        error = f"status {status}: {said}" if said else f"status {status}"
+        result = PostResult(status=status, error=error)
+        if status in _TRY_LATER:
+            values = response.headers.getRawHeaders(b"retry-after") or [b""]
+            return evolve(result, rest=_seconds(values[0], self.wall.now()))
+        return result
+
+    def _endpoint(self, address: str, to: Receiver) -> IStreamClientEndpoint:
+        kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
+        seconds = min(CONNECT_TIMEOUT, self.config.timeout)
+        endpoint: IStreamClientEndpoint = kind(self.reactor, address, to.port, timeout=seconds)
+        return wrapClientTLS(self._tls(to.host), endpoint) if to.secure else endpoint
+
+    def _tls(self, host: str) -> IOpenSSLClientConnectionCreator:
+        """Give what asks for a certificate of ``host``; to load authorities takes 10 to 20 ms."""
+        file = self.config.ca_file
+        key = (host, file, Path(file).stat().st_mtime_ns if file else 0)
+        found = self._contexts.get(key)
+        if found is None:
+            found = optionsForClientTLS(host, trustRoot=trust_in(file) if file else None)
+            if len(self._contexts) >= _MOST_CONTEXTS:
+                self._contexts.clear()
+            self._contexts[key] = found
+        return found
+
+
+def _seconds(value: bytes, now: float) -> float:
+    """Read a Retry-After, which is seconds or a date; 0 for what is neither."""
+    text = value.decode("ascii", "replace").strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), _LONGEST_PAUSE)
+    try:
+        return min(max(parsedate_to_datetime(text).timestamp() - now, 0.0), _LONGEST_PAUSE)
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+
+
+class _Beginning(Protocol):
+    """Reads the beginning of a body."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.data = b""
+        self.done: Deferred[bytes] = Deferred(lambda _: self._leave())
+        self.ended = False
+
+    def _leave(self) -> None:
+        self.ended = True
+
+    def dataReceived(self, data: bytes) -> None:
+        """Collect up to the limit."""
+        if not self.ended:
+            self.data += data[: self.most - len(self.data)]
+            if len(self.data) >= self.most:
+                self._finish()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Give what there is, however it ended."""
+        del reason
+        if not self.ended:
+            self._finish()
+
+    def _finish(self) -> None:
+        self.ended = True
+        self.done.callback(self.data)
+
+
+@implementer(IAgentEndpointFactory)
+@frozen(eq=False)
+class _Pinned:
+    """Connects to the address that was checked, whatever the URL says."""
+
+    endpoint: IStreamClientEndpoint
+
+    def endpointForURI(self, _uri: object) -> IStreamClientEndpoint:
+        """Give what connects."""
+        return self.endpoint
+
+
+class _CountedProtocol(ProtocolWrapper):
+    """Ends a connection over which more comes than anybody needs."""
+
+    received = 0
+
+    def dataReceived(self, data: bytes) -> None:
+        """Count."""
+        if self.received > _MOST_RECEIVED:
+            self.factory.counting.too_much = True
+            self.abortConnection()
+            return
+        # The piece that reaches the limit is read: it may be the first of a body.
+        self.received += len(data)
+        super().dataReceived(data)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Note that nothing is left to be closed."""
+        self.factory.counting.wrapper = None
+        super().connectionLost(reason)
+
+
+class _CountedFactory(WrappingFactory):
+    protocol = _CountedProtocol
+    noisy = False
+
+    def __init__(self, wrapped: Any, counting: _Counting) -> None:
+        super().__init__(wrapped)
+        self.counting = counting
+
+
+@implementer(IStreamClientEndpoint)
+@define(eq=False)
+class _Counting:
+    """Bounds what comes over a connection, since the head of an answer has no other bound."""
+
+    reactor: Any
+    endpoint: IStreamClientEndpoint
+    connected: bool = field(init=False, default=False)
+    too_much: bool = field(init=False, default=False)
+    wrapper: _CountedProtocol | None = field(init=False, default=None)
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Connect."""
+
+        def note(wrapper: Any) -> Any:
+            self.connected, self.wrapper = True, wrapper
+            return wrapper.wrappedProtocol
+
+        connecting = self.endpoint.connect(_CountedFactory(protocolFactory, self))
+        return connecting.addCallback(note)
+
+    def close(self) -> None:
+        """End the connection: politely, and where the other side does not let it end, anyhow."""
+        if self.wrapper is not None:
+            self.wrapper.loseConnection()
+            self.reactor.callLater(_LINGER, self._abort)
+
+    def _abort(self) -> None:
+        if self.wrapper is not None:
+            self.wrapper.abortConnection()
+
+
+def resolver(reactor: Any) -> ResolveHost:
+    """Give what asks the system for the addresses of a name."""
+
+    def resolve(name: str) -> Deferred[Sequence[str]]:
+        receiver = _Addresses()
+        reactor.nameResolver.resolveHostName(receiver, name)
+        return receiver.done
+
+    return resolve
+
+
+class _Addresses:
+    """Collects what a resolver finds."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self.done: Deferred[Sequence[str]] = Deferred(lambda _: self._leave())
+        self._left = False
+
+    def _leave(self) -> None:
+        self._left = True
+
+    def resolutionBegan(self, resolution: object) -> None:
+        """Wait."""
+        del resolution
+
+    def addressResolved(self, address: Any) -> None:
+        """Take one."""
+        self.found.append(str(address.host))
+
+    def resolutionComplete(self) -> None:
+        """Give all."""
+        if not self._left:
+            self.done.callback(self.found)

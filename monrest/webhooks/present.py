@@ -1,0 +1,129 @@
+"""What is wrong at present, asked of the cores as somebody sees them, and in which groups it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from monrest.api.endpoint import Context
+from monrest.api.visibility import visible_sites
+from monrest.base.errors import BadRequest
+from monrest.base.values import Identity
+from monrest.events.filter import EventFilter, of_event, on_host, on_service
+from monrest.events.seen_objects import rows_of_objects
+from monrest.events.snapshot import PresentProblems, groups_of, problems
+from monrest.query.model import Condition, FilterTree, Group, leaves
+from monrest.rows.columns import HOSTS, SERVICES
+
+_NEVER: FilterTree = Group("or", ())
+_HOST_NAMES = frozenset({"host", "host_name"})
+_SERVICE_NAMES = frozenset({"service", "service_description"})
+_OF_SITE = frozenset({"peer_key", "peer_name", "peer_section"})
+_HARD = Condition("state_type", "=", "1")
+
+ObjectName = tuple[str, str, str]
+"""Site, host and service, which is empty for a host."""
+
+
+class ProblemSource(Protocol):
+    """Knows what is wrong at present."""
+
+    async def look(self, who: Identity, wanted: EventFilter) -> PresentProblems:
+        """Give all that somebody sees."""
+
+    async def groups(
+        self, who: Identity, names: Iterable[ObjectName]
+    ) -> Mapping[ObjectName, Sequence[str]]:
+        """Give the groups of objects, none for those that nobody knows."""
+
+
+def require_objects(wanted: EventFilter) -> None:
+    """Raise BadRequest for conditions that present objects cannot answer, or not for ever."""
+    conditions: Iterator[Condition] = leaves([wanted.query.filter])
+    for one in conditions:
+        if of_event(one.column) and one.column not in _HOST_NAMES | _SERVICE_NAMES | _OF_SITE:
+            raise BadRequest(
+                "invalid filter",
+                f"filter: {one.column}: expected conditions on hosts and services for the body "
+                "alertmanager, because an alert must end whatever is said then",
+            )
+    if "state" not in wanted.types:
+        raise BadRequest("invalid filter", "filter: types: expected state among them")
+
+
+def _of_host(one: Condition) -> FilterTree:
+    if one.column in _HOST_NAMES:
+        return evolve(one, column="name")
+    if one.column in _SERVICE_NAMES:
+        return _NEVER
+    if one.column in _OF_SITE:
+        return one
+    return on_host(one) or _NEVER
+
+
+def _of_service(one: Condition) -> FilterTree:
+    if one.column in _HOST_NAMES:
+        return evolve(one, column="host_name")
+    if one.column in _SERVICE_NAMES:
+        return evolve(one, column="description")
+    return one if one.column in _OF_SITE else on_service(one)
+
+
+def _mapped(tree: FilterTree, each: Callable[[Condition], FilterTree]) -> FilterTree:
+    if isinstance(tree, Group):
+        return evolve(tree, items=tuple(_mapped(one, each) for one in tree.items))
+    return each(tree)
+
+
+@frozen(eq=False)
+class CoreProblems:
+    """Asks the cores; ``context`` gives what is in force."""
+
+    context: Callable[[], Context]
+
+    async def look(self, who: Identity, wanted: EventFilter) -> PresentProblems:
+        """Give all that somebody sees."""
+        context, tree = await self._seen(who), wanted.query.filter
+        chosen = tuple(site.id for site in context.sites.select(wanted.backends))
+        return await problems(
+            *(context, who, chosen),
+            of_hosts=(_HARD, _mapped(tree, _of_host)),
+            of_services=(_HARD, _mapped(tree, _of_service)),
+        )
+
+    async def groups(
+        self, who: Identity, names: Iterable[ObjectName]
+    ) -> Mapping[ObjectName, Sequence[str]]:
+        """Give the groups of objects."""
+        wanted = list(names)
+        context = await self._seen(who)
+        sites = tuple(sorted({site for site, _, _ in wanted}))
+        found: dict[ObjectName, Sequence[str]] = {}
+        hosts = [Condition("name", "=", host) for _, host, service in wanted if not service]
+        if hosts:
+            extra = (Group("or", tuple(hosts)),)
+            columns = ("peer_key", "name", "groups")
+            rows, _ = await rows_of_objects(context, who, sites, HOSTS, columns, extra)
+            for site, host, groups in rows:
+                found[site, host, ""] = groups_of(groups)
+        services = tuple(
+            Group(
+                "and",
+                (Condition("host_name", "=", host), Condition("description", "=", service)),
+            )
+            for _, host, service in wanted
+            if service
+        )
+        if services:
+            of_both = ("peer_key", "host_name", "description", "host_groups", "groups")
+            extra = (Group("or", services),)
+            rows, _ = await rows_of_objects(context, who, sites, SERVICES, of_both, extra)
+            for site, host, service, of_host, own in rows:
+                found[site, host, service] = groups_of(of_host, own)
+        return found
+
+    async def _seen(self, who: Identity) -> Context:
+        context = self.context()
+        return evolve(context, sites=await visible_sites(who, context.sites, context.contacts))

@@ -1,0 +1,525 @@
+"""Work for one transaction each: what the database is asked about webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import frozen
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from monrest.api.records import StoredRecords
+from monrest.store.database import Work
+from monrest.store.space import require_space
+from monrest.store.tables import webhook_alerts as alerts
+from monrest.store.tables import webhook_deliveries as deliveries
+from monrest.store.tables import webhooks
+from monrest.webhooks.model import HookDelivery, Webhook, WebhookSecret
+from monrest.webhooks.posting import PostResult
+
+WAITING, SENT, FAILED = "waiting", "sent", "failed"
+
+KEPT = 200
+"""Messages of a webhook that are over and still shown."""
+
+
+def _webhook(row: Row[*tuple[Any, ...]]) -> Webhook:
+    return Webhook(
+        number=row.number,
+        record=row.record,
+        secrets=tuple(WebhookSecret(**one) for one in row.secrets),
+        limit=None if row.limit is None else tuple(row.limit),
+        token=row.token,
+        position=row.position,
+        paused=row.paused,
+        paused_at=row.paused_at,
+        failures=row.failures,
+        rests=row.rests,
+        delivered=row.delivered,
+        error=row.error,
+        error_at=row.error_at,
+        version=row.version,
+    )
+
+
+STORED = StoredRecords(webhooks, _webhook)
+
+
+def _delivery(row: Row[*tuple[Any, ...]]) -> HookDelivery:
+    return HookDelivery(**row._mapping)
+
+
+def secrets_of(found: Iterable[WebhookSecret]) -> list[dict[str, Any]]:
+    """Give secrets as they are stored."""
+    return [{"key": one.key, "until": one.until} for one in found]
+
+
+# -------------------------------------------------------------------- records
+
+
+def counts(connection: Connection) -> dict[int, int]:
+    """Give how many messages of each webhook wait, and how many alerts are not told."""
+    waiting = (
+        select(deliveries.c.webhook, func.count())
+        .where(deliveries.c.phase == WAITING)
+        .group_by(deliveries.c.webhook)
+    )
+    untold = (
+        select(alerts.c.webhook, func.count())
+        .where(alerts.c.told.is_(False))
+        .group_by(alerts.c.webhook)
+    )
+    found: dict[int, int] = {}
+    for query in (waiting, untold):
+        for number, count in connection.execute(query):
+            found[number] = found.get(number, 0) + count
+    return found
+
+
+def add(first: int, owner: str, values: Mapping[str, Any], most: int, mine: int) -> Work[int]:
+    """Store a new one; 0 where there are ``most`` in all, or ``mine`` of the owner."""
+    made = {"last_seq": 0, "failures": 0, "rests": 0.0, **values}
+    storing = STORED.add_number(first, made)
+
+    def work(connection: Connection) -> int:
+        records = list(connection.execute(select(webhooks.c.record)).scalars())
+        own = sum(record["owner"] == owner for record in records)
+        return 0 if len(records) >= most or own >= mine else storing(connection)
+
+    return work
+
+
+def replace(
+    one: Webhook, record: Mapping[str, Any], limit: Sequence[str] | None, now: float
+) -> Work[bool]:
+    """Store another record, with which everything that stood in the way is forgotten.
+
+    What was switched off goes on with what happens from ``now`` on.
+    """
+    values: dict[str, Any] = {"record": record, "limit": limit, **_UNHINDERED}
+    if not one.record["enabled"]:
+        values["position"] = str(int(now))
+    storing = STORED.replace(one.number, one.version, values)
+
+    def work(connection: Connection) -> bool:
+        done = storing(connection)
+        if done and (not record["enabled"] or record["body"] != one.record["body"]):
+            _forget(connection, one.number)
+        elif done:
+            connection.execute(_at_once(one.number))
+        return done
+
+    return work
+
+
+_UNHINDERED: Mapping[str, Any] = {"paused": None, "paused_at": None, "failures": 0, "rests": 0.0}
+
+
+def _forget(connection: Connection, number: int) -> None:
+    """Nothing of it waits any more."""
+    connection.execute(
+        delete(deliveries).where(deliveries.c.webhook == number, deliveries.c.phase == WAITING)
+    )
+    connection.execute(delete(alerts).where(alerts.c.webhook == number))
+
+
+def _at_once(number: int) -> Any:
+    this = and_(deliveries.c.webhook == number, deliveries.c.phase == WAITING)
+    return update(deliveries).where(this).values(again=0.0, attempts=0)
+
+
+def resume(number: int) -> Work[None]:
+    """Set a webhook going that was paused: everything that waits is tried at once."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(
+            update(webhooks).where(webhooks.c.number == number).values(**_UNHINDERED)
+        )
+        connection.execute(_at_once(number))
+
+    return work
+
+
+def keep_secrets(one: Webhook, found: Iterable[WebhookSecret]) -> Work[bool]:
+    """Store other secrets; False when the record was changed meanwhile."""
+    return STORED.replace(one.number, one.version, {"secrets": secrets_of(found)})
+
+
+def list_deliveries(number: int) -> Work[list[HookDelivery]]:
+    """Read the messages of a webhook, the newest first."""
+    query = (
+        select(deliveries)
+        .where(deliveries.c.webhook == number)
+        .order_by(deliveries.c.seq.desc())
+        .limit(2 * KEPT)
+    )
+    return lambda connection: [_delivery(row) for row in connection.execute(query)]
+
+
+def repeat(number: int, seq: int) -> Work[bool]:
+    """Have a message sent again that is over, with the same id; False when there is none."""
+    this = and_(deliveries.c.webhook == number, deliveries.c.seq == seq)
+    query = (
+        update(deliveries)
+        .where(this)
+        .values(phase=WAITING, attempts=0, again=0.0, error=None, ended=None)
+    )
+    return lambda connection: connection.execute(query).rowcount == 1
+
+
+# -------------------------------------------------------------------- the queue
+
+
+@frozen(kw_only=True)
+class QueuedEvent:
+    """What is to be sent for one event, or why nothing can be sent; ``cursor`` is behind it."""
+
+    message: str
+    event: str
+    type: str
+    subject: str
+    content_type: str
+    body: bytes
+    cursor: str
+    error: str | None = None
+
+
+def _this(hook: Webhook) -> ColumnElement[bool]:
+    """Say that it is still this webhook: numbers come again, and records change."""
+    return and_(
+        webhooks.c.number == hook.number,
+        webhooks.c.token == hook.token,
+        webhooks.c.version == hook.version,
+    )
+
+
+def queue(hook: Webhook, found: Sequence[QueuedEvent], now: float, most: int) -> Work[int]:
+    """Store what is to be sent together with how far was read; give how many events that were.
+
+    None where the record is another one by now. At most ``most`` wait then. What was queued before
+    is not queued again.
+    """
+    this, number = _this(hook), hook.number
+    query = select(webhooks.c.last_seq).where(this).with_for_update()
+    mine = deliveries.c.webhook == number
+    waiting = select(func.count()).where(mine, deliveries.c.phase == WAITING)
+    ids = [one.event for one in found]
+    known = select(deliveries.c.event).where(mine, deliveries.c.event.in_(ids))
+
+    def work(connection: Connection) -> int:
+        last = connection.execute(query).scalar_one_or_none()
+        if last is None:
+            return 0
+        fitting = found[: max(0, most - connection.execute(waiting).scalar_one())]
+        if not fitting:
+            return 0
+        require_space(connection)
+        seen = set(connection.execute(known).scalars())
+        rows: list[dict[str, Any]] = []
+        for one in fitting:
+            if one.event in seen:
+                continue
+            last += 1
+            phase, ended = (WAITING, None) if one.error is None else (FAILED, now)
+            rows.append(
+                {
+                    "webhook": number,
+                    "seq": last,
+                    "message": one.message,
+                    "event": one.event,
+                    "type": one.type,
+                    "subject": one.subject,
+                    "made": now,
+                    "content_type": one.content_type,
+                    "body": one.body,
+                    "phase": phase,
+                    "attempts": 0,
+                    "again": 0.0,
+                    "error": one.error,
+                    "ended": ended,
+                }
+            )
+        if rows:
+            connection.execute(insert(deliveries), rows)
+        position = fitting[-1].cursor
+        connection.execute(update(webhooks).where(this).values(position=position, last_seq=last))
+        return len(fitting)
+
+    return work
+
+
+def note_position(hook: Webhook, position: str) -> Work[None]:
+    """Store how far was read where nothing was to be sent."""
+    this = _this(hook)
+
+    def work(connection: Connection) -> None:
+        connection.execute(update(webhooks).where(this).values(position=position))
+
+    return work
+
+
+def _first_of_each(number: int) -> Select[tuple[int]]:
+    """Give the numbers of the messages that are the next of their object."""
+    return (
+        select(func.min(deliveries.c.seq))
+        .where(deliveries.c.webhook == number, deliveries.c.phase == WAITING)
+        .group_by(deliveries.c.subject)
+    )
+
+
+@frozen(kw_only=True)
+class TriedDelivery:
+    """What became of one try: ``pause`` are the seconds until the next, None for no other."""
+
+    seq: int
+    result: PostResult
+    pause: float | None = None
+
+
+@frozen(kw_only=True)
+class HookState:
+    """How a webhook is doing: ``failures`` in a row, left alone until ``rests``.
+
+    ``paused`` says why nothing more is sent; ``ended`` that it never will be.
+    """
+
+    failures: int = 0
+    rests: float = 0.0
+    paused: str | None = None
+    ended: bool = False
+
+
+Judge: TypeAlias = Callable[[Webhook], tuple[list[TriedDelivery], HookState]]
+"""Says what becomes of messages that were sent, and of the webhook that is stored."""
+
+
+@frozen(kw_only=True)
+class NextDeliveries:
+    """The webhook and its messages that are to be sent now; ``wait`` seconds until there are more.
+
+    ``hook`` is None where nothing is sent any more, ``wait`` where none waits. ``state`` is what
+    was noted.
+    """
+
+    hook: Webhook | None = None
+    messages: tuple[HookDelivery, ...] = ()
+    wait: float | None = None
+    state: HookState | None = None
+
+
+def advance(
+    number: int, token: str, judge: Judge | None, now: float, most: int, busy: Sequence[str]
+) -> Work[NextDeliveries]:
+    """Note what was sent, and take the next ``most`` messages, one for each object.
+
+    Messages of the objects ``busy`` are on their way.
+    """
+    this = and_(webhooks.c.number == number, webhooks.c.token == token)
+
+    def work(connection: Connection) -> NextDeliveries:
+        row = connection.execute(select(webhooks).where(this)).one_or_none()
+        state = None
+        if row is not None and judge is not None:
+            tried, state = judge(_webhook(row))
+            _note(connection, number, tried, state, now)
+            row = connection.execute(select(webhooks).where(this)).one()
+        hook = None if row is None else _webhook(row)
+        if hook is None or not hook.works:
+            return NextDeliveries(state=state)
+        found, wait = _take(connection, hook, now, most, busy)
+        return NextDeliveries(hook=hook, messages=found, wait=wait, state=state)
+
+    return work
+
+
+def _take(
+    connection: Connection, hook: Webhook, now: float, most: int, busy: Sequence[str]
+) -> tuple[tuple[HookDelivery, ...], float | None]:
+    """Take messages; also gives the seconds until the next is due."""
+    # A receiver that took nothing is tried with one message.
+    count = min(most, 0 if busy else 1) if hook.rests else most
+    if count <= 0:
+        return (), None
+    heads = deliveries.c.seq.in_(_first_of_each(hook.number))
+    free = and_(deliveries.c.webhook == hook.number, heads, deliveries.c.subject.not_in(busy))
+    if hook.rests > now:
+        any_left = connection.execute(select(deliveries.c.seq).where(free).limit(1)).first()
+        return (), hook.rests - now if any_left else None
+    query = select(deliveries).where(free).order_by(deliveries.c.again, deliveries.c.seq)
+    rows = [_delivery(one) for one in connection.execute(query.limit(count))]
+    found = tuple(one for one in rows if one.again <= now)
+    if found:
+        taking = and_(
+            deliveries.c.webhook == hook.number, deliveries.c.seq.in_([one.seq for one in found])
+        )
+        connection.execute(
+            update(deliveries).where(taking).values(attempts=deliveries.c.attempts + 1)
+        )
+    return found, rows[len(found)].again - now if len(found) < len(rows) else None
+
+
+def _note(
+    connection: Connection,
+    number: int,
+    tried: Sequence[TriedDelivery],
+    state: HookState,
+    now: float,
+) -> None:
+    values: dict[str, Any] = {"failures": state.failures, "rests": state.rests}
+    for one in tried:
+        result = one.result
+        this = and_(deliveries.c.webhook == number, deliveries.c.seq == one.seq)
+        said: dict[str, Any] = {"status": result.status, "error": result.error or None}
+        if result.taken:
+            said |= {"phase": SENT, "ended": now}
+            values["delivered"] = now
+        elif one.pause is None:
+            said |= {"phase": FAILED, "ended": now}
+        else:
+            said["again"] = now + one.pause
+        if result.error:
+            values |= {"error": result.error, "error_at": now}
+        connection.execute(update(deliveries).where(this).values(**said))
+    set_state(connection, number, values, state, now)
+    over = and_(deliveries.c.webhook == number, deliveries.c.phase != WAITING)
+    oldest = (
+        select(deliveries.c.seq).where(over).order_by(deliveries.c.seq.desc()).limit(1).offset(KEPT)
+    )
+    connection.execute(delete(deliveries).where(over, deliveries.c.seq <= oldest.scalar_subquery()))
+
+
+def set_state(
+    connection: Connection, number: int, values: dict[str, Any], state: HookState, now: float
+) -> None:
+    """Store how a webhook is doing; one that has ended is switched off."""
+    if state.paused is not None:
+        values |= {"paused": state.paused, "paused_at": now}
+    if state.ended:
+        query = select(webhooks.c.record, webhooks.c.version).where(webhooks.c.number == number)
+        row = connection.execute(query).one_or_none()
+        if row is not None:
+            values |= {"record": {**row.record, "enabled": 0}, "version": row.version + 1}
+        _forget(connection, number)
+    connection.execute(update(webhooks).where(webhooks.c.number == number).values(**values))
+
+
+def pause(number: int, reason: str, now: float) -> Work[None]:
+    """Stop a webhook until somebody sets it going."""
+    state = HookState(paused=reason)
+    return lambda connection: set_state(
+        connection, number, {"error": reason, "error_at": now}, state, now
+    )
+
+
+def try_all_now(connection: Connection) -> None:
+    """Nothing waits for a date any more: the clock shows another one."""
+    connection.execute(update(webhooks).values(rests=0.0))
+    connection.execute(update(deliveries).where(deliveries.c.phase == WAITING).values(again=0.0))
+
+
+# -------------------------------------------------------------------- alerts
+
+
+@frozen(kw_only=True)
+class StoredAlert:
+    """An alert: ``alert`` are its labels and annotations, ``ends`` is None while it is firing."""
+
+    subject: str
+    alert: Mapping[str, Any]
+    starts: float
+    ends: float | None = None
+    told: bool = False
+
+
+def read_alerts(number: int) -> Work[list[StoredAlert]]:
+    """Read what an Alertmanager is told."""
+    query = select(alerts).where(alerts.c.webhook == number).order_by(alerts.c.subject)
+
+    def work(connection: Connection) -> list[StoredAlert]:
+        return [
+            StoredAlert(
+                subject=row.subject,
+                alert=row.alert,
+                starts=row.starts,
+                ends=row.ends,
+                told=row.told,
+            )
+            for row in connection.execute(query)
+        ]
+
+    return work
+
+
+def keep_alerts(hook: Webhook, changed: Iterable[StoredAlert], position: str | None) -> Work[bool]:
+    """Store alerts that have changed, together with how far was read; False as for ``queue``."""
+    this, number = _this(hook), hook.number
+    last = {one.subject: one for one in changed}
+    rows = [
+        {
+            "webhook": number,
+            "subject": one.subject,
+            "alert": one.alert,
+            "starts": one.starts,
+            "ends": one.ends,
+            "told": False,
+        }
+        for one in last.values()
+    ]
+
+    def work(connection: Connection) -> bool:
+        query = select(webhooks.c.number).where(this).with_for_update()
+        if connection.execute(query).scalar_one_or_none() is None:
+            return False
+        for row in rows:
+            connection.execute(
+                delete(alerts).where(alerts.c.webhook == number, alerts.c.subject == row["subject"])
+            )
+        if rows:
+            connection.execute(insert(alerts), rows)
+        if position is not None:
+            connection.execute(update(webhooks).where(this).values(position=position))
+        return True
+
+    return work
+
+
+def told_alerts(
+    hook: Webhook, told: Iterable[StoredAlert], result: PostResult, state: HookState, now: float
+) -> Work[None]:
+    """Note what an Alertmanager has been told; what is over, and told, is forgotten."""
+    values: dict[str, Any] = {"failures": state.failures, "rests": state.rests}
+    values |= {"delivered": now} if result.taken else {"error": result.error, "error_at": now}
+
+    before = {one.subject: one for one in told} if result.taken else {}
+    number = hook.number
+    mine = alerts.c.webhook == number
+    same = and_(webhooks.c.number == number, webhooks.c.token == hook.token)
+
+    def work(connection: Connection) -> None:
+        if connection.execute(select(webhooks.c.number).where(same)).first() is None:
+            return
+        for row in connection.execute(select(alerts).where(mine)).all() if before else ():
+            one = before.get(row.subject)
+            # What has changed since it was read is told again.
+            known = (row.alert, row.starts, row.ends)
+            if one is None or known != (one.alert, one.starts, one.ends):
+                continue
+            this = and_(mine, alerts.c.subject == one.subject)
+            if one.ends is not None:
+                connection.execute(delete(alerts).where(this))
+            elif not row.told:
+                connection.execute(update(alerts).where(this).values(told=True))
+        set_state(connection, number, values, state, now)
+
+    return work

@@ -1,5 +1,0 @@
-"""The scheduler is tested on SQLite and on PostgreSQL."""
-
-from tests.fakes.postgres import database_url, postgres_server, postgres_url
-
-__all__ = ["database_url", "postgres_server", "postgres_url"]

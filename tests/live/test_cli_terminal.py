@@ -1,0 +1,294 @@
+"""What a user of ``monrest`` sees: on a terminal, in a pipe and behind the tab key, before a demo."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from fcntl import ioctl
+
+import pytest
+
+SAME_FOR_ALL_CORES = "the command line before the demo"
+
+MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+TABLE = (
+    "r",
+    "-t",
+    "/services?limit=5&sort=host_name,description&columns=host_name,description,plugin_output,state",
+)
+
+
+@pytest.fixture(scope="module")
+def environment(served, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    (home / "bin").mkdir()
+    (home / "bin" / "monrest").write_text(f"#!{sys.executable}\n{MAIN}\n")
+    (home / "bin" / "monrest").chmod(0o755)
+    kept = {name: one for name, one in os.environ.items() if not name.startswith("MONREST")}
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):  # pytest-xdist tells its workers of columns
+        kept.pop(name, None)
+    return {
+        **kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "TERM": "xterm",
+        "PATH": f"{home}/bin:{os.environ['PATH']}",
+        "MONREST_URL": served.address, "MONREST_KEY": served.key, "MONREST_USER": "admin",
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def piped(environment):
+    def run(*words, status=0, **more):
+        ran = subprocess.run(
+            [sys.executable, "-c", MAIN, *words],
+            env={**environment, **more}, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert ran.returncode == status, (words, ran.stdout[:2000], ran.stderr)
+        return ran.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def terminal(environment):
+    """Run on a terminal of ``columns``; what appears on it, until it ends or shows ``until``."""
+
+    def run(*words, columns=100, status=0, until=None, program=None, keys=b"", **more):
+        master, slave = pty.openpty()
+        ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        process = subprocess.Popen(
+            program or [sys.executable, "-c", MAIN, *words],
+            env={**environment, **more}, stdin=slave, stdout=slave, stderr=slave,
+            start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+        seen = 0
+        shown, deadline, typed = b"", time.monotonic() + 50, list(keys)
+        try:
+            while time.monotonic() < deadline:
+                if not select.select([master], [], [], 0.2)[0]:
+                    continue
+                try:
+                    shown += os.read(master, 65536)
+                except OSError:
+                    break
+                while typed and (at := shown.find(typed[0][0], seen)) >= 0:
+                    seen = at + len(typed[0][0])
+                    os.write(master, typed.pop(0)[1])
+                if until is not None and until(shown.decode(errors="replace")):
+                    process.send_signal(signal.SIGINT if program is None else signal.SIGKILL)
+                    until = None
+        finally:
+            process.kill()
+            process.wait(60)
+            os.close(master)
+        if program is None:
+            assert process.returncode == status, shown
+        return shown.decode().replace("\r\n", "\n")
+
+    return run
+
+
+def test_json_is_indented_and_coloured_on_a_terminal_and_as_it_came_in_a_pipe(piped, terminal):
+    words = ("r", "/hosts/web01?columns=name,state,groups")
+    plain = piped(*words)
+    assert plain.rstrip("\n") == json.dumps(json.loads(plain), separators=(",", ":"))
+    assert "\x1b" not in plain
+    shown = terminal(*words)
+    assert '\x1b[34;1m"name"\x1b[0m: \x1b[32m"web01"\x1b[0m' in shown
+    assert json.loads(COLOURS.sub("", shown)) == json.loads(plain)
+    assert len(COLOURS.sub("", shown).splitlines()) > 3
+    without = terminal(*words, NO_COLOR="1")
+    assert without == COLOURS.sub("", shown)
+    assert terminal(*words, "--color", "never") == without
+    assert terminal(*words, TERM="dumb") == without
+    assert piped(*words, "--color=always", COLUMNS="100") == shown
+
+
+def test_tables_are_cut_to_the_width_of_the_terminal(piped, terminal):
+    whole = piped(*TABLE)
+    assert max(map(len, whole.splitlines())) > 70
+    for columns in (60, 45):
+        lines = COLOURS.sub("", terminal(*TABLE, columns=columns)).splitlines()
+        assert max(map(len, lines)) <= columns
+        assert lines[1].split()[:4:2] == ["|", "|"]
+        assert any("…" in line for line in lines)
+        assert len(lines) == len(whole.splitlines())
+    assert COLOURS.sub("", terminal(*TABLE, "--full", columns=45)) == whole
+    lines = COLOURS.sub("", terminal("r", "-t", "/hosts?limit=2", columns=80)).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert re.fullmatch("[0-9]+ more columns: --full", lines[-1])
+    # Columns that nobody chose: those that tell most are seen. A choice keeps its order.
+    assert lines[1].split()[1::2] == ["name", "state", "plugin_output", "alias", "address"]
+    chosen = "latency,notes,has_been_checked,check_options,retry_interval,name,state"
+    words = ("r", "-t", f"/hosts?columns={chosen}")
+    lines = COLOURS.sub("", terminal(*words, columns=40)).splitlines()
+    assert lines[1].split()[1] == "latency"
+
+
+def test_an_error_is_readable_on_a_terminal(terminal):
+    shown = COLOURS.sub("", terminal("r", "/hosts?nonsense=1", status=1, columns=60))
+    assert '\n  "code": 400,\n' in shown
+
+
+def test_watching(terminal, piped):
+    seen = terminal(
+        *("r", "--watch", "0.1", "-t", "/hosts/totals"),
+        until=lambda shown: shown.count("\x1b[2J") > 2,
+        status=130,
+    )
+    assert "every 0.1 s: /hosts/totals" in seen
+    assert COLOURS.sub("", seen).count("| total ") >= 2
+
+
+def test_what_one_answer_says_goes_into_the_next_url(piped):
+    rows = json.loads(
+        piped(
+            "r",
+            "/services?columns=host_name,description&limit=1&description=Disk /",
+            "/services/{1:0.host_name}/{1:0.description}?columns=description,host_name",
+        ).partition("]")[2]
+    )
+    assert [row["description"] for row in rows] == ["Disk /"]
+    told = piped(
+        "r", "-o", "{0.name}", "/hosts?columns=name&name=web01", "/hosts/{1:0.nam}", status=3
+    )
+    assert "{error:0.nam does not exist}" in told
+
+
+def test_first_row_and_unknown_names(piped):
+    assert piped("r", "-o", "{0.name}", "/hosts?columns=name&name=web01") == "web01\n"
+    assert piped("r", "-o", "{1.name}", "/hosts?columns=name&name=web01", status=3) == (
+        "{error:1.name does not exist}\n"
+    )
+
+
+def test_sites(served, piped, tmp_path):
+    lines = piped("sites").splitlines()
+    assert lines[0].split() == ["SITE", "NAME", "STATE", "CORE", "VERSION", "ADDRESS", "PROBLEM"]
+    assert lines[1].split()[:4] == ["demo", "Demo", "up", "Naemon"]
+    key = piped("key", "create", "--superuser").strip()
+    (live,) = served.scratch.glob("*/live")
+    path = tmp_path / "monrest.toml"
+    path.write_text(
+        f'[[sites]]\nid = "a"\nname = "A"\naddress = "unix:{live}"\n'
+        '[[sites]]\nid = "b"\nname = "B"\naddress = "unix:/nonexistent"\n'
+        f'[[sites]]\nid = "c"\nname = "C"\naddress = "http://127.0.0.1:{served.port}/mon"\n'
+        f'auth_key = "{key}"\n'
+        '[[sites]]\nid = "d"\nname = "D"\n'
+        f'address = "tcp:127.0.0.1:{served.port}"\n'
+    )
+    rows = {
+        row["id"]: row
+        for row in json.loads(piped("sites", "--json", "--config", str(path), status=1))
+    }
+    assert (rows["a"]["up"], rows["a"]["core"], rows["a"]["version"]) == (
+        True,
+        "Naemon",
+        "1.5.2-demo",
+    )
+    assert (rows["b"]["up"], rows["b"]["problem"]) == (False, "No such file or directory")
+    assert rows["c"]["core"] == "monrest"
+    assert not rows["d"]["up"]
+    told = piped("check-config", "--connect", str(path), status=1)
+    assert "is good: 4 sites" in told
+    assert "No such file or directory" in told
+    assert piped("check-config", str(path)).count("\n") == 1
+
+
+def test_a_key_that_sees_nothing_is_told(environment, served):
+    def create(*words):
+        return subprocess.run(
+            [sys.executable, "-c", MAIN, "key", "create", *words],
+            env=environment, capture_output=True, text=True, timeout=120, check=True,
+        )  # fmt: skip
+
+    blind = create("--user", "grafana")
+    assert "this key sees no host and no service: grafana is contact of none" in blind.stderr
+    assert "[auth.roles]" in blind.stderr
+    for words in (
+        ("--user", "admin"),
+        ("--user", "olga"),
+        ("--superuser", "--role", "all_hosts", "--role", "all_services"),
+    ):
+        seeing = create(*words)
+        assert "sees no" not in seeing.stderr
+    ran = subprocess.run(
+        [sys.executable, "-c", MAIN, "r", "/hosts/totals"], text=True,
+        env={**environment, "MONREST_KEY": seeing.stdout.strip(), "MONREST_USER": ""},
+        capture_output=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert json.loads(ran.stdout)["total"] == 20
+
+
+# ------------------------------------------------------------------ completion in real shells
+
+WANTED = {
+    # what is typed: what stands there after the tab key, or is offered
+    "monrest r /hosts/web0": ["/hosts/web01", "/hosts/web02"],
+    "monrest r /services/web01/Disk": ["/services/web01/Disk%20%2F"],
+    "monrest r /hosts/web01/cmd/schedule_host_d": ["/hosts/web01/cmd/schedule_host_downtime"],
+    "monrest r --color a": ["always", "auto"],
+    "monrest comp": ["completion"],
+}
+
+
+def program(shell):
+    if shutil.which(shell) is None:
+        if os.environ.get("MONREST_CI"):
+            raise AssertionError(f"{shell} is not installed")
+        pytest.skip(f"needs {shell}")
+    return shell
+
+
+def offered_by_bash(script, line, environment):
+    code = (
+        f"source {script}; COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
+        '_shtab_monrest; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    return [program("bash"), "-c", code]
+
+
+def offered_by_fish(script, line, environment):
+    return [program("fish"), "--no-config", "-c", f"source {script}; complete -C '{line}'"]
+
+
+@pytest.mark.parametrize("offered", [offered_by_bash, offered_by_fish])
+def test_shells_complete_names_and_commands(offered, environment, piped, tmp_path):
+    shell = offered.__name__.rpartition("_")[2]
+    script = tmp_path / "script"
+    script.write_text(piped("completion", shell))
+    for line, wanted in WANTED.items():
+        ran = subprocess.run(
+            offered(script, line, environment), env=environment, capture_output=True, text=True,
+            timeout=120, check=False,
+        )  # fmt: skip
+        found = [one.partition("\t")[0] for one in ran.stdout.splitlines()]
+        assert set(wanted) <= set(found), (line, found, ran.stderr)
+
+
+def test_zsh_completes_names(environment, piped, terminal, tmp_path):
+    program("zsh")
+    folder = tmp_path / "functions"
+    folder.mkdir()
+    (folder / "_monrest").write_text(piped("completion", "zsh"))
+    start = f" fpath=({folder} $fpath); autoload -U compinit; compinit -u -d {tmp_path}/dump; echo rea''dy\n"
+    # A prompt ends with the switch to bracketed paste; what is typed before is no completion.
+    prompt = b"\x1b[?2004h"
+    line = b"monrest r /hosts/web01/cmd/schedule_host_d\t"
+    typed = [(prompt, start.encode()), (b"ready\r\n", b""), (prompt, line)]
+    shown = terminal(
+        program=["zsh", "-f", "-i"],
+        keys=typed,
+        until=lambda text: "schedule_host_downtime" in text,
+    )
+    assert "/hosts/web01/cmd/schedule_host_downtime" in shown

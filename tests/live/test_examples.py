@@ -1,0 +1,84 @@
+"""Every endpoint has an example on the reference page, and a demo answers it as the page says."""
+
+from __future__ import annotations
+
+import pytest
+
+from monrest.daemon.families import ENDPOINTS
+from monrest.explorer.examples import example_requests, examples
+
+from .harness.client import Client
+from .harness.demo import Demo
+from .harness.documented import answers
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    demo = Demo(tmp_path_factory.mktemp("demo"))
+    try:
+        _address, port, key = demo.found()
+        with Client(port, key) as client:
+            found = list(answers(client))
+    finally:
+        demo.stop()
+    return found
+
+
+def shape(document):
+    """What is the same each time: the names in an object, and the kinds of its values."""
+    if isinstance(document, dict):
+        return {name: shape(one) for name, one in document.items()}
+    if isinstance(document, list):
+        return "list"
+    return "text" if isinstance(document, str) else "number"
+
+
+def differences(kept, now, where=""):
+    """Where two answers differ in more than values; null may stand for anything."""
+    if kept is None or now is None:
+        return
+    if isinstance(kept, dict) and isinstance(now, dict):
+        for name in kept.keys() ^ now.keys():
+            yield f"{where}.{name}: only {'kept' if name in kept else 'now'}"
+        for name in kept.keys() & now.keys():
+            yield from differences(kept[name], now[name], f"{where}.{name}")
+    elif isinstance(kept, list) and isinstance(now, list):
+        if kept and now:
+            yield from differences(kept[0], now[0], f"{where}[0]")
+    elif shape(kept) != shape(now):
+        yield f"{where}: {kept!r} is kept, {now!r} came"
+
+
+def test_every_endpoint_has_an_example():
+    declared = {f"{method} {one.path}" for one in ENDPOINTS for method in one.methods}
+    assert declared == {one.endpoint for one in example_requests()}
+
+
+def test_the_demo_answers_as_the_reference_says(answered):
+    wrong = []
+    kept = examples()
+    seen = set()
+    for asked, now in answered:
+        if asked.endpoint in seen:
+            continue
+        seen.add(asked.endpoint)
+        one = kept[asked.endpoint]
+        if (one.status, one.type) != (now["status"], now["type"]):
+            wrong.append(f"{asked.endpoint}: {now}")
+        wrong += [f"{asked.endpoint}{text}" for text in differences(one.answer, now["answer"])]
+    assert wrong == []
+
+
+def test_no_example_is_a_failure_of_ours(answered):
+    """What the demo lacks is refused: a cluster, passwords, messages that were sent."""
+    refused = {asked.endpoint: now["status"] for asked, now in answered if now["status"] != 200}
+    assert set(refused.values()) <= {400, 403, 404, 501}
+    assert all(
+        endpoint.split()[1].startswith(
+            (
+                *("/mon/cluster", "/mon/login", "/mon/logout", "/mon/sessions"),
+                *("/mon/node-control", "/mon/webhooks/<id>/deliveries/<nr>"),
+            )
+        )
+        for endpoint in refused
+    ), refused

@@ -1,0 +1,384 @@
+"""The explorer in a real Chromium: it asks nobody but the daemon, and shows what that answers."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import bcrypt
+import pytest
+from harness.daemon import Daemon, site
+from harness.waiting import until
+from selenium import webdriver
+from selenium.common.exceptions import (
+    ElementNotInteractableException,
+    StaleElementReferenceException,
+    TimeoutException,
+)
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+SAME_FOR_ALL_CORES = "pages show what the API answers"
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1280,900",
+)
+PASSWORD = "correct horse"
+PROBLEMS = "/services?columns=host_name,description,state&state[ne]=0&sort=host_name,description"
+
+
+@pytest.fixture(scope="module")
+def served(embedded, tmp_path_factory):
+    """A daemon with a core and a site that is away, and a user with a password."""
+    folder = tmp_path_factory.mktemp("explorer")
+    passwords = folder / "htpasswd"
+    passwords.write_text(f"admin:{bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n")
+    daemon = Daemon(
+        folder,
+        [site("s1", f"unix:{embedded.socket}"), site("gone", "unix:/nowhere/live")],
+        sections={"auth": {"htpasswd_file": str(passwords)}},
+    )
+    daemon.start(connected={"s1"})
+    with daemon.client() as client:
+        until(lambda: all(client.values("/sites", "last_error", id="gone")), "a site is away")
+    yield daemon
+    daemon.stop()
+
+
+class Page:
+    """One browser with a profile of its own, and what the tests want of it."""
+
+    def __init__(self, daemon, folder):
+        self.daemon = daemon
+        self.home = f"http://127.0.0.1:{daemon.port}"
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium")
+        for flag in (*FLAGS, f"--user-data-dir={folder}"):
+            options.add_argument(flag)
+        logs = {"browser": "ALL", "performance": "ALL"}
+        options.set_capability("goog:loggingPrefs", logs)
+        driver = Service(shutil.which("chromedriver"))
+        self.browser = webdriver.Chrome(options=options, service=driver)
+
+    def open(self, path):
+        """Load a page anew, with a key where it has none."""
+        self.browser.get("about:blank")
+        self.browser.get(self.home + path)
+
+    def forget(self):
+        """Be nobody again."""
+        self.browser.get(f"{self.home}/mon/docs/style.css")
+        self.browser.delete_all_cookies()
+        self.browser.execute_script("sessionStorage.clear()")
+
+    def log_in(self, user="admin"):
+        self.forget()
+        self.open(f"/mon/#key={self.daemon.key}&user={user}")
+        self.find("#sites td")
+
+    def find(self, selector):
+        return self.wait(lambda: self.browser.find_elements(By.CSS_SELECTOR, selector))[0]
+
+    def texts(self, selector):
+        found = self.browser.find_elements(By.CSS_SELECTOR, selector)
+        return [one.text for one in found]
+
+    def wait(self, ask, seconds=20):
+        """What ``ask`` gives as soon as it is true."""
+        ignored = (StaleElementReferenceException, ElementNotInteractableException)
+        try:
+            return WebDriverWait(self.browser, seconds, 0.05, ignored).until(lambda _: ask())
+        except TimeoutException:
+            text = self.browser.find_element(By.TAG_NAME, "body").text
+            raise AssertionError(f"{self.browser.current_url}\n{text}") from None
+
+    def wait_text(self, selector, text):
+        self.wait(lambda: any(text in one for one in self.texts(selector)))
+
+    def keys(self, *keys):
+        ActionChains(self.browser).send_keys(*keys).perform()
+
+
+@pytest.fixture(scope="module")
+def page(served, tmp_path_factory):
+    missing = [one for one in ("chromium", "chromedriver") if not shutil.which(one)]
+    if missing:
+        message = f"{' and '.join(missing)}: not installed, see tests/install-cores.sh"
+        assert not os.environ.get("MONREST_CI"), message
+        pytest.skip(message)
+    page = Page(served, tmp_path_factory.mktemp("chromium"))
+    yield page
+    page.browser.quit()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_refused(page):
+    """No test makes a browser refuse something, or a script fail; errors of the API are no such."""
+    yield
+    said = [one["message"] for one in page.browser.get_log("browser") if one["level"] == "SEVERE"]
+    assert [one for one in said if "responded with a status" not in one] == []
+
+
+# ------------------------------------------------------------------ the page of the service
+
+
+def test_the_page_shows_the_sites_to_who_may_know(page):
+    page.forget()
+    page.open("/")
+    page.wait_text("#sites", "Log in with the explorer")
+    assert page.texts("h1") == ["One REST API for all your monitoring"]
+    page.log_in()
+    page.wait_text("#sites td", "GONE")
+    assert page.texts("#sites .pill") == ["up", "down"]
+    assert page.texts("#sites td")[-1]
+    assert "key=" not in page.browser.current_url
+    page.find("dd a").click()
+    page.wait_text("#status", "rows")
+
+
+# ------------------------------------------------------------------ who is asking
+
+
+def test_a_login_with_a_password(page):
+    page.forget()
+    page.open("/mon/docs/")
+    page.find("dialog[open] #name").send_keys("admin")
+    page.find("#password").send_keys("wrong", Keys.ENTER)
+    page.wait_text("#login-problem", "login failed")
+    page.find("#password").clear()
+    page.find("#password").send_keys(PASSWORD, Keys.ENTER)
+    page.wait_text("#account", "admin · log out")
+    page.wait_text("#status", "rows")
+    assert PASSWORD not in page.browser.execute_script("return JSON.stringify(sessionStorage)")
+    page.find("#account").click()
+    page.wait_text("dialog[open] h2", "Who are you?")
+    assert page.browser.get_cookies() == []
+
+
+def test_a_login_with_a_key(page):
+    page.forget()
+    page.open("/mon/docs/")
+    page.find("#key").send_keys("0" * 64 + "_1")
+    page.keys(Keys.ENTER)
+    page.wait_text("#login-problem", "wrong authentication key")
+    page.find("#key").clear()
+    page.find("#key").send_keys(page.daemon.key)
+    page.find("#key-user").send_keys("olga", Keys.ENTER)
+    page.wait_text("#account", "olga")
+
+
+# ------------------------------------------------------------------ queries
+
+
+def rows_shown(page):
+    """The cells of the table, row by row."""
+    rows = page.browser.find_elements(By.CSS_SELECTOR, "#answer tbody tr")
+    return [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in rows]
+
+
+def test_a_query_without_a_mouse(page, served):
+    page.log_in()
+    page.open("/mon/docs/")
+    page.wait_text("#status", "rows")
+    focus = "document.getElementById(arguments[0]).focus()"
+    page.browser.execute_script(focus, "collection")
+    page.keys("/services")
+    page.wait_text("#columns", "description")
+    page.browser.execute_script(focus, "column")
+    page.keys(*[Keys.BACKSPACE] * 5, "host_name", Keys.ENTER, "description,state", Keys.ENTER)
+    page.browser.execute_script(focus, "add-filter")
+    page.keys(Keys.ENTER, "state", Keys.TAB, "≠", Keys.TAB, "0")
+    page.browser.execute_script(focus, "add-sort")
+    page.keys(Keys.ENTER, "description", Keys.TAB, "desc")
+    chord = ActionChains(page.browser).key_down(Keys.CONTROL).send_keys(Keys.ENTER)
+    chord.key_up(Keys.CONTROL).perform()
+    asked = "columns=host_name,description,state&state[ne]=0&sort=-description&limit=50"
+    page.wait(lambda: page.browser.current_url.endswith(f"#/services?{asked}"))
+    with served.client() as client:
+        rows = client.rows(f"/services?{asked}")
+    words = ["OK", "WARNING", "CRITICAL", "UNKNOWN"]
+    expected = [[row["host_name"], row["description"], words[row["state"]]] for row in rows]
+    assert len(expected) > 1
+    page.wait(lambda: rows_shown(page) == expected)
+    page.browser.execute_script("document.querySelector('#answer th button').focus()")
+    page.keys(Keys.SPACE)
+    page.wait(lambda: rows_shown(page) == sorted(expected, key=lambda row: row[0]))
+    assert page.find("#answer th").get_attribute("aria-sort") == "ascending"
+
+
+def test_what_a_column_is_completed_with(page):
+    page.log_in()
+    page.open("/mon/docs/#/hosts")
+    page.wait_text("#status", "rows")
+    options = page.browser.execute_script(
+        "return [...document.querySelectorAll('#column-names option')].map((o) => [o.value, o.label])"
+    )
+    assert {"name", "latency", "peer_name"} <= {name for name, _ in options}
+    assert dict(options)["latency"].startswith("number · s · ")
+
+
+def test_an_address_is_a_query_and_a_site_that_is_away_is_named(page):
+    page.log_in()
+    page.open(f"/mon/docs/#{PROBLEMS}")
+    page.wait_text("#answer .notice.warn", "The site gone is down.")
+    names = [text.split()[0] for text in page.texts("#columns li")]
+    assert names == ["host_name", "description", "state"]
+    assert len(rows_shown(page)) > 1
+    page.open("/mon/docs/#/hosts?columns=name&backends=gone")
+    page.wait_text("#answer .notice.bad", "502 · no backend available")
+
+
+def test_an_error_says_what_was_expected(page):
+    page.log_in()
+    page.open("/mon/docs/#/hosts?q=state%20%3E%3E%201")
+    page.wait_text("#answer .notice.bad", "400 · ")
+    assert page.find("#answer .notice p").text
+    page.open("/mon/docs/#/hosts?columns=name,nope&limit=1")
+    page.wait_text("#answer .notice.warn", "no row has a column nope")
+
+
+def test_other_views_and_formats(page, served):
+    page.log_in()
+    page.open("/mon/docs/#/hosts?columns=name,state&name=web01")
+    page.wait_text("#status", "1 row")
+    page.find("#views button:nth-child(2)").click()
+    assert json.loads(page.find("#answer pre").text) == [{"name": "web01", "state": 0}]
+    page.find("#format").send_keys("CSV", Keys.ENTER)
+    page.find("#run").click()
+    page.wait_text("#answer pre", "#name;state\nweb01;0")
+    assert page.find("#download").get_attribute("download") == "answer.csv"
+
+
+def test_the_same_request_elsewhere_gives_the_same_answer(page, served):
+    page.log_in()
+    page.open(f"/mon/docs/#{PROBLEMS}&q=host_name ~ 'web|db'")
+    page.wait_text("#status", "rows")
+    with served.client() as client:
+        rows = client.rows(f"{PROBLEMS}&q=host_name%20~%20'web|db'".replace(" ", "%20"))
+    given = {}
+    for number, language in enumerate(("curl", "monrest", "Python"), 1):
+        page.find(f"#languages button:nth-child({number})").click()
+        given[language] = page.find("#snippet").text
+    assert not [text for text in given.values() if served.key in text]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "MONREST_KEY": served.key, "PATH": path}
+    command = given["monrest"].replace("MONREST_KEY=…", f"MONREST_KEY={served.key}")
+    script = given["Python"].replace("print(answer.json())", "print(answer.text)")
+    for run in (
+        ["sh", "-c", given["curl"]],
+        ["sh", "-c", command],
+        [sys.executable, "-c", script],
+    ):
+        done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+        assert json.loads(done.stdout) == rows, (run, done)
+
+
+# ------------------------------------------------------------------ all endpoints
+
+
+def test_an_endpoint_is_found_tried_and_shown_as_a_table(page, served):
+    page.log_in()
+    page.open("/mon/docs/#endpoints")
+    page.find(".search input").send_keys("/services/totals")
+    page.wait_text(".search .hint", "One endpoint.")
+    page.find("#operations-Collections-get_services_totals .opblock-summary-control").click()
+    page.find(".btn.execute").click()
+    page.wait_text(".as-table summary", "As a table")
+    with served.client() as client:
+        totals = client.rows("/services/totals")
+    names = page.texts(".as-table tbody tr td:first-child")
+    assert dict(zip(names, page.texts(".as-table tbody tr td:last-child"), strict=True)) == {
+        name: str(value) for name, value in totals.items()
+    }
+    assert served.key not in page.find("#swagger").text
+    assert page.browser.current_url.endswith("#endpoints")
+
+
+# ------------------------------------------------------------------ everywhere
+
+
+def test_a_phone_and_the_dark(page):
+    browser = page.browser
+    narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    grounds = {}
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
+        page.log_in()
+        for theme in ("light", "dark"):
+            feature = {"name": "prefers-color-scheme", "value": theme}
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+            for path, ready in (("/mon/", "#sites td"), ("/mon/docs/", "#answer td")):
+                page.open(path)
+                page.find(ready)
+                width = browser.execute_script("return document.documentElement.scrollWidth")
+                assert width <= narrow["width"], (theme, path)
+            grounds[theme] = browser.execute_script(
+                "return getComputedStyle(document.body).backgroundColor"
+            )
+        assert grounds["light"] != grounds["dark"]
+        page.find("#theme").click()
+        page.find("#theme").click()
+        page.wait_text("#theme", "light")
+        assert page.find("html").get_attribute("data-theme") == "light"
+    finally:
+        browser.execute_script("localStorage.clear()")
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_no_request_leaves_the_machine(page):
+    """All that the browser has asked for in this module, by its own log."""
+    messages = [json.loads(one["message"]) for one in page.browser.get_log("performance")]
+    events = [one["message"] for one in messages]
+    asked = [
+        one["params"]["request"]["url"]
+        for one in events
+        if one["method"] == "Network.requestWillBeSent"
+    ]
+    assert len(asked) > 50
+    # The browser's own pages are parts of it.
+    own = (f"{page.home}/", "about:", "blob:", "chrome:", "chrome-untrusted:", "data:")
+    assert {one for one in asked if not one.startswith(own)} == set()
+
+
+def test_a_page_that_is_live(page, served):
+    page.log_in()
+    page.open("/mon/docs/#/services?columns=state,plugin_output&host_name=web01&description=ping")
+    page.wait_text("#status", "1 row")
+    page.find("#live").click()
+    assert page.find("#live").get_attribute("aria-pressed") == "true"
+    with served.client() as client:
+        for output in ("lost 1 of 5", "lost 2 of 5"):
+            done = client.post_form(
+                "/services/web01/ping/cmd/process_service_check_result",
+                {
+                    "plugin_state": "2" if "1" in output else "0",
+                    "plugin_output": output,
+                    "wait": "1",
+                },
+            )
+            assert done.status == 200, done
+            page.wait_text("#answer td", output)
+    page.find("#live").click()
+    assert page.find("#live").get_attribute("aria-pressed") == "false"
+    page.find("#live").click()
+    page.browser.execute_script("document.getElementById('backends').value = 'nosuch'")
+    page.find("#backends").send_keys("1\t")
+    page.wait_text("#answer", "nosuch1")
+    page.wait(lambda: page.find("#live").get_attribute("aria-pressed") == "false")
+    offered = page.texts("#collection option")
+    assert "/services" in offered
+    assert "/events" not in offered, "a stream has no rows to show"

@@ -1,0 +1,156 @@
+"""An Alertmanager is told states again and again, so that none is left firing on either side."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monrest.events.model import Place
+from monrest.webhooks.alerts import after_event, alert_of, is_alert, object_of_alert, subject_of
+from monrest.webhooks.bodies import state_of
+from tests.fakes.store import migrated_sqlite_url
+from tests.webhooks import world as worlds
+from tests.webhooks.world import DEAD, NOW, TAKEN, World
+
+
+def event(number, **more):
+    """One that is behind the look with which the reading begins."""
+    return evolve(worlds.event(number, **more), place=Place(NOW + max(number, 4), number))
+
+
+@pytest.fixture
+def world(tmp_path):
+    one = World(migrated_sqlite_url(tmp_path))
+    one.add(body="alertmanager", url="http://alerts.example.org/api/v2/alerts")
+    yield one
+    one.close()
+
+
+def told(world, since=0):
+    """What the Alertmanager knows: (service, severity, firing) by what it was told last."""
+    known = {}
+    for post in world.receiver.posts[since:]:
+        for one in json.loads(post.body):
+            labels = one["labels"]
+            ends = datetime.fromisoformat(one["endsAt"]).timestamp()
+            known[labels.get("service", ""), labels["severity"]] = ends > NOW + world.elapsed
+    return known
+
+
+def test_labels_and_times(world):
+    world.join()
+    world.pass_(3)
+    world.source.happen(event(1, state=1))
+    (alert,) = json.loads(world.receiver.posts[-1].body)
+    assert alert["labels"] == {
+        "alertname": "s", "host": "h", "service": "s", "site": "a", "severity": "warning", "groups": ",web,",
+    }  # fmt: skip
+    assert alert["annotations"] == {"summary": "a: h/s WARNING", "description": "output 1"}
+    assert alert["startsAt"] == "2023-11-14T22:13:21Z"
+    ahead = datetime.fromisoformat(alert["endsAt"]).timestamp() - (NOW + world.elapsed)
+    assert 239 <= ahead <= 241
+    host = alert_of(event(1, service="", state=1), ()).alert["labels"]
+    assert host == {"alertname": "Host", "host": "h", "site": "a", "severity": "critical"}
+
+
+def test_it_is_told_again_each_minute_and_when_it_ends(world):
+    world.join()
+    world.pass_(3)
+    world.source.happen(event(1))
+    assert told(world) == {("s", "critical"): True}
+    before = len(world.receiver.posts)
+    world.pass_(300)
+    assert 4 <= len(world.receiver.posts) - before <= 6
+    world.source.happen(event(310, state=0))
+    assert told(world) == {("s", "critical"): False}
+    after = len(world.receiver.posts)
+    world.pass_(180)
+    assert (len(world.receiver.posts), world.alerts()) == (after, [])
+
+
+def test_another_severity_is_another_alert(world):
+    world.join()
+    world.pass_(3)
+    world.source.happen(event(1, state=1), event(2, state=2))
+    assert told(world) == {("s", "warning"): False, ("s", "critical"): True}
+
+
+def test_soft_states_and_other_events_are_no_alerts(world):
+    world.join()
+    world.pass_(3)
+    world.source.happen(
+        event(1, state_type="SOFT"), event(2, type="comment"), event(3, host="", service="", type="site")
+    )  # fmt: skip
+    assert world.receiver.posts == []
+    world.source.happen(event(4), event(5, state=0, state_type="SOFT"))
+    assert told(world) == {("s", "critical"): False}
+
+
+def test_it_begins_with_what_is_wrong_and_ends_what_is_not_any_more(world):
+    """As after a restart: what happened meanwhile is seen, whatever the log says."""
+    first = world.join("one")
+    world.pass_(3)
+    world.source.happen(event(1), event(2, service="t"), event(3, service="away", site="b"))
+    world.kill(first)
+    world.pass_(100, step=5)
+    # t is well again, u has a problem, and nothing is known of the site b.
+    world.problems.problems = [event(1), event(4, service="u", state=1)]
+    world.problems.silent = frozenset({"b"})
+    since = len(world.receiver.posts)
+    world.join("two")
+    world.pass_(40)
+    assert told(world, since) == {
+        ("s", "critical"): True, ("t", "critical"): False, ("away", "critical"): True, ("u", "warning"): True,
+    }  # fmt: skip
+    # It is looked again soon, because a site was silent.
+    world.problems.silent = frozenset()
+    world.pass_(70)
+    assert told(world)["away", "critical"] is False
+
+
+def test_an_alertmanager_that_was_away_is_told_everything(world):
+    world.join()
+    world.pass_(3)
+    world.receiver.answer = DEAD
+    world.source.happen(event(1), event(2, service="t"))
+    world.pass_(200)
+    world.source.happen(event(210, state=0))
+    world.receiver.answer = TAKEN
+    since = len(world.receiver.posts)
+    world.pass_(61)
+    assert told(world, since) == {("s", "critical"): False, ("t", "critical"): True}
+    assert world.get().failures == 0
+    # A restart of it: all that is firing comes within a minute.
+    since = len(world.receiver.posts)
+    world.pass_(61)
+    assert told(world, since) == {("t", "critical"): True}
+
+
+def test_many_alerts_are_told_in_pieces(world):
+    world.join()
+    world.pass_(3)
+    world.source.happen(*(event(n, service=f"s{n}") for n in range(1, 1201)))
+    world.pass_(3)
+    sizes = [len(json.loads(one.body)) for one in world.receiver.posts]
+    assert max(sizes) <= 500
+    assert len(told(world)) == 1200
+    assert all(told(world).values())
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["HARD", "SOFT"])), max_size=12))
+def test_whatever_comes_at_most_one_alert_of_an_object_is_firing(changes):
+    known = {}
+    for number, (state, kind) in enumerate(changes, 1):
+        one = event(number, state=state, state_type=kind)
+        if is_alert(one):
+            for changed in after_event(one, [], known):
+                assert object_of_alert(changed) == subject_of("a", "h", "s")
+                known[changed.subject] = evolve(changed, told=True)
+            firing = [one for one in known.values() if one.ends is None]
+            assert len(firing) == (1 if state_of(one) else 0)
+            assert all(one.ends is None or one.ends >= one.starts for one in known.values())
