@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import count
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
@@ -182,16 +183,16 @@ def test_shared_work_is_told_once_to_each_who_waits():
 
 
 def test_sliced_gives_turns_when_the_budget_is_used_up(clock):
-    time, steps = [0.0], []
+    steps = []
 
     def work():
         for n in range(10):
-            time[0] += 0.003
+            clock.rightNow += 0.003
             steps.append(n)
             yield
         return "value"
 
-    _, found = run(sliced(work(), clock, 0.008, lambda: time[0]))
+    _, found = run(sliced(work(), clock, 0.008))
     assert steps == [0, 1, 2]
     clock.advance(0)
     assert found == ["value"]
@@ -211,8 +212,9 @@ def test_sliced_one_turn_per_slice():
             yield
         return "value"
 
-    clock, ticks = Counting(), iter(range(100))
-    _, found = run(sliced(work(), clock, 0.5, lambda: next(ticks)))
+    clock = Counting()
+    clock.seconds = count().__next__
+    _, found = run(sliced(work(), clock, 0.5))
     clock.advance(0)
     assert found == ["value"]
     assert turns == [0] * 5
@@ -223,7 +225,7 @@ def test_sliced_quick_work_needs_no_turn(clock):
         yield
         return 1
 
-    assert run(sliced(work(), clock, 0.008, lambda: 0.0))[1] == [1]
+    assert run(sliced(work(), clock, 0.008))[1] == [1]
 
 
 def test_sliced_passes_errors_on(clock):
@@ -244,8 +246,8 @@ def test_cancelling_closes_the_generator(clock):
         finally:
             closed.append(True)
 
-    ticks = iter(range(100))
-    deferred, found = run(sliced(work(), clock, 0.5, lambda: next(ticks)))
+    clock.seconds = count().__next__
+    deferred, found = run(sliced(work(), clock, 0.5))
     assert not closed
     deferred.cancel()
     assert closed == [True]
@@ -377,27 +379,17 @@ def test_work_in_a_thread_hears_that_nobody_waits_any_more():
 # ------------------------------------------------------------------ turns
 
 
-class Spending:
-    """A timer that moves when work is done."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def work(self, seconds):
-        self.now += seconds
-
-
 def turns_of(seconds=0.01):
-    clock, timer = Clock(), Spending()
-    return clock, timer, Turns(clock, budget=seconds, timer=lambda: timer.now)
+    clock = Clock()
+    return clock, Turns(clock, budget=seconds)
 
 
 def test_many_turns_do_not_hold_up_the_reactor():
-    clock, timer, turns = turns_of()
+    clock, turns = turns_of()
     done = []
 
     def work(name):
-        timer.work(0.004)
+        clock.rightNow += 0.004
         done.append(name)
 
     for name in "abcdefg":
@@ -409,11 +401,11 @@ def test_many_turns_do_not_hold_up_the_reactor():
 
 
 def test_whoever_works_on_goes_to_the_end_of_the_queue():
-    clock, timer, turns = turns_of(0.001)
+    clock, turns = turns_of(0.001)
     done = []
 
     def work(name, left):
-        timer.work(0.005)
+        clock.rightNow += 0.005
         done.append(name)
         if left:
             turns.callLater(0, work, name, left - 1)
@@ -427,7 +419,7 @@ def test_whoever_works_on_goes_to_the_end_of_the_queue():
 
 def test_a_turn_may_be_canceled_and_may_fail(stray_failures):
     stray_failures.append(ZeroDivisionError)
-    clock, _, turns = turns_of()
+    clock, turns = turns_of()
     done = []
     gone = turns.callLater(0, done.append, "gone")
     turns.callLater(0, lambda: 1 / 0)
@@ -440,7 +432,7 @@ def test_a_turn_may_be_canceled_and_may_fail(stray_failures):
 
 
 def test_what_has_a_delay_is_the_clock_s():
-    clock, _, turns = turns_of()
+    clock, turns = turns_of()
     done = []
     turns.callLater(2, done.append, "later")
     assert turns.getDelayedCalls() == clock.getDelayedCalls()
@@ -449,17 +441,17 @@ def test_what_has_a_delay_is_the_clock_s():
 
 
 def test_slices_of_many_take_turns():
-    clock, timer, turns = turns_of()
+    clock, turns = turns_of()
     done = []
 
     def steps(name):
         for number in range(3):
-            timer.work(0.006)
+            clock.rightNow += 0.006
             done.append(f"{name}{number}")
             yield
 
     for name in "ab":
-        Deferred.fromCoroutine(sliced(steps(name), turns, budget=0.005, timer=lambda: timer.now))
+        Deferred.fromCoroutine(sliced(steps(name), turns, budget=0.005))
     for _ in range(6):
         turn(clock)
     assert done == ["a0", "b0", "a1", "b1", "a2", "b2"]

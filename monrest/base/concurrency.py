@@ -7,7 +7,6 @@ Twisted a ``CancelledError`` is an ordinary ``Exception``; nothing here swallows
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
@@ -183,14 +182,13 @@ class Turns:
 
     Each of them works for some milliseconds. Without turns all that are due run one after the
     other before the reactor looks at its sockets again; with them as many as fit into ``budget``
-    seconds by ``timer``, and the others, in their order, after that.
+    seconds, and the others, in their order, after that.
     """
 
     log: ClassVar[Logger] = Logger()
 
     clock: IReactorTime
     budget: float = 0.01
-    timer: Callable[[], float] = time.perf_counter
     _queue: deque[DelayedCall] = field(factory=deque, init=False)
     _next: IDelayedCall | None = field(default=None, init=False)
     seconds: Callable[[], float] = field(init=False)
@@ -222,7 +220,7 @@ class Turns:
 
     def _run(self) -> None:
         self._next = None
-        end = self.timer() + self.budget
+        end = self.seconds() + self.budget
         while self._queue:
             turn = self._queue.popleft()
             if not turn.active():
@@ -232,7 +230,7 @@ class Turns:
                 turn.func(*turn.args, **turn.kw)
             except Exception:  # noqa: BLE001  the others have their turns all the same
                 self.log.failure("a turn failed")
-            if self.timer() >= end:
+            if self.seconds() >= end:
                 break
         if self._queue and self._next is None:
             self._next = self.clock.callLater(0, self._run)
@@ -246,18 +244,17 @@ async def sliced(
     work: Generator[object, Any, T],
     clock: IReactorTime,
     budget: float = 0.005,
-    timer: Callable[[], float] = time.perf_counter,
     *,
     aside: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
 ) -> T:
     """Run ``work``, which yields at safe points, and give its return value.
 
-    Whenever ``budget`` seconds by ``timer`` are used up the reactor gets a turn. What it yields
+    Whenever ``budget`` seconds are used up the reactor gets a turn. What it yields
     that can be called is called by ``aside``, which runs it in a thread, and its result is sent
     back; without ``aside`` nothing that can be called is yielded. A cancellation closes the
     generator, so that its ``finally`` blocks run.
     """
-    end = timer() + budget
+    end = clock.seconds() + budget
     found: Any = None
     try:
         while True:
@@ -269,10 +266,10 @@ async def sliced(
             found = None
             if aside is not None and callable(step):
                 found = await aside(step)
-                end = timer() + budget
-            elif timer() >= end:
+                end = clock.seconds() + budget
+            elif clock.seconds() >= end:
                 await pause(clock)
-                end = timer() + budget
+                end = clock.seconds() + budget
     finally:
         work.close()
 

@@ -206,7 +206,7 @@ class CalculationFailedError(RestError):
 class Runner:
     """Calculates; ``variable`` is the custom variable with the number of a process.
 
-    ``timer`` measures how long calculations take, in seconds. ``choose`` gives 0 to 3.
+    ``choose`` gives 0 to 3.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -218,7 +218,6 @@ class Runner:
     config: BpConfig
     zone: tzinfo
     variable: str
-    timer: Callable[[], float]
     choose: Callable[[], int]
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
     _plans: dict[int, CalculationPlan] = field(factory=dict, init=False)
@@ -240,7 +239,7 @@ class Runner:
         strict: bool = False,
     ) -> tuple[list[tuple[StoredProcess, ProcessResult]], Answers]:
         """Give new results; processes whose site is away, or that fail, keep what they have."""
-        began = self.timer()
+        began = self.clock.seconds()
         needs = Needs()
         plans = {one.nr: self._plan(one) for one in processes}
         if not strict:
@@ -254,8 +253,8 @@ class Runner:
         answers = await gather(self.sites.select(), needs, self.clock, memory)
         away = frozenset(problem.site for problem in answers.problems)
         states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
-        asked = self.timer() - began
-        batch = Batch(asked=asked, timer=self.timer, strict=strict, states=states)
+        asked = self.clock.seconds() - began
+        batch = Batch(asked=asked, clock=self.clock, strict=strict, states=states)
         extended: list[tuple[StoredProcess, ProcessCalculation]] = []
         plain: list[tuple[StoredProcess, ProcessCalculation]] = []
         for one in processes:
@@ -404,7 +403,7 @@ class Batch:
     log: ClassVar[Logger] = Logger()
 
     asked: float
-    timer: Callable[[], float]
+    clock: IReactorTime
     strict: bool
     states: dict[str, tuple[ProcessDefinition, Mapping[str, NodeState]]]
     done: list[tuple[StoredProcess, ProcessResult]] = field(factory=list, init=False)
@@ -420,8 +419,8 @@ class Batch:
             pass
 
     def _one(self, process: StoredProcess, calculation: ProcessCalculation) -> Generator[None]:
-        began = self.timer()
-        calculation.took = lambda: round(self.asked + self.timer() - began, 6)
+        began = self.clock.seconds()
+        calculation.took = lambda: round(self.asked + self.clock.seconds() - began, 6)
         try:
             result = yield from calculation.steps()
         except Exception as error:  # noqa: BLE001  the other processes go on

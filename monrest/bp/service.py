@@ -8,7 +8,6 @@ question for each table and site (docs/spec/bp.md, "Calculation").
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, tzinfo
@@ -64,7 +63,7 @@ class BusinessProcesses(Service):
     """``config`` may be replaced by ``configure``; ``app`` is the word in names of variables.
 
     ``exporter`` puts objects into the configuration of a core, ``commits`` does what is done around
-    saving. ``timer`` measures how long calculations take, in seconds. ``choose`` gives 0 to 3.
+    saving. ``choose`` gives 0 to 3.
     ``changed`` is called when ``statistics`` are others now.
     """
 
@@ -81,7 +80,6 @@ class BusinessProcesses(Service):
     exporter: Exporter
     commits: Commits
     zone: tzinfo = UTC
-    timer: Callable[[], float] = time.perf_counter
     choose: Callable[[], int] = lambda: secrets.randbelow(4)
     changed: Callable[[], object] = lambda: None
     _exports: Exports = field(init=False)
@@ -103,7 +101,6 @@ class BusinessProcesses(Service):
             config=self.config,
             zone=self.zone,
             variable=self.variable,
-            timer=self.timer,
             choose=self.choose,
         )
 
@@ -310,7 +307,7 @@ class BusinessProcesses(Service):
             self.log.warn("business processes are not calculated: {error}", error=str(error))
 
     async def _all(self, token: Token) -> None:
-        began = self.timer()
+        began = self.clock.seconds()
         known = await self._load()
         live = [one for one in known.values() if _usable(one)]
         if not live:
@@ -318,7 +315,7 @@ class BusinessProcesses(Service):
             return
         done, answers = await self._runner.run(live, known)
         figures = {
-            "business_process_duration_seconds": self.timer() - began,
+            "business_process_duration_seconds": self.clock.seconds() - began,
             "business_process_last_update": self.wall.now(),
             "business_process_worker_total": float(_WORKERS),
         }

@@ -6,7 +6,6 @@ What was judged waits in one list until everybody has got it; each knows how far
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import islice
@@ -79,7 +78,6 @@ class ListenerGroup:
     clock: IReactorTime
     room: Callable[[], int]
     """Gives how many bytes may wait."""
-    timer: Callable[[], float] = time.perf_counter
     members: dict[GroupMember, None] = field(init=False, factory=dict)
     sources: dict[str, Source] = field(init=False, factory=dict)
     places: dict[str, Place] = field(init=False, factory=dict)
@@ -266,7 +264,7 @@ class ListenerGroup:
 
     def _serve(self) -> None:
         self._next = None
-        until = self.timer() + _BUDGET
+        until = self.clock.seconds() + _BUDGET
         if not self._round:
             self._served = self.end
             self._round.extend(self.members)
@@ -274,7 +272,7 @@ class ListenerGroup:
             member = self._round.popleft()
             if member in self.members:
                 member.serve()
-            if self.timer() >= until and self._round:
+            if self.clock.seconds() >= until and self._round:
                 self._next = self.clock.callLater(0, self._serve)
                 return
         self._trim()

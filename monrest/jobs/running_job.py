@@ -5,7 +5,6 @@ An answer is kept in pieces, and with patience while the database is away or ful
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
@@ -141,13 +140,12 @@ class Keeper:
     """Takes a result in pieces, so that it is never whole in memory.
 
     While pieces cannot be stored it waits, for a minute at most. ``told`` gets the bytes that are
-    stored so far, ``timer`` measures the work that is done in one turn of the reactor.
+    stored so far.
     """
 
     clock: IReactorTime
     keep: Keep
     told: Callable[[int], object]
-    timer: Callable[[], float] = time.perf_counter
     _parts: list[bytes] = field(factory=list, init=False)
     _held: int = field(default=0, init=False)
     _count: int = field(default=0, init=False)
@@ -159,13 +157,13 @@ class Keeper:
 
         Raises Unavailable when they cannot be stored, and what ``pieces`` raise.
         """
-        end = self.timer() + _BUDGET
+        end = self.clock.seconds() + _BUDGET
         try:
             for piece in pieces:
                 await self._take(piece)
-                if self.timer() >= end:
+                if self.clock.seconds() >= end:
                     await pause(self.clock)
-                    end = self.timer() + _BUDGET
+                    end = self.clock.seconds() + _BUDGET
         finally:
             close = getattr(pieces, "close", None)
             if close is not None:

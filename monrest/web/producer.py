@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from attrs import define, field
@@ -35,7 +34,6 @@ class BodyProducer:
     that takes its time are made ahead, so that what they are made of can go; without one the work
     waits for the client. A client that reads too slowly is cut off (see ``Pace``), and so is one
     whose body cannot be finished because a piece raised: it must not take a part for the whole.
-    ``timer`` measures the budget.
     """
 
     clock: IReactorTime
@@ -43,7 +41,6 @@ class BodyProducer:
     pieces: Iterator[bytes]
     spool: Spool | None = None
     budget: float = 0.005
-    timer: Callable[[], float] = time.perf_counter
     done: Deferred[None] = field(init=False)
     _paused: bool = field(default=False, init=False)
     _ahead: bool = field(default=False, init=False)
@@ -101,14 +98,14 @@ class BodyProducer:
 
     def _turn(self) -> None:
         self._next = None
-        end = self.timer() + self.budget
+        end = self.clock.seconds() + self.budget
         while self._works:
             try:
                 self._step()
             except Exception:  # noqa: BLE001  whatever it was, the body cannot be finished
                 self._broken(Failure())
                 return
-            if self.timer() >= end:
+            if self.clock.seconds() >= end:
                 self._soon()
                 return
 

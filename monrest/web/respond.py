@@ -6,7 +6,6 @@ A body whose size is known carries ``Content-Length``, and an ``ETag`` where a c
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -124,7 +123,6 @@ class Responder:
     sheets: Threads
     spools: Spools
     ascii_json: bool = False
-    timer: Callable[[], float] = time.perf_counter
     _chunk: SharedChunk = field(init=False, factory=SharedChunk)
 
     async def answer(self, request: ApiRequest, answer: Answer, options: RenderOptions) -> None:
@@ -229,7 +227,7 @@ class Responder:
             return None
         request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
         pieces = (body[at : at + _SMALL] for at in range(0, len(body), _SMALL))
-        return BodyProducer(self.clock, request, pieces, None, timer=self.timer).send()
+        return BodyProducer(self.clock, request, pieces, None).send()
 
     async def endless(self, request: ApiRequest, answer: Endless) -> None:
         """Write a body without an end until it is over or the client leaves."""
@@ -274,11 +272,11 @@ class Responder:
         """
         compress = self._headers(request, rendered)
         pieces, first, size = rendered.pieces, [], 0
-        end = self.timer() + _GATHER_SECONDS
+        end = self.clock.seconds() + _GATHER_SECONDS
         for piece in pieces:
             first.append(piece)
             size += len(piece)
-            if size > _SMALL or (len(first) > 1 and self.timer() > end):
+            if size > _SMALL or (len(first) > 1 and self.clock.seconds() > end):
                 break
         else:
             body = b"".join(first)
@@ -303,7 +301,7 @@ class Responder:
             request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
             whole = gzipped(whole)
         spool = None if flows else Spool(self.spools)
-        return BodyProducer(self.clock, request, whole, spool, timer=self.timer).send()
+        return BodyProducer(self.clock, request, whole, spool).send()
 
     def _escapes(self, content_type: str) -> bool:
         """Whether a body of this type must be in ASCII."""

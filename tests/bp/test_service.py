@@ -59,7 +59,6 @@ class Setting:
             app="mon",
             exporter=self.exporter,
             commits=Commits(reactor=None, threads=threads, folder=self.folder),
-            timer=self.clock.seconds,
             choose=lambda: 1,
         )
 

@@ -1,5 +1,7 @@
 """Many who listen to the same (docs/spec/events.md, "Many who listen")."""
 
+from itertools import count
+
 import pytest
 from twisted.internet.task import Clock
 
@@ -69,7 +71,7 @@ def clock():
 @pytest.fixture
 def group(clock):
     written.calls = 0
-    made = ListenerGroup(Selection(), clock, lambda: 64_000_000, timer=lambda: 0.0)
+    made = ListenerGroup(Selection(), clock, lambda: 64_000_000)
     made.join(Source())
     return made
 
@@ -140,14 +142,7 @@ def test_what_was_written_for_others_is_not_kept(clock, group, monkeypatch):
 
 
 def test_all_are_served_in_turns_of_some_milliseconds(clock, group):
-    now = 0.0
-
-    def timer():
-        nonlocal now
-        now += 0.001
-        return now
-
-    group.timer = timer
+    clock.seconds = count(step=0.001).__next__
     everybody = members(group, 100)
     told(group, [0])
     served, turns = 0, 0
@@ -161,7 +156,7 @@ def test_all_are_served_in_turns_of_some_milliseconds(clock, group):
 
 
 def test_events_that_come_while_others_are_served_reach_all(clock, group):
-    group.timer = iter(range(10**6)).__next__
+    clock.seconds = count().__next__
     everybody = members(group, 20)
     told(group, [0])
     clock.advance(0)

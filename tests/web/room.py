@@ -85,10 +85,7 @@ class Room:
             dispatch=self.dispatch,
             allowed=self.allowed,
             public=lambda method, segments: (method, segments) == ("POST", ("open",)),
-            responder=Responder(
-                *(self.clock, self.threads, self.threads, Spools(self.clock, Path())),
-                timer=self.clock.seconds,
-            ),
+            responder=Responder(self.clock, self.threads, self.threads, Spools(self.clock, Path())),
             pages=Pages(names=self.names, version="1", threads=self.threads),
         ).resource()
 

@@ -13,17 +13,19 @@ from tests.fakes.turn import turn
 
 
 class Work:
-    """An iterator of ``count`` numbered pieces that each take ``seconds`` by its own timer."""
+    """An iterator of ``count`` numbered pieces that each take ``seconds`` of a clock."""
+
+    clock = Clock()
 
     def __init__(self, count, seconds=0.0, error=None):
-        self.left, self.seconds, self.now, self.error, self.closed = count, seconds, 0.0, error, 0
+        self.left, self.seconds, self.error, self.closed = count, seconds, error, 0
         self.made = 0
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        self.now += self.seconds
+        self.clock.rightNow += self.seconds
         if self.left == 0:
             if self.error is not None:
                 raise self.error
@@ -35,9 +37,6 @@ class Work:
     def close(self):
         self.closed += 1
 
-    def timer(self):
-        return self.now
-
 
 @pytest.fixture
 def clock():
@@ -47,7 +46,8 @@ def clock():
 
 
 def sending(clock, work, consumer, spool=None):
-    body = BodyProducer(clock, consumer, work, spool, budget=0.01, timer=work.timer)
+    work.clock = clock
+    body = BodyProducer(clock, consumer, work, spool, budget=0.01)
     results = []
     body.send().addBoth(results.append)
     turn(clock)
