@@ -82,7 +82,7 @@ class ApiChannel(HTTPChannel):
     _passed_on = 0
     # The head of an answer whose body has to follow.
     _head = b""
-    # The reactor may have to send some of the answer.
+    # The reactor has the head of an answer, whose body comes in pieces.
     _pieces = False
     _head_due: IDelayedCall | None = None
     _body_pace: Pace
@@ -311,14 +311,12 @@ class ApiChannel(HTTPChannel):
             transport.write(head)
 
     def write(self, data: bytes) -> None:
-        """Send a part of an answer: the first one at once, which mostly is the whole."""
+        """Send a part of an answer at once, as far as the system takes it."""
         self._written += len(data)
         if self._head:
-            head, self._head = self._head, b""
-            write_now(self.transport, head + data)
-        else:
-            self._pieces = True
-            super().write(data)
+            data, self._head = self._head + data, b""
+        self._pieces = False
+        write_now(self.transport, data)
 
     def writeSequence(self, iovec: Iterable[bytes]) -> None:
         """Send a part of an answer that is in several pieces."""
