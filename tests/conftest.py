@@ -86,7 +86,10 @@ def pytest_collection_modifyitems(items):
 def pytest_collection():
     """One worker compiles the modules of the tests; the others wait, and find them compiled."""
     with Path(tempfile.gettempdir(), "monrest-tests.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(lock, fcntl.LOCK_SH)
         return (yield)
 
 
