@@ -28,7 +28,7 @@ types: $(VENV)/.tools
 	$(BIN)/mypy
 
 # Modules are compiled once, also where the environment says that they are not to be kept.
-unit: export PYTHONDONTWRITEBYTECODE =
+unit bench: export PYTHONDONTWRITEBYTECODE =
 unit: $(VENV)/.tools
 	sh tests/install-cores.sh || [ -z "$$MONREST_CI" ]
 	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]

@@ -9,18 +9,13 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import ClassVar
 
 from attrs import define, field
 from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
-from monrest.base.concurrency import pause
 from monrest.base.meters import Sample, Spread, observe, spread
 from monrest.base.spool import RowRoom
 
@@ -47,6 +42,7 @@ def keep() -> None:
 class Garbage(Service):
     """Collects garbage instead of the interpreter, of many objects when ``room`` holds no rows.
 
+    Nobody waits for that moment: who holds rows may wait for more of them, or for a slow core.
     What is there when it starts stays for good and is never looked at. ``busy``: somebody is
     served just now.
     """
@@ -58,7 +54,7 @@ class Garbage(Service):
     busy: Callable[[], bool]
     timer: Callable[[], float] = time.perf_counter
     _next: IDelayedCall | None = field(default=None, init=False)
-    _turn: Deferred[None] | None = field(default=None, init=False)
+    _waits_since: float = field(default=0.0, init=False)
     _whole_due: float = field(default=0.0, init=False)
     _late: Spread = field(factory=spread, init=False)
     """How late the looks came, which is how long the reactor was busy."""
@@ -76,8 +72,6 @@ class Garbage(Service):
         super().stopService()
         if self._next is not None and self._next.active():
             self._next.cancel()
-        if self._turn is not None:
-            self._turn.cancel()
         gc.enable()
 
     def measured(self) -> Iterator[Sample]:
@@ -86,41 +80,25 @@ class Garbage(Service):
 
     def _look(self) -> None:
         assert self._next is not None
-        observe(self._late, max(0.0, self.clock.seconds() - self._next.getTime()))
+        now = self.clock.seconds()
+        observe(self._late, max(0.0, now - self._next.getTime()))
         self._next = self.clock.callLater(INTERVAL, self._look)
-        if self._turn is not None:
-            return
         fresh, *_ = gc.get_count()
-        if self._whole_is_due() or fresh >= MANY:
-            self._wait_for_turn()
-        elif fresh >= FEW:
-            gc.collect(1)
+        if not self._whole_is_due() and fresh < MANY:
+            self._waits_since = now
+            if fresh >= FEW:
+                gc.collect(1)
+        elif not self.room.held or now - self._waits_since >= PATIENCE:
+            self._waits_since = now
+            self._collect()
 
     def _whole_is_due(self) -> bool:
         late = self.clock.seconds() - self._whole_due
         return late >= PATIENCE or (late >= 0 and not self.busy())
 
-    def _wait_for_turn(self) -> None:
-        self._turn = Deferred.fromCoroutine(self._in_turn()).addErrback(_stopped)
-
-    async def _in_turn(self) -> None:
-        """Collect when nobody has rows in the room; new ones have to wait meanwhile."""
-        share = self.room.share()
-        try:
-            with suppress(TooLate):
-                await share.admit(self.room.most).addTimeout(PATIENCE, self.clock)
-            # Whoever gave the room back is just about to let go of its rows.
-            await pause(self.clock)
-            self._collect()
-        finally:
-            self._turn = None
-            share.release()
-
     def _collect(self) -> None:
         if not self._whole_is_due():
-            fresh, *_ = gc.get_count()
-            if fresh >= FEW:
-                gc.collect(1)
+            gc.collect(1)
             return
         start = self.timer()
         found = gc.collect()
@@ -129,7 +107,3 @@ class Garbage(Service):
         self.log.debug(
             "{count} objects of garbage collected in {ms:.0f} ms", count=found, ms=seconds * 1000
         )
-
-
-def _stopped(failure: Failure) -> None:
-    failure.trap(CancelledError)

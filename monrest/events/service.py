@@ -238,13 +238,17 @@ class Follower:
             told = place
             try:
                 async for events in source.older(place):
-                    await self._tell(events)
+                    await self._take(events)
+                    if self.listener.paused:
+                        # Lines that wait for a client would hold the room of others.
+                        break
             except (LivestatusError, Unavailable):
                 self._asked[source.id] = clock.seconds()
                 return False
             if self._place(source) == told:
                 # Nothing was there.
                 self._went(source.id, source.begin)
+            await self._room_again()
         return True
 
     def _place(self, source: Source) -> Place:
@@ -266,6 +270,10 @@ class Follower:
         return list(merge(*found, key=attrgetter("time")))
 
     async def _tell(self, events: Sequence[Event]) -> None:
+        await self._take(events)
+        await self._room_again()
+
+    async def _take(self, events: Sequence[Event]) -> None:
         group, told = self.group, list[ToldEvent]()
         await group.prepare(events)
         for event in events:
@@ -276,10 +284,13 @@ class Follower:
         if told:
             self.listener.take(told)
             self._last = told[-1].cursor
+        await pause(self.events.clock)
+
+    async def _room_again(self) -> None:
+        """Wait until the listener takes more."""
         while self.listener.paused:
             self._room = Deferred()
             await self._room
-        await pause(self.events.clock)
 
 
 @define(eq=False)

@@ -130,26 +130,27 @@ class CachedPart:
         while self.reached < end:
             high = min(self.reached + seconds, end)
             share = room.turn()
-            await share.admit(LINE * (self.question.limit or most))
-            began = self.clock.seconds()
-            found = await self.read(
-                self.question.rows(
-                    self.site, self.piece, self.reached, high,
-                    None if self.question.once else most, self.visible,
-                )
-            )  # fmt: skip
-            if found is None:
+            try:
+                await share.admit(LINE * (self.question.limit or most))
+                began = self.clock.seconds()
+                found = await self.read(
+                    self.question.rows(
+                        self.site, self.piece, self.reached, high,
+                        None if self.question.once else most, self.visible,
+                    )
+                )  # fmt: skip
+                if found is None:
+                    return
+                rows, self.reached = found
+                took = self.clock.seconds() - began
+                if took > _SLOW:
+                    seconds = max(seconds // 2, 1)
+                elif took < _QUICK and self.reached == high:
+                    seconds *= 2
+                if rows:
+                    yield rows
+            finally:
                 share.release()
-                return
-            rows, self.reached = found
-            took = self.clock.seconds() - began
-            if took > _SLOW:
-                seconds = max(seconds // 2, 1)
-            elif took < _QUICK and self.reached == high:
-                seconds *= 2
-            if rows:
-                yield rows
-            share.release()
 
     @property
     def complete(self) -> bool:

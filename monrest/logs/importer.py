@@ -137,8 +137,8 @@ class SiteImport:
         )
         renewing.startService()
         noted: dict[str, Any] = {}
+        run = _Run(self, lease, progress)
         try:
-            run = _Run(self, lease, progress)
             before = await self.database.run(compared_days.known(lease.id))
             await run.forward(known)
             if again is not None:
@@ -156,6 +156,7 @@ class SiteImport:
                 noted.update(await self._thin(lease))
             return run.written
         finally:
+            run.let_go()
             await renewing.stopService()
             await self.database.change(records.release(lease, **noted))
 
@@ -221,6 +222,10 @@ class _Run:
 
     def __attrs_post_init__(self) -> None:
         self._share = self.of.site.memory.room.turn()
+
+    def let_go(self) -> None:
+        """Give the room of the lines back, which are done with."""
+        self._share.release()
 
     def _now(self) -> float:
         return self.of.wall.now()
@@ -460,7 +465,7 @@ class _Run:
             return []
         limit = 2 * MANY + 1 if of.slice > 1 else None
         # The lines before are stored.
-        self._share.release()
+        self.let_go()
         asked = self._asked(start, end, names, limit)
         rows = await of.site.ask(asked, COLUMNS, self._share)
         if limit is not None and len(rows) >= limit:

@@ -72,6 +72,8 @@ class LoggingCore:
 
     async def ask(self, pushed, layout=None, share=None):
         self.asked.append(pushed)
+        if share is not None:
+            share.grow(1000)
         held = self.before(pushed)
         if isinstance(held, Deferred):
             await held

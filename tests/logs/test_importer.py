@@ -42,6 +42,20 @@ def test_the_first_import_goes_back_as_far_as_told(core, database, clock):
     assert known.last_update == NOW
 
 
+def test_the_room_of_lines_is_free_when_they_are_stored(core, database, clock, monkeypatch):
+    """Nobody waits until the interpreter finds that an update is over."""
+    made, runs = importing._Run, []
+    monkeypatch.setattr(importing, "_Run", lambda *known: runs.append(made(*known)) or runs[-1])
+    core.write(NOW - 100, ALERT)
+    done(importer(core, database, clock).update())
+    assert core.memory.room.held == 0
+    core.before = lambda pushed: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        done(importer(core, database, clock).update())
+    assert core.memory.room.held == 0
+    assert len(runs) == 2
+
+
 def test_all_that_happens_to_logs(core, database, clock):
     one = importer(core, database, clock)
     core.write(NOW - 100, ALERT)
