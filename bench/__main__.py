@@ -96,6 +96,7 @@ def commanded(processes: Processes) -> Iterator[Line]:
     yield from identity.bulk(daemon, core)
     yield from hooks.burst(daemon, core)
     yield from events.streams(daemon, core)
+    yield from events.without_waiting(processes)
 
 
 def cached(_: Processes) -> Iterator[Line]:

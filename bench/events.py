@@ -9,9 +9,10 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from bench.clients import TIMEOUT, BrokenRunError, Http
+from bench.clients import TIMEOUT, BrokenRunError, Http, Livestatus
 from bench.hooks import results
-from bench.processes import Daemon, cpu_seconds
+from bench.lines import NO_LOGS
+from bench.processes import Daemon, Processes, cpu_seconds
 from bench.report import Line, milliseconds
 
 CLIENTS = 5000
@@ -22,6 +23,11 @@ ATTEMPTS = 3
 """Until a bad state is a hard one it is told so many times."""
 PATH = "/events?types=state&columns=plugin_output&format=ndjson"
 READ = 1 << 18
+LATEST = 1.5
+"""Seconds after which an event of a core that cannot wait must be there."""
+LOOKED = 5
+"""Seconds in which the questions to such a core are counted."""
+ASKED = ("log", "hosts", "services", "comments", "downtimes")
 
 
 class Listeners:
@@ -115,6 +121,47 @@ def streams(daemon: Daemon, core: str) -> Iterator[Line]:
     )
     yield from _burst(daemon, core, names[:BURST], crowd)
     crowd.close()
+
+
+def without_waiting(processes: Processes) -> Iterator[Line]:
+    """The delay of an event where a core cannot wait, and how often such a core is asked."""
+    core = processes.core("polled", 20, 100)
+    sockets = processes.replay("polling", {"core": core}, live=True, waits=False)
+    daemon = Daemon(processes, "asking", sockets, extra=NO_LOGS)
+    site = Livestatus(sockets["core"])
+    http = daemon.http()
+    host, name = (
+        http.body("/csv/services?columns=host_name,description&headers=0&limit=1")
+        .decode()
+        .strip()
+        .split(";")
+    )
+    site.all_seen()
+    time.sleep(LOOKED)
+    alone = len(site.all_seen(*ASKED)) / LOOKED
+    listener = Listeners(http, 1)
+    listener.begin()
+    delay = max(_delays(core, [(host, name)], listener, TOLD, "polled"))
+    site.all_seen()
+    time.sleep(LOOKED)
+    asked = len(site.all_seen(*ASKED)) / LOOKED
+    listener.close()
+    yield Line(
+        what="an event of a core that cannot wait: the latest of some",
+        ours=milliseconds(delay),
+        limit="-",
+        ratio=milliseconds(delay),
+        target=f"<= {milliseconds(LATEST)}",
+        met=delay <= LATEST,
+    )
+    yield Line(
+        what="questions for events to a core that cannot wait, in a second",
+        ours=f"{asked:.1f}, {alone:.1f} when nobody listens",
+        limit="-",
+        ratio=f"{asked:.1f}",
+        target="<= 2, 0",
+        met=asked <= 2 and not alone,
+    )
 
 
 def _late(what: str, delay: float) -> Line:

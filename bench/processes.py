@@ -85,16 +85,24 @@ class Processes:
         return path
 
     def replay(
-        self, name: str, sites: Mapping[str, str], latency: float = 0.0, *, live: bool = False
+        self,
+        name: str,
+        sites: Mapping[str, str],
+        latency: float = 0.0,
+        *,
+        live: bool = False,
+        waits: bool = True,
     ) -> dict[str, str]:
         """Start replaying sites (id to path of the core, empty for a dead one); their sockets.
 
-        ``live``: they ask their cores each time.
+        ``live``: they ask their cores each time. ``waits``: they are cores that can wait.
         """
         paths = {site: str(self.folder / f"{site}.live") for site in sites}
         arguments = [f"--site={paths[site]}={core}" for site, core in sites.items()]
         if live:
             arguments.append("--live")
+        if not waits:
+            arguments.append("--unable-to-wait")
         self.python(name, "-m", "bench.replay", f"--latency={latency}", *arguments)
         return paths
 

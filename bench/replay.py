@@ -10,7 +10,8 @@ in a hundred of them another state.
     python -m bench.replay --latency 0.05 --site LISTEN=CORE --site LISTEN= …
 
 LISTEN is the path of a Unix socket, CORE as well or ``tcp:HOST:PORT``. With ``--live`` nothing is
-replayed: each request is asked at the core. Prints ``ready`` when all sites listen.
+replayed: each request is asked at the core. With ``--unable-to-wait`` it does not say that it is a
+Naemon, so that nobody takes it for a core that can wait. Prints ``ready`` when all sites listen.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from contextlib import suppress
 from pathlib import Path
 
 HEADER = 16
+NAEMON, OTHER = b"-naemon", b"-others"
+"""What the version of Livestatus says, and what it says of a core that cannot wait."""
 BACKLOG = 256
 SEEN = b"GET bench_seen"
 MINUTE = b"GET bench_minute"
@@ -71,12 +74,13 @@ def connect(address: str) -> socket.socket:
 class Core:
     """What the core behind has answered so far; shared by all sites that stand before it.
 
-    ``live``: nothing is kept.
+    ``live``: nothing is kept. ``waits``: it is a core that can wait.
     """
 
-    def __init__(self, address: str, *, live: bool = False) -> None:
+    def __init__(self, address: str, *, live: bool = False, waits: bool = True) -> None:
         self.address = address
         self.live = live
+        self.waits = waits
         self.known: dict[bytes, bytes] = {}
         self.lock = threading.Lock()
         self.minutes = 0
@@ -110,6 +114,8 @@ class Core:
         with connect(self.address) as connection:
             connection.sendall(request)
             header, body = read_answer(connection)
+        if not self.waits and request.startswith(b"GET status\n"):
+            body = body.replace(NAEMON, OTHER)
         return bytes(header + body)
 
 
@@ -184,14 +190,16 @@ def main() -> None:
     parser.add_argument("--site", action="append", default=[], metavar="LISTEN=CORE")
     parser.add_argument("--latency", type=float, default=0.0, metavar="SECONDS")
     parser.add_argument("--live", action="store_true", help="ask the core each time")
+    parser.add_argument("--unable-to-wait", action="store_true", help="be no Naemon")
     options = parser.parse_args()
     cores: dict[str, Core] = {}
     for entry in options.site:
         path, _, core_path = entry.partition("=")
         Path(path).unlink(missing_ok=True)
-        core = (
-            cores.setdefault(core_path, Core(core_path, live=options.live)) if core_path else None
-        )
+        core = None
+        if core_path:
+            made = Core(core_path, live=options.live, waits=not options.unable_to_wait)
+            core = cores.setdefault(core_path, made)
         site = ReplaySite(path, core, options.latency)
         threading.Thread(target=site.accept, daemon=True).start()
     print("ready", flush=True)

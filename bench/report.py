@@ -29,6 +29,8 @@ MEANINGS = (
     (r"commands in one request", "many commands at once"),
     (r"through a webhook", "the cost of a delivered event"),
     (r"from the command to", "delay of an event"),
+    (r"an event of a core that", "delay of an event where a core is asked each second"),
+    (r"questions for events", "what a core is asked that cannot wait"),
     (r"client of a stream", "memory of a client that listens"),
     (r"alerts at once to each", "the cost of many events at once"),
     (r"event to each of", "the cost of an event for each client"),
