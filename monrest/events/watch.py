@@ -335,6 +335,7 @@ class SiteWatch(Source):
             columns=("time", "message"),
             filter=Group("and", (*lines_from(low, core, *end), _EVENTFUL)),
             limit=limit,
+            waits_long=limit is not None,
             news=_WAIT if wait else None,
         )
         rows = await self._rows(site, pushed, _LAYOUT)
@@ -392,7 +393,8 @@ class SiteWatch(Source):
         core, start = site.capabilities, site.health.program.program_start
         assert core is not None
         some = Group("and", lines_from(now - DAY, core))
-        pushed = Pushed(table="log", columns=("time",), filter=some, limit=1)
+        # An LMD is asked for its sites together, which have one limit; not so what waits for a log.
+        pushed = Pushed(table="log", columns=("time",), filter=some, limit=1, waits_long=True)
         rows = await self._rows(site, pushed)
         if rows and self._silent:
             # Objects have told what it says.

@@ -175,10 +175,13 @@ def test_a_site_of_another_instance_is_told_of_and_loses_nothing_while_that_is_a
     assert reader.told == ["alert 0", "alert 1", "alert 2"]
 
 
-def test_sites_behind_an_lmd_are_told_of(alone, made, tmp_path):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_sites_behind_an_lmd_are_told_of(alone, made, tmp_path, workers):
+    """Each worker watches both, and looks at once whether their logs have lines."""
     lmd = FakeLmd(tmp_path / "lmd", dict.fromkeys("ab", alone.socket))
+    sections = {"lmd": {"address": f"unix:{lmd.path}"}, "server": {"workers": workers}}
     try:
-        daemon = made([], sections={"lmd": {"address": f"unix:{lmd.path}"}}).start()
+        daemon = made([], sections=sections).start()
         daemon.wait_connected({"a", "b"})
         with Stream(daemon.client(), STATES).begun() as everything:
             one = Reader(daemon, {**STATES, "backends": "b"})

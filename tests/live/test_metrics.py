@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness.client import Client
-from harness.daemon import site
+from harness.daemon import WORKERS, site
 from harness.waiting import until
 from prometheus_client.parser import text_string_to_metric_families as parse
 
@@ -72,7 +72,7 @@ def test_requests_are_counted_by_endpoint(made, embedded):
     assert found[("monrest_http_connections",)] == 1
     assert found[("monrest_site_up", ("site", "s1"))] == 1
     assert found[("monrest_site_query_duration_seconds_count", ("site", "s1"))] >= 5
-    assert found[("monrest_workers",)] == 1
+    assert found[("monrest_workers",)] == WORKERS
     assert found[("process_resident_memory_bytes",)] > 1e7
     families = {one.name.removeprefix("monrest_") for one in parse(text)}
     missing = {one.name.removesuffix("_total") for one in METERS} - families
