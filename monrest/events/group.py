@@ -181,6 +181,10 @@ class ListenerGroup:
         finally:
             self._working = None
 
+    def waits_for(self, events: Sequence[Event]) -> bool:
+        """Whether the cores have to be asked before these events can be judged."""
+        return bool(self.selection.waits_for(events))
+
     async def prepare(self, events: Sequence[Event]) -> None:
         """Read what has to be known of objects before these events are judged."""
         sets = self.selection.waits_for(events)

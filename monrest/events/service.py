@@ -235,9 +235,13 @@ class Follower:
                 return False
             if await source.reach(place):
                 break
-            told = place
+            told, waiting = place, list[Event]()
             try:
                 async for events in source.older(place):
+                    if self.group.waits_for(events):
+                        # What the cores answer needs room, and an open log holds some.
+                        waiting = events
+                        break
                     await self._take(events)
                     if self.listener.paused:
                         # Lines that wait for a client would hold the room of others.
@@ -245,6 +249,8 @@ class Follower:
             except (LivestatusError, Unavailable):
                 self._asked[source.id] = clock.seconds()
                 return False
+            if waiting:
+                await self._take(waiting)
             if self._place(source) == told:
                 # Nothing was there.
                 self._went(source.id, source.begin)

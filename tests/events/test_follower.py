@@ -52,9 +52,15 @@ class Group:
     def __init__(self, source):
         self.members, self.sources = {}, {source.id: source}
         self.places = {source.id: source.place}
+        self.stale, self.prepared = False, []
+
+    def waits_for(self, _events):
+        return self.stale
 
     async def prepare(self, _events):
-        pass
+        if self.stale:
+            self.stale = False
+            self.prepared.append([one.reading for one in self.sources.values()])
 
     def judge(self, event):
         return event.data
@@ -93,3 +99,20 @@ def test_while_a_client_takes_nothing_no_log_is_open_for_it(clock):
     clock.advance(0)
     assert listener.got == list(range(BEGIN - 34, BEGIN))
     assert follower.at == 0
+
+
+def test_while_the_cores_are_asked_about_objects_no_log_is_open(clock):
+    """Their answers wait for room that an open log would hold."""
+    source, listener = Source(), Listener()
+    follower = Follower(SimpleNamespace(clock=clock), None, None, None, listener)
+    group = Group(source)
+    follower.begin(group, Cursor(None, {"s1": Place(BEGIN - 35)}))
+    for _ in range(4):
+        group.stale = True
+        listener.paused = False
+        follower.resume()
+        for _ in range(5):
+            clock.advance(0)
+    assert group.prepared == [[0]] * len(group.prepared)
+    assert len(group.prepared) >= 3
+    assert listener.got == list(range(BEGIN - 34, BEGIN))
