@@ -174,11 +174,14 @@ async def carriers(
     if not sites:
         return found
     packing = sites[0].memory.packing()
-    gathered = await fan_out(sites, plan, layout, clock, packed=packing.of)
-    packing.check()
-    for answer in gathered.answers:
-        rows = packing.rows(answer.site, answer.rows)
-        await sliced(_carried(answer.site.id, rows, variable, found), clock)
+    try:
+        gathered = await fan_out(sites, plan, layout, clock, packed=packing.of)
+        packing.check()
+        for answer in gathered.answers:
+            rows = packing.rows(answer.site, answer.rows)
+            await sliced(_carried(answer.site.id, rows, variable, found), clock)
+    finally:
+        packing.let_go()
     return found
 
 

@@ -311,6 +311,10 @@ class Packing:
     def let_go(self) -> None:
         """Hold nothing any more."""
         self.share.release()
+        self.forget()
+
+    def forget(self) -> None:
+        """Hold nothing that is packed; rows of others may have room in the same share."""
         for one in self._sites.values():
             one.forget()
 

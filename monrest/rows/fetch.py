@@ -224,11 +224,14 @@ async def _unseen(
         return Pushed(table=schema.table, columns=known, filter=seen) if known else None
 
     packing = context.memory.packing(share)
-    gathered = await fan_out(sites, everything, columns, context.clock, packed=packing.of)  # type: ignore[arg-type]  # "string" is a core type
-    packing.check()
-    rows = (row for one in gathered.answers for row in packing.rows(one.site, one.rows))
-    places = [(at, prefix) for at, (_, prefix) in enumerate(schema.perf)]
-    return await sliced(unseen_labels(missing, rows, places), context.clock)
+    try:
+        gathered = await fan_out(sites, everything, columns, context.clock, packed=packing.of)  # type: ignore[arg-type]  # "string" is a core type
+        packing.check()
+        rows = (row for one in gathered.answers for row in packing.rows(one.site, one.rows))
+        places = [(at, prefix) for at, (_, prefix) in enumerate(schema.perf)]
+        return await sliced(unseen_labels(missing, rows, places), context.clock)
+    finally:
+        packing.forget()
 
 
 def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[str, Any]:
@@ -285,7 +288,12 @@ async def fetch_stats(
     value: dict[str, Any] = {}
     problems: dict[str, Any] = {}
     seconds = 0.0
-    for _, outcome in await DeferredList(waiting, consumeErrors=True):
+    try:
+        outcomes = await DeferredList(waiting, consumeErrors=True)
+    finally:
+        # What is left of the rows is numbers; the frames of an error would keep the room.
+        share.release()
+    for _, outcome in outcomes:
         if isinstance(outcome, Failure):
             outcome.raiseException()
         fields, gathered = outcome
@@ -342,33 +350,38 @@ async def _batch(
         return pushed
 
     packing = context.memory.packing(share)
-    gathered = await fan_out(
-        *(sites, planned, shape.columns, context.clock), packed=packing.of, shared=True
-    )
-    packing.check()
-    answers: list[Sequence[Any]] = []
-    rows: list[tuple[SiteAnswer, SitePart]] = []
-    for answer in gathered.answers:
-        pushed = asked.get(answer.site.id)
-        if pushed is not None and pushed.stats:
-            answers += answer.rows[:1]
-        elif pushed is not None:
-            part = SitePart(
-                plan=SitePlan(pushed=pushed),
-                rows=answer.rows,
-                constants=constants_of(context, identity, answer.site),
-                packed=packing.of(answer.site),
-            )
-            rows.append((answer, part))
-    missing = await sliced(absent_labels(bound, shape, [part for _, part in rows]), context.clock)
-    strange.update(await _unseen(context, sites, schema, seen, missing, share))
-    for answer, part in rows:
-        began = _program_start(answer.site)
-        for piece in part.pieces():
-            steps = filtered(Reader(bound, dict(shape.index)), shape, piece)
-            kept = await sliced(steps, context.clock, aside=context.threads.run)
-            counted = count_rows(batch, kept, shape.index, began)
-            answers.append(await sliced(counted, context.clock))
+    try:
+        gathered = await fan_out(
+            *(sites, planned, shape.columns, context.clock), packed=packing.of, shared=True
+        )
+        packing.check()
+        answers: list[Sequence[Any]] = []
+        rows: list[tuple[SiteAnswer, SitePart]] = []
+        for answer in gathered.answers:
+            pushed = asked.get(answer.site.id)
+            if pushed is not None and pushed.stats:
+                answers += answer.rows[:1]
+            elif pushed is not None:
+                part = SitePart(
+                    plan=SitePlan(pushed=pushed),
+                    rows=answer.rows,
+                    constants=constants_of(context, identity, answer.site),
+                    packed=packing.of(answer.site),
+                )
+                rows.append((answer, part))
+        missing = await sliced(
+            absent_labels(bound, shape, [part for _, part in rows]), context.clock
+        )
+        strange.update(await _unseen(context, sites, schema, seen, missing, share))
+        for answer, part in rows:
+            began = _program_start(answer.site)
+            for piece in part.pieces():
+                steps = filtered(Reader(bound, dict(shape.index)), shape, piece)
+                kept = await sliced(steps, context.clock, aside=context.threads.run)
+                counted = count_rows(batch, kept, shape.index, began)
+                answers.append(await sliced(counted, context.clock))
+    finally:
+        packing.forget()
     return merge_stats(batch, answers), gathered
 
 

@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import sliced
-from monrest.base.errors import BadRequest, all_sites_failed
+from monrest.base.errors import BadRequest, SitesFailed, all_sites_failed
 from monrest.base.spool import Share
 from monrest.base.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 from monrest.livestatus.core_errors import LivestatusError
@@ -89,18 +89,27 @@ async def fan_out(
     if packed is None:
         packing = sites[0].memory.packing(share)
         packed = packing.of
-    gathered = await _Gathering(
+    gathering = _Gathering(
         *(sites, plan, layout, clock, progress, recalls, packed),
         asks={} if asks is None else asks,
         shared=shared,
-    ).start()
-    if packing is None or not packing.holds_something():
-        return gathered
+    )
+    if packing is None:
+        return await gathering.start()
     try:
+        gathered = await gathering.start()
+        if not packing.holds_something():
+            return gathered
         packing.check()
         if packing.size:
             await packing.share.admit(packing.size)
             gathered = await sliced(_opened(gathered, packing), clock)
+    except SitesFailed:
+        # Whoever gave the share may do without these rows, and have others in it.
+        packing.forget()
+        if share is None:
+            packing.share.release()
+        raise
     except BaseException:
         packing.let_go()
         raise

@@ -296,11 +296,17 @@ class Site:
         assert self.capabilities is not None
         packing = self.memory.packing(share)
         ask = prepare(pushed, self.capabilities, layout)
-        rows = await self.query(ask.with_rows_in(None, packing.of(self)))
-        packing.check()
-        if packing.size:
-            await packing.share.admit(packing.size)
-            rows = await sliced(packing.opened(self, rows), self.reactor)
+        try:
+            rows = await self.query(ask.with_rows_in(None, packing.of(self)))
+            packing.check()
+            if packing.size:
+                await packing.share.admit(packing.size)
+                rows = await sliced(packing.opened(self, rows), self.reactor)
+        except BaseException:
+            packing.forget()
+            if share is None:
+                packing.share.release()
+            raise
         return rows
 
     def query(self, ask: CoreRequest, *, shared: bool = False) -> Deferred[list[Row]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from attrs import evolve
 from pytest_twisted import blockon
@@ -190,6 +192,24 @@ async def test_who_leaves_while_waiting_for_room_leaves_nothing(context, packing
     await waiting
     holder.release()
     assert packing.memory.room.held == 0
+
+
+async def test_who_leaves_while_it_is_counted_leaves_nothing(context, packing):
+    roomy = evolve(
+        packing, memory=evolve(packing.memory, room=RowRoom(Reactor(), most=1 << 30, free=0))
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        waiting = Deferred.fromCoroutine(counted(roomy, (("rta[gt]", "0"),)))
+        while not roomy.memory.room.held:
+            await pause(reactor)
+        waiting.addErrback(lambda failure: failure.trap(CancelledError))
+        waiting.cancel()
+        await waiting
+        assert roomy.memory.room.held == 0
+    finally:
+        gc.enable()
 
 
 async def test_rows_that_nobody_takes_leave_nothing(context, packing):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.base.errors import BadRequest, Unavailable
+from monrest.base.errors import BadRequest, SitesFailed, Unavailable
+from monrest.bp.core_rows import Needs
+from monrest.bp.runner import carriers, gather
+from monrest.commands import lookups
 from monrest.livestatus.framing import SLICE
 from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
-from tests.fakes.livestatus import Script, rows_in_pieces
+from tests.fakes.livestatus import Script, raw, rows_in_pieces
+from tests.fakes.livestatus.script import as_json, framed
 from tests.fakes.sites import outcome
 
 HOSTS = Pushed(table="hosts", columns=("name", "state"))
@@ -126,3 +131,67 @@ def test_packed_rows_are_gone_through_without_room(town, room):
     assert packing.share.size == 0
     packing.let_go()
     holder.release()
+
+
+# ---------------------------------------------------------------- errors
+
+UNFINISHED = raw(framed(as_json(NAMES))[:1000])
+GROUPS = lookups._Question("hosts", LAYOUT, None, lambda _: ())
+
+
+async def by_a_process(town, core):
+    return await gather([core], Needs(every_host=True, every_service=True), town.clock)
+
+
+ASKING = {
+    "all": lambda town, core: fan_out([core], lambda *_: HOSTS, LAYOUT, town.clock),
+    "one": lambda _, core: core.ask(HOSTS, LAYOUT),
+    "command": lambda town, core: lookups._asked([core], [GROUPS, GROUPS], town.clock),
+    "process": by_a_process,
+    "processes": lambda town, core: carriers([core], "hosts", "BP", None, town.clock),
+}
+
+
+@pytest.fixture
+def uncollected(town):
+    """A room without free bytes, while the interpreter looks for no garbage."""
+    town.memory.room.free = 0
+    gc.collect()
+    gc.disable()
+    yield town.memory.room
+    gc.enable()
+
+
+@pytest.mark.parametrize("ask", ASKING.values(), ids=ASKING)
+def test_who_leaves_in_the_middle_of_an_answer_gives_the_room_back(town, uncollected, ask):
+    """The frames of the error are a circle, so that it would be the collector who does that."""
+    core = town.site("a", Script(default=UNFINISHED))
+    asked = Deferred.fromCoroutine(ask(town, core))
+    found = outcome(asked)
+    town.pass_time(1)
+    assert uncollected.held > 0
+    asked.cancel()
+    assert found.pop().check(CancelledError)
+    assert uncollected.held == 0
+
+
+def test_who_cannot_be_asked_takes_no_room_from_others(town, uncollected):
+    failing = town.site("a", Script(default=UNFINISHED), timeout=2)
+    share = uncollected.turn()
+    found = fanned(town, failing, share=share)
+    others = fanned(town, site(town, "b"), share=share)
+    town.pass_time(1)
+    held = uncollected.held
+    town.pass_time(2)
+    assert found.pop().check(SitesFailed)
+    assert uncollected.held == held > 0
+    others.clear()
+    share.release()
+
+
+def test_where_nobody_answers_the_room_is_given_back(town, uncollected):
+    failing = town.site("a", Script(default=UNFINISHED), timeout=2)
+    found = fanned(town, failing)
+    town.pass_time(3)
+    assert found[0].check(SitesFailed)
+    assert uncollected.held == 0
