@@ -460,6 +460,8 @@ class _Records:
             if kind == "host":
                 record["host_name"] = record["name"]
             self.records.append({**more, **record, "_type": kind})
+        # The rows of the other collection wait for room.
+        answer.gone()
 
     def _hold(self, schema: TableSchema, name: str) -> None:
         declared = schema.columns.get(name)

@@ -520,6 +520,8 @@ class _Run:
             await self._write(parts[-1], **covered)
         else:
             await self._replace(parts[-1], *exactly)
+        # The core may take minutes for what it is asked next.
+        self.let_go()
 
     async def _write(self, part: Sequence[LogLine], **covered: int) -> None:
         await self._count(records.write(self.lease, self._now(), part, **covered))

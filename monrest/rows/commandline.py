@@ -111,6 +111,8 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         keys = [one.name for one in rows.columns]
         peer = keys.index("peer_key")
         sites = [known[key] for key in dict.fromkeys(row[peer] for row in rows.rows)]
+        # What is asked now waits for room as well.
+        rows.gone()
         commands, problems = await _commands(context, sites)
         shown = _Shown.of(display, addresses=request.identity.may(SYSTEM))
         present = time_macros(now, context.zone)

@@ -31,20 +31,27 @@ class Cores:
         self.asked = []
         self.objects = []
         self.failing = ()
+        self.held = 0
         self.line = "$USER1$/x -H $HOSTADDRESS$ -p $ARG1$ $_HOSTKEY$"
 
     async def fetch(self, context, request, schema, *, extra=()):
         self.asked.append((request, schema, extra))
         wanted = dict(request.parameters)["columns"].split(",")
         rows = [[one.get(name) for name in wanted] for one in self.objects]
+        self.held += 1
         return Rows(
+            gone=self.let_go,
             columns=tuple(map(Column, wanted)),
             rows=rows,
             failed_sites=(PROBLEM,),
             backend_seconds=0.25,
         )
 
+    def let_go(self):
+        self.held = 0
+
     async def fan_out(self, sites, plan, layout, clock):
+        assert not self.held, "a request that holds room would wait for its own"
         assert [name for name, _ in layout] == ["name", "line"]
         if self.failing:
             problems = tuple(SiteProblem(one.id, one.name, "gone") for one in sites)

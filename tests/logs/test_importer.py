@@ -56,6 +56,16 @@ def test_the_room_of_lines_is_free_when_they_are_stored(core, database, clock, m
     assert len(runs) == 2
 
 
+def test_no_room_is_held_while_the_core_counts(core, database, clock):
+    held = []
+    core.before = lambda pushed: pushed.stats and held.append(core.memory.room.held)
+    for age in range(1, 9):
+        core.write(NOW - age * DAY, ALERT)
+    done(importer(core, database, clock).update())
+    assert held
+    assert not any(held)
+
+
 def test_all_that_happens_to_logs(core, database, clock):
     one = importer(core, database, clock)
     core.write(NOW - 100, ALERT)
