@@ -113,3 +113,24 @@ def test_a_connection_that_is_being_closed_is_left_to_the_reactor():
     assert write_now(transport, b"!")
     assert transport.taken == b""
     assert transport.reactor.writers == [transport]
+
+
+def test_a_connection_that_is_closed_below_an_encryption_is_left_to_the_reactor():
+    """The other side has said that it is the end, which only what is below is told at once."""
+
+    class Encryption:
+        disconnecting = False
+
+        def __init__(self, below):
+            self.transport = below
+
+        def write(self, data):
+            pass
+
+        def __getattr__(self, name):
+            return getattr(self.transport, name)
+
+    below = PlainTransport(room=100)
+    below.loseConnection()
+    assert write_now(Encryption(below), b"event")
+    assert below.reactor.writers == [below]

@@ -24,8 +24,11 @@ def write_now(transport: Any, data: bytes) -> bool:
     )
     if not free:
         transport.write(data)
-        # The end of a connection that is being closed is for the reactor to see.
-        flush = None if transport.disconnecting else getattr(transport, "doWrite", None)
+        # The end of a connection that is being closed is for the reactor to see. Below a TLS that
+        # the other side has ended it is being closed already.
+        below = getattr(transport, "transport", transport)
+        closing = transport.disconnecting or below.disconnecting
+        flush = None if closing else getattr(transport, "doWrite", None)
         return flush is None or not isinstance(flush(), ConnectionLost)
     # Straight to the socket: asking the reactor to look and to look no more costs two system calls.
     sent = transport.writeSomeData(data)
