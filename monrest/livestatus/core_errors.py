@@ -6,6 +6,7 @@ The texts are those that a user sees beside the site's id; whoever needs more lo
 from __future__ import annotations
 
 import errno
+from typing import Self
 
 from OpenSSL import SSL
 from service_identity import VerificationError
@@ -34,6 +35,12 @@ class LivestatusError(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+    def anew(self) -> Self:
+        """Give the same without the frames through which it went, and what those know."""
+        one = type(self).__new__(type(self), *self.args)
+        vars(one).update(vars(self))
+        return one
 
 
 class ConnectError(LivestatusError):

@@ -172,7 +172,7 @@ class Breaker(Service):
         Waits only while the site is pending or away.
         """
         if self.error is not None:
-            return fail(self.error)
+            return fail(self.error.anew())
         if self.ready:
             return succeed(None)
         if not self.running:
@@ -221,7 +221,7 @@ class Breaker(Service):
     def _miss(self, error: LivestatusError) -> None:
         """No connection could be made: look for the core until it is back or proved dead."""
         if self.error is None and self.missed is None and self.running:
-            self.missed, self._away = error, self.clock.seconds()
+            self.missed, self._away = error.anew(), self.clock.seconds()
             self._probe_soon()
             self.on_change()
 
@@ -293,7 +293,7 @@ class Breaker(Service):
         self._failures += 1
         early = now - self._away < self.grace - _MOMENT
         if self.error is None and _may_be_back(error) and early:
-            self.missed = error
+            self.missed = error.anew()
             self.on_change()
         elif self.ready and error.timed_out and self.alive > self._started:
             self._failures = 0  # it is busy, and answers others
@@ -354,7 +354,7 @@ class Breaker(Service):
             now = self.clock.seconds()
             self.health = evolve(self.health, state="down", since=now)
         self.health = evolve(self.health, last_error=reason)
-        self.error, self.missed = error, None
+        self.error, self.missed = error.anew(), None
         self._tell(error)
         self.on_change()
 
@@ -368,4 +368,4 @@ class Breaker(Service):
             if error is None:
                 waiter.callback(None)
             else:
-                waiter.errback(Failure(error))
+                waiter.errback(Failure(error.anew()))

@@ -271,7 +271,8 @@ class Site:
     def too_late(self) -> LivestatusError:
         """Why whoever asked does not wait any longer."""
         seconds = self.hurry.seconds if self.hurry else self.config.timeout
-        return self.breaker.missed or QueryTimeoutError(seconds)
+        missed = self.breaker.missed
+        return QueryTimeoutError(seconds) if missed is None else missed.anew()
 
     def verdict(self) -> Deferred[None]:
         """Wait until the site is up; fails with the last error when it is down, or too late."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
@@ -14,6 +17,7 @@ from monrest.livestatus.core_errors import (
     RefusedError,
     StoppedError,
 )
+from monrest.query.model import Pushed
 from monrest.sites.capabilities import Program
 from monrest.sites.health import Breaker
 from tests.fakes.sites import outcome
@@ -84,7 +88,7 @@ def test_pending_and_dead(patient):
     assert waiting[0].value.reason == "connection refused"
     assert patient.state == "down"
     assert patient.breaker.health.last_error == "connection refused"
-    assert outcome(patient.breaker.verdict())[0].value is patient.breaker.error
+    assert outcome(patient.breaker.verdict())[0].value.reason == patient.breaker.error.reason
 
 
 def test_a_cancelled_waiter_is_forgotten(patient):
@@ -284,3 +288,21 @@ def test_no_probe_on_demand_after_the_end(patient):
     assert outcome(patient.breaker.stopService()) == [None]
     assert outcome(patient.breaker.probed()) == [None]
     assert len(patient.probes) == 1
+
+
+def test_who_asks_while_a_site_is_down_is_not_kept_in_mind(town):
+    """An error keeps the frames through which it went, and a breaker keeps its error."""
+    core, asked = town.site(up=False), []
+
+    class Question:
+        pass
+
+    async def ask():
+        question = Question()
+        asked.append(weakref.ref(question))
+        await core.ask(Pushed(table="hosts", columns=("name",)))
+
+    for _ in range(3):
+        assert outcome(Deferred.fromCoroutine(ask())).pop().check(type(core.breaker.error))
+    gc.collect()
+    assert [one() for one in asked] == [None] * 3
