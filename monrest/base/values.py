@@ -386,7 +386,8 @@ class Rows(Answer):
     Rows may be longer than ``columns``: what follows is for ``expand``, which gives the further
     keys of a row (performance data and custom variables) and is None when there are none.
     ``blanks`` are for answers that are made alike. The rows belong to the renderer, which may let
-    go of them as it goes. ``gone`` is called when all of them are written.
+    go of them as it goes. ``gone`` is called when all of them are written, and again at the end of
+    the answer, whatever that is.
     """
 
     columns: tuple[Column, ...]

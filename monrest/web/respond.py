@@ -139,6 +139,17 @@ class Responder:
             await self.endless(request, answer)
             return
         assert isinstance(answer, (Rows, Document))
+        try:
+            await self._made(request, answer, options)
+        finally:
+            # An error, as of a client that leaves, keeps the frames that know of the rows.
+            if isinstance(answer, Rows):
+                answer.gone()
+
+    async def _made(
+        self, request: ApiRequest, answer: Rows | Document, options: RenderOptions
+    ) -> None:
+        """Send what is rendered here."""
         if isinstance(answer, Document) and answer.status != 200:
             request.setResponseCode(answer.status)
         if answer.headers:
