@@ -67,6 +67,11 @@ class Answers:
     share: Share | None = None
     """The room that all of it has."""
 
+    def let_go(self) -> None:
+        """Give the room back, because of what is asked next: the rows are done with."""
+        if self.share is not None:
+            self.share.release()
+
 
 TableVisibility: TypeAlias = Callable[[str], CoreFilter | None]
 """What somebody may see of a table of the cores; None for all of it."""

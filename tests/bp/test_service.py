@@ -8,9 +8,11 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from monrest.base.errors import BadRequest, RestError
+from monrest.base.spool import RowRoom
 from monrest.bp import store as statements
 from monrest.bp.commit import Commits
 from monrest.bp.node_state import NodeState, ProcessResult, stored
+from monrest.bp.runner import Answers, Runner
 from monrest.bp.service import DUTY, BusinessProcesses
 from monrest.bp.store import Calculated
 from monrest.config import BpConfig
@@ -18,6 +20,7 @@ from monrest.sites.registry import SiteList
 from monrest.store.duties import Duties
 from monrest.store.tables import duties as table
 from tests.fakes.clocks import Wall
+from tests.fakes.threads import Reactor
 
 FIXED = {"name": "P", "nodes": [{"label": "root", "function": "fixed(2, 'bad')"}]}
 
@@ -113,6 +116,26 @@ def test_the_regular_run_calculates_live_ones(setting, clock):
     }
     # Another daemon of the same database knows the same.
     assert wait(setting.made[1].get(1)).result == live.result
+
+
+def test_nothing_that_follows_a_calculation_waits_for_its_room(setting, monkeypatch):
+    """Who delivers asks the cores about services, whose rows need room as well."""
+    room, held = RowRoom(Reactor()), []
+
+    async def run(_runner, processes, _known, *, strict=False):
+        share = room.turn()
+        assert share.admit(1000).called
+        return [(one, one.result) for one in processes], Answers(None, (), share)
+
+    async def deliver(_service, done, answers, _allowed):
+        held.append((len(done), answers.share.size, room.held))
+
+    monkeypatch.setattr(Runner, "run", run)
+    monkeypatch.setattr(BusinessProcesses, "_deliver", deliver)
+    live = setting.alive(FIXED)
+    setting.wait(setting.service.regularly())
+    setting.wait(setting.service.refresh(live))
+    assert held == [(1, 0, 0)] * 2
 
 
 def test_only_who_has_the_duty_calculates(setting):
