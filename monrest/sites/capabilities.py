@@ -129,9 +129,10 @@ def in_order(rows: Sequence[Row]) -> bool:
     """Whether each of these rows of names comes after the one before, by code points.
 
     Not if a core may have sorted by something else than it sends: characters beyond U+FFFF arrive
-    changed, and so do bytes that are no UTF-8.
+    changed, and so do bytes that are no UTF-8. Nor if it gives what is no name.
     """
-    whole = all(max(name, default="") < _CHANGED for row in rows for name in row)
+    names = (name for row in rows for name in row)
+    whole = all(isinstance(name, str) and max(name, default="") < _CHANGED for name in names)
     return whole and all(before < after for before, after in pairwise(rows))
 
 
