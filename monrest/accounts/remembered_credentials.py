@@ -25,6 +25,8 @@ _MOST_MISSES = 1024
 _PATIENCE = 2.0
 """Seconds for which a request waits for a database that hangs, where it can do without."""
 _RETRY = 1.0
+_IN_A_MESSAGE = 200
+"""Hashes, so that a message is short enough for the line between workers."""
 
 
 @frozen
@@ -39,7 +41,8 @@ class Remembered(Generic[V]):
     """``look_up`` reads one value from the database: None for none, Unavailable without an answer.
 
     What was read is good for ``fresh`` seconds, so that most requests cost no query; or until one
-    of the ``workers`` sets the ``mark``, because it has revoked something.
+    of the ``workers`` sets the ``mark``, because it has revoked something. What that was they tell
+    each other, so that nobody takes it for good while the database is away.
     """
 
     clock: IReactorTime
@@ -52,6 +55,9 @@ class Remembered(Generic[V]):
     _reading: dict[str, Shared[V | None]] = field(factory=dict, init=False, repr=False)
     _removals: int = field(default=0, init=False)
     _away: float = field(default=0.0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.workers.hear(f"revoked {self.mark}", self._let_go)
 
     async def find(self, hashed: str, grace: float, *, anew: bool = False) -> tuple[V, bool] | None:
         """Give what belongs to a hash and whether that is sure; None when there is nothing.
@@ -125,8 +131,13 @@ class Remembered(Generic[V]):
 
     def forget(self, *hashes: str) -> None:
         """Note that these are revoked; what is being read just now does not count any more."""
-        self._removals += 1
         self.workers.changed(self.mark)
+        for at in range(0, len(hashes), _IN_A_MESSAGE):
+            self.workers.tell(f"revoked {self.mark}", *hashes[at : at + _IN_A_MESSAGE])
+        self._let_go(*hashes)
+
+    def _let_go(self, *hashes: str) -> None:
+        self._removals += 1
         for hashed in hashes:
             self._kept.pop(hashed, None)
 

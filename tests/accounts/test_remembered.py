@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 
 from monrest.accounts.remembered_credentials import Remembered
 from monrest.base.errors import Unavailable
-from monrest.base.workers import Workers
+from monrest.base.workers import Workers, marks
 from tests.fakes.keystore import result
 
 FRESH, GRACE = 5.0, 60.0
@@ -39,10 +39,11 @@ class Truth:
 
 
 class World:
-    def __init__(self):
+    def __init__(self, workers=None):
         self.clock, self.truth = Clock(), Truth()
         self.clock.advance(1000)
-        self.remembered = Remembered(self.clock, self.truth.look_up, FRESH, Workers(), "keys")
+        workers = workers or Workers()
+        self.remembered = Remembered(self.clock, self.truth.look_up, FRESH, workers, "keys")
 
     def begin(self, grace=GRACE, **more):
         found = []
@@ -115,6 +116,20 @@ def test_what_is_revoked_here_while_it_is_read_does_not_come_back(world):
     world.clock.advance(1)
     with pytest.raises(Unavailable):
         world.find()
+
+
+def test_what_another_worker_has_revoked_is_gone_also_without_a_database():
+    memory = marks(2)
+    second = Workers(2, 2, memory=memory)
+    first = Workers(2, 1, memory=memory, send=second.heard)
+    here, there = World(first), World(second)
+    assert there.find() == ("key", True)
+    here.remembered.forget(*(f"other {number}" for number in range(500)))
+    there.truth.away = True
+    assert there.find() == ("key", False)
+    here.remembered.forget(*(f"other {number}" for number in range(500)), "h")
+    with pytest.raises(Unavailable):
+        there.find()
 
 
 @given(st.sampled_from([0.0, 3.0, 5.0, 60.0]), st.floats(0, 200))
