@@ -90,11 +90,14 @@ class Crowd:
 
         def met():
             missing = wanted - self.disturbed(moments)
-            return self.broken or not missing or missing & {*self.under_way.values()}
+            under_way, now = {*self.under_way.values()}, time.monotonic()
+            if self.broken or not missing or missing & under_way:
+                # A quick one is over before this thread has its next turn.
+                moments.append(now)
+            return now in moments
 
         def at_last():
             until(met, "one of those that are missing is under way", pause=0.001)
-            moments.append(time.monotonic())
 
         for _ in range(times):
             act(at_last)
