@@ -40,6 +40,8 @@ log = Logger()
 
 _AWAY = 0.1
 """Seconds for which a core that restarts has no socket."""
+_LAST_ANSWERS = 0.1
+"""Seconds before that, in which it answers who has sent the command."""
 
 
 def demo_objects() -> Path:
@@ -169,6 +171,7 @@ class DemoCore(Service):
         """Put the objects in force; meanwhile nobody can connect, as with a real core."""
         if self.core is None or self._simulation is None or self._factory is None:
             return
+        await deferLater(self.reactor, _LAST_ANSWERS)
         await gatherResults(self._hush())
         await deferLater(self.reactor, _AWAY)
         if self.running and not self.ended:
