@@ -139,49 +139,42 @@ class Responder:
             await self.endless(request, answer)
             return
         assert isinstance(answer, (Rows, Document))
+        gone = answer.gone if isinstance(answer, Rows) else nothing
         try:
-            await self._made(request, answer, options)
+            if isinstance(answer, Document) and answer.status != 200:
+                request.setResponseCode(answer.status)
+            if answer.headers:
+                _add_headers(request, answer.headers)
+            if answer.failed_sites:
+                request.name_failed_sites(problem.site for problem in answer.failed_sites)
+            if isinstance(answer, Document) and answer.plain:
+                options = RenderOptions(pretty=options.pretty)
+            if options.slow:
+                rendered = await self.sheets.stoppable(
+                    lambda given_up: render(answer, options, given_up)
+                )
+            else:
+                rendered = render(answer, options)
+            if self.ascii_json and self._escapes(rendered.content_type):
+                rendered = evolve(rendered, pieces=ascii_only(rendered.pieces))
+            flows = isinstance(answer, Rows) and isinstance(answer.rows, LateRows)
+            if gone is not nothing:
+                rendered = evolve(rendered, pieces=_and_then(rendered.pieces, gone))
+            request.answered()
+            # A header of its own (a cookie, a warning) is not said again by a 304 that lacks it.
+            tagged = (
+                request.method in (b"GET", b"HEAD")
+                and request.code == 200
+                and not answer.headers
+                and not answer.failed_sites
+            )
+            sending = self.send(request, rendered, flows=flows, tagged=tagged)
+            if sending is not None:
+                await sending
         finally:
             # An error, as of a client that leaves, keeps the frames that know of the rows.
-            if isinstance(answer, Rows):
-                answer.gone()
-
-    async def _made(
-        self, request: ApiRequest, answer: Rows | Document, options: RenderOptions
-    ) -> None:
-        """Send what is rendered here."""
-        if isinstance(answer, Document) and answer.status != 200:
-            request.setResponseCode(answer.status)
-        if answer.headers:
-            _add_headers(request, answer.headers)
-        if answer.failed_sites:
-            request.name_failed_sites(problem.site for problem in answer.failed_sites)
-        if isinstance(answer, Document) and answer.plain:
-            options = RenderOptions(pretty=options.pretty)
-        if options.slow:
-            rendered = await self.sheets.stoppable(
-                lambda given_up: render(answer, options, given_up)
-            )
-        else:
-            rendered = render(answer, options)
-        if self.ascii_json and self._escapes(rendered.content_type):
-            rendered = evolve(rendered, pieces=ascii_only(rendered.pieces))
-        flows = False
-        if isinstance(answer, Rows):
-            flows = isinstance(answer.rows, LateRows)
-            if answer.gone is not nothing:
-                rendered = evolve(rendered, pieces=_and_then(rendered.pieces, answer.gone))
-        request.answered()
-        # A header of its own (a cookie, a warning) is not said again by a 304 that lacks it.
-        tagged = (
-            request.method in (b"GET", b"HEAD")
-            and request.code == 200
-            and not answer.headers
-            and not answer.failed_sites
-        )
-        sending = self.send(request, rendered, flows=flows, tagged=tagged)
-        if sending is not None:
-            await sending
+            if gone is not nothing:
+                gone()
 
     async def stream(self, request: ApiRequest, answer: Stream) -> None:
         """Send what was rendered before, as fast as the client reads and no faster."""
