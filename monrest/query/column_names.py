@@ -456,6 +456,9 @@ def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
     if kind == "names":
         return lambda row: [one for one in _items(read(row)) if visible(text_of(one), host=host)]
     # Names and values belong together by position.
+    if _names_of(name) not in index:
+        # A core without the names: nobody can say which of the values may be seen.
+        return lambda _row: []
     names = itemgetter(index[_names_of(name)])
     return lambda row: [
         value
