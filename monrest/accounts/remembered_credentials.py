@@ -41,8 +41,8 @@ class Remembered(Generic[V]):
     """``look_up`` reads one value from the database: None for none, Unavailable without an answer.
 
     What was read is good for ``fresh`` seconds, so that most requests cost no query; or until one
-    of the ``workers`` sets the ``mark``, because it has revoked something. What that was they tell
-    each other, so that nobody takes it for good while the database is away.
+    of the ``workers`` sets the ``mark``, because it has revoked something. They tell each other
+    what that was: it is not good for one more request, even while the database is away.
     """
 
     clock: IReactorTime

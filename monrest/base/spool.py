@@ -10,7 +10,7 @@ import tempfile
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from attrs import define, field
 from twisted.application.service import Service
@@ -85,7 +85,7 @@ class RowRoom:
 
 @define(eq=False)
 class Share:
-    """The part of the room that one request has; it ends with the request's rows.
+    """The part of the room that one request has; it ends with the request's rows, or a ``with``.
 
     ``free`` bytes more need no room. ``over``: it took more than there was.
     """
@@ -95,6 +95,12 @@ class Share:
     limited: bool = field(default=True, kw_only=True)
     size: int = field(default=0, init=False)
     over: bool = field(default=False, init=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def has_free(self, count: int) -> bool:
         """Whether ``count`` bytes more need no room."""

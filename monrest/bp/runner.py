@@ -5,7 +5,16 @@ Rules: docs/spec/bp.md, "Calculation".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, nullcontext
 from datetime import tzinfo
 from functools import partial
 from typing import ClassVar, TypeAlias
@@ -67,16 +76,12 @@ class Answers:
     share: Share | None = None
     """The room that all of it has."""
 
-    def let_go(self) -> None:
-        """Give the room back, because of what is asked next: the rows are done with."""
-        if self.share is not None:
-            self.share.release()
-
 
 TableVisibility: TypeAlias = Callable[[str], CoreFilter | None]
 """What somebody may see of a table of the cores; None for all of it."""
 
 
+@asynccontextmanager
 async def gather(
     sites: Sequence[Site],
     needs: Needs,
@@ -84,40 +89,40 @@ async def gather(
     memory: RowMemory | None = None,
     rule: TableVisibility = lambda _: None,
     share: Share | None = None,
-) -> Answers:
+) -> AsyncIterator[Answers]:
     """Ask all sites at once; those that fail or lie are told as problems.
 
-    The rows have room in ``share``, or in one of their own. With a ``memory`` services that are
-    as they were before are the same rows. Without a ``rule`` it is all that there is, whoever
-    asks.
+    The rows have room in ``share``, or in one of their own until the block ends. With a
+    ``memory`` services that are as they were before are the same rows. Without a ``rule`` it is
+    all that there is, whoever asks.
     """
     questions = needs.questions()
     live = CoreRows(questions, Services(memory.places if memory else NOWHERE))
     problems: dict[str, SiteProblem] = {}
     if not sites or not questions:
-        return Answers(live)
+        yield Answers(live)
+        return
     asked = [evolve(one, filter=both(one.filter, rule(one.table))) for one in questions]
-    if share is None:
-        share = sites[0].memory.room.turn()
-    waiting = [Deferred.fromCoroutine(ask(sites, one, clock, memory, share)) for one in asked]
-    wanted = frozenset(needs.matched_hosts)
-    outcomes = await DeferredList(waiting, consumeErrors=True)
-    for question, (_, outcome) in zip(questions, outcomes, strict=True):
-        if isinstance(outcome, Failure):
-            outcome.raiseException()
-        problems.update((one.site, one) for one in outcome.problems)
-        # The first of several sites that have an object counts, so it is taken last.
-        for answer in reversed(outcome.answers):
-            site = answer.site
-            work = live.take(question, site.id, answer.rows, wanted)
-            try:
-                await sliced(work, clock)
-            except (TypeError, ValueError):
-                problems[site.id] = SiteProblem(site.id, site.name, LIE)
-    await sliced(live.services.settle(), clock)
-    if memory is not None:
-        memory.keep(live.services.places, [site.id for site in sites])
-    return Answers(live, tuple(problems.values()), share)
+    with nullcontext(share) if share else sites[0].memory.room.turn() as share:
+        waiting = [Deferred.fromCoroutine(ask(sites, one, clock, memory, share)) for one in asked]
+        wanted = frozenset(needs.matched_hosts)
+        outcomes = await DeferredList(waiting, consumeErrors=True)
+        for question, (_, outcome) in zip(questions, outcomes, strict=True):
+            if isinstance(outcome, Failure):
+                outcome.raiseException()
+            problems.update((one.site, one) for one in outcome.problems)
+            # The first of several sites that have an object counts, so it is taken last.
+            for answer in reversed(outcome.answers):
+                site = answer.site
+                work = live.take(question, site.id, answer.rows, wanted)
+                try:
+                    await sliced(work, clock)
+                except (TypeError, ValueError):
+                    problems[site.id] = SiteProblem(site.id, site.name, LIE)
+        await sliced(live.services.settle(), clock)
+        if memory is not None:
+            memory.keep(live.services.places, [site.id for site in sites])
+        yield Answers(live, tuple(problems.values()), share)
 
 
 async def ask(
@@ -258,29 +263,29 @@ class Runner:
             needs.add(made.needs)
         # What somebody waits for is one process, of other services.
         memory = None if strict else self._memory
-        answers = await gather(self.sites.select(), needs, self.clock, memory)
-        away = frozenset(problem.site for problem in answers.problems)
-        states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
-        asked = self.clock.seconds() - began
-        batch = Batch(asked=asked, clock=self.clock, strict=strict, states=states)
-        extended: list[tuple[StoredProcess, ProcessCalculation]] = []
-        plain: list[tuple[StoredProcess, ProcessCalculation]] = []
-        for one in processes:
-            if self._waits(one, away):
-                continue
-            calculation = ProcessCalculation(
-                number=one.id,
-                plan=plans[one.nr],
-                before=one.result,
-                live=answers.live,
-                options=options,
-                now=self.wall.now(),
-                known=states,
-            )
-            (extended if plans[one.nr].extended else plain).append((one, calculation))
-        await sliced(batch.run(plain), self.clock)
-        for one, calculation in extended:
-            await self._alone(batch, one, calculation)
+        async with gather(self.sites.select(), needs, self.clock, memory) as answers:
+            away = frozenset(problem.site for problem in answers.problems)
+            states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
+            asked = self.clock.seconds() - began
+            batch = Batch(asked=asked, clock=self.clock, strict=strict, states=states)
+            extended: list[tuple[StoredProcess, ProcessCalculation]] = []
+            plain: list[tuple[StoredProcess, ProcessCalculation]] = []
+            for one in processes:
+                if self._waits(one, away):
+                    continue
+                calculation = ProcessCalculation(
+                    number=one.id,
+                    plan=plans[one.nr],
+                    before=one.result,
+                    live=answers.live,
+                    options=options,
+                    now=self.wall.now(),
+                    known=states,
+                )
+                (extended if plans[one.nr].extended else plain).append((one, calculation))
+            await sliced(batch.run(plain), self.clock)
+            for one, calculation in extended:
+                await self._alone(batch, one, calculation)
         return list(batch.done), answers
 
     def forget(self) -> None:
@@ -314,9 +319,9 @@ class Runner:
 
     async def objects(self, process: StoredProcess) -> set[ObjectName]:
         """Give the hosts and services that a process refers to."""
-        answers = await gather(self.sites.select(), self._needs([process]), self.clock)
         moment = Moment(self.wall.now(), self.zone)
-        return await sliced(references(process.definition, answers.live, moment), self.clock)
+        async with gather(self.sites.select(), self._needs([process]), self.clock) as answers:
+            return await sliced(references(process.definition, answers.live, moment), self.clock)
 
     async def visible(
         self,
@@ -331,16 +336,18 @@ class Runner:
         sites that could not say everything.
         """
         needs = self._needs(processes)
-        everything = await gather(self.sites.select(), needs, self.clock)
-        theirs = await gather(sites, needs, self.clock, rule=rule, share=everything.share)
         moment = Moment(self.wall.now(), self.zone)
         seen: dict[int, frozenset[str]] = {}
-        for one in processes:
-            work = visible_nodes(
-                one.definition, everything.live, theirs.live, services.get(one.id, ()), moment
-            )
-            seen[one.nr] = await sliced(work, self.clock)
-        return seen, theirs.problems
+        async with (
+            gather(self.sites.select(), needs, self.clock) as everything,
+            gather(sites, needs, self.clock, rule=rule, share=everything.share) as theirs,
+        ):
+            for one in processes:
+                work = visible_nodes(
+                    one.definition, everything.live, theirs.live, services.get(one.id, ()), moment
+                )
+                seen[one.nr] = await sliced(work, self.clock)
+            return seen, theirs.problems
 
     def _needs(self, processes: Iterable[StoredProcess]) -> Needs:
         """Give what these processes look at, with all members of groups."""

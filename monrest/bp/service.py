@@ -314,7 +314,6 @@ class BusinessProcesses(Service):
             self._runner.forget()
             return
         done, answers = await self._runner.run(live, known)
-        answers.let_go()
         figures = {
             "business_process_duration_seconds": self.clock.seconds() - began,
             "business_process_last_update": self.wall.now(),
@@ -340,7 +339,6 @@ class BusinessProcesses(Service):
             known = await self._load()
             process = known.get(process.nr, process)
             done, answers = await self._runner.run([process], known, strict=True)
-            answers.let_go()
             await self._store(done, self.database.change)
             if not process.draft:
                 await self._deliver(done, answers, lambda: True)

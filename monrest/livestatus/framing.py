@@ -254,11 +254,12 @@ class Packing:
     """What one question holds of large answers: the packed rows of each site.
 
     Whoever fails has to let all of it go: nothing is held for an answer that will not be given,
-    however long its error is kept.
+    however long its error is kept. ``shared``: others have rows in the share as well.
     """
 
     share: Share
     spools: Spools
+    shared: bool = field(default=False, kw_only=True)
     _sites: dict[Hashable, PackedRows] = field(factory=dict, init=False)
 
     def of(self, site: Hashable) -> PackedRows:
@@ -313,8 +314,14 @@ class Packing:
         self.share.release()
         self.forget()
 
+    def give_up(self) -> None:
+        """Hold nothing of this question; rows of others keep their room in a common share."""
+        self.forget()
+        if not self.shared:
+            self.share.release()
+
     def forget(self) -> None:
-        """Hold nothing that is packed; rows of others may have room in the same share."""
+        """Hold nothing that is packed."""
         for one in self._sites.values():
             one.forget()
 

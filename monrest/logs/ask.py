@@ -204,28 +204,22 @@ class LogReading:
         assert capabilities is not None
         if pushed.limit is not None and pushed.limit <= self.most:
             asked = pushed if low is None else _between(pushed, low, None, capabilities)
-            share = self.context.memory.room.turn()
-            try:
+            with self.context.memory.room.turn() as share:
                 rows = await site.ask(asked, self.shape.columns, share)
                 await self._take(site, lines, planned, rows)
-            finally:
-                share.release()
             return
         planned = evolve(planned, pushed=evolve(pushed, sort=(), limit=None))
         slices = _Slices(self.lowest if low is None else low, self.highest, self.now)
         while not slices.ended:
             limit = self.most + 1 if slices.divisible else None
             asked = _between(planned.pushed, slices.low, slices.high, capabilities)
-            share = self.context.memory.room.turn()
-            try:
+            with self.context.memory.room.turn() as share:
                 rows = await site.ask(evolve(asked, limit=limit), self.shape.columns, share)
                 if limit is not None and len(rows) >= limit:
                     slices.shorten(self._span(rows))
                     continue
                 slices.next(few=len(rows) <= self.most // 4)
                 await self._take(site, lines, planned, rows)
-            finally:
-                share.release()
             self._reached(site, slices.low)
 
     def _span(self, rows: Sequence[Row]) -> int | None:

@@ -129,8 +129,7 @@ class CachedPart:
             seconds = end - self.reached
         while self.reached < end:
             high = min(self.reached + seconds, end)
-            share = room.turn()
-            try:
+            with room.turn() as share:
                 await share.admit(LINE * (self.question.limit or most))
                 began = self.clock.seconds()
                 found = await self.read(
@@ -149,8 +148,6 @@ class CachedPart:
                     seconds *= 2
                 if rows:
                     yield rows
-            finally:
-                share.release()
 
     @property
     def complete(self) -> bool:

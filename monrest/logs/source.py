@@ -96,16 +96,13 @@ class CoreLog:
             high = min(low + seconds - 1, wanted.until)
             limit = self.most + 1 if high > low else None
             asked = _pushed(low, high, chosen, limit, site.capabilities)
-            share = site.memory.room.turn()
-            try:
+            with site.memory.room.turn() as share:
                 rows = await site.ask(asked, _LAYOUT, share)
                 if limit is not None and len(rows) >= limit:
                     seconds = max(1, (high - low + 1) // 4)
                     continue
                 if rows:
                     yield _in_order(rows, low, high, newest_first=site.capabilities.newest_first)
-            finally:
-                share.release()
             low = high + 1
             if len(rows) <= self.most // 4:
                 seconds = min(seconds * 2, _LONGEST_SLICE)

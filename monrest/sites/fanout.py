@@ -106,9 +106,7 @@ async def fan_out(
             gathered = await sliced(_opened(gathered, packing), clock)
     except SitesFailed:
         # Whoever gave the share may do without these rows, and have others in it.
-        packing.forget()
-        if share is None:
-            packing.share.release()
+        packing.give_up()
         raise
     except BaseException:
         packing.let_go()

@@ -95,7 +95,9 @@ class AnswerMemory:
 
     def packing(self, share: Share | None = None) -> Packing:
         """Make what a question holds, which takes its room in ``share``, or in one of its own."""
-        return Packing(self.room.share() if share is None else share, self.spools)
+        if share is not None:
+            return Packing(share, self.spools, shared=True)
+        return Packing(self.room.share(), self.spools)
 
 
 def own_memory(reactor: Any) -> AnswerMemory:
@@ -304,9 +306,7 @@ class Site:
                 await packing.share.admit(packing.size)
                 rows = await sliced(packing.opened(self, rows), self.reactor)
         except BaseException:
-            packing.forget()
-            if share is None:
-                packing.share.release()
+            packing.give_up()
             raise
         return rows
 

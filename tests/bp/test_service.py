@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import orjson
 import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from monrest.base.errors import BadRequest, RestError
-from monrest.base.spool import RowRoom
 from monrest.bp import store as statements
 from monrest.bp.commit import Commits
+from monrest.bp.core_rows import SERVICE_COLUMNS
 from monrest.bp.node_state import NodeState, ProcessResult, stored
-from monrest.bp.runner import Answers, Runner
+from monrest.bp.runner import Batch
 from monrest.bp.service import DUTY, BusinessProcesses
 from monrest.bp.store import Calculated
 from monrest.config import BpConfig
+from monrest.livestatus.framing import SLICE
 from monrest.sites.registry import SiteList
 from monrest.store.duties import Duties
 from monrest.store.tables import duties as table
 from tests.fakes.clocks import Wall
-from tests.fakes.threads import Reactor
+from tests.fakes.livestatus import Script, rows_in_pieces
 
 FIXED = {"name": "P", "nodes": [{"label": "root", "function": "fixed(2, 'bad')"}]}
 
@@ -118,24 +121,39 @@ def test_the_regular_run_calculates_live_ones(setting, clock):
     assert wait(setting.made[1].get(1)).result == live.result
 
 
-def test_nothing_that_follows_a_calculation_waits_for_its_room(setting, monkeypatch):
+@pytest.mark.parametrize("refused", [None, RuntimeError("away")])
+def test_nothing_that_follows_a_calculation_waits_for_its_room(
+    town, database, threads, tmp_path, monkeypatch, refused
+):
     """Who delivers asks the cores about services, whose rows need room as well."""
-    room, held = RowRoom(Reactor()), []
+    row = [{"string": "", "dict": {}}.get(kind, 0) for _, kind in SERVICE_COLUMNS]
+    more_than_is_read_in_one_go = rows_in_pieces(*[row] * (2 * SLICE // len(row)))
+    site = town.site("a", Script(default=more_than_is_read_in_one_go))
+    setting = Setting(town.clock, database, threads, tmp_path, [site])
+    room, held = town.memory.room, []
 
-    async def run(_runner, processes, _known, *, strict=False):
-        share = room.turn()
-        assert share.admit(1000).called
-        return [(one, one.result) for one in processes], Answers(None, (), share)
+    def calculate(_batch, _work):
+        held.append(room.held > 0)
+        yield
+        if refused:
+            raise refused
 
-    async def deliver(_service, done, answers, _allowed):
-        held.append((len(done), answers.share.size, room.held))
+    async def deliver(*_):
+        held.append(room.held)
 
-    monkeypatch.setattr(Runner, "run", run)
+    monkeypatch.setattr(Batch, "run", calculate)
     monkeypatch.setattr(BusinessProcesses, "_deliver", deliver)
-    live = setting.alive(FIXED)
-    setting.wait(setting.service.regularly())
-    setting.wait(setting.service.refresh(live))
-    assert held == [(1, 0, 0)] * 2
+    live = setting.alive({**FIXED, "nodes": [{"label": "root", "function": "status('h', 's')"}]})
+    for work in (setting.service.regularly, partial(setting.service.refresh, live)):
+        held.clear()
+        if refused:
+            with pytest.raises(RuntimeError) as error:
+                setting.wait(work())
+            assert held == [True]
+        else:
+            setting.wait(work())
+            assert held == [True, 0]
+        assert room.held == 0
 
 
 def test_only_who_has_the_duty_calculates(setting):

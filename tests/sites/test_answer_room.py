@@ -140,7 +140,8 @@ GROUPS = lookups._Question("hosts", LAYOUT, None, lambda _: ())
 
 
 async def by_a_process(town, core):
-    return await gather([core], Needs(every_host=True, every_service=True), town.clock)
+    async with gather([core], Needs(every_host=True, every_service=True), town.clock) as found:
+        return found
 
 
 ASKING = {
