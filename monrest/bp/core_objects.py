@@ -27,7 +27,7 @@ from monrest.bp.store import DefinitionCheck, StoredProcess
 from monrest.config import BpConfig, ConfigTool
 from monrest.objectconfig import site_commands
 from monrest.objectconfig.document import Block, UnwritableError
-from monrest.objectconfig.save import SaveRoom, Writable, Write, digest, lock, write
+from monrest.objectconfig.save import SaveRoom, Writable, Write, digest, lock, put, write
 from monrest.objectconfig.site_commands import Commands, environment, reload
 from monrest.objectconfig.site_files import setting
 from monrest.sites.registry import Sites
@@ -354,8 +354,6 @@ class Exporter:
     wall: WallClock
     threads: Threads
     var_dir: Path
-    _unread: bool = field(default=False, init=False)
-    """Whether the core has not read the file since it was written."""
     _refused: dict[str, Refusal] = field(factory=dict, init=False)
 
     async def export(
@@ -371,13 +369,18 @@ class Exporter:
         if not config.objects_save_file:
             return ()
         given = environment(site=site.id if site else "", name=site.name if site else "", user=who)
+        run = self.threads.run
         try:
-            wanted, checked = await self._write(config, site, objects, given, writer)
-            if self._unread:
+            room = await run(lambda: SaveRoom.of(self.var_dir, _ROOM))
+            wanted, current, checked = await self._write(room, config, site, objects, given, writer)
+            # Another process may have written this change, and its reload may have failed.
+            read = room.folder / "read"
+            if current and current != await run(lambda: _present(read)):
                 await self._reload(config, site, given, checked=checked)
+                await run(lambda: put(read, current))
         except ExportFailedError:
             raise
-        except (RestError, UnwritableError) as error:
+        except (OSError, RestError, UnwritableError) as error:
             raise ExportFailedError(str(error)) from None
         if writer in self._refused:
             raise ExportRefusedError(self._refused[writer].reason)
@@ -389,16 +392,16 @@ class Exporter:
 
     async def _write(
         self,
+        room: SaveRoom,
         config: BpConfig,
         site: Site | None,
         objects: Objects,
         given: Mapping[str, str],
         writer: str,
-    ) -> tuple[Sequence[Exported], bool]:
-        """Write what differs; give all processes, and whether the file was checked with it."""
+    ) -> tuple[Sequence[Exported], bytes, bool]:
+        """Write what differs; give all processes, what the file is, and whether it was checked."""
         path = Path(config.objects_save_file)
         run = self.threads.run
-        room = await run(lambda: SaveRoom.of(self.var_dir, _ROOM))
         with ExitStack() as stack:
             await lock(self.reactor, stack, room, (str(path.parent),))
             wanted = await objects()
@@ -412,8 +415,10 @@ class Exporter:
                 check=partial(self._check, site, given),
             )
             new = await file.content(self._refused)
-            if new == file.old or (file.old is None and not wanted):
-                return wanted, False
+            if file.old is None and not wanted:
+                return wanted, b"", False
+            if new == file.old:
+                return wanted, _named(path, new), False
             try:
                 reason = await file.tried(new)
                 if reason is not None:
@@ -422,8 +427,7 @@ class Exporter:
                 # A core would not start any more with a file that it refuses.
                 await file.write(file.old)
                 raise
-            self._unread = self._unread or file.current != file.old
-        return wanted, True
+        return wanted, _named(path, file.current), True
 
     def _forget(self, wanted: Sequence[Exported], writer: str) -> None:
         """Forget what was refused of processes that are others now, or gone."""
@@ -470,7 +474,6 @@ class Exporter:
             # It reads the file when it starts.
             self.log.info("the objects of business processes are written, no core is told")
             failed, output = False, ""
-        self._unread = failed
         if failed:
             raise ExportFailedError(output)
 
@@ -478,6 +481,11 @@ class Exporter:
 def _check_command(site: Site | None) -> str:
     tool = site.config.configtool if site else None
     return "" if tool is None else tool.obj_check_cmd
+
+
+def _named(path: Path, content: bytes | None) -> bytes:
+    """Give what no other content has, and no other file."""
+    return f"{digest(content)} {path}".encode()
 
 
 def _present(path: Path) -> bytes | None:

@@ -206,7 +206,10 @@ def test_labels_that_the_core_forbids(core, file, server):
 
 
 def test_a_core_that_does_not_reload_is_told_of_again(core, file, server, tmp_path):
-    """The file stays changed; the next change has it read, even if the file is the same."""
+    """The file stays changed; the next change has it read, even if the file is the same.
+
+    A daemon that was started meanwhile knows it as well.
+    """
     gate, told = tmp_path / "open", tmp_path / "told"
     command = server.sections["bp"]["objects_reload_cmd"]
     server.sections["bp"]["objects_reload_cmd"] = f"test -e {gate} && touch {told} && {command}"
@@ -216,6 +219,9 @@ def test_a_core_that_does_not_reload_is_told_of_again(core, file, server, tmp_pa
         refused(patch(client, 1, {}), 500, "reload command failed")
         assert "Web Shop" in file.read_text()
         assert states(core) == {}
+        server.stop()
+        server.start()
+        refused(patch(client, 1, {}), 500, "reload command failed")
         gate.touch()
         # By now other files may be broken.
         broken = core.files.write("broken.cfg", "define host {\n  use  none\n}\n")
@@ -252,8 +258,10 @@ def test_a_folder_that_cannot_be_written(core, file, server):
     assert "Traceback" not in server.log
 
 
-def test_all_that_write_at_once_are_in_the_file(core, file, server):
-    """No write loses the objects of another one."""
+@pytest.mark.parametrize("workers", [1, 2])
+def test_all_that_write_at_once_are_in_the_file(core, file, server, workers):
+    """No write loses the objects of another one, and everybody is told that no core has them."""
+    server.sections["server"]["workers"] = workers
     server.sections["bp"]["objects_reload_cmd"] = "false"
     server.write_config()
     server.start()
