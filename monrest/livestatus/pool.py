@@ -53,7 +53,8 @@ class CoreRequest:
     site can still be probed. ``texts``: asks for CSV. ``parser``: what reads the body, made anew
     for each time that it is asked. ``key_at``: which value of a row, as it is sent, is the id of
     its site; None where all rows are of one site. ``further``: requests whose rows belong to the
-    same answer, which one request would be too long for.
+    same answer, which one request would be too long for. ``among``: the sites over whose rows a
+    limit counts, where it does so over several.
     """
 
     request: bytes
@@ -67,13 +68,16 @@ class CoreRequest:
     parser: Callable[[], RowParser] | None = None
     key_at: int | None = None
     further: tuple[bytes, ...] = ()
+    among: str = ""
 
-    def with_rows_in(self, recall: Recall | None, packed: PackedRows | None) -> CoreRequest:
-        """The same request, whose rows are kept there."""
+    def with_rows_in(
+        self, recall: Recall | None, packed: PackedRows | None, among: str = ""
+    ) -> CoreRequest:
+        """The same request, whose rows are kept there, and limited ``among`` these sites."""
         return CoreRequest(
             *(self.request, self.width, self.transform, self.log),
             *(recall, packed, self.urgent, self.texts),
-            *(self.parser, self.key_at, self.further),
+            *(self.parser, self.key_at, self.further, among),
         )
 
     def reader(self) -> AnswerReader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from attrs import define, evolve, field, frozen
@@ -150,6 +151,10 @@ class _Gathering:
     began: float = field(init=False, default=0.0)
     ended: bool = field(init=False, default=False)
 
+    @cached_property
+    def among(self) -> str:
+        return " ".join(site.id for site in self.sites)
+
     def start(self) -> Deferred[Gathered]:
         self.done = Deferred(self._cancel)
         self.began = self.clock.seconds()
@@ -187,7 +192,9 @@ class _Gathering:
         recall = None if self.recalls is None else self.recalls(site)
         if recall is not None:
             recall.use(ask.request, ask.transform)
-        ask = ask.with_rows_in(recall, None if self.packed is None else self.packed(site))
+        packed = None if self.packed is None else self.packed(site)
+        joint = ask.key_at is not None and pushed.limit is not None and not ask.log
+        ask = ask.with_rows_in(recall, packed, self.among if joint else "")
         sent = self.clock.seconds()
         running = site.query(ask, shared=self.shared)
         self.open[at] = running

@@ -37,7 +37,7 @@ MOST_ROWS = 1000
 MOST_LARGE = 200
 
 Send: TypeAlias = Callable[[], Deferred[list[Row]]]
-_Key: TypeAlias = tuple[bytes, Transform | None]
+_Key: TypeAlias = tuple[bytes, Transform | None, str]
 
 _GONE = "the core went away while it was asked"
 _RESTARTED = "the core was restarted while it was asked"
@@ -299,7 +299,7 @@ class SharedQueries:
 
     def ask(self, ask: CoreRequest, send: Send) -> Deferred[list[Row]]:
         """Give the rows that ``send`` gives, or those of an equal query that is under way."""
-        key = (ask.request, ask.transform)
+        key = (ask.request, ask.transform, ask.among)
         followers = self._open.get(key)
         if followers is not None:
             follower = _Follower(ask, send)

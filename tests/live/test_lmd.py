@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
+from harness.client import Client
 from harness.daemon import site
 from harness.lmd import DOWN, PENDING, SYNCING, WARNING, Behind, FakeLmd
 from harness.waiting import until
@@ -159,6 +161,28 @@ def test_one_request_asks_all_sites(client, lmd):
         "Limit: 4",
         "Backends: a b c",
     ]
+
+
+def test_a_limit_counts_over_the_sites_of_its_request(client, lmd):
+    """Who asks for fewer sites at the same moment gets rows of these, and not what is left."""
+    found = {}
+
+    def ask(path):
+        with Client(client.port, client.key) as another:
+            found[path] = another.rows(f"{path}?columns=name,peer_key&sort=name&limit=3")
+
+    paths = ("/hosts", "/sites/b/hosts", "/sites/a,b/hosts")
+    before = len(asked(lmd, "hosts"))
+    lmd.gate.clear()
+    threads = [threading.Thread(target=ask, args=(path,)) for path in paths]
+    for count, one in enumerate(threads, before + 1):
+        one.start()
+        until(lambda count=count: len(asked(lmd, "hosts")) == count, "it is asked")
+    lmd.gate.set()
+    for one in threads:
+        one.join()
+    keys = [[row["peer_key"] for row in found[path]] for path in paths]
+    assert keys == [["a", "b", "c"], ["b", "b", "b"], ["a", "b", "a"]]
 
 
 def test_statistics_are_one_request(client, lmd):

@@ -122,6 +122,14 @@ def test_order_and_limit_count_over_all_sites(world):
     assert lines(world.pool)[5:9] == wanted
 
 
+def test_a_limit_among_other_sites_is_another_request(world):
+    asked = evolve(prepare(evolve(HOSTS, limit=2), CORE, LAYOUT), among="a b")
+    for site, one in (("a", asked), ("b", asked), ("c", evolve(asked, among="c"))):
+        world.ask(site, one)
+    world.turn()
+    assert [lines(world.pool, at)[-3] for at in range(2)] == ["Backends: a b", "Backends: c"]
+
+
 def test_statistics_come_back_as_numbers(world):
     counted = Pushed(
         table="hosts", columns=("state", "name"), stats=(Stat("count"), Stat("sum", "state"))

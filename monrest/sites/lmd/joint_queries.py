@@ -153,7 +153,7 @@ class JointQueries:
     def query(self, site: str, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
         """Give the rows of one site; fails with LivestatusError."""
         share = SiteShare(site, asked)
-        key = (asked.request, asked.transform, round(timeout, 1))
+        key = (asked.request, asked.transform, asked.among, round(timeout, 1))
         joint = self._waiting.get(key)
         if joint is None or site in joint.shares or asked.log:
             joint = self._waiting[key] = JointQuery()
