@@ -235,6 +235,23 @@ def test_large_answers_are_packed_by_site(world, tmp_path):
         packed[site].forget()
 
 
+def test_each_question_has_room_for_its_own_rows(world, tmp_path):
+    """Of two that were asked for in one turn, the room of one says nothing of the other's rows."""
+    room = RowRoom(world.clock, free=0)
+    spools = Spools(world.clock, tmp_path)
+    packed = {site: PackedRows(room.share(), spools) for site in "ab"}
+    asked = prepare(HOSTS, CORE, LAYOUT)
+    found = {site: world.ask(site, evolve(asked, packed=packed[site])) for site in "ab"}
+    world.turn()
+    rows = [[f"h{at:05}", at % 3, "ab"[at % 2]] for at in range(20_000)]
+    world.pool.answer(rows, size=65536)
+    for site in "ab":
+        assert found[site][0] == []
+        assert packed[site].count == 10_000
+        assert packed[site].share.size == 0
+        packed[site].forget()
+
+
 def test_no_value_can_name_other_sites(world):
     for value in ("x\nBackends: b", "x\r\nBackends: b"):
         with pytest.raises(BadRequest):

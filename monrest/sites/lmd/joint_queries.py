@@ -93,16 +93,18 @@ class JointQuery:
         ]
 
     def _begin(self, length: int) -> None:
-        first, *others = self.shares.values()
-        for share in (first, *others):
+        for share in self.shares.values():
             share.begin()
-        packed = first.asked.packed
-        if packed is None or length <= SLICE:
+        kept = [one.asked.packed for one in self.shares.values() if one.asked.packed is not None]
+        if not kept or length <= SLICE:
             return
-        packed.begin(length, None)
-        for share in others if packed.packs else ():
-            if share.asked.packed is not None:
-                share.asked.packed.begin_packing(parse_rows)
+        if all(one.share is kept[0].share for one in kept):
+            kept[0].begin(length, None)
+            if not kept[0].packs:
+                return
+        # Of several questions each one takes room for its own rows, when it knows their size.
+        for one in kept:
+            one.begin_packing(parse_rows)
 
     def _take(self, at: int | None, rows: list[Row]) -> list[Row]:
         assert at is not None
