@@ -98,9 +98,12 @@ class Command:
         return self.template.partition(";")[0]
 
     def is_in(self, selection: Iterable[str]) -> bool:
-        """Whether a selection of names, type numbers and ranges of them (``35-36``) has it."""
+        """Whether a selection of names, type numbers and ranges of them (``35-36``) has it.
+
+        The name of a command of the core selects all that send it, as its number does.
+        """
         for item in selection:
-            if item.lower() == self.name:
+            if item.lower() in (self.name, self.core_name.lower()):
                 return True
             first, _, last = item.partition("-")
             if first.isdecimal() and int(first) <= self.number <= int(last or first):

@@ -83,3 +83,26 @@ def test_disabled_commands_are_forbidden_to_administrators_too(boss):
         assert response.json["description"] == (
             f"{command}: commands.disabled in the configuration names it"
         )
+
+
+def test_a_forbidden_line_of_the_core_is_forbidden_by_every_way(made, embedded):
+    """Deleting by id, and the commands of one host, send the same as the one that is named."""
+    daemon = made(
+        [site("s1", f"unix:{embedded.socket}")],
+        sections={"commands": {"disabled": ["del_host_comment", "del_svc_downtime", "log"]}},
+    ).start()
+    with daemon.client() as boss:
+        disabled = {(row["kind"], row["name"]) for row in boss.rows("/cmd", {"disabled": "1"})}
+        assert disabled == {
+            ("sites", "del_host_comment"),
+            ("hosts", "del_comment"),
+            ("sites", "del_svc_downtime"),
+            ("services", "del_downtime"),
+            ("services", "del_active_service_downtimes"),
+            ("sites", "log"),
+            ("hosts", "note"),
+            ("services", "note"),
+        }
+        (one, *_) = boss.rows("/comments", {"service_description": "", "columns": "id"})
+        response = boss.request("DELETE", f"/comments/{one['id']}?test_only=1")
+        assert (response.status, response.json["message"]) == (403, "this command is disabled")
