@@ -113,7 +113,10 @@ FIELDS = Fields(
 
 def checked(given: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str, Any]:
     """A whole record as it is stored; dates become what they mean at ``now``."""
-    return FIELDS.record(given, Moment(now=now, zone=zone))
+    record = FIELDS.record(given, Moment(now=now, zone=zone))
+    if not markdown.parted(record["text"])[1]:
+        raise BadRequest("missing text", "text: expected a message below the front matter")
+    return record
 
 
 def shown(broadcast: Broadcast, now: float, zone: tzinfo) -> dict[str, Any]:

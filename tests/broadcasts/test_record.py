@@ -58,7 +58,7 @@ def test_values(name, value, stored):
     ("name", "value"),
     [
         ("name", ["x"]), ("name", "x" * 1001), ("name", "a\0"), ("text", {}), ("text", "x" * 10_001),
-        ("text", ""), ("text", " \n"), ("text", None),
+        ("text", ""), ("text", " \n"), ("text", None), ("text", "---\nteam: Ops\n---\n"),
         ("text", True), ("annotation", "error"), ("contacts", {}), ("contacts", [1]),
         ("contacts", ["x"] * 1001), ("expires", "soon"), ("expires", "99999999999999"),
         ("expires", "-99999999999"), ("expires", []), ("expires", True), ("hide_before", "2026-02-30"),
