@@ -11,6 +11,7 @@ from monrest.api.family import Family, Served
 from monrest.base.values import Answer, Page, RestRequest
 from monrest.explorer.examples import examples
 from monrest.explorer.openapi import openapi
+from monrest.render.json import ascii_only
 
 
 @define(eq=False, kw_only=True)
@@ -32,7 +33,10 @@ class ApiDescription:
     def _made(self, context: Context) -> Page:
         endpoints = context.dispatch.router.endpoints
         document = openapi(endpoints, context.names, __version__, examples())
-        return Page.of("application/json", orjson.dumps(document))
+        body = orjson.dumps(document)
+        if context.config.server.ascii_json:
+            body = b"".join(ascii_only((body,)))
+        return Page.of("application/json", body)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

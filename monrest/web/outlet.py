@@ -52,6 +52,8 @@ class ClientOutlet:
     clock: IReactorTime
     request: ApiRequest
     chunk: SharedChunk
+    escape: Callable[[bytes], bytes] | None = None
+    """Makes plain ASCII of what is written."""
     paused: bool = field(init=False, default=False)
     _transport: Any = field(init=False)
     _send: Callable[[bytes], int] | None = field(init=False, default=None)
@@ -79,6 +81,8 @@ class ClientOutlet:
 
     def write(self, data: bytes) -> None:
         """See ``Outlet``."""
+        if self.escape is not None:
+            data = self.escape(data)
         send = self._send
         if send is None:
             if self._open:

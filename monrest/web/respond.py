@@ -243,7 +243,8 @@ class Responder:
         request.write(b"")
         if request.method == b"HEAD":
             return
-        outlet = ClientOutlet(self.clock, request, self._chunk)
+        escape = AsciiWriter() if self.ascii_json else None
+        outlet = ClientOutlet(self.clock, request, self._chunk, escape)
         try:
             await answer.run(outlet)
         finally:

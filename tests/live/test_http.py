@@ -257,6 +257,9 @@ def test_json_in_plain_ascii(made, embedded):
         kept = client.get(f"/mon/jobs/{started['job_id']}/output")
         assert kept.body.isascii()
         assert kept.json == found
+        description = client.get("/openapi.json")
+        assert description.body.isascii()
+        assert "ü" in json.dumps(description.json, ensure_ascii=False)
         assert "ü" in client.get("/csv/hosts", query).text
 
 

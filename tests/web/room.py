@@ -85,7 +85,13 @@ class Room:
             dispatch=self.dispatch,
             allowed=self.allowed,
             public=lambda method, segments: (method, segments) == ("POST", ("open",)),
-            responder=Responder(self.clock, self.threads, self.threads, Spools(self.clock, Path())),
+            responder=Responder(
+                self.clock,
+                self.threads,
+                self.threads,
+                Spools(self.clock, Path()),
+                ascii_json=self.server.ascii_json,
+            ),
             pages=Pages(names=self.names, version="1", threads=self.threads),
         ).resource()
 

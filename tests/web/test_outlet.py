@@ -41,8 +41,8 @@ class Stream:
         raise AssertionError("it never came")
 
 
-async def opened(serve, *more, **request):
-    served = serve()
+async def opened(serve, *more, server=(), **request):
+    served = serve(**dict(server))
     stream = Stream(served)
     client = await served.connect()
     client.send(get("/stream", *more, **request))
@@ -69,6 +69,16 @@ async def test_the_first_bytes_come_behind_the_head_and_all_in_their_order(serve
     expected = b"at once;" + b"".join(b"%d;" % number for number in range(100))
     await client.until(lambda wire: body_of(wire) == expected)
     assert client.data.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_told_is_plain_ascii_where_all_json_is(serve):
+    _, stream, client = await opened(serve, server={"ascii_json": True})
+    stream.outlet.write('data: "Größe"\n\n'.encode())
+    await stream.until(lambda: stream.room)
+    stream.outlet.write('data: "€"\n\n'.encode())
+    expected = rb'data: "Gr\u00f6\u00dfe"' + b"\n\n" + rb'data: "\u20ac"' + b"\n\n"
+    await client.until(lambda wire: body_of(wire) == expected)
 
 
 @pytest_twisted.ensureDeferred
