@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from random import Random
 
-from attrs import define, frozen
+from attrs import define
 
 from monrest.demo.core import INTERVAL_LENGTH, PROGRAM_VERSION, Core
 from monrest.demo.downtimes import acknowledge, schedule
@@ -17,13 +17,18 @@ _MOST_INCIDENTS = 20_000
 """Incidents in the log of a large site, so that starting stays quick."""
 
 
-@frozen
+@define(eq=False)
 class Incident:
-    """A problem of a target from ``start`` to ``end``; None is not over yet."""
+    """A problem of a target from ``start`` to ``end``; None is not over yet.
+
+    ``output`` and ``recovery`` are what the log has of its plugin.
+    """
 
     start: int
     end: int | None
     state: int
+    output: str = ""
+    recovery: str = ""
 
 
 @define(eq=False)
@@ -145,7 +150,7 @@ def _lines(core: Core, target: HostOrService, incidents: list[Incident]) -> list
     most = max(target.max_check_attempts, 1)
     retry = max(int(target.retry_interval * INTERVAL_LENGTH), 30)
     for incident in incidents:
-        output = output_of(core.rng, target, incident.state)[0]
+        output = incident.output = output_of(core.rng, target, incident.state)[0]
         word = target.state_name(incident.state)
         end = incident.end
         attempt, moment = 1, incident.start
@@ -160,7 +165,7 @@ def _lines(core: Core, target: HostOrService, incidents: list[Incident]) -> list
         if hard:
             found += _told(core, target, moment, word, output)
         if end is not None:
-            good = output_of(core.rng, target, 0)[0]
+            good = incident.recovery = output_of(core.rng, target, 0)[0]
             text = f"{kind} ALERT: {name};{target.state_name(0)};{type_name};{attempt};{good}"
             found.append(_Line(end, text))
             if hard:
@@ -249,12 +254,15 @@ def _state_at(target: HostOrService, incidents: list[Incident] | None, moment: i
     start = f"CURRENT {target.kind.upper()} STATE: {target.label}"
     if incidents is None:
         return f"{start};{target.state_name()};HARD;1;"
-    state = 0
+    state, output = 0, "" if target.state else target.plugin_output
     for incident in incidents:
-        if incident.start <= moment and (incident.end is None or moment < incident.end):
-            state = incident.state
+        if incident.start > moment:
+            break
+        over = incident.end is not None and incident.end <= moment
+        state = 0 if over else incident.state
+        output = incident.recovery if over else incident.output
     attempt = max(target.max_check_attempts, 1) if state else 1
-    return f"{start};{target.state_name(state)};HARD;{attempt};{target.plugin_output}"
+    return f"{start};{target.state_name(state)};HARD;{attempt};{output}"
 
 
 def _work_of_people(core: Core, simulated: list[HostOrService], now: int) -> None:

@@ -97,6 +97,21 @@ def test_the_present_follows_from_the_history(demo):
             assert found.state == 0
 
 
+def test_a_new_file_repeats_what_was_said_last(demo):
+    last = {}
+    repeated = 0
+    for entry in demo.log.entries:
+        found = entry.read()
+        key = found.host_name, found.service_description
+        if found.type in ("HOST ALERT", "SERVICE ALERT"):
+            last[key] = found
+        elif found.type in ("CURRENT HOST STATE", "CURRENT SERVICE STATE") and key in last:
+            said = last[key]
+            assert (found.state, found.plugin_output) == (said.state, said.plugin_output)
+            repeated += bool(found.state)
+    assert repeated > 3
+
+
 def test_the_same_seed_gives_the_same_past():
     one, other, third = (make(seed=seed)[0] for seed in (5, 5, 6))
     assert [e.message for e in one.log.entries] == [e.message for e in other.log.entries]
