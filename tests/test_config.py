@@ -435,6 +435,10 @@ def test_unknown_keys_are_told_with_the_one_that_was_meant_and_the_line():
         "sever: unknown key, did you mean server? (line 5)",
         "sites[0].addres: unknown key, did you mean sites[0].address? (line 10)",
     )
+    assert problems(SITE + '[sites.configtool]\npre_obj_save_cmd = "x"\n') == (
+        "sites[0].configtool.pre_obj_save_cmd: unknown key, did you mean "
+        "configtool.pre_obj_save_cmd? (line 6)",
+    )
     (role,) = problems('[auth.roles]\nadmn = ["a"]\n')
     assert role == "auth.roles.admn: unknown role, did you mean admin? (line 2)"
 

@@ -287,14 +287,15 @@ def did_you_mean(key: str, path: KeyPath) -> str:
             wanted = keys_of(table).get(step)
     table = table_of(wanted)
     here = () if table is None else keys_of(table)
-    if near := get_close_matches(key, here, n=1, cutoff=0.6):
-        return f", did you mean {spelled((*path, near[0]))}?"
+    near = [spelled((*path, one)) for one in get_close_matches(key, here, n=1, cutoff=0.6)]
     elsewhere = [
         f"{name}.{key}"
         for name, kind in keys_of(Config).items()
         if (inner := table_of(kind)) is not None and key in keys_of(inner)
     ]
-    return f", did you mean {' or '.join(elsewhere)}?" if elsewhere else ""
+    # What is spelled right and in one other table only was meant for that.
+    meant = elsewhere if len(elsewhere) == 1 else near or elsewhere
+    return f", did you mean {' or '.join(meant)}?" if meant else ""
 
 
 def _typed(text: str, wanted: Any) -> Any:
