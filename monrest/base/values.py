@@ -397,6 +397,13 @@ class Rows(Answer):
     blanks: Blanks | None = field(default=None, eq=False, repr=False)
     gone: Callable[[], None] = field(default=nothing, eq=False, repr=False)
 
+    def once(self) -> Iterator[Row]:
+        """Give the rows for one look at them; their room ends with it."""
+        try:
+            yield from self.rows
+        finally:
+            self.gone()
+
 
 @frozen(kw_only=True)
 class Document(Answer):

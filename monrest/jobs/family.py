@@ -22,6 +22,7 @@ def _jobs(common: Common) -> Jobs:
         clock=common.reactor,
         wall=common.wall,
         threads=common.sheets,
+        spools=common.spools,
         config=_limits(common),
         who=common.who,
         duty=lambda: common.does("old jobs"),

@@ -21,6 +21,7 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, pause
 from monrest.base.errors import Forbidden, RestError, Unavailable
 from monrest.base.log import REQUEST_ID
+from monrest.base.spool import Spool, Spools
 from monrest.base.values import READ_ONLY, Answer, Caller, Document, Identity, Progress, Rows
 from monrest.jobs import store as statements
 from monrest.jobs.model import Job, JobEnd, percent_of, storable
@@ -139,13 +140,15 @@ class Kept:
 class Keeper:
     """Takes a result in pieces, so that it is never whole in memory.
 
-    While pieces cannot be stored it waits, for a minute at most. ``told`` gets the bytes that are
-    stored so far.
+    While pieces cannot be stored it waits, for a minute at most, and the others are made ahead into
+    ``spool``, so that what they are made of can go. ``told`` gets the bytes that are stored so far.
     """
 
     clock: IReactorTime
     keep: Keep
     told: Callable[[int], object]
+    spool: Spool
+    _pieces: Iterator[bytes] = field(init=False)
     _parts: list[bytes] = field(factory=list, init=False)
     _held: int = field(default=0, init=False)
     _count: int = field(default=0, init=False)
@@ -157,9 +160,10 @@ class Keeper:
 
         Raises Unavailable when they cannot be stored, and what ``pieces`` raise.
         """
+        self._pieces = pieces
         end = self.clock.seconds() + _BUDGET
         try:
-            for piece in pieces:
+            while (piece := self._next()) is not None:
                 await self._take(piece)
                 if self.clock.seconds() >= end:
                     await pause(self.clock)
@@ -168,11 +172,25 @@ class Keeper:
             close = getattr(pieces, "close", None)
             if close is not None:
                 close()
+            self.spool.close()
         last = (self._count, b"".join(self._parts)) if self._parts else None
         text = ""
         if outcome.content_type.startswith(_TEXT_TYPES):
             text = storable(self._head.decode("utf-8", "replace"), LONGEST_STDOUT)
         return Kept(evolve(outcome, size=self._size, stdout=text), last)
+
+    def _next(self) -> bytes | None:
+        waiting = self.spool.take()
+        return next(self._pieces, None) if waiting is None else waiting
+
+    async def _make_ahead(self) -> None:
+        end = self.clock.seconds() + _BUDGET
+        while not self.spool.spools.crowded and (piece := next(self._pieces, None)) is not None:
+            if piece:
+                self.spool.add(piece)
+            if self.clock.seconds() >= end:
+                await pause(self.clock)
+                end = self.clock.seconds() + _BUDGET
 
     async def _take(self, piece: bytes) -> None:
         if not piece:
@@ -185,7 +203,11 @@ class Keeper:
         if self._held >= _PIECE:
             data, number = b"".join(self._parts), self._count
             self._parts, self._held, self._count = [], 0, number + 1
-            await patiently(lambda: self.keep(number, data), self.clock, PATIENCE)
+            try:
+                await self.keep(number, data)
+            except Unavailable:
+                await self._make_ahead()
+                await patiently(lambda: self.keep(number, data), self.clock, PATIENCE)
             self.told(self._size)
 
 
@@ -237,6 +259,7 @@ class Doer:
     clock: IReactorTime
     wall: WallClock
     threads: Threads
+    spools: Spools
     who: Callable[[Caller], Awaitable[Identity]]
     stopping: bool = field(default=False, init=False)
 
@@ -272,6 +295,7 @@ class Doer:
             clock=self.clock,
             keep=lambda at, data: self.database.change(statements.keep(live.job.id, at, data)),
             told=live.storing_result,
+            spool=Spool(self.spools),
         )
         try:
             answer = await work.call(live.progress)
@@ -317,12 +341,17 @@ class Doer:
         status = answer.status if isinstance(answer, Document) else 200
         sites = tuple(problem.site for problem in answer.failed_sites)
         options = work.options
-        if options.slow:
-            rendered = await self.threads.stoppable(
-                lambda given_up: render(answer, options, given_up)
-            )
-        else:
-            rendered = render(answer, options)
+        try:
+            if options.slow:
+                rendered = await self.threads.stoppable(
+                    lambda given_up: render(answer, options, given_up)
+                )
+            else:
+                rendered = render(answer, options)
+        except BaseException:
+            if isinstance(answer, Rows):
+                answer.gone()
+            raise
         return rendered, _outcome(rendered, status, answer.headers, sites)
 
     async def _end(self, live: RunningJob, kept: Kept) -> None:

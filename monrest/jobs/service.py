@@ -26,6 +26,7 @@ from monrest.base.errors import Unavailable
 from monrest.base.meters import Sample
 from monrest.base.notice import Notice
 from monrest.base.processes import Lease
+from monrest.base.spool import Spools
 from monrest.base.values import Caller, Identity
 from monrest.base.workers import Workers
 from monrest.config import JobsConfig
@@ -190,6 +191,7 @@ class Jobs(Service):
     clock: IReactorTime
     wall: WallClock
     threads: Threads
+    spools: Spools
     config: JobsConfig
     who: Callable[[Caller], Awaitable[Identity]]
     duty: Callable[[], bool] = lambda: True
@@ -211,6 +213,7 @@ class Jobs(Service):
             clock=self.clock,
             wall=self.wall,
             threads=self.threads,
+            spools=self.spools,
             who=self.who,
         )
         self.workers.hear("job ended", lambda _number: self._wake())

@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from monrest.base.errors import error_value
 from monrest.base.truth import flag
-from monrest.base.values import OBJECTS, Document, Rows
+from monrest.base.values import OBJECTS, Document, Rows, nothing
 from monrest.render.csv import csv
 from monrest.render.json import document_json, ndjson, rows_json
 from monrest.render.text import text_table
@@ -74,11 +74,14 @@ def render(
     options: RenderOptions,
     given_up: Callable[[], bool] = nobody_gives_up,
 ) -> Rendered:
-    """Render ``answer``; its rows are let go of while the pieces are taken.
+    """Render ``answer``; its rows are let go of while the pieces are taken, and gone with the last.
 
     Raises ``BadRequest`` when the format cannot hold the answer (Excel's limits). What is slow
     asks ``given_up`` now and then and ends when it is true; what it raises then nobody hears.
     """
+    if isinstance(answer, Rows) and answer.gone is not nothing:
+        rendered = render(evolve(answer, gone=nothing), options, given_up)
+        return evolve(rendered, pieces=_and_then(rendered.pieces, answer.gone))
     pretty = options.pretty
     if options.format == "xls":
         return Rendered(
@@ -103,6 +106,13 @@ def render(
     else:
         pieces = document_json(answer, pretty=pretty)
     return Rendered(content_type=JSON, disposition=None, pieces=pieces)
+
+
+def _and_then(pieces: Iterator[bytes], gone: Callable[[], None]) -> Iterator[bytes]:
+    try:
+        yield from pieces
+    finally:
+        gone()
 
 
 def error_document(

@@ -7,7 +7,7 @@ A body whose size is known carries ``Content-Length``, and an ``ETag`` where a c
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -158,8 +158,6 @@ class Responder:
             if self.ascii_json and self._escapes(rendered.content_type):
                 rendered = evolve(rendered, pieces=ascii_only(rendered.pieces))
             flows = isinstance(answer, Rows) and isinstance(answer.rows, LateRows)
-            if gone is not nothing:
-                rendered = evolve(rendered, pieces=_and_then(rendered.pieces, gone))
             request.answered()
             # A header of its own (a cookie, a warning) is not said again by a 304 that lacks it.
             tagged = (
@@ -360,13 +358,6 @@ def _joined_names(*lists: bytes) -> list[bytes]:
     """One header with each name of several lists once."""
     names = (name.strip() for one in lists for name in one.split(b","))
     return [b", ".join(dict.fromkeys(names))]
-
-
-def _and_then(pieces: Iterator[bytes], done: Callable[[], None]) -> Iterator[bytes]:
-    try:
-        yield from pieces
-    finally:
-        done()
 
 
 def _joined(first: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -158,6 +159,27 @@ def test_a_result_that_cannot_be_stored_fails_its_job(world, monkeypatch):
         job = get(jobs, number)
         assert (job.rc, job.outcome.status) == (1, None)
         assert "the disk of the database is full" in job.outcome.stderr
+
+
+def test_rows_go_although_the_database_is_away(world):
+    """What is left of an answer is made then, and waits for the database without its rows."""
+    jobs = world.join()
+    gone = []
+    many = [["x" * 1000] for _ in range(4000)]
+    rows = Rows(columns=(Column("a"),), rows=many, gone=lambda: gone.append(jobs.clock.seconds()))
+    number = start(jobs, held := Held())
+    jobs.database.down = True
+    began = jobs.clock.seconds()
+    held.answer.callback(rows)
+    world.pass_(10, 0.05)
+    assert gone
+    assert gone[0] - began < 5
+    jobs.database.down = False
+    world.pass_(5, 0.05)
+    body = b"".join(whole(jobs, number))
+    assert len(body) == get(jobs, number).outcome.size
+    assert len(json.loads(body)) == 4000
+    assert jobs.spools.held == 0
 
 
 def test_bulk_leaves_room_on_the_disk(world, monkeypatch):
