@@ -8,7 +8,7 @@ Rules: docs/spec/availability.md, "Objects of a report".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -20,7 +20,7 @@ from monrest.api.visibility import HOSTS as ALL_HOSTS
 from monrest.api.visibility import SERVICES as ALL_SERVICES
 from monrest.availability.report_arguments import ObjectKinds, ReportArguments
 from monrest.base.errors import Forbidden, NotFound, SitesFailed
-from monrest.base.values import Column, RestRequest, RowList, Rows, SiteProblem
+from monrest.base.values import Column, RestRequest, Row, Rows, SiteProblem
 from monrest.logs.ask import wants_cache
 from monrest.logs.cache import LogCache
 from monrest.logs.source import Wanted
@@ -171,14 +171,14 @@ async def _choose_hosts(
 ) -> None:
     mine = [one for one in conditions if not about_services(one)]
     theirs = [one for one in conditions if about_services(one)]
-    trees = (*scope.hosts, *for_hosts(mine))
-    fetched = await _rows(context, request, HOSTS, "name,state,has_been_checked,peer_key", trees)
-    found.take(fetched)
     allowed: set[tuple[str, str]] | None = None
     if scope.by_service or theirs:
         rows = await _services(context, request, found, scope.services, theirs)
         allowed = {(site, host) for host, _, _, _, site in rows if isinstance(host, str)}
-    for name, state, checked, site in fetched.rows:
+    trees = (*scope.hosts, *for_hosts(mine))
+    fetched = await _rows(context, request, HOSTS, "name,state,has_been_checked,peer_key", trees)
+    found.take(fetched)
+    for name, state, checked, site in fetched.once():
         if allowed is None or (isinstance(name, str) and (site, name) in allowed):
             found.add(site, name, "", state if checked else 0)
 
@@ -189,12 +189,12 @@ async def _services(
     found: ChosenObjects,
     path: tuple[Condition, ...],
     conditions: list[FilterTree],
-) -> RowList:
+) -> Iterator[Row]:
     trees = (*path, *for_services(conditions))
     columns = "host_name,description,state,has_been_checked,peer_key"
     rows = await _rows(context, request, SERVICES, columns, trees)
     found.take(rows)
-    return rows.rows
+    return rows.once()
 
 
 async def _rows(
@@ -333,7 +333,7 @@ async def _explain(
     if scope.schema is None or any(one.op not in ("=", ">=") for one in scope.exists):
         return
     rows = await _rows(context, request, scope.schema, scope.exists[0].column, scope.exists)
-    if rows.rows:
+    if any(True for _ in rows.once()):
         return
     found.take(rows)
     missing = NotFound(f"no such {scope.word}", " ".join(one.value for one in scope.exists))

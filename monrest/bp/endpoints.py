@@ -448,7 +448,8 @@ class _Records:
             self.columns.setdefault(column.name, column)
             self._hold(SERVICES if kind == "service" else HOSTS, column.name)
         names = [column.name for column in answer.columns]
-        for at, row in enumerate(answer.rows):
+        # The rows of the other collection wait for room.
+        for at, row in enumerate(answer.once()):
             if at % _SLICE == _SLICE - 1:
                 yield
             record: dict[str, Any] = dict(zip(names, row, strict=False))
@@ -460,8 +461,6 @@ class _Records:
             if kind == "host":
                 record["host_name"] = record["name"]
             self.records.append({**more, **record, "_type": kind})
-        # The rows of the other collection wait for room.
-        answer.gone()
 
     def _hold(self, schema: TableSchema, name: str) -> None:
         declared = schema.columns.get(name)

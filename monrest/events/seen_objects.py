@@ -38,6 +38,4 @@ async def rows_of_objects(
     except SitesFailed as error:
         return [], frozenset(problem.site for problem in error.problems)
     assert isinstance(answer, Rows)
-    rows = list(answer.rows)
-    answer.gone()
-    return rows, frozenset(problem.site for problem in answer.failed_sites)
+    return list(answer.once()), frozenset(problem.site for problem in answer.failed_sites)

@@ -5,7 +5,7 @@ The questions are those of the availability, outage, log and status endpoints.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -20,7 +20,7 @@ from monrest.availability.periods import Span
 from monrest.availability.report import AccountRecord, AccountReport, made
 from monrest.availability.report_arguments import ObjectKinds, ReportArguments, asked
 from monrest.base.errors import BadRequest, SitesFailed
-from monrest.base.values import Identity, Progress, RestRequest, RowList, Rows, SiteProblem
+from monrest.base.values import Identity, Progress, RestRequest, Row, Rows, SiteProblem
 from monrest.logs.ask import ask
 from monrest.logs.cache import LogCache
 from monrest.logs.state_events import LogEvent, ObjectKey
@@ -368,8 +368,8 @@ def _name(value: Any, variable: str) -> str:
     return next((str(one) for name, one in found.items() if str(name).upper() == variable), "")
 
 
-async def _rows(asking: Asking, schema: Any, columns: str) -> RowList:
+async def _rows(asking: Asking, schema: Any, columns: str) -> Iterator[Row]:
     request = evolve(asking.request, parameters=(("columns", columns),))
     rows = await fetch(asking.context, request, schema)
     assert isinstance(rows, Rows)
-    return rows.rows
+    return rows.once()

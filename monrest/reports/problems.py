@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
 
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
 from monrest.availability.chosen_objects import about_services, for_hosts, for_services
-from monrest.base.values import RowList, Rows, SiteProblem
+from monrest.base.values import Row, Rows, SiteProblem
 from monrest.query.column_names import TableSchema
 from monrest.reports import picture
 from monrest.reports.build import Frame
@@ -136,12 +136,12 @@ async def _rows(
     columns: str,
     trees: Any,
     problems: dict[str, SiteProblem],
-) -> RowList:
+) -> Iterator[Row]:
     request = evolve(asking.request, parameters=(("columns", columns),))
     rows = await fetch(asking.context, request, schema, extra=trees)
     assert isinstance(rows, Rows)
     problems.update((one.site, one) for one in rows.failed_sites)
-    return rows.rows
+    return rows.once()
 
 
 def _count(

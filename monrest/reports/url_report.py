@@ -17,7 +17,7 @@ from monrest.api.endpoint import Context, Endpoint
 from monrest.base.concurrency import pause
 from monrest.base.errors import BadRequest, MethodNotAllowed, NotFound, SitesFailed, Unavailable
 from monrest.base.truth import flag
-from monrest.base.values import Column, Document, RestRequest, Rows, nobody_follows
+from monrest.base.values import Column, Document, RestRequest, Rows, nobody_follows, nothing
 from monrest.render.formats import RenderOptions, render, shows_headers
 from monrest.reports.build import Frame
 from monrest.reports.report_asking import Asking
@@ -218,7 +218,6 @@ async def page_of(asking: Asking) -> Sheet:
 async def _once(asking: Asking, link: Link, request: RestRequest) -> Sheet:
     context = asking.context
     answer = await context.dispatch(context, request)
-    frame = asking.frame(None, answer.failed_sites)
     assert isinstance(answer, (Rows, Document)), "only what is at once is anything else"
     options = _options(link)
 
@@ -229,7 +228,12 @@ async def _once(asking: Asking, link: Link, request: RestRequest) -> Sheet:
         }
         return sheet_of_answer(frame, link.text, answer, kept)
 
-    return await context.threads.stoppable(work)
+    try:
+        frame = asking.frame(None, answer.failed_sites)
+        return await context.threads.stoppable(work)
+    finally:
+        if isinstance(answer, Rows):
+            answer.gone()
 
 
 def _options(link: Link) -> dict[str, RenderOptions]:
@@ -250,4 +254,6 @@ def _options(link: Link) -> dict[str, RenderOptions]:
 
 def _again(answer: Rows | Document) -> Rows | Document:
     """The same answer for one more renderer, which may let go of its rows."""
-    return evolve(answer, rows=list(answer.rows)) if isinstance(answer, Rows) else answer
+    if isinstance(answer, Document):
+        return answer
+    return evolve(answer, rows=list(answer.rows), gone=nothing)

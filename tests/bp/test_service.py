@@ -147,7 +147,7 @@ def test_nothing_that_follows_a_calculation_waits_for_its_room(
     for work in (setting.service.regularly, partial(setting.service.refresh, live)):
         held.clear()
         if refused:
-            with pytest.raises(RuntimeError) as error:
+            with pytest.raises(RuntimeError):
                 setting.wait(work())
             assert held == [True]
         else:

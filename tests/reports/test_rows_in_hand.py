@@ -1,0 +1,101 @@
+"""Rows of reports have their room until they were looked at, and no more of it after that."""
+
+from types import SimpleNamespace
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from monrest.availability import chosen_objects
+from monrest.availability.chosen_objects import ChosenObjects, in_servicegroup
+from monrest.base.values import Column, Identity, RestRequest, Rows
+from monrest.query.model import Condition
+from monrest.reports import making, problems
+from tests.fakes.context import make_context
+from tests.fakes.sites import outcome
+
+REQUEST = RestRequest(method="GET", path="/x", segments=("x",), identity=Identity(user="ann"))
+
+
+VALUES = {
+    "state": 1,
+    "has_been_checked": 1,
+    "last_state_change": 0,
+    "scheduled_downtime_depth": 0,
+    "host_scheduled_downtime_depth": 0,
+}
+
+
+class Looked(list):
+    """One row, which notes what is held when somebody looks at it."""
+
+    def __init__(self, row, cores):
+        super().__init__([row])
+        self.cores = cores
+
+    def __iter__(self):
+        self.cores.seen.append(tuple(self.cores.held))
+        return super().__iter__()
+
+
+class Cores:
+    """Answers of one row; ``asked`` are the collections, with what was held when one was asked."""
+
+    def __init__(self):
+        self.asked, self.held, self.seen = [], [], []
+
+    async def fetch(self, _context, request, schema, *, extra=()):
+        self.asked.append((schema.name, len(self.held)))
+        self.held.append(schema.name)
+        names = dict(request.parameters)["columns"].split(",")
+
+        row = [VALUES.get(name, "x") for name in names]
+        return Rows(columns=tuple(map(Column, names)), rows=Looked(row, self), gone=self.held.clear)
+
+
+@pytest.fixture
+def cores(monkeypatch):
+    cores = Cores()
+    for module in (chosen_objects, making, problems):
+        monkeypatch.setattr(module, "fetch", cores.fetch)
+    return cores
+
+
+def asking(**settings):
+    return SimpleNamespace(
+        context=make_context(Clock()),
+        request=REQUEST,
+        settings=SimpleNamespace(host_variable="", service_variable="", **settings),
+        trees=list,
+        frame=lambda *_: None,
+    )
+
+
+def test_names(cores):
+    wanted = asking(host_names="hostalias", service_names="servicedisplayname", filter_type="Both")
+    found = outcome(Deferred.fromCoroutine(making.names_of(wanted)))
+    assert found[0].hosts == {"x": "x"}
+    assert cores.asked == [("hosts", 0), ("services", 0)]
+    assert cores.seen == [("hosts",), ("services",)]
+    assert cores.held == []
+
+
+def test_problems(cores, monkeypatch):
+    monkeypatch.setattr(problems, "sheet_of_problems", lambda *_: "done")
+    wanted = asking(filter_type="Both", handled=True)
+    assert outcome(Deferred.fromCoroutine(problems.problems_of(wanted))) == ["done"]
+    assert cores.asked == [("hosts", 0), ("services", 0)]
+    assert cores.seen == [("hosts",), ("services",)]
+    assert cores.held == []
+
+
+def test_objects_that_are_chosen_by_others(cores):
+    """The room of the hosts is not held while the services wait for theirs."""
+    found, scope = ChosenObjects(), in_servicegroup("g")
+    trees = [Condition("service", "=", "x", "path")]
+    work = chosen_objects._choose(make_context(Clock()), REQUEST, scope, "both", trees, found)
+    assert outcome(Deferred.fromCoroutine(work)) == [None]
+    assert [held for _, held in cores.asked] == [0, 0, 0]
+    assert cores.seen == [(name,) for name, _ in cores.asked]
+    assert cores.held == []
+    assert set(found.states["x"]) == {("x", "x"), ("x", "")}
