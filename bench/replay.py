@@ -128,9 +128,8 @@ def minute_later(request: bytes, answer: bytes, minute: int) -> bytes:
         row = rows[number]
         if "last_check" in at:
             row[at["last_check"]] += 60 * INTERVAL
-        if "plugin_output" in at:
-            output = row[at["plugin_output"]]
-            row[at["plugin_output"]] = re.sub(r"\d(?=\D*\Z)", str(minute % 10), output)
+        for name in {"plugin_output", "perf_data"} & at.keys():
+            row[at[name]] = re.sub(r"\d(?=\D*\Z)", str(minute % 10), row[at[name]])
         if "state" in at and (number // INTERVAL + minute) % CHANGES == 0:
             row[at["state"]] ^= 1
     lines = (json.dumps(row, separators=(",", ":"), ensure_ascii=False) for row in rows)

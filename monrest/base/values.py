@@ -342,14 +342,48 @@ class LateRows:
         del at, value
 
 
+@define
+class WrittenRows:
+    """Rows that were written before, by what stood in them; those not wanted again are forgotten.
+
+    Half of them, up to ``_MOST_WRITTEN`` bytes, were wanted since the other half was begun.
+    """
+
+    _wanted: dict[bytes, bytes] = field(factory=dict, init=False)
+    _before: dict[bytes, bytes] = field(factory=dict, init=False)
+    _size: int = field(default=0, init=False)
+
+    def find(self, key: bytes) -> bytes | None:
+        """Give what such a row was written as, None when there was none; see ``keep``."""
+        found = self._wanted.get(key)
+        if found is None:
+            found = self._before.get(key)
+            if found is not None:
+                self.keep(key, found)
+        return found
+
+    def keep(self, key: bytes, written: bytes) -> bytes:
+        """Remember what such a row is written as, or that there was one: then it is empty."""
+        self._wanted[key] = written
+        self._size += len(key) + len(written)
+        if self._size > _MOST_WRITTEN:
+            self._before, self._wanted, self._size = self._wanted, {}, 0
+        return written
+
+
+_MOST_WRITTEN = 1 << 20
+
+
 @define(eq=False)
 class Blanks:
     """Objects of rows with these ``columns``: their keys are in order, and nothing is in them.
 
-    To put 120 keys of each row in order again would be a fifth of writing it.
+    To put 120 keys of each row in order again would be a fifth of writing it. ``written`` are rows
+    of which the objects need not be made again.
     """
 
     columns: tuple[Column, ...]
+    written: WrittenRows = field(factory=WrittenRows, init=False)
     names: tuple[str, ...] = field(init=False)
     _made: dict[tuple[tuple[str, ...], ...], tuple[dict[str, Any], tuple[str, ...]]] = field(
         factory=dict, init=False
