@@ -57,13 +57,11 @@ def of_records(
     rows = yield from stages.kept(reader, bound.row_filter, rows, filtering)
     if not bound.aggregates and (bound.sort or not ordered):
         rows = yield from by_columns(rows, stages.order_of(bound, shape.index))
-    if bound.unpack is not None:
-        rows = yield from Unpacking(reader).of(rows)
     return (yield from _answer(reader, shape, rows, Groups(bound)))
 
 
 def _merged(reader: Reader, shape: Layout, parts: Sequence[SitePart]) -> Steps[list[Row]]:
-    """All rows that pass the filters, in default order, elements unpacked."""
+    """All rows that pass the filter of rows, in default order."""
     bound = reader.bound
     filtering = reader.place(items_of(bound.row_filter))
     order = stages.order_of(bound, shape.index)
@@ -78,8 +76,6 @@ def _merged(reader: Reader, shape: Layout, parts: Sequence[SitePart]) -> Steps[l
             if not part.plan.sorted and not bound.aggregates:
                 mine = yield from by_columns(mine, order)
             rows = mine if not rows else rows + mine
-    if bound.unpack is not None:
-        rows = yield from Unpacking(reader).of(rows)
     return rows
 
 
@@ -89,7 +85,10 @@ def _answer(
     """The answer made of rows that pass; an aggregation adds them to ``groups``."""
     bound = reader.bound
     doubts = Doubts(reader)
+    # Of a list that no row has there are no elements to look at.
     yield from doubts.look(rows)
+    if bound.unpack is not None:
+        rows = yield from Unpacking(reader).of(rows)
     if bound.aggregates:
         if rows:
             yield from groups.rows_into(reader, rows)

@@ -219,9 +219,9 @@ class SiteLines:
         rows = yield from stages.filtered(of.reader, of.shape, part, of.filtering)
         if of.manner != "groups":
             rows = yield from by_columns(rows, of.order)
+        yield from of.doubts.look(rows)
         if of.unpacking is not None:
             rows = yield from of.unpacking.of(rows)
-        yield from of.doubts.look(rows)
         if of.manner == "groups":
             yield from self.groups.rows_into(of.reader, rows)
             of.hold(len(self.groups.groups) - before)
