@@ -18,7 +18,8 @@ import orjson
 from bench.clients import BrokenRunError, Http
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-TWISTD = ("-c", "from twisted.scripts.twistd import run; run()")
+TWISTD = ("-OO", "-c", "from twisted.scripts.twistd import run; run()")
+"""As the unit starts it (etc/monrest.service)."""
 ROOT = "/mon/r"
 START_TIMEOUT = 60
 SITE_TIMEOUT = 10

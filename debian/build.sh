@@ -34,7 +34,7 @@ packages=$(echo "$home"/lib/python3*/site-packages)
 if [ -e "$packages/twisted/__init__.py" ]; then
     "$home/bin/python" -B -c 'from twisted import plugin; list(plugin.getPlugins(plugin.IPlugin))'
 fi
-"$home/bin/python" -m compileall -q -s "$root" -p / "$packages"
+"$home/bin/python" -m compileall -q -o 0 -o 2 -s "$root" -p / "$packages"
 grep -rlIF "$root" "$home/bin" "$home/pyvenv.cfg" | xargs sed -i "s|$root/|/|g"
 
 mkdir -p "$root/DEBIAN" "$root/etc/monrest" "$root/usr/bin" "$root/usr/lib/systemd/system" \

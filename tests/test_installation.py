@@ -391,6 +391,8 @@ def life_of_a_package(machine, names):
     listed = ran("dpkg-deb", "--contents", str(machine.packages / names[0]))
     assert "./usr/share/man/man1/monrest.1.gz" in listed
     assert "./usr/share/doc/monrest/copyright" in listed
+    # What the unit's Python reads, which could not keep it.
+    assert re.search(r"/monrest/__pycache__/tap\.cpython-3[0-9]+\.opt-2\.pyc", listed)
 
     daemon = started()
     assert machine.sh("stat -c '%U' /var/lib/monrest/monrest.sqlite") == "monrest"

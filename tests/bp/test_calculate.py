@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from monrest.bp.core_rows import (
@@ -297,6 +300,15 @@ def test_functions_and_filters_of_ones_own(town, tmp_path):
     bad = {"id": "a", "function": "fixed(2)"}
     assert town.calculate([*leaf("worst", depends=["a"]), bad], filter=["quiet_filter"]).status == 0
     assert town.calculate(leaf("fixed('x')"), filter=["quiet_filter"]).status == 1
+
+
+def test_functions_keep_what_they_assert_where_the_unit_starts_the_daemon(tmp_path):
+    (tmp_path / "own.py").write_text("def sure_function(*_):\n    assert False, 'as expected'")
+    call = "load(sys.argv[1]).functions['sure_function']()"
+    line = f"import sys; from monrest.bp.custom import load; {call}"
+    command = [sys.executable, "-OO", "-c", line, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("AssertionError: as expected\n")
 
 
 def test_questions_are_few_whatever_is_asked():
