@@ -47,8 +47,8 @@ class ObjectColumn:
     ``micro`` prints six decimals, ``bits`` is a list read from a number, ``pairs`` is a list
     whose members are joined by the host/service separator, ``perf`` is performance data. A
     ``counter`` can only be read: a real core refuses to filter by it and dies of a Stats function.
-    ``deadly`` says whether a real core would at present die of a filter on the column
-    (docs/spec/livestatus.md).
+    ``deadly`` says whether a real core would at present die of a filter on the column, and
+    ``compared`` gives what a filter compares where that is not the value (docs/spec/livestatus.md).
     """
 
     name: str
@@ -57,6 +57,7 @@ class ObjectColumn:
     get: ValueOf
     style: Style = ""
     deadly: Callable[[], bool] | None = None
+    compared: ValueOf | None = None
 
 
 @frozen(eq=False)
@@ -95,6 +96,11 @@ class ShownColumn:
             return empty if found is None else get(found)
 
         return through
+
+    def compared(self) -> ShownColumn:
+        """The column as a filter compares it."""
+        get = self.base.compared
+        return self if get is None else evolve(self, base=evolve(self.base, get=get))
 
     def shifted(self, seconds: int) -> ShownColumn:
         """The column with its times moved, for the Localtime header."""
@@ -345,7 +351,9 @@ def _columns(core: Core) -> dict[str, tuple[ObjectColumn, ...]]:
             style = "pairs" if (table, name) in _PAIRS else style
             deadly = core.valueless if name == "custom_variable_values" else None
             text = declared[name].column.description
-            columns.append(ObjectColumn(name, kind, text, get, style, deadly))
+            raw = name.removesuffix("_expanded")
+            compared = None if raw == name else attrgetter(raw)
+            columns.append(ObjectColumn(name, kind, text, get, style, deadly, compared))
         found[table] = tuple(columns)
     return found
 

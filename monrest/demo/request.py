@@ -137,7 +137,7 @@ def read_condition(line: str, table: CoreTable, shift: int = 0) -> RowCondition:
     if column.base.deadly is not None and column.base.deadly():
         raise CoreDiedError(f"GET {table.name}, filter {line}")
     negate = word != op
-    holds = _comparison(column.shifted(shift), op, value, negate)
+    holds = _comparison(column.compared().shifted(shift), op, value, negate)
     if negate:
         is_misread = (op, table.name, column.name) == ("=", "services", "host_name")
         return RowCondition(holds, is_misread=is_misread)

@@ -56,6 +56,9 @@ TELLS_EMPTY = frozenset(
 ``host_contacts``, of the exceptions of time periods and of lists that are joined to comments, a
 Naemon takes any row or none."""
 
+_COMPARED_RAW = re.compile(r"(?:\w+_)?(?:notes|notes_url|action_url|icon_image)_expanded")
+"""Columns that a Naemon answers with their macros replaced, and compares with these in them."""
+
 _NEVER_ASKED = frozenset({"statehist"})
 
 _EVERYTHING: frozenset[Use] = frozenset({"filter", "group", "stats", "sort"})
@@ -103,7 +106,9 @@ def uses(capabilities: Capabilities, table: str, column: str) -> frozenset[Use]:
     if core_type not in ("int", "time"):
         found.discard("stats")
     compares = _filters_icinga2 if capabilities.icinga2 else _FILTERS.get(capabilities.kind)
-    if compares is not None and not compares(table, column, core_type):
+    if _COMPARED_RAW.fullmatch(column) or (
+        compares is not None and not compares(table, column, core_type)
+    ):
         # What a core does not compare as we do it does not sort as we do either.
         found -= {"filter", "sort"}
     if capabilities.icinga2 and column in PENDING_COLUMNS:

@@ -34,6 +34,8 @@ def hosts(bench, *filters):
         ("name !>= beta", ["alpha"]),
         ("name   =   beta  ", ["beta"]),
         ("notes =", ["beta", "gamma"]),
+        ("notes_expanded ~ HOSTADDRESS", ["alpha"]),  # before the macros are replaced
+        ("notes_expanded ~ 10.0.0.1", []),
         ("notes !=", ["alpha"]),
         ("alias = Alpha ü", ["alpha"]),
         ("alias ~ Alpha .$", []),  # one letter, two bytes

@@ -28,6 +28,8 @@ COLUMNS = {
     "comments": ("list", "array_of_strings", ""),
     "check_command": ("string", "string", ""),
     "perf_data": ("string", "string", ""),
+    "notes_url": ("string", "string", ""),
+    "notes_url_expanded": ("string", "string", ""),
     "custom_variables": ("dict", "object", ""),
     "time": ("int", "time", ""),
     "lineno": ("int", "number", ""),
@@ -86,6 +88,8 @@ def planned(
         ("name→web01 ", None, False),
         ("name→\U0001f600", None, False),  # mangled by a core's JSON
         ("name[gt]→web", None, False),  # order of texts is ours
+        ("notes_url→x/$HOSTNAME$", Test("notes_url", "=", "x/$HOSTNAME$"), True),
+        ("notes_url_expanded→x/web01", None, False),  # compared before its macros are replaced
         ("state→1", Test("state", "=", "1"), True),
         ("state→1.0", Test("state", "=", "1"), True),
         ("state→1.5", None, False),
