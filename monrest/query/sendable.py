@@ -36,6 +36,8 @@ _ONLY_READ = (
     ("status", re.compile(rf"(?:{'|'.join(COUNTERS)})(?:_rate)?")),
     # A variable without a value is a null pointer there, which only a filter follows.
     ("", re.compile(r"(?:\w+_)?custom_variable_values")),
+    # A text in an LMD, which ends when it adds it up, and finds 10 before 9.
+    ("contacts", re.compile("id")),
 )
 """Table ("" for all of them) and columns that a core only ever gets in a Columns line."""
 

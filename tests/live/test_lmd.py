@@ -59,6 +59,8 @@ PATHS = [
     "/services?columns=count(*):n,state",
     "/services?columns=count(*):n,sum(state),max(state),avg(state),peer_name",
     "/services?columns=sum(state),min(last_check)",
+    "/contacts?columns=count(*),sum(id),max(id)",
+    "/contacts?columns=name&id[gt]=0&sort=-id,name",
     "/services?columns=count(*):n,state&description=none such",
     "/hosts/totals",
     "/services/totals?state=2",

@@ -35,9 +35,12 @@ def tape(tape):
 @pytest.fixture(scope="module")
 def server(own, tape, tmp_path_factory):
     """A daemon in front of it."""
-    daemon = Daemon(
-        tmp_path_factory.mktemp("server"), [site("s1", f"unix:{tape.path}", name="Site One")]
-    )
+    address = f"unix:{tape.path}"
+    sites, sections = [site("s1", address, name="Site One")], {}
+    if own.lmd_sites:
+        others = [{"id": key, "hidden": True} for key in own.lmd_sites[1:]]
+        sites, sections = [], {"lmd": {"address": address, "sites": others}}
+    daemon = Daemon(tmp_path_factory.mktemp("server"), sites, sections=sections)
     try:
         yield daemon.start()
     finally:
