@@ -26,10 +26,16 @@ _QUESTION = (
 _LMD_QUESTION = (
     b"GET sites\nColumns: name status last_error\nOutputFormat: json\nResponseHeader: fixed16\n\n"
 )
+_PEERS_QUESTION = (
+    b"GET columns\nColumns: name\nFilter: table = hosts\nFilter: name = peer_key\n"
+    b"OutputFormat: json\nResponseHeader: fixed16\n\n"
+)
+"""Has a row for an LMD, whose status is that of its sites."""
 _LONGEST_PROBE = 5.0
 _MOST_BYTES = 1 << 20
 _HEADER = 16
 _CORES = {"icinga2": "Icinga 2", "shinken": "Shinken", "naemon": "Naemon"}
+_WITH_COLUMNS = ("Naemon", "Nagios")
 
 
 class SiteLine(NamedTuple):
@@ -66,10 +72,14 @@ def _site(site: SiteConfig) -> SiteLine:
     try:
         if site.federated:
             return line._replace(core="monrest", version=_instance(site))
-        ((program, livestatus),) = _asked(_connected(site), _QUESTION)
+        (program, livestatus), *more = _asked(_connected(site), _QUESTION)
+        name = core_name(f"{program} {livestatus}")
+        if more or (name in _WITH_COLUMNS and _asked(_connected(site), _PEERS_QUESTION)):
+            from monrest.config.sections import AN_LMD
+
+            return line._replace(core="LMD", problem=AN_LMD)
     except (OSError, ValueError, ClientError) as error:
         return line._replace(problem=_told(error))
-    name = core_name(f"{program} {livestatus}")
     return line._replace(core=name, version=str(program))
 
 

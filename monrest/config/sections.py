@@ -158,6 +158,10 @@ class LmdSiteConfig:
     groups: tuple[str, ...] = ()
 
 
+AN_LMD = "this is an LMD: its address belongs in [lmd]"
+"""What is wrong with a site that is one."""
+
+
 @frozen(kw_only=True)
 class LmdConfig:
     """The table ``[lmd]``; without an address there are only direct connections to cores.

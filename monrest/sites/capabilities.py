@@ -16,7 +16,8 @@ from typing import Any, Literal, TypeAlias
 from attrs import frozen
 
 from monrest.base.values import Capabilities, Row
-from monrest.livestatus.core_errors import ProtocolError, RefusedError
+from monrest.config.sections import AN_LMD
+from monrest.livestatus.core_errors import LivestatusError, ProtocolError, RefusedError
 from monrest.query.model import Pushed
 from monrest.sites.static import icinga2, shinken
 
@@ -101,8 +102,8 @@ def _number(value: Any) -> float:
 async def detect(program: Program, ask: AskCore) -> Capabilities:
     """What the core that gave ``program`` can do; ``ask`` runs a query with what UNKNOWN can.
 
-    Raise LivestatusError if the core does not answer; a refusal of the columns table is an
-    answer.
+    Raise LivestatusError if the core does not answer, or is an LMD, which is not asked like a
+    core; a refusal of the columns table is an answer.
     """
     kind = _kind(program)
     if kind in ("icinga2", "shinken"):
@@ -121,7 +122,7 @@ async def detect(program: Program, ask: AskCore) -> Capabilities:
     if not tables:
         raise ProtocolError("the columns table is empty")
     if program.several or "peer_key" in tables.get("hosts", {}):
-        kind = "lmd"
+        raise LivestatusError(AN_LMD)
     return _capabilities(program, kind, tables)
 
 

@@ -11,6 +11,10 @@ from harness.daemon import site
 from harness.lmd import DOWN, PENDING, SYNCING, WARNING, Behind, FakeLmd
 from harness.waiting import until
 
+from monrest.cli.probe import probed
+from monrest.config import Config, SiteConfig
+from monrest.config.sections import AN_LMD
+
 SAME_FOR_ALL_CORES = "the LMD answers, not the core"
 
 
@@ -434,6 +438,19 @@ FACTS = {
     "the types of ids": (f"GET contacts\n{H}Columns: id\nLimit: 1\nBackends: a", '[["0"]]', True),
     "custom variables": (f"GET columns\n{H}Columns: type\nFilter: x = y", '"list"', True),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("behind_it", ["ab", "a"])
+def test_an_lmd_among_the_sites_says_where_it_belongs(made, embedded, tmp_path, behind_it):
+    lmd = FakeLmd(tmp_path / "other", dict.fromkeys(behind_it, embedded.socket))
+    address = f"unix:{lmd.path}"
+    with made([site("s", address)]).start(connected=()).client() as client:
+        until(lambda: client.get("/sites").json[0]["last_error"] == AN_LMD, "it is known")
+        answer = client.get("/hosts")
+        assert (answer.status, answer.json["description"]) == (502, f"s: {AN_LMD}")
+    (line,) = probed(Config(sites=(SiteConfig(id="s", name="S", address=address),)))
+    assert (line.core, line.problem) == ("LMD", AN_LMD)
+    lmd.close()
 
 
 def test_the_fake_is_as_a_running_one_was(lmd):

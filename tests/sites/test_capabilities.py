@@ -11,7 +11,12 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from monrest.base.values import Capabilities
-from monrest.livestatus.core_errors import BrokenConnectionError, ProtocolError, RefusedError
+from monrest.livestatus.core_errors import (
+    BrokenConnectionError,
+    LivestatusError,
+    ProtocolError,
+    RefusedError,
+)
 from monrest.query.model import Pushed, Test
 from monrest.sites.capabilities import (
     COLUMNS_QUERY,
@@ -70,9 +75,10 @@ def test_kinds(program_version, livestatus_version, kind):
 
 
 @pytest.mark.parametrize("program", [Program(several=True), Program()])
-def test_lmd(program):
+def test_an_lmd_is_no_core(program):
     rows = ROWS if program.several else [*ROWS, ["hosts", "peer_key", "string"]]
-    assert detected(program, rows)[0].kind == "lmd"
+    with pytest.raises(LivestatusError, match=r"this is an LMD: its address belongs in \[lmd\]"):
+        detected(program, rows)
 
 
 def test_an_unknown_core_without_columns_table_gets_the_shortest_list():

@@ -25,7 +25,6 @@ from tests.fakes.sites import Town, outcome
 from tests.sites.orders import log
 
 NOTHING = {"refused": {}, "doubtful": {}, "unsent": (), "problem": None, "uncertain": False}
-LMD_COLUMNS = [["hosts", "peer_key", "string"], ["status", "program_start", "int"]]
 ICINGA = ["r2.13.6-1", "r2.13.6-1-icinga2", 1_700_000_000, 1]
 
 
@@ -141,16 +140,15 @@ def test_backslashes_are_written_for_the_core_that_is_there(town):
     ]
 
 
-@pytest.mark.parametrize("kind", ["mk", "icinga2", "shinken", "lmd"])
+@pytest.mark.parametrize("kind", ["mk", "icinga2", "shinken"])
 def test_other_cores(town, kind):
     status, more = {
         "mk": (["4.4.6", "1.2.8p1", 1, 1], {}),
         "icinga2": (ICINGA, {}),
         "shinken": (["2.4.3", "2.4-shinken", 1, 1], {}),
-        "lmd": (["1.4.1", "2.8.3", 1, 1], {"columns": LMD_COLUMNS}),
     }[kind]
     script = Script(status=status, **more)
-    script.orders.extend([None, framing_refusal if kind in ("icinga2", "lmd") else no, None])
+    script.orders.extend([None, framing_refusal if kind == "icinga2" else no, None])
     site = town.site(script=script)
     assert site.capabilities.kind == kind
     (sent,) = done(town, (site, log(1, 2, 3)))
@@ -161,14 +159,6 @@ def test_other_cores(town, kind):
 
 def framing_refusal(talk, _request):
     talk.write(framed(b"no\n", 400))
-
-
-def test_an_lmd_that_is_not_sure_goes_on(town):
-    doubts = [raw(framed(b'{"failed": {"x": "lost"}}\n')), None]
-    script = Script(status=["1.4.1", "2.8.3", 1, 1], columns=LMD_COLUMNS, orders=doubts)
-    site = town.site(script=script)
-    (sent,) = done(town, (site, log(1, 2)))
-    check(sent, site, texts(1, 2), doubtful={0: "x: lost"}, uncertain=True)
 
 
 # ---------------------------------------------------------------- before anything is sent
