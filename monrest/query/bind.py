@@ -275,7 +275,8 @@ class _Binder:
     def _condition(self, condition: Condition, unknown: list[str]) -> CheckTree:
         position = self._by_text.get(condition.column)
         if position is not None:
-            return self._on_item(condition, position, (self.query.items or ())[position])
+            chosen = (self.query.items or ())[position]
+            return self._on_item(condition, position, chosen, unknown)
         source = self.names.find(condition.column, in_q=condition.parameter == "q")
         if source is None or isinstance(source, PerfValueSource):
             item = self._by_alias.get(condition.column)
@@ -290,32 +291,50 @@ class _Binder:
         if source is None or (isinstance(source, PerfValueSource) and "(" in condition.column):
             unknown.append(condition.column)
             return Group("and", ())
-        if isinstance(source, CoreSource):
-            named = meant(condition, source, self.names)
-            if named is not None:
-                self.states += sum(1 for _ in leaves([named]))
-                if self.states > MOST_CONDITIONS:
-                    raise BadRequest(
-                        "error during request",
-                        f"{printable(condition.parameter)}: at most {MOST_CONDITIONS} states are "
-                        "accepted in all conditions",
-                    )
-                return self._tree(named, unknown)
+        named = self._by_names(condition, source)
+        if named is not None:
+            return self._tree(named, unknown)
         for name in needs(source, self.view):
             self.needed.setdefault(name)
         operand = self._operand(condition, source.column, numeric=_numeric(source))
         return Check(condition, "row", source, None, operand)
 
-    def _on_item(self, condition: Condition, position: int, item: Item) -> Check:
+    def _by_names(self, condition: Condition, source: ColumnSource | None) -> FilterTree | None:
+        """What a condition says in numbers that has names of states; None for any other."""
+        named = meant(condition, source, self.names) if isinstance(source, CoreSource) else None
+        if named is not None:
+            self.states += sum(1 for _ in leaves([named]))
+            if self.states > MOST_CONDITIONS:
+                raise BadRequest(
+                    "error during request",
+                    f"{printable(condition.parameter)}: at most {MOST_CONDITIONS} states are "
+                    "accepted in all conditions",
+                )
+        return named
+
+    def _on_item(
+        self, condition: Condition, position: int, item: Item, unknown: list[str]
+    ) -> CheckTree:
+        source = self._same_values(item.expression)
+        named = self._by_names(condition, source)
+        # A name that means more than a number is none of what an item is.
+        if named is not None and all(one.column == condition.column for one in leaves([named])):
+            return self._tree(named, unknown)
         stage: Stage = "row"
         if isinstance(item.expression, Call) and item.expression.function in AGGREGATES:
             stage = "aggregate"
         elif unpacked(item.expression):
             stage = "element"
         column = self._describe(blanks_as_plus(item.expression, self.names), item.key)
-        numeric = isinstance(item.expression, Call) and item.expression.function in _COUNTING
+        numeric = (source is not None and _numeric(source)) or _counts(item.expression)
         operand = self._operand(condition, column, numeric=numeric)
         return Check(condition, stage, None, item.expression, operand, position)
+
+    def _same_values(self, expression: Expression) -> ColumnSource | None:
+        """The column of which an expression has a value, as it is or the least or largest one."""
+        while isinstance(expression, Call) and expression.function in ("min", "max"):
+            (expression,) = expression.arguments
+        return self.names.find(expression.name) if isinstance(expression, Ref) else None
 
     def _operand(self, condition: Condition, column: Column, *, numeric: bool) -> Operand:
         text = condition.value
@@ -424,6 +443,13 @@ def _numeric(source: ColumnSource) -> bool:
     if isinstance(source, CoreSource):
         return source.core_type in ("int", "float", "time")
     return isinstance(source, Derived) and source.column.type in ("number", "time")
+
+
+def _counts(expression: Expression) -> bool:
+    """Whether an expression calculates."""
+    if isinstance(expression, Call):
+        return expression.function in _COUNTING
+    return isinstance(expression, Calculation)
 
 
 def _comparable(item: Item) -> bool:
