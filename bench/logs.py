@@ -39,7 +39,7 @@ PER_DAY = 100_000
 COUNT = 200_000
 """Lines that are written for one measurement."""
 
-READ = 1_000_000
+READ = 2_000_000
 """Lines among which the newest are looked for."""
 
 PORTION = 5_000
