@@ -241,15 +241,22 @@ class _Binder:
 
     def _use(self, expression: Expression, parameter: str, whole: str = "") -> None:
         self.timeless = self.timeless and not uses_clock(expression)
+        doubtful = []
         for ref in references(expression):
             source = self.names.find(ref.name)
             if source is None:
                 self.unknown.setdefault(NamedColumn(parameter, ref.name))
                 continue
             if isinstance(source, PerfValueSource | Variable):
-                self.doubtful.setdefault(NamedColumn(parameter, ref.name, whole))
+                doubtful.append(ref.name)
             for name in needs(source, self.view):
                 self.needed.setdefault(name)
+        label = self.names.find(whole) if doubtful and whole else None
+        if label is not None and not self.needed.keys() >= set(needs(label, self.view)):
+            # What is read has no labels: none of its parts is meant for one.
+            whole = ""
+        for name in doubtful:
+            self.doubtful.setdefault(NamedColumn(parameter, name, whole))
 
     def _describe(self, expression: Expression, key: str) -> Column:
         return described(expression, key, self._column)

@@ -133,6 +133,7 @@ def test_which_hosts(params: str, expected: list[str]) -> None:
         ("columns→_WORKER&limit→1&sort→-_WORKER", [{"_WORKER": "remote"}]),
         ("columns→name as n,nope&name→web01", [{"n": "web01", "nope": None}]),
         ("columns→2*num_services-1*3 as x&name→web01", [{"x": 21}]),
+        ("columns→num_services+_NUM as x,(num_services+_NUM)*2 as y&name→web01", [{"x": 14, "y": 28}]),
         ("columns→num_services num_services_ok as x&name→web01", [{"x": 7}]),
         ("columns→upper(substr(name,0,3)) as k,count(*)", [
             {"k": "DB0", "count(*)": 1}, {"k": "ROU", "count(*)": 1}, {"k": "WEB", "count(*)": 2}]),
