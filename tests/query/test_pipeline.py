@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -154,6 +155,15 @@ def test_which_hosts(params: str, expected: list[str]) -> None:
 def test_selection_and_aggregation(params: str, expected: Any) -> None:
     sites = {"s1": [*S1, DISK]} if "disk" in params else None
     assert run(params, sites) == expected
+
+
+def test_columns_of_all_kinds_are_calculated_with_each_other() -> None:
+    """A declared one, a custom variable, a label of performance data, one of a site, none."""
+    kinds = ("num_services", "_NUM", "pl", "rta_unit", "peer_key", "last_check", "groups", "nope")
+    forms = ("{}+{}", "({}-{})*2", "{}*({}+1)", "max({}/{})", "upper({}+{})", "concat({},{})")
+    for a, b, form in product(kinds, kinds, forms):
+        text = form.format(a, b)
+        assert run(f"columns→{text} as x,name&sort→{text},{a}&limit→1"), text
 
 
 @pytest.mark.parametrize(
