@@ -35,6 +35,8 @@ def why_not(module, core):
             "" if GIVEN.config else "reads the object configuration: CONFIG=/etc/naemon/naemon.cfg"
         )
     if module in OF_THE_SUITE:
+        if core.lmd_sites:
+            return "expects a core with the id s1, and what it is told to show at once"
         if not core.holds_the_suite:
             return "needs the objects of tests/live/objects"
         return "" if GIVEN.commands == GLOBAL else "brings objects into states: COMMANDS=all"
