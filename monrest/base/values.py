@@ -342,18 +342,18 @@ class LateRows:
         del at, value
 
 
-@define
+@define(eq=False)
 class WrittenRows:
     """Rows that were written before, by what stood in them; those not wanted again are forgotten.
 
     Half of them, up to ``_MOST_WRITTEN`` bytes, were wanted since the other half was begun.
     """
 
-    _wanted: dict[bytes, bytes] = field(factory=dict, init=False)
-    _before: dict[bytes, bytes] = field(factory=dict, init=False)
+    _wanted: dict[RowKey, bytes] = field(factory=dict, init=False)
+    _before: dict[RowKey, bytes] = field(factory=dict, init=False)
     _size: int = field(default=0, init=False)
 
-    def find(self, key: bytes) -> bytes | None:
+    def find(self, key: RowKey) -> bytes | None:
         """Give what such a row was written as, None when there was none; see ``keep``."""
         found = self._wanted.get(key)
         if found is None:
@@ -362,10 +362,10 @@ class WrittenRows:
                 self.keep(key, found)
         return found
 
-    def keep(self, key: bytes, written: bytes) -> bytes:
+    def keep(self, key: RowKey, written: bytes) -> bytes:
         """Remember what such a row is written as, or that there was one: then it is empty."""
         self._wanted[key] = written
-        self._size += len(key) + len(written)
+        self._size += len(key[1]) + len(written)
         if self._size > _MOST_WRITTEN:
             self._before, self._wanted, self._size = self._wanted, {}, 0
         return written
@@ -379,11 +379,11 @@ class Blanks:
     """Objects of rows with these ``columns``: their keys are in order, and nothing is in them.
 
     To put 120 keys of each row in order again would be a fifth of writing it. ``written`` are rows
-    of which the objects need not be made again.
+    of which the objects need not be made again, where such are kept.
     """
 
     columns: tuple[Column, ...]
-    written: WrittenRows = field(factory=WrittenRows, init=False)
+    written: WrittenRows | None = None
     names: tuple[str, ...] = field(init=False)
     _made: dict[tuple[tuple[str, ...], ...], tuple[dict[str, Any], tuple[str, ...]]] = field(
         factory=dict, init=False
@@ -409,6 +409,9 @@ class Blanks:
 
 
 _MOST_BLANKS = 64
+
+RowKey: TypeAlias = tuple[Blanks, bytes]
+"""The objects that rows of a layout become, and the values of one as JSON."""
 
 
 @frozen(kw_only=True)

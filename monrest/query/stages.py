@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from attrs import define, evolve, field, frozen
 
-from monrest.base.values import Blanks, Column, Document, Expand, Row, Rows
+from monrest.base.values import Blanks, Column, Document, Expand, Row, Rows, WrittenRows
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, CheckTree, NamedColumn, Selected
 from monrest.query.column_names import (
@@ -408,11 +408,12 @@ class Recipe:
     inserted: tuple[Inserted, ...] | None = None
     peers: tuple[str, ...] = ()
     peers_at: int = 0
+    written: WrittenRows | None = None
     blanks: Blanks = field(init=False)
 
     @blanks.default
     def _no_blanks(self) -> Blanks:
-        return Blanks(self.columns)
+        return Blanks(self.columns, self.written)
 
     def of(self, rows: list[Row], constants: Mapping[str, Any]) -> list[Row]:
         """The rows of the answer made of those of a site, which may be changed for it."""
@@ -505,6 +506,7 @@ def _whole(bound: Bound, shape: Layout) -> Recipe:
         expand=expander(final, bound.view, schema.perf, schema.custom)
         if schema.perf or schema.custom
         else None,
+        written=bound.names.written,
     )
     made = _with_insertions(bound, shape, made, derived)
     bound.names.keep(key, made)

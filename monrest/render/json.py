@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from attrs import define, field
 
-from monrest.base.values import Blanks, Document, Expansion
+from monrest.base.values import Blanks, Document, Expansion, WrittenRows
 from monrest.render.slices import PIECE, batches, gathered
 
 if TYPE_CHECKING:
@@ -180,19 +180,15 @@ class RowWriter:
     answer: Rows
     pretty: bool = False
     _blanks: Blanks = field(init=False)
-    _asked_again: bool = field(init=False)
-    """Whether such rows may have been written before: dashboards ask for few, again and again."""
+    _known: WrittenRows | None = field(init=False)
+    """Where such rows may have been written before: dashboards ask for few, again and again."""
 
     def __attrs_post_init__(self) -> None:
         answer, columns, blanks = self.answer, self.answer.columns, self.answer.blanks
         fitting = blanks is not None and blanks.columns is columns
         self._blanks = blanks if blanks is not None and fitting else Blanks(columns)
-        self._asked_again = (
-            fitting
-            and not self.pretty
-            and len(answer.rows) <= ASKED_AGAIN
-            and isinstance(answer.expand, Expansion)
-        )
+        few = len(answer.rows) <= ASKED_AGAIN and not self.pretty
+        self._known = self._blanks.written if few else None
 
     def objects(self, rows: list[Row]) -> list[dict[str, Any]]:
         """Make an object of each row; what ``expand`` gives never overrides a column."""
@@ -233,29 +229,28 @@ class RowWriter:
 
     def inner(self, batch: list[Row]) -> memoryview:
         """Write one batch with commas between its rows, without brackets."""
-        if self._asked_again:
-            return memoryview(b",".join(self._written(batch)))
+        if self._known is not None:
+            return memoryview(b",".join(self._written(batch, self._known)))
         # Cut off the brackets of the list, with the newlines beside them when indented.
         start, end = (2, -2) if self.pretty else (1, -1)
         return memoryview(dumps(self.objects(batch), pretty=self.pretty))[start:end]
 
-    def _written(self, batch: list[Row]) -> list[bytes]:
+    def _written(self, batch: list[Row], known: WrittenRows) -> list[bytes]:
         """Write each row, or all of them together; what they were written as is known by values."""
-        written = self._blanks.written
         try:
-            keys = list(map(orjson.dumps, batch))
+            keys = [(self._blanks, orjson.dumps(row)) for row in batch]
         except orjson.JSONEncodeError:
             return [dumps(self.objects(batch))[1:-1]]
-        found = list(map(written.find, keys))
+        found = list(map(known.find, keys))
         if found.count(None) == len(found):
             # Whoever reads a list page by page wants each of them once.
             for key in keys:
-                written.keep(key, b"")
+                known.keep(key, b"")
             return [dumps(self.objects(batch))[1:-1]]
         new = self.objects([row for row, text in zip(batch, found, strict=True) if not text])
         made = map(dumps, new)
         texts = zip(keys, found, strict=True)
-        return [text or written.keep(key, next(made)) for key, text in texts]
+        return [text or known.keep(key, next(made)) for key, text in texts]
 
     def lines(self, batch: list[Row]) -> bytes:
         """Write one batch with each row on a line."""

@@ -199,7 +199,8 @@ def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
     inner = rows.expand
     if not names or inner is None:
         return rows
-    return evolve(rows, expand=lambda row: {**names, **inner(row)})
+    # Such rows are not those that are written without the header.
+    return evolve(rows, expand=lambda row: {**names, **inner(row)}, blanks=None)
 
 
 async def _unseen(

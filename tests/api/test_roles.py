@@ -11,16 +11,18 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
+import orjson
 import pytest
-from pytest_twisted import blockon
+from pytest_twisted import blockon, ensureDeferred
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
 from monrest.api.endpoint import Context
 from monrest.base.errors import Forbidden
-from monrest.base.values import ADMIN, ROLES, Document, Identity, RestRequest, Rows
+from monrest.base.values import ADMIN, ROLES, Caller, Document, Identity, RestRequest, Rows
 from monrest.config import Config, DisplayConfig, SiteConfig
 from monrest.demo.service import DemoCore
+from monrest.render.formats import RenderOptions, render
 from monrest.sites.registry import Registry
 from tests.fakes.clocks import Wall
 from tests.fakes.context import KnownContacts, make_context
@@ -207,3 +209,29 @@ def test_statistics_count_the_rows_that_are_seen(views: Mapping[frozenset[str], 
     for roles, view in views.items():
         for table, total in view.totals.items():
             assert total == len(view.keys(f"/{table}")), roles
+
+
+@ensureDeferred
+async def test_exposed_variables_are_on_every_row_for_who_asks_with_the_header(
+    context: Context,
+) -> None:
+    """Also where the same rows were written before for others."""
+    identity = Identity(user="olga", roles=frozenset(ROLES))
+
+    async def rows(**headers: str) -> list[dict[str, Any]]:
+        request = RestRequest(
+            method="GET", path="/services", segments=("services",), identity=identity,
+            parameters=(("limit", "30"),), caller=Caller(headers=headers),
+        )  # fmt: skip
+        answer = await context.dispatch(context, request)
+        assert isinstance(answer, Rows)
+        found: list[dict[str, Any]] = orjson.loads(b"".join(render(answer, RenderOptions()).pieces))
+        assert len(found) == 30
+        return found
+
+    plain = [await rows() for _ in range(3)]
+    assert plain[0] == plain[1] == plain[2]
+    asked = {context.names.header("Columns").lower(): "1"}
+    assert await rows(**asked) == [{"_DEMO": "", **row} for row in plain[0]]
+    assert not all("_DEMO" in row for row in plain[0])
+    assert await rows() == plain[0]
