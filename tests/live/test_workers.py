@@ -162,6 +162,7 @@ def test_a_job_of_one_worker_is_seen_at_the_other(daemon, pair):
 def test_a_job_is_canceled_at_another_worker(own, slow):
     daemon = own([site("slow", f"unix:{slow.path}")]).start()
     one, other = client_of(daemon, 1), client_of(daemon, 2)
+    slow.lie(None, "hosts")
     slow.hold()
     number = one.get("/hosts?background=1").json["job_id"]
     assert slow.waiting.wait(30)
@@ -298,6 +299,7 @@ def test_a_killed_worker_begins_anew_and_only_its_requests_fail(own, slow):
     one, other = client_of(daemon, 1), client_of(daemon, 2)
     one.rows("/hosts?columns=name")
     other.rows("/hosts?columns=name")
+    slow.lie(None, "services")
     slow.hold()
     outcomes = {1: [], 2: []}
     threads = [
@@ -335,6 +337,7 @@ def refuses(port):
 def test_workers_end_with_their_parent_and_finish_what_they_have(own, slow):
     daemon = own([site("slow", f"unix:{slow.path}")]).start()
     node = (daemon.folder / "var" / "node.id").read_text()
+    slow.lie(None, "hosts")
     slow.hold()
     request = InFlight(daemon, "/hosts?columns=name")
     assert slow.waiting.wait(30)
@@ -369,6 +372,7 @@ def test_the_end_waits_for_requests_and_leaves_nothing(own, slow):
     kill(first)
     until(lambda: processes(daemon)[2] != first, "it began anew")
     assert stat.S_IMODE(path.stat().st_mode) == 0o620
+    slow.lie(None, "hosts")
     slow.hold()
     request = InFlight(daemon, "/hosts?columns=name")
     assert slow.waiting.wait(30)
