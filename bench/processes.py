@@ -238,10 +238,10 @@ def proportional(pid: int) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Seconds of processor time that a running process has taken, in all of its threads."""
-    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    user, system = int(words[11]), int(words[12])
-    return (user + system) / os.sysconf("SC_CLK_TCK")
+    """Seconds of processor time that a running process has taken, in all threads that it has."""
+    # /proc/PID/stat counts hundredths of a second, which many a request does not take.
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(one.read_text().split()[0]) for one in threads) / 1e9
 
 
 def describe_machine() -> str:
