@@ -69,7 +69,6 @@ def test_what_a_core_says_arrives_also_when_it_was_killed(kind, tmp_path, ready,
         core.process.wait(60)
         core.stop()
         core.start()
-        core.prime()
         texts += change()
         until(lambda: texts[-1] in arrived(), "what it says then arrives")
         # In order, and nothing that was told before the core was killed comes again.
