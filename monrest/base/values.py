@@ -346,7 +346,8 @@ class LateRows:
 class WrittenRows:
     """Rows that were written before, by what stood in them; those not wanted again are forgotten.
 
-    Half of them, up to ``_MOST_WRITTEN`` bytes, were wanted since the other half was begun.
+    They are in two parts of up to ``_MOST_WRITTEN`` bytes. What is wanted is put into the newer
+    one; when that is full, the older one is forgotten and another one begun.
     """
 
     _wanted: dict[RowKey, bytes] = field(factory=dict, init=False)

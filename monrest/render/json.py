@@ -184,11 +184,11 @@ class RowWriter:
     """Where such rows may have been written before: dashboards ask for few, again and again."""
 
     def __attrs_post_init__(self) -> None:
-        answer, columns, blanks = self.answer, self.answer.columns, self.answer.blanks
-        fitting = blanks is not None and blanks.columns is columns
-        self._blanks = blanks if blanks is not None and fitting else Blanks(columns)
+        answer, blanks = self.answer, self.answer.blanks
+        if blanks is None or blanks.columns is not answer.columns:
+            blanks = Blanks(answer.columns)
         few = len(answer.rows) <= ASKED_AGAIN and not self.pretty
-        self._known = self._blanks.written if few else None
+        self._blanks, self._known = blanks, blanks.written if few else None
 
     def objects(self, rows: list[Row]) -> list[dict[str, Any]]:
         """Make an object of each row; what ``expand`` gives never overrides a column."""
@@ -229,24 +229,24 @@ class RowWriter:
 
     def inner(self, batch: list[Row]) -> memoryview:
         """Write one batch with commas between its rows, without brackets."""
-        if self._known is not None:
-            return memoryview(b",".join(self._written(batch, self._known)))
+        if self._known is not None and (texts := self._written(batch, self._known)):
+            return memoryview(b",".join(texts))
         # Cut off the brackets of the list, with the newlines beside them when indented.
         start, end = (2, -2) if self.pretty else (1, -1)
         return memoryview(dumps(self.objects(batch), pretty=self.pretty))[start:end]
 
     def _written(self, batch: list[Row], known: WrittenRows) -> list[bytes]:
-        """Write each row, or all of them together; what they were written as is known by values."""
+        """Give each row as JSON, and write only those that are new; empty where all are new."""
         try:
             keys = [(self._blanks, orjson.dumps(row)) for row in batch]
         except orjson.JSONEncodeError:
-            return [dumps(self.objects(batch))[1:-1]]
+            return []
         found = list(map(known.find, keys))
         if found.count(None) == len(found):
             # Whoever reads a list page by page wants each of them once.
             for key in keys:
                 known.keep(key, b"")
-            return [dumps(self.objects(batch))[1:-1]]
+            return []
         new = self.objects([row for row, text in zip(batch, found, strict=True) if not text])
         made = map(dumps, new)
         texts = zip(keys, found, strict=True)

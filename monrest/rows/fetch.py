@@ -52,6 +52,7 @@ from monrest.query.totals import (
 )
 from monrest.rows.question import Question, known_cores, names_of, question
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
+from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -218,7 +219,7 @@ async def _unseen(
     """
     if not missing:
         return ()
-    columns = tuple((name, "string") for name, _ in schema.perf)
+    columns: RowTypes = tuple((name, "string") for name, _ in schema.perf)
 
     def everything(_site: Site, capabilities: Capabilities) -> Pushed | None:
         known = tuple(name for name, _ in columns if capabilities.has(schema.table, name))
@@ -226,7 +227,7 @@ async def _unseen(
 
     packing = context.memory.packing(share)
     try:
-        gathered = await fan_out(sites, everything, columns, context.clock, packed=packing.of)  # type: ignore[arg-type]  # "string" is a core type
+        gathered = await fan_out(sites, everything, columns, context.clock, packed=packing.of)
         packing.check()
         rows = (row for one in gathered.answers for row in packing.rows(one.site, one.rows))
         places = [(at, prefix) for at, (_, prefix) in enumerate(schema.perf)]
@@ -289,11 +290,9 @@ async def fetch_stats(
     value: dict[str, Any] = {}
     problems: dict[str, Any] = {}
     seconds = 0.0
-    try:
+    # What is left of the rows is numbers; the frames of an error would keep the room.
+    with share:
         outcomes = await DeferredList(waiting, consumeErrors=True)
-    finally:
-        # What is left of the rows is numbers; the frames of an error would keep the room.
-        share.release()
     for _, outcome in outcomes:
         if isinstance(outcome, Failure):
             outcome.raiseException()
