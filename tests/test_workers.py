@@ -1,9 +1,14 @@
 """What the workers of a daemon share: marks, parts of a whole, connections, messages."""
 
+import os
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.base.workers import MARKS, Workers, ended, marks
+from monrest.config import Config, ServerConfig
+from monrest.daemon.crew import processes
+from monrest.daemon.parent import _Child
 
 
 def crew(count):
@@ -50,3 +55,22 @@ def test_a_message_comes_to_who_hears_its_topic_and_one_that_fails_ends_nothing(
     one.heard("job ended", [1, 2])
     one.heard("job ended", [7])
     assert heard == [7]
+
+
+def test_none_configured_is_one_worker_for_each_processor(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3, 5})
+    counts = [processes(Config(server=ServerConfig(workers=count))) for count in (0, 1, 4)]
+    assert counts == [3, 1, 4]
+
+
+def test_a_worker_that_dies_again_and_again_begins_the_later():
+    worker, now, pauses = _Child(1), 1000.0, []
+    for _ in range(8):
+        worker.begin(1, None, now)
+        pauses.append(worker.over(now + 1))
+        assert worker.due == now + 1 + pauses[-1]
+        now = worker.due
+    assert pauses == [0, 1, 2, 4, 8, 16, 30, 30]
+    # One that was well for a minute begins at once.
+    worker.begin(1, None, now)
+    assert worker.over(now + 60) == 0
