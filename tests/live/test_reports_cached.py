@@ -75,7 +75,7 @@ def started(folder, liar, **sections):
     return Daemon(
         folder,
         [site("s1", f"unix:{liar.path}")],
-        sections={"logcache": logcache, "server": {"request_timeout": 6.0}, **sections},
+        sections={"logcache": logcache, "server": {}, **sections},
     )
 
 
@@ -173,9 +173,22 @@ def test_while_the_database_is_away(cached):
         assert len(client.rows("/logs", query)) == len(lines)
 
 
-def test_a_job_has_more_time_than_a_request(cached, liar):
+@pytest.fixture
+def impatient(cached):
+    """The daemon with less time for a request than any other test needs."""
+    cached.stop()
+    cached.sections["server"]["request_timeout"] = 6.0
+    cached.write_config()
+    yield cached.start()
+    cached.stop()
+    del cached.sections["server"]["request_timeout"]
+    cached.write_config()
+    cached.start()
+
+
+def test_a_job_has_more_time_than_a_request(impatient, liar):
     """A core that takes longer for its log than a request may last; and how far the job is."""
-    with cached.client() as client:
+    with impatient.client() as client:
         path = "/hosts/availability?start=-4d&logcache=0&columns=host"
         liar.lie(None, "log")
         liar.hold()
