@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8080
 
-.PHONY: demo test plan test-core lint types unit coverage bench examples docs pages deb clean
+.PHONY: demo test plan test-core lint types unit coverage bench examples docs book pages deb clean
 
-demo: $(VENV)/.docs
+# The book is built beside it, where it is not there yet: /mon/docs/book has it half a minute later.
+demo: $(VENV)/.book
+	@[ -e docs/_build/index.html ] || nice $(MAKE) book >/dev/null 2>&1 &
 	@exec $(BIN)/twistd --nodaemon --pidfile= monrest --demo --port $(PORT)
 
 # Types are checked beside the tests, and what is wrong with them is said after these.
@@ -56,9 +58,14 @@ bench: $(VENV)/.tools
 examples: $(VENV)/.tools
 	$(BIN)/python -m tests.live.harness.documented
 
-# The book, in docs/_build/index.html; a page that is not right ends it.
-docs: $(VENV)/.book pages
-	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build
+# The book, in docs/_build/index.html and at /mon/docs/book of a daemon; a page that is not right ends it.
+docs: pages book
+
+# A daemon that runs sees the whole book or none.
+book: $(VENV)/.book
+	rm -rf build/book
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/book
+	rm -rf docs/_build && mv build/book docs/_build
 
 # The pages that are made from declarations.
 pages: $(VENV)/.runtime
@@ -68,7 +75,7 @@ pages: $(VENV)/.runtime
 	$(BIN)/python -m monrest.daemon.client_rows > monrest/client/rows.py
 
 # A Debian package in dist/, for the Debian and the python3 of this machine; REVISION=2 is its next one.
-deb: $(VENV)/.runtime
+deb: $(VENV)/.runtime docs
 	rm -rf build dist/*.whl
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	PIP=$(BIN)/pip sh debian/build.sh dist/monrest-*.whl dist
@@ -85,10 +92,6 @@ $(VENV)/.runtime: $(VENV)/bin/python setup.py
 
 $(VENV)/.book: $(VENV)/.runtime
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[book]'
-	touch $@
-
-$(VENV)/.docs: $(VENV)/.runtime
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 $(VENV)/.tools: $(VENV)/.runtime

@@ -11,17 +11,21 @@ ROOT = Path(__file__).parent
 _BOOK = ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0"]
 _POSTGRESQL = ["psycopg[binary]>=3.3"]
 _REPORTS = ["reportlab>=5.1", "XlsxWriter>=3.2"]
-_EXPLORER = ["swagger-ui-py>=25.7"]
 
 
 class BuildWithEtc(build_py):
-    """Puts ``etc/`` into the package: configuration example, units, the objects of the demo."""
+    """Puts ``etc/`` and the book into the package: what else the daemon serves or prints."""
 
     def run(self) -> None:
         """Copy it unless the installation is editable, which finds it in the checkout."""
         super().run()
         if not self.editable_mode:
-            shutil.copytree("etc", Path(self.build_lib) / "monrest" / "etc", dirs_exist_ok=True)
+            package = Path(self.build_lib) / "monrest"
+            shutil.copytree("etc", package / "etc", dirs_exist_ok=True)
+            # The book is there after `make docs`, and `make deb` calls that.
+            if Path("docs/_build/index.html").is_file():
+                unread = shutil.ignore_patterns(".*", "*.map", "*.inv", "*.txt")
+                shutil.copytree("docs/_build", package / "book", ignore=unread, dirs_exist_ok=True)
 
 
 def version() -> str:
@@ -104,15 +108,13 @@ setup(
     ],
     extras_require={
         "book": _BOOK,
-        # The files of Swagger UI, for the explorer at /mon/docs.
-        "docs": _EXPLORER,
         "postgresql": _POSTGRESQL,
         "reports": _REPORTS,
         "test": [
             *_BOOK,
-            *_EXPLORER,
             *_POSTGRESQL,
             *_REPORTS,
+            "axe-core-python>=0.1",  # brings axe.min.js, which tests run in pages
             "coverage>=7.6",
             "hypothesis>=6.155",
             "import-linter>=2.16",

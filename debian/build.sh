@@ -27,7 +27,7 @@ home=$root/opt/monrest
 
 "$python" -m venv --without-pip "$home"
 "${PIP:-pip}" --disable-pip-version-check --python "$home/bin/python" install --quiet \
-    --no-compile "$@" "$wheel[postgresql,reports,docs]"
+    --no-compile "$@" "$wheel[postgresql,reports]"
 packages=$(echo "$home"/lib/python3*/site-packages)
 
 # The user of the daemon cannot write here: what Python and Twisted keep is made now.

@@ -1,5 +1,8 @@
 """How the book is built: ``make docs``, then open docs/_build/index.html."""
 
+import re
+from pathlib import Path
+
 from monrest import __version__
 
 project = "monrest"
@@ -14,8 +17,32 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"monrest {release}"
 html_static_path = ["images"]
+html_favicon = "../monrest/web/files/icon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": True}
 # Code without a language is a shell, an answer or a configuration.
 highlight_language = "none"
+
+
+def setup(app):
+    app.connect("build-finished", separate)
+
+
+def separate(app, error):
+    """Move the theme's inline script and styles into files: browsers run no others in /mon/docs/book."""
+    if error is not None:
+        return
+    folder = Path(app.outdir)
+    for page in folder.rglob("*.html"):
+        static = "../" * (len(page.relative_to(folder).parts) - 1) + "_static/"
+        text = page.read_text("utf-8")
+        for tag, name, link in (
+            ("script", "theme.js", f'<script src="{static}theme.js"></script>'),
+            ("style", "code.css", f'<link rel="stylesheet" href="{static}code.css">'),
+        ):
+            for inline in re.findall(rf"<{tag}>.*?</{tag}>", text, re.DOTALL):
+                (folder / "_static" / name).write_text(inline[len(tag) + 2 : -len(tag) - 3], "utf-8")
+                text = text.replace(inline, link)
+        text = re.sub(r' style="(display|opacity): ([^";]+);?"', r' \1="\2"', text)
+        page.write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""Files that come with the code: the configuration example, units, the objects of the demo."""
+"""Files that come with the code: the configuration example, units, the demo's objects, the book."""
 
 from __future__ import annotations
 
@@ -10,3 +10,10 @@ def shipped(name: str) -> Path:
     package = Path(__file__).resolve().parent.parent
     inside = package / "etc"
     return (inside if inside.is_dir() else package.parent / "etc") / name
+
+
+def shipped_book() -> Path | None:
+    """The folder of the book in HTML, in a checkout where ``make docs`` leaves it; None without."""
+    package = Path(__file__).resolve().parent.parent
+    folders = (package / "book", package.parent / "docs" / "_build")
+    return next((one for one in folders if (one / "index.html").is_file()), None)

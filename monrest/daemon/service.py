@@ -244,8 +244,9 @@ class Daemon(Service):
             ),
             pages=Pages(
                 names=config.names,
-                version=__version__ if config.server.public_docs else "",
+                version=__version__,
                 threads=parts.threads,
+                public_docs=config.server.public_docs,
             ),
         ).resource()
 

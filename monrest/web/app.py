@@ -121,7 +121,7 @@ class Api:
         self._begin(request, self._serve(request))
 
     def show(self, request: ApiRequest, path: bytes) -> None:
-        """Answer with the page at ``path``, which anybody may see."""
+        """Answer with the page at ``path``."""
         self._begin(request, self._show(request, path))
 
     def _begin(self, request: ApiRequest, serving: Coroutine[Any, Any, None]) -> None:
@@ -135,6 +135,9 @@ class Api:
             request.refusal.raiseException()
         if request.method not in (b"GET", b"HEAD"):
             raise MethodNotAllowed(path.decode("ascii"), ("GET", "HEAD"))
+        if not self.pages.public(path):
+            caller = self._caller(request, HeaderView(request.requestHeaders))
+            await self.authenticator.authenticate(caller)
         page = await self.pages.page(path)
         await self.responder.answer(request, page, request.options)
         request.finish()

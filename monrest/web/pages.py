@@ -1,4 +1,4 @@
-"""The pages for people: what this is, and the explorer (docs/spec/http.md, "Pages").
+"""The pages for people: what this is, the explorer, the book (docs/spec/http.md, "Pages").
 
 They are files with nothing secret in them; what they show of the monitoring, their scripts ask for
 as anybody does.
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from html import escape
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from attrs import define, field
 
 from monrest.base.concurrency import Threads
 from monrest.base.names import Names
-from monrest.base.values import Page
+from monrest.base.shipped import shipped_book
+from monrest.base.values import Answer, Document, Page
 
 FILES = Path(__file__).parent / "files"
 
@@ -24,9 +25,9 @@ _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
     ".svg": "image/svg+xml",
 }
-_SWAGGER = ("swagger-ui.css", "swagger-ui-bundle.js")
 _GUARDED = (
     (
         "Content-Security-Policy",
@@ -39,59 +40,71 @@ _GUARDED = (
 """What browsers allow in a page: nothing that does not come from here."""
 
 
-def swagger_folder() -> Path | None:
-    """Where the files of Swagger UI are; None where its package is not installed."""
-    found = find_spec("swagger_ui")
-    for folder in (found and found.submodule_search_locations) or ():
-        static = Path(folder) / "static"
-        if all((static / name).is_file() for name in _SWAGGER):
-            return static
-    return None
-
-
 @define(eq=False, kw_only=True)
 class Pages:
-    """Finds pages by their paths, reads each once and keeps it packed: half a megabyte in all.
+    """Finds pages by their paths, reads each once and keeps it packed: a megabyte in all.
 
-    ``version`` is empty where strangers are not to know it.
+    Without ``public_docs`` the book needs an account, and no page shows the version.
     """
 
     names: Names
     version: str
     threads: Threads
-    _swagger: Path | None = field(init=False, factory=swagger_folder)
-    _paths: Mapping[bytes, Callable[[], Page]] = field(init=False)
+    public_docs: bool = True
+    _paths: dict[bytes, Callable[[], Answer]] = field(init=False)
     _greeting: frozenset[bytes] = field(init=False)
-    _read: dict[bytes, Page] = field(init=False, factory=dict)
+    _book: bytes = field(init=False)
+    _has_book: bool = field(init=False, default=False)
+    _read: dict[bytes, Answer] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         app = self.names.app
+        docs = f"/{app}/docs"
+        self._book = f"{docs}/book".encode("ascii")
 
-        def html(name: str, base: str) -> Callable[[], Page]:
+        def html(name: str, base: str) -> Callable[[], Answer]:
             return lambda: self._html(name, base)
-
-        def file(path: Path) -> Callable[[], Page]:
-            return lambda: _page(path.suffix, path.read_bytes())
 
         found = {
             "/": html("index.html", f"{app}/"),
             f"/{app}": html("index.html", f"{app}/"),
             f"/{app}/": html("index.html", ""),
-            f"/{app}/docs": html("explorer.html", "docs/"),
-            f"/{app}/docs/": html("explorer.html", ""),
+            docs: html("explorer.html", "docs/"),
+            f"{docs}/": html("explorer.html", ""),
+            # Links in the book are relative to its folder.
+            f"{docs}/book": lambda: Document(value={}, status=302, headers=(("Location", "book/"),)),
         }
         self._greeting = frozenset(path.encode("ascii") for path in tuple(found)[:3])
-        files = [one for one in FILES.iterdir() if one.suffix not in (".html", ".py")]
-        if self._swagger is not None:
-            files += [self._swagger / name for name in _SWAGGER]
-        found |= {f"/{app}/docs/{one.name}": file(one) for one in files if one.suffix in _TYPES}
+        files = [one for one in FILES.iterdir() if one.suffix in _TYPES and one.suffix != ".html"]
+        found |= {f"{docs}/{one.name}": _file(one) for one in files}
         self._paths = {path.encode("ascii"): make for path, make in found.items()}
+        self._add_book()
+
+    def _add_book(self) -> None:
+        book = shipped_book()
+        if book is None:
+            self._paths[self._book + b"/"] = lambda: self._html("no-book.html", "../")
+            return
+        self._has_book = True
+        self._read.pop(self._book + b"/", None)
+        self._paths[self._book + b"/"] = _file(book / "index.html")
+        for one in book.rglob("*"):
+            if one.suffix in _TYPES:
+                name = quote(one.relative_to(book).as_posix()).encode("ascii")
+                self._paths[self._book + b"/" + name] = _file(one)
 
     def has(self, path: bytes, accept: bytes) -> bool:
         """Whether there is a page; to who does not ask for one, the root is no page."""
+        if path.startswith(self._book) and not self._has_book:
+            # ``make demo`` builds it while the daemon runs already.
+            self._add_book()
         return path in self._paths and (path not in self._greeting or b"text/html" in accept)
 
-    async def page(self, path: bytes) -> Page:
+    def public(self, path: bytes) -> bool:
+        """Whether a page needs no account."""
+        return self.public_docs or not path.startswith(self._book)
+
+    async def page(self, path: bytes) -> Answer:
         """Give a page that is there."""
         if path not in self._read:
             self._read[path] = await self.threads.run(self._paths[path])
@@ -109,12 +122,15 @@ class Pages:
             "token": header("CSRF-Token").title(),
             "failed": header("Failed-Sites").title(),
             "warnings": header("Warnings").title(),
-            "swagger": "1" if self._swagger else "",
-            "version": self.version,
+            "version": self.version if self.public_docs else "",
         }
         for word, value in words.items():
             text = text.replace(f"{{{{{word}}}}}", escape(value))
         return _page(".html", text.encode())
+
+
+def _file(path: Path) -> Callable[[], Page]:
+    return lambda: _page(path.suffix, path.read_bytes())
 
 
 def _page(suffix: str, body: bytes) -> Page:

@@ -1,9 +1,11 @@
 // The builder of queries: from a form to a request and back.
 import { ask, root } from "./account.js";
-import { make, notice } from "./dom.js";
+import { enter, withQuery } from "./address.js";
+import { choice, make, notice } from "./dom.js";
 import { follow } from "./live.js";
-import { asJson, asRows, table } from "./results.js";
-import { LANGUAGES } from "./snippets.js";
+import { besides, firstColumns, isLog } from "./objects.js";
+import { asJson, asRows, counted, table } from "./results.js";
+import { offerLanguages } from "./snippets.js";
 
 const { failed: FAILED, warnings: WARNINGS } = document.documentElement.dataset;
 const $ = (id) => document.getElementById(id);
@@ -19,27 +21,27 @@ const FORMATS = [
   ["xls", "Excel", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
   ["text", "Text", ""], ["wrapped_json", "Wrapped JSON", ""],
 ];
-const START = {
-  "/hosts": ["name", "state", "last_check", "plugin_output"],
-  "/services": ["host_name", "description", "state", "last_check", "plugin_output"],
-};
 const SPECIAL = new Set(["columns", "sort", "limit", "offset", "q", "backends"]);
 
 const columns = [];
 let collections = new Map();
-let language = localStorage.getItem("monrest-language") ?? "curl";
 let view = "table";
 let shown = null;
 let running = null;
 let living = null;
+// The request whose answer is shown.
+let answered = null;
+let writeSnippet = () => {};
 
 // ------------------------------------------------------------------ what there is to ask
 
-function rowSchema(document, operation) {
+// The columns of an answer by name, and whether it is a list of rows.
+export function answerOf(document, operation) {
   let schema = operation.responses["200"].content["application/json"]?.schema ?? {};
   schema = schema.anyOf?.[0] ?? schema;
+  const list = schema.type === "array";
   schema = schema.items ?? schema;
-  return document.components.schemas[schema.$ref?.split("/").pop()]?.properties ?? {};
+  return { list, columns: document.components.schemas[schema.$ref?.split("/").pop()]?.properties ?? {} };
 }
 
 function readCollections(description) {
@@ -50,7 +52,7 @@ function readCollections(description) {
     const operation = item.get;
     if (!operation.responses["200"].content["application/json"]) continue;
     collections.set(path, {
-      title: operation.summary, chapter: operation.tags[0], columns: rowSchema(description, operation),
+      title: operation.summary, chapter: operation.tags[0], ...answerOf(description, operation),
     });
   }
 }
@@ -154,25 +156,42 @@ function pairs() {
   return found;
 }
 
-// Percent-encoded where it has to be, and legible elsewhere.
-const encoded = (text) => encodeURIComponent(text).replace(/%(2C|3A|28|29|5B|5D|40|24|2F|2A)/g, decodeURIComponent);
-
-function request() {
+// What the form asks; `more` are columns that the table needs besides.
+function request(more = []) {
   const path = $("collection").value;
-  const query = pairs().map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join("&");
+  const asked = pairs().map(([name, value]) => [name, name === "columns" ? [value, ...more].join(",") : value]);
+  const plain = withQuery(path, asked);
   const [format, , accept] = FORMATS.find(([name]) => name === $("format").value);
-  const prefix = format === "json" ? "" : `/${format}`;
-  const whole = prefix + path + (query ? `?${query}` : "");
-  return { method: "GET", root, path: whole, url: root + whole, format, type: accept, plain: path + (query ? `?${query}` : "") };
+  const whole = (format === "json" ? "" : `/${format}`) + plain;
+  return { method: "GET", root, path: whole, url: root + whole, format, type: accept, plain };
 }
 
+const chosenColumns = () => split(pairs().find(([name]) => name === "columns")?.[1] ?? "");
+
+// The form has changed: what stands below it follows, and an answer to another question is marked as such.
 function refresh() {
   if (!$("collection").value) return;
-  $("snippet").textContent = LANGUAGES[language](request());
+  writeSnippet();
+  const stale = answered !== null && request().path !== answered;
+  $("answer").classList.toggle("stale", stale);
+  $("stale").hidden = !stale;
+}
+
+// Begin a new question to a collection: with its first columns, newest first where it is a log.
+function choose(path) {
+  $("collection").value = path;
+  columns.length = 0;
+  for (const place of ["filters", "sorts"]) $(place).querySelector(".lines").replaceChildren();
+  for (const name of ["q", "offset"]) $(name).value = "";
+  const { list, columns: known } = collections.get(path);
+  if (list) columns.push(...firstColumns(path, known));
+  if (isLog(path)) addSort("time", true);
+  offerColumns();
+  showColumns();
 }
 
 // Set the form to what an address says, such as /hosts?state[ne]=0.
-export function load(address) {
+function load(address) {
   const [path, query = ""] = address.split(/\?(.*)/s);
   if (!collections.has(path)) return false;
   $("collection").value = path;
@@ -204,21 +223,22 @@ function draw() {
     place.replaceChildren(...notices, make("pre", { tabindex: "0" }, shown.text));
     return;
   }
-  const rows = asRows(shown.value);
+  const rows = asRows(shown.whole);
   const body = view === "json" ? asJson(shown.value)
-    : rows.length ? table(rows, shown.about) : make("p", { class: "muted" }, "No row.");
+    : rows.length ? table(rows, shown.look) : make("p", { class: "muted" }, "No row.");
   place.replaceChildren(...notices, body);
 }
 
 function fail(title, text) {
   shown = null;
+  answered = null;
   $("download").hidden = true;
   $("answer").replaceChildren(notice("bad", title, text));
 }
 
 const list = (header) => header.split(",").map((one) => one.trim()).filter(Boolean);
 
-function noticesOf(answer) {
+export function noticesOf(answer) {
   const found = [];
   const failed = answer.headers.get(FAILED);
   if (failed) {
@@ -231,7 +251,7 @@ function noticesOf(answer) {
   return found;
 }
 
-async function take(answer, asked) {
+async function take(answer, asked, path, more) {
   const type = answer.headers.get("content-type") ?? "";
   const notices = noticesOf(answer);
   const blob = await answer.blob();
@@ -241,27 +261,32 @@ async function take(answer, asked) {
     fail(`${answer.status} · ${found.message}`, found.description);
     return "";
   }
-  offerDownload(blob, asked.format);
   if (asked.format === "xls") {
+    offerDownload(blob, asked.format);
     shown = { text: "The workbook is ready: use Download.", notices };
     draw();
     return `${blob.size} bytes`;
   }
   const text = await blob.text();
   if (!type.startsWith("application/json")) {
+    offerDownload(blob, asked.format);
     shown = { text, notices };
     draw();
     return "";
   }
-  const value = JSON.parse(text);
-  const path = $("collection").value;
+  const whole = JSON.parse(text);
+  const value = more.length && Array.isArray(whole) ? whole.map((row) => without(row, more)) : whole;
+  offerDownload(more.length ? new Blob([JSON.stringify(value)], { type: "application/json" }) : blob, asked.format);
   const wanted = columns.map((one) => one.replace(/^.*(?::| as )\s*/s, ""));
-  shown = { value, notices, about: { about: collections.get(path).columns, wanted, kind: path, label: `Answer of ${path}` } };
+  const about = collections.get(path).columns;
+  shown = { value, whole, notices, look: { about, wanted, hidden: more, path, label: `Answer of ${path}` } };
   if (asked.format === "wrapped_json") view = "json";
-  showSwitches();
+  showViews();
   draw();
-  return Array.isArray(value) ? `${value.length} ${value.length === 1 ? "row" : "rows"}` : "one object";
+  return Array.isArray(value) ? counted(value.length, "row") : "one object";
 }
+
+const without = (row, names) => Object.fromEntries(Object.entries(row).filter(([name]) => !names.includes(name)));
 
 function offerDownload(blob, format) {
   const link = $("download");
@@ -271,19 +296,22 @@ function offerDownload(blob, format) {
   link.hidden = false;
 }
 
-export async function run() {
+// Ask; `replace`: the address does not become a new entry of the history.
+export async function run({ replace = false } = {}) {
   running?.abort();
   const turn = running = new AbortController();
   const asked = request();
-  if (!$("panel-query").hidden) history.replaceState(null, "", `#${asked.plain}`);
+  const path = $("collection").value;
+  const more = asked.format === "json" ? besides(path, chosenColumns()) : [];
+  if (!$("panel-query").hidden) enter(asked.plain, { replace });
   $("run").disabled = true;
   $("status").textContent = "asking …";
   const began = performance.now();
   try {
     const accept = asked.format === "json" ? { Accept: "application/json" } : { Accept: "*/*" };
-    const answer = await ask(asked.path, { signal: turn.signal, headers: accept });
+    const answer = await ask(request(more).path, { signal: turn.signal, headers: accept });
     if (answer.status === 401) document.dispatchEvent(new Event("login-wanted"));
-    const what = await take(answer, asked);
+    const what = await take(answer, asked, path, more);
     const took = Math.round(performance.now() - began);
     $("status").textContent = [answer.status, what, `${took} ms`].filter(Boolean).join(" · ");
   } catch (error) {
@@ -293,6 +321,14 @@ export async function run() {
   } finally {
     if (running === turn) $("run").disabled = false;
   }
+  answered = asked.path;
+  refresh();
+}
+
+// Run what somebody asked for by hand. Where the answer stands below the form, as on a phone, it comes into view.
+async function runAndShow() {
+  await run();
+  if (matchMedia("(max-width: 60rem)").matches) $("answer-card").scrollIntoView();
 }
 
 // ------------------------------------------------------------------ live
@@ -307,7 +343,7 @@ async function live() {
   const turn = living = new AbortController();
   $("live").setAttribute("aria-pressed", "true");
   run();
-  const refused = await follow($("backends").value.trim(), run, turn.signal);
+  const refused = await follow($("backends").value.trim(), () => run({ replace: true }), turn.signal);
   if (living !== turn) return;
   rest();
   if (refused) fail("Not live any more.", refused);
@@ -315,23 +351,8 @@ async function live() {
 
 // ------------------------------------------------------------------ switches and the rest
 
-function choice(place, names, current, choose) {
-  $(place).replaceChildren(...names.map(([name, text]) =>
-    make("button", {
-      type: "button", "aria-pressed": String(name === current()),
-      onclick: () => { choose(name); showSwitches(name, place); },
-    }, text)));
-}
-
-function showSwitches(focused, where) {
-  choice("languages", Object.keys(LANGUAGES).map((one) => [one, one]), () => language, (name) => {
-    language = name;
-    localStorage.setItem("monrest-language", name);
-    refresh();
-  });
-  choice("views", [["table", "Table"], ["json", "JSON"]], () => view, (name) => { view = name; draw(); });
-  if (where) [...$(where).children].find((one) => one.getAttribute("aria-pressed") === "true")?.focus();
-}
+const showViews = () =>
+  choice($("views"), [["table", "Table"], ["json", "JSON"]], () => view, (name) => { view = name; draw(); });
 
 async function offerSites() {
   const answer = await ask("/sites?columns=id,name");
@@ -344,20 +365,10 @@ export function begin(description) {
   readCollections(description);
   offerCollections();
   $("format").replaceChildren(...FORMATS.map(([name, text]) => make("option", { value: name }, text)));
-  showSwitches();
-  const first = decodeURI(location.hash.slice(1));
-  if (!(first.startsWith("/") && load(first))) {
-    $("collection").value = collections.has("/hosts") ? "/hosts" : $("collection").value;
-    columns.push(...(START[$("collection").value] ?? []));
-    offerColumns();
-    showColumns();
-  }
-  $("collection").addEventListener("change", () => {
-    columns.length = 0;
-    columns.push(...(START[$("collection").value] ?? []));
-    offerColumns();
-    showColumns();
-  });
+  showViews();
+  choose(collections.has("/hosts") ? "/hosts" : $("collection").value);
+  writeSnippet = offerLanguages($("languages"), $("snippet"), request);
+  $("collection").addEventListener("change", () => choose($("collection").value));
   $("add-column").addEventListener("click", () => { addColumns($("column").value); $("column").focus(); });
   $("column").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.ctrlKey && $("column").value.trim()) {
@@ -371,9 +382,9 @@ export function begin(description) {
   $("add-filter").addEventListener("click", () => addFilter().querySelector("input").focus());
   $("add-sort").addEventListener("click", () => addSort().querySelector("input").focus());
   $("query").addEventListener("input", refresh);
-  $("query").addEventListener("submit", (event) => { event.preventDefault(); run(); });
+  $("query").addEventListener("submit", (event) => { event.preventDefault(); runAndShow(); });
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && event.ctrlKey && !$("panel-query").hidden) run();
+    if (event.key === "Enter" && event.ctrlKey && !$("panel-query").hidden) runAndShow();
   });
   $("live").addEventListener("click", () => { if (living) rest(); else live(); });
   $("backends").addEventListener("change", () => { if (living) { rest(); live(); } });
@@ -385,10 +396,21 @@ export function begin(description) {
   refresh();
 }
 
+// Show the question of an address, such as /hosts?state[ne]=0, and its answer unless nobody is logged in.
+export function show(address, signedIn) {
+  rest();
+  if (load(address)) {
+    if (signedIn) run({ replace: true });
+  } else fail("No such collection.", `${address.split("?")[0]}: choose one of the list, or look at all endpoints.`);
+}
+
+// The address of the question that the form asks.
+export const question = () => request().plain;
+
 // Somebody else asks from now on.
 export function changeAccount() {
   rest();
   refresh();
   offerSites();
-  run();
+  run({ replace: true });
 }

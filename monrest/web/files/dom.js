@@ -14,3 +14,17 @@ export function make(tag, attributes = {}, ...children) {
 export const notice = (kind, title, text = "") =>
   make("div", { class: `notice ${kind}`, role: kind === "bad" ? "alert" : "status" },
     make("strong", {}, title), text ? make("p", {}, text) : null);
+
+// A text in which `words` are code.
+export const prose = (text) =>
+  text.split("`").map((part, at) => (at % 2 ? make("code", {}, part) : part));
+
+// A row of buttons of which one is pressed.
+export function choice(place, names, current, choose) {
+  const press = () => {
+    for (const one of place.children) one.setAttribute("aria-pressed", String(one.value === current()));
+  };
+  place.replaceChildren(...names.map(([name, text]) =>
+    make("button", { type: "button", value: name, onclick: () => { choose(name); press(); } }, text)));
+  press();
+}

@@ -1,6 +1,7 @@
 // The page of the explorer: tabs, who is asking, and the description that all of it is made from.
 import { ask, login, logout, useKey } from "./account.js";
-import { begin, changeAccount } from "./builder.js";
+import { enter, follow } from "./address.js";
+import { begin, changeAccount, question, show } from "./builder.js";
 import { notice } from "./dom.js";
 import { showEndpoints } from "./endpoints.js";
 import { offerThemes } from "./theme.js";
@@ -10,29 +11,44 @@ const $ = (id) => document.getElementById(id);
 const TABS = ["query", "endpoints"];
 
 let description = null;
-let endpointsShown = false;
 
-// ------------------------------------------------------------------ tabs
+// ------------------------------------------------------------------ tabs and addresses
 
-function open(name, focus = false) {
+function open(name) {
   for (const one of TABS) {
     const here = one === name;
     $(`tab-${one}`).setAttribute("aria-selected", String(here));
     $(`tab-${one}`).tabIndex = here ? 0 : -1;
     $(`panel-${one}`).hidden = !here;
   }
-  if (focus) $(`tab-${name}`).focus();
-  if (name === "endpoints") history.replaceState(null, "", "#endpoints");
-  if (name === "endpoints" && description && !endpointsShown) {
-    endpointsShown = true;
-    showEndpoints(description);
+}
+
+function choose(name) {
+  if (!description) return;
+  enter(name === "endpoints" ? "endpoints" : question());
+  open(name);
+  if (name === "endpoints") showEndpoints(description, "");
+}
+
+// Show what an address says: a query, all endpoints, or one of them.
+function route(place) {
+  if (place.startsWith("key=")) location.reload();
+  else if (place.startsWith("endpoints")) {
+    open("endpoints");
+    showEndpoints(description, place.slice("endpoints/".length));
+  } else {
+    open("query");
+    if (place.startsWith("/")) show(place, Boolean($("account").dataset.user));
   }
 }
 
 for (const name of TABS) {
-  $(`tab-${name}`).addEventListener("click", () => open(name));
+  $(`tab-${name}`).addEventListener("click", () => choose(name));
   $(`tab-${name}`).addEventListener("keydown", (event) => {
-    if (["ArrowLeft", "ArrowRight"].includes(event.key)) open(TABS[1 - TABS.indexOf(name)], true);
+    if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
+    const other = TABS[1 - TABS.indexOf(name)];
+    choose(other);
+    $(`tab-${other}`).focus();
   });
 }
 
@@ -60,7 +76,7 @@ function askWho(problem) {
   $("key").focus();
 }
 
-async function enter(how) {
+async function logIn(how) {
   try {
     await how();
     await who();
@@ -84,11 +100,11 @@ $("account").addEventListener("click", async () => {
 $("close-login").addEventListener("click", () => $("login").close());
 $("by-key").addEventListener("submit", (event) => {
   event.preventDefault();
-  enter(async () => useKey($("key").value.trim(), $("key-user").value.trim()));
+  logIn(async () => useKey($("key").value.trim(), $("key-user").value.trim()));
 });
 $("by-password").addEventListener("submit", (event) => {
   event.preventDefault();
-  enter(() => login($("name").value.trim(), $("password").value));
+  logIn(() => login($("name").value.trim(), $("password").value));
 });
 document.addEventListener("login-wanted", () => askWho());
 
@@ -105,9 +121,8 @@ async function start() {
   }
   description = await answer.json();
   $("problem").replaceChildren();
-  const wanted = location.hash.slice(1);
   begin(description);
-  if (wanted === "endpoints") open("endpoints");
+  follow(route);
 }
 
 offerThemes();

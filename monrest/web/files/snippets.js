@@ -1,12 +1,14 @@
 // The same request in other languages. The key itself is never in them.
 import { current } from "./account.js";
+import { choice } from "./dom.js";
 
 const { key: KEY, user: USER } = document.documentElement.dataset;
 
 const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-const python = (value) => JSON.stringify(value);
+const LANGUAGE = "monrest-language";
 
-// `asked` has method, url (whole), path (with its query, below the root), and a body that is text.
+// A request has method, url (whole), path (with format and query, below the root), plain (without the format), and a
+// body that is text.
 function curl({ method, url, body, type, accept }) {
   const account = current();
   // -g: brackets are those of filters.
@@ -31,28 +33,49 @@ function command({ method, path, body, root }) {
   return `export ${set.join(" ")}\n${[...words, shell(path)].join(" ")}`;
 }
 
-function script({ method, url, body, type, accept, format }) {
-  const account = current();
-  const address = new URL(url);
-  const pairs = [...address.searchParams].map(([name, value]) => `    (${python(name)}, ${python(value)}),`);
-  const session = !account.key && account.token;
-  const headers = session ? [] : [`${python(KEY)}: os.environ["MONREST_KEY"]`];
-  if (account.user && !session) headers.push(`${python(USER)}: ${python(account.user)}`);
-  if (accept) headers.push(`"Accept": ${python(accept)}`);
-  if (body) headers.push(`"Content-Type": ${python(type)}`);
-  const lines = [
-    ...(session ? ["import getpass"] : ["import os"]), "", "import requests", "",
-    "answer = requests.request(",
-    `    ${python(method)},`,
-    `    ${python(address.origin + address.pathname)},`,
-    ...(pairs.length ? ["    params=[", ...pairs.map((one) => `    ${one}`), "    ],"] : []),
-    ...(body ? [`    data=${python(body)},`] : []),
-    ...(session ? [`    auth=(${python(account.user)}, getpass.getpass()),`] : []),
-    ...(headers.length ? [`    headers={${headers.join(", ")}},`] : []),
-    "    timeout=60,", ")", "answer.raise_for_status()",
-    format && format !== "json" ? "print(answer.text)" : "print(answer.json())",
-  ];
-  return lines.join("\n");
+const NAME = /^(?!(?:and|as|class|def|del|for|from|global|if|import|in|is|lambda|not|or|pass|return|try|with)$)[a-z_]\w*$/i;
+
+function python(value) {
+  if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value !== "object") return JSON.stringify(value);
+  return `{${Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${python(one)}`).join(", ")}}`;
 }
 
-export const LANGUAGES = { curl, monrest: command, Python: script };
+// The client speaks JSON and gives Python's values, so that a format has no part in it.
+function client({ method, plain, body, root }) {
+  const account = current();
+  const [path, query = ""] = plain.split(/\?(.*)/s);
+  const values = new Map();
+  for (const [name, value] of new URLSearchParams(query)) values.set(name, [...(values.get(name) ?? []), value]);
+  const named = [...values].map(([name, several]) => [name, several.length > 1 ? several : several[0]]);
+  const given = [
+    python(path), ...(body ? [python(JSON.parse(body))] : []),
+    ...named.filter(([name]) => NAME.test(name)).map(([name, value]) => `${name}=${python(value)}`),
+  ];
+  const odd = named.filter(([name]) => !NAME.test(name));
+  if (odd.length) given.push(`**${python(Object.fromEntries(odd))}`);
+  const user = account.key && account.user ? `, user=${python(account.user)}` : "";
+  return [
+    "import os", "", "from monrest.client import Client", "",
+    `with Client(${python(root)}, key=os.environ["MONREST_KEY"]${user}) as client:`,
+    `    answer = client.${method.toLowerCase()}(`, ...given.map((one) => `        ${one},`), "    )",
+    "print(answer)",
+  ].join("\n");
+}
+
+export const LANGUAGES = { curl, monrest: command, Python: client };
+
+// The switch of languages above a request; `request` gives it, `place` and `text` are elements.
+export function offerLanguages(place, text, request) {
+  let language = localStorage.getItem(LANGUAGE) ?? "curl";
+  const write = () => { text.textContent = LANGUAGES[language](request()); };
+  choice(place, Object.keys(LANGUAGES).map((one) => [one, one]), () => language, (name) => {
+    language = name;
+    localStorage.setItem(LANGUAGE, name);
+    write();
+  });
+  write();
+  return write;
+}
