@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 from monrest import __version__
 
 project = "monrest"
@@ -25,12 +27,17 @@ html_theme_options = {"navigation_with_keys": True}
 highlight_language = "none"
 
 
-def setup(app):
-    app.connect("build-finished", separate)
+def setup(app: Sphinx) -> None:
+    """Mend each page once all are written."""
+    app.connect("build-finished", mend)
 
 
-def separate(app, error):
-    """Move the theme's inline script and styles into files: browsers run no others in /mon/docs/book."""
+def mend(app: Sphinx, error: Exception | None) -> None:
+    """Mend what the theme writes for a page of the daemon (docs/spec/http.md, "Pages").
+
+    Its inline script and styles become files, because browsers run no others there, and headings
+    without a level get one.
+    """
     if error is not None:
         return
     folder = Path(app.outdir)
@@ -42,7 +49,10 @@ def separate(app, error):
             ("style", "code.css", f'<link rel="stylesheet" href="{static}code.css">'),
         ):
             for inline in re.findall(rf"<{tag}>.*?</{tag}>", text, re.DOTALL):
-                (folder / "_static" / name).write_text(inline[len(tag) + 2 : -len(tag) - 3], "utf-8")
+                (folder / "_static" / name).write_text(
+                    inline[len(tag) + 2 : -len(tag) - 3], "utf-8"
+                )
                 text = text.replace(inline, link)
+        text = text.replace('role="heading"', 'role="heading" aria-level="2"')
         text = re.sub(r' style="(display|opacity): ([^";]+);?"', r' \1="\2"', text)
         page.write_text(text, "utf-8")

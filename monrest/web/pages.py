@@ -72,7 +72,9 @@ class Pages:
             docs: html("explorer.html", "docs/"),
             f"{docs}/": html("explorer.html", ""),
             # Links in the book are relative to its folder.
-            f"{docs}/book": lambda: Document(value={}, status=302, headers=(("Location", "book/"),)),
+            f"{docs}/book": lambda: Document(
+                value={}, status=302, headers=(("Location", "book/"),)
+            ),
         }
         self._greeting = frozenset(path.encode("ascii") for path in tuple(found)[:3])
         files = [one for one in FILES.iterdir() if one.suffix in _TYPES and one.suffix != ".html"]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import axe_core_python
 import bcrypt
 import pytest
 from harness.daemon import Daemon, site
@@ -186,7 +187,8 @@ def test_a_login_with_a_key(page):
 def rows_shown(page):
     """The cells of the table, row by row."""
     rows = page.browser.find_elements(By.CSS_SELECTOR, "#answer tbody tr")
-    return [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in rows]
+    cells = "td:not(.links)"
+    return [[cell.text for cell in row.find_elements(By.CSS_SELECTOR, cells)] for row in rows]
 
 
 def test_a_query_without_a_mouse(page, served):
@@ -276,7 +278,8 @@ def test_the_same_request_elsewhere_gives_the_same_answer(page, served):
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "MONREST_KEY": served.key, "PATH": path}
     command = given["monrest"].replace("MONREST_KEY=…", f"MONREST_KEY={served.key}")
-    script = given["Python"].replace("print(answer.json())", "print(answer.text)")
+    assert "from monrest.client import Client" in given["Python"]
+    script = given["Python"].replace("print(answer)", "import json\nprint(json.dumps(answer))")
     for run in (
         ["sh", "-c", given["curl"]],
         ["sh", "-c", command],
@@ -286,7 +289,195 @@ def test_the_same_request_elsewhere_gives_the_same_answer(page, served):
         assert json.loads(done.stdout) == rows, (run, done)
 
 
+# ------------------------------------------------------------------ objects
+
+
+SERVICES = "columns=host_name,description,state&limit=50"
+
+
+def test_a_service_that_was_never_checked_is_pending(page, served):
+    with served.client() as client:
+        (row, *_) = client.rows("/services?has_been_checked=0&columns=host_name,description,state")
+    assert row["state"] == 0
+    page.log_in()
+    page.open(f"/mon/docs/#/services?{SERVICES}&description={row['description']}")
+    page.wait(lambda: [row["host_name"], row["description"], "PENDING"] in rows_shown(page))
+    assert [row["host_name"], row["description"], "OK"] not in rows_shown(page)
+    page.find("#views button:nth-child(2)").click()
+    shown = json.loads(page.find("#answer pre").text)
+    assert row in shown, "JSON and download have no column that nobody chose"
+    page.find("#views button:nth-child(1)").click()
+    page.open("/mon/docs/#/services?limit=1000")
+    page.wait_text("#answer .pill", "PENDING")
+
+
+def test_from_a_host_to_its_services_alerts_and_commands_and_back(page):
+    page.log_in()
+    page.open("/mon/docs/#/hosts?columns=name,state&name=web01")
+    page.wait_text("#status", "1 row")
+    for words, address in (("services", "#/services?"), ("alerts", "#/alerts?")):
+        page.find(f"#answer td.links a[href^='{address}']").click()
+        page.wait(lambda there=address: there in page.browser.current_url)
+        page.wait(lambda: {row[0] for row in rows_shown(page)} == {"web01"}) if words == (
+            "services"
+        ) else page.wait_text("#collection-hint", "alerts")
+        page.browser.back()
+        page.wait(lambda: rows_shown(page) == [["web01", "UP"]])
+    page.find("#answer td.links a[href^='#endpoints']").click()
+    page.find("#chapter-commands-hosts summary").click()
+    found = page.find("#chapter-commands-hosts details[open] [data-where=path]")
+    assert found.get_attribute("value") == "web01"
+    page.open(f"/mon/docs/#/services?{SERVICES}&host_name=web01&description=ping")
+    page.wait_text("#status", "1 row")
+    page.find("#answer td.links a[href^='#/hosts']").click()
+    page.wait(lambda: [row[0] for row in rows_shown(page)] == ["web01"])
+
+
+def test_a_url_in_a_table_is_a_link(page, served):
+    url = "https://wiki.example.org/disk?a=1&b=2"
+    with served.client() as client:
+        path = "/services/web01/ping/cmd/process_service_check_result"
+        form = {"plugin_state": "0", "plugin_output": url, "wait": "1"}
+        assert client.post_form(path, form).status == 200
+    page.log_in()
+    page.open("/mon/docs/#/services?columns=plugin_output&host_name=web01&description=ping")
+    link = page.find("#answer a[target=_blank]")
+    assert (link.text, link.get_attribute("href"), link.get_attribute("rel")) == (
+        url,
+        url,
+        "noreferrer",
+    )
+
+
+def test_every_collection_begins_with_few_columns_and_its_name_in_rows_of_one_line(page):
+    page.log_in()
+    page.open("/mon/docs/")
+    page.wait_text("#status", "rows")
+    choose = """const select = document.getElementById("collection"); select.value = arguments[0];
+        select.dispatchEvent(new Event("change")); document.getElementById("run").click()"""
+    heights = """return [...document.querySelectorAll("#answer tbody tr")].map(
+        (row) => row.getBoundingClientRect().height)"""
+    names = set()
+    for path in page.texts("#collection option"):
+        page.browser.execute_script(choose, path)
+        page.wait(lambda: not page.find("#run").get_attribute("disabled"))
+        page.wait(lambda: "asking" not in page.find("#status").text)
+        assert page.texts("#stale") == [""], path
+        columns = [text.split()[0] for text in page.texts("#columns li")]
+        assert len(columns) <= 7, path
+        if columns:
+            names.add(columns[0])
+        if page.texts("#answer .notice.warn") not in ([], ["The site gone is down."]):
+            assert not [one for one in page.texts("#answer .notice") if "no row has" in one], path
+        tall = [one for one in page.browser.execute_script(heights) if one > 45]
+        assert tall == [], path
+    assert names <= {
+        "name", "host_name", "host", "time", "id", "file", "path", "username", "peer_name", "target",
+        "cache_version", "nr", "comment", ":FILE", "key", "hostname", "description", "peer_key",
+        "node_id",
+    }  # fmt: skip
+    page.open("/mon/docs/#/services?limit=5")
+    page.wait_text("#status", "5 rows")
+    assert page.texts("#answer th")[:2] == ["host_name", "description"]
+    assert max(page.browser.execute_script(heights)) < 45
+
+
+def test_times_are_relative_and_exact_in_their_title(page, served):
+    with served.client() as client:
+        (row,) = client.rows("/hosts?columns=name,last_check&name=web01")
+    page.log_in()
+    page.open("/mon/docs/#/hosts?columns=name,last_check&name=web01")
+    page.wait_text("#status", "1 row")
+    cell = page.find("#answer td.time")
+    assert cell.text == "now" or cell.text.endswith(" ago")
+    when, _, seconds = cell.get_attribute("title").partition(" · ")
+    assert int(seconds) >= row["last_check"]
+    local = """const date = new Date(arguments[0] * 1000);
+        return [date.getFullYear(), date.getHours(), date.getMinutes(), date.getSeconds()]"""
+    year, hour, minute, second = page.browser.execute_script(local, int(seconds))
+    assert when.startswith(f"{year}-")
+    assert when.endswith(f" {hour:02}:{minute:02}:{second:02}")
+
+
+def test_states_of_alerts_are_words(page, served):
+    asked = "/alerts?columns=time,type,host_name,service_description,state&sort=-time&limit=50"
+    with served.client() as client:
+        rows = client.rows(asked)
+    words = {
+        "HOST ALERT": ["UP", "DOWN", "UNREACHABLE"],
+        "SERVICE ALERT": ["OK", "WARNING", "CRITICAL", "UNKNOWN"],
+    }
+    expected = [words[row["type"]][row["state"]] for row in rows if row["type"] in words]
+    assert len(set(expected)) > 1
+    page.log_in()
+    page.open(f"/mon/docs/#{asked}")
+    page.wait_text("#status", "row")
+    shown = [row[4] for row in rows_shown(page) if row[1] in words]
+    assert shown == expected
+    page.open("/mon/docs/#/alerts?columns=host_name,state&type=SERVICE%20ALERT&limit=5")
+    page.wait(lambda: {row[1] for row in rows_shown(page)} & set(words["SERVICE ALERT"]))
+
+
+# ------------------------------------------------------------------ where the page is
+
+
+def test_the_back_button_shows_the_query_before(page):
+    page.log_in()
+    page.open("/mon/docs/#/hosts?columns=name&name=web01")
+    page.wait(lambda: rows_shown(page) == [["web01"]])
+    page.find("#columns button").click()
+    page.find("#column").send_keys("alias", Keys.ENTER)
+    page.find("#run").click()
+    page.wait(lambda: page.texts("#answer th") == ["alias"])
+    page.browser.back()
+    page.wait(lambda: rows_shown(page) == [["web01"]])
+    assert page.texts("#columns li")[0].startswith("name")
+    page.browser.forward()
+    page.wait(lambda: page.texts("#answer th") == ["alias"])
+    page.find("#tab-endpoints").click()
+    page.find("details.operation")
+    page.browser.back()
+    page.wait(lambda: page.texts("#answer th") == ["alias"])
+    assert page.find("#panel-query").is_displayed()
+
+
+def test_a_pasted_address_is_shown_at_once(page):
+    page.log_in()
+    page.open("/mon/docs/#/hosts?columns=name&name=web01")
+    page.wait(lambda: rows_shown(page) == [["web01"]])
+    page.browser.get(f"{page.home}/mon/docs/#/hosts?columns=name&name[regex]=^web0[12]%24")
+    page.wait(lambda: rows_shown(page) == [["web01"], ["web02"]])
+    page.browser.get(f"{page.home}/mon/docs/#endpoints/get_sites")
+    page.find("#endpoint-get_sites form")
+    page.browser.get(f"{page.home}/mon/docs/#/nosuch?limit=1")
+    page.wait_text("#answer .notice.bad", "/nosuch: choose one of the list")
+
+
+def test_an_answer_to_another_question_is_marked(page):
+    page.log_in()
+    page.open("/mon/docs/#/hosts?columns=name&name=web01")
+    page.wait(lambda: rows_shown(page) == [["web01"]])
+    page.find("#collection").send_keys("/contacts")
+    page.wait_text("#stale", "The question has changed")
+    assert "stale" in page.find("#answer").get_attribute("class")
+    page.find("#run").click()
+    page.wait(lambda: page.texts("#answer th")[:1] == ["name"] and page.texts("#stale") == [""])
+    assert "stale" not in page.find("#answer").get_attribute("class")
+    page.find("#limit").send_keys("0")
+    page.wait_text("#stale", "The question has changed")
+    page.find("#limit").send_keys(Keys.BACKSPACE)
+    page.wait(lambda: page.texts("#stale") == [""])
+
+
 # ------------------------------------------------------------------ all endpoints
+
+
+def opened(page, path):
+    """Open the form of an endpoint by its address, and give its selector."""
+    page.open(f"/mon/docs/#endpoints/{path}")
+    name = path.split("?")[0]
+    page.find(f"#endpoint-{name} form")
+    return f"#endpoint-{name}"
 
 
 def test_an_endpoint_is_found_tried_and_shown_as_a_table(page, served):
@@ -294,17 +485,78 @@ def test_an_endpoint_is_found_tried_and_shown_as_a_table(page, served):
     page.open("/mon/docs/#endpoints")
     page.find(".search input").send_keys("/services/totals")
     page.wait_text(".search .hint", "One endpoint.")
-    page.find("#operations-Collections-get_services_totals .opblock-summary-control").click()
-    page.find(".btn.execute").click()
-    page.wait_text(".as-table summary", "As a table")
+    form = "#endpoint-get_services_totals"
+    page.find(f"{form} summary").click()
+    page.find(f"{form} button[type=submit]").click()
+    page.wait_text(f"{form} summary", "As JSON: one object")
     with served.client() as client:
         totals = client.rows("/services/totals")
-    names = page.texts(".as-table tbody tr td:first-child")
-    assert dict(zip(names, page.texts(".as-table tbody tr td:last-child"), strict=True)) == {
+    names = page.texts(f"{form} form tbody tr td:first-child")
+    values = page.texts(f"{form} form tbody tr td:last-child")
+    assert dict(zip(names, values, strict=True)) == {
         name: str(value) for name, value in totals.items()
     }
-    assert served.key not in page.find("#swagger").text
-    assert page.browser.current_url.endswith("#endpoints")
+    assert served.key not in page.find("#endpoints").text
+    assert page.browser.current_url.endswith("#endpoints/get_services_totals")
+    page.find(".search input").clear()
+    page.find(".search input").send_keys("no such thing")
+    page.wait_text(".search .hint", "0 endpoints.")
+    page.browser.back()
+
+
+def test_all_endpoints_have_addresses_and_a_link_opens_one(page, served):
+    page.log_in()
+    page.open("/mon/docs/#endpoints")
+    page.find("details.operation")
+    with served.client() as client:
+        paths = client.get("/openapi.json").json["paths"]
+    ids = {f"endpoint-{one['operationId']}" for item in paths.values() for one in item.values()}
+    shown = "return [...document.querySelectorAll('details.operation')].map((one) => one.id)"
+    assert set(page.browser.execute_script(shown)) == ids
+    page.browser.execute_script("location.hash = '#endpoints/commands-hosts'")
+    top = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
+    page.wait(lambda: 0 <= page.browser.execute_script(top, "chapter-commands-hosts") < 200)
+    form = opened(page, "get_hosts_name?name=web01")
+    assert page.find(f"{form} [name=name]").get_attribute("value") == "web01"
+    assert 0 <= page.browser.execute_script(top, "endpoint-get_hosts_name") < 200
+    page.find(f"{form} [name=columns]").send_keys("name,alias", Keys.ENTER)
+    page.wait_text(f"{form} form td", "web01")
+
+
+def test_the_form_of_a_command_has_a_field_for_each_argument(page, served):
+    page.log_in()
+    form = opened(page, "post_hosts_name_cmd_schedule_host_downtime?name=web01")
+    with served.client() as client:
+        document = client.get("/openapi.json").json
+    operation = document["paths"]["/hosts/{name}/cmd/schedule_host_downtime"]["post"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    fields = page.browser.find_elements(By.CSS_SELECTOR, f"{form} [data-where=body]")
+    assert {one.get_attribute("name") for one in fields} == set(schema["properties"])
+    assert {one.tag_name for one in fields} == {"input", "select"}
+    assert '"string"' not in page.find(f"{form} form").text
+    page.find(f"{form} [name=end_time]").send_keys("+2h")
+    page.find(f"{form} [name=fixed]").send_keys("yes")
+    page.find(f"{form} button[type=submit]").click()
+    valid = "return document.querySelector(arguments[0]).checkValidity()"
+    comment = f"{form} [name=comment_data]"
+    assert not page.browser.execute_script(valid, comment), "a browser asks for what is required"
+    page.find(f"{form} [name=wait]").send_keys("1")
+    page.find(comment).send_keys("house moves", Keys.ENTER)
+    page.wait_text(f"{form} form td", "successfully submitted")
+    with served.client() as client:
+        (found,) = client.rows(
+            "/downtimes?host_name=web01&comment=house%20moves&service_description="
+        )
+        assert (found["fixed"], found["end_time"] - found["start_time"]) == (1, 7200)
+        assert client.json("DELETE", f"/downtimes/{found['id']}").status == 200
+
+
+def test_what_is_no_json_is_not_sent(page):
+    page.log_in()
+    form = opened(page, "post_mon_panorama")
+    page.find(f"{form} [name=tab]").send_keys("{no")
+    page.find(f"{form} button[type=submit]").click()
+    page.wait_text(f"{form} .notice.bad", "tab: expected JSON")
 
 
 # ------------------------------------------------------------------ everywhere
@@ -337,6 +589,70 @@ def test_a_phone_and_the_dark(page):
         browser.execute_script("localStorage.clear()")
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_run_shows_the_answer_on_a_phone(page):
+    narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    page.log_in()
+    try:
+        page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
+        page.open("/mon/docs/")
+        page.wait_text("#status", "rows")
+        place = """const { top, bottom } =
+            document.querySelector("#answer tbody tr").getBoundingClientRect(); return [top, bottom]"""
+        assert page.browser.execute_script(place)[0] > narrow["height"], "it is below the form"
+        page.find("#run").click()
+
+        def seen():
+            top, bottom = page.browser.execute_script(place)
+            return top > 0 and bottom < narrow["height"]
+
+        page.wait(seen)
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text()
+SERIOUS = """const done = arguments[arguments.length - 1];
+    axe.run(document).then(({ violations }) => done(violations
+        .filter(({ impact }) => ["serious", "critical"].includes(impact))
+        .map(({ id, nodes }) => `${id}: ${nodes[0].failureSummary} ${nodes[0].html}`)))"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_has_a_serious_fault_of_accessibility(page, theme):
+    """By axe: contrast, names of fields and buttons, roles, headings."""
+    page.log_in()
+    page.browser.execute_script(f"localStorage.setItem('monrest-theme', '{theme}')")
+    try:
+        for path, ready in (
+            ("/mon/", "#sites td"),
+            ("/mon/docs/#/services?limit=50", "#answer td"),
+            ("/mon/docs/#/alerts?columns=time,type,host_name,state&limit=50", "#answer td"),
+            ("/mon/docs/#/hosts?columns=nope&limit=1", "#answer .notice.warn"),
+            (
+                "/mon/docs/#endpoints/post_hosts_name_cmd_schedule_host_downtime",
+                "details[open] form",
+            ),
+            ("/mon/docs/book/", "h1"),
+        ):
+            page.open(path)
+            page.find(ready)
+            page.browser.execute_script(AXE)
+            assert page.browser.execute_async_script(SERIOUS) == [], path
+    finally:
+        page.browser.execute_script("localStorage.clear()")
+
+
+def test_the_book_is_a_click_away(page):
+    page.log_in()
+    for path in ("/mon/", "/mon/docs/"):
+        page.open(path)
+        page.find("a[href$='book/']").click()
+        page.wait(lambda: page.browser.current_url.endswith("/mon/docs/book/"))
+        page.find("h1")
+    page.open("/mon/docs/book")
+    page.wait(lambda: page.browser.current_url.endswith("/mon/docs/book/"))
 
 
 def test_no_request_leaves_the_machine(page):

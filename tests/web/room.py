@@ -56,7 +56,9 @@ class Room:
         threads=None,
         behind_proxy=False,
         route=lambda _: "",
+        public_docs=True,
     ):
+        self.public_docs = public_docs
         self.clock, self.seen, self.answers = clock, [], {}
         self._waiting, self.behind_proxy, self.sessions = [], behind_proxy, Sessions()
         self.server = server or ServerConfig()
@@ -92,7 +94,9 @@ class Room:
                 Spools(self.clock, Path()),
                 ascii_json=self.server.ascii_json,
             ),
-            pages=Pages(names=self.names, version="1", threads=self.threads),
+            pages=Pages(
+                names=self.names, version="1", threads=self.threads, public_docs=self.public_docs
+            ),
         ).resource()
 
     async def dispatch(self, request):

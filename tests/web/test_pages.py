@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from monrest.base.names import Names
 from monrest.web.pages import FILES
 from tests.table import each
@@ -83,19 +85,79 @@ def test_nothing_else_is_served(ask):
         "/mon/docs/../app.py",
         "/mon/docs/%2e%2e/app.py",
         "/mon/docs/index.html",
+        "/mon/docs/no-book.html",
         "/mon/docs/x.js",
     ):
         assert ask(path, headers=BROWSER).status == 404, path
 
 
-def test_without_swagger_ui_the_explorer_says_what_to_install(clock, monkeypatch):
-    monkeypatch.setattr("monrest.web.pages.find_spec", lambda _: None)
-    ask = asking(Room(clock))
-    assert b'data-swagger=""' in ask("/mon/docs/", headers=BROWSER).body
-    assert ask("/mon/docs/swagger-ui.css", headers=BROWSER).status == 404
-    assert "pip install 'monrest[docs]'" in (FILES / "endpoints.js").read_text()
+# ------------------------------------------------------------------ the book
 
 
-def test_with_it_its_files_are_there(ask):
-    assert b'data-swagger="1"' in ask("/mon/docs/", headers=BROWSER).body
-    assert ask("/mon/docs/swagger-ui.css", headers=BROWSER).status == 200
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A folder where the book is looked for, empty at first; a file beside it is no part of it."""
+    (tmp_path / "secret.html").write_text("secret")
+    monkeypatch.setattr("monrest.base.shipped.__file__", str(tmp_path / "monrest/base/shipped.py"))
+    folder = tmp_path / "monrest" / "book"
+    (folder / "guide").mkdir(parents=True)
+    return folder
+
+
+def built(book):
+    (book / ".doctrees").mkdir()
+    (book / "objects.inv").write_bytes(b"inventory")
+    (book / "guide" / "jobs.html").write_text("<h1>Jobs</h1>")
+    (book / "index.html").write_text("<h1>Book</h1>")
+
+
+def test_the_book_is_served_with_the_headers_of_other_pages(book, ask):
+    built(book)
+    policy = ask("/mon/docs/", headers=BROWSER).headers["content-security-policy"]
+    for path, text in (("", b"<h1>Book</h1>"), ("index.html", b"<h1>Book</h1>"), ("guide/jobs.html", b"<h1>Jobs</h1>")):  # fmt: skip
+        reply = ask(f"/mon/docs/book/{path}", headers=BROWSER)
+        assert (reply.status, reply.body) == (200, text)
+        assert reply.headers["content-security-policy"] == policy
+        again = ask(
+            f"/mon/docs/book/{path}", headers={**BROWSER, "If-None-Match": reply.headers["etag"]}
+        )
+        assert (again.status, again.body) == (304, b"")
+    followed = ask("/mon/docs/book", headers=BROWSER)
+    assert (followed.status, followed.body) == (200, b"<h1>Book</h1>")
+
+
+def test_nothing_but_the_pages_of_the_book_is_served_there(book, ask):
+    built(book)
+    for path in (
+        "nosuch.html",
+        "objects.inv",
+        "guide",
+        "guide/",
+        "../../secret.html",
+        "../secret.html",
+        "%2e%2e/%2e%2e/secret.html",
+        "..%2f..%2fsecret.html",
+        "guide/../index.html",
+        "/etc/passwd",
+    ):
+        assert ask(f"/mon/docs/book/{path}", headers=BROWSER).status == 404, path
+
+
+def test_where_the_book_is_not_built_a_page_says_how_to_get_it_until_it_is(book, ask):
+    reply = ask("/mon/docs/book/", headers=BROWSER)
+    assert reply.status == 200
+    assert b"make docs" in reply.body
+    assert b"{{" not in reply.body
+    assert ask("/mon/docs/book/guide/jobs.html", headers=BROWSER).status == 404
+    built(book)
+    assert ask("/mon/docs/book/", headers=BROWSER).body == b"<h1>Book</h1>"
+    assert ask("/mon/docs/book/guide/jobs.html", headers=BROWSER).status == 200
+
+
+def test_without_public_docs_the_book_needs_an_account_and_pages_show_no_version(book, clock):
+    built(book)
+    ask = asking(Room(clock, public_docs=False))
+    for path in ("", "guide/jobs.html"):
+        assert ask(f"/mon/docs/book/{path}", headers=BROWSER).status == 401
+        assert ask(f"/mon/docs/book/{path}").status == 200, "with the key of the room"
+    assert b'<span class="version"></span>' in ask("/mon/docs/", headers=BROWSER).body

@@ -11,7 +11,7 @@ function line(site) {
     make("td", {}, make("strong", {}, site.name || site.id)),
     make("td", {}, site.section ?? ""),
     make("td", {}, make("span", { class: `pill ${up ? "good" : "bad"}` }, up ? "up" : "down")),
-    make("td", {}, said));
+    make("td", { class: "whole" }, said));
 }
 
 async function showSites() {

@@ -1,13 +1,11 @@
 // What is known of the kinds of objects: the columns to begin with, their states, and where they lead.
 import { withQuery } from "./address.js";
 
-const LOG = ["time", "type", "host_name", "service_description", "state", "plugin_output"];
-const GROUP = ["name", "alias", "num_services", "num_services_ok", "num_services_warn", "num_services_crit"];
 const COLUMNS = {
   "/hosts": ["name", "state", "last_check", "plugin_output"],
   "/services": ["host_name", "description", "state", "last_check", "plugin_output"],
   "/hostgroups": ["name", "alias", "num_hosts", "num_hosts_up", "num_hosts_down", "num_services_crit"],
-  "/servicegroups": GROUP,
+  "/servicegroups": ["name", "alias", "num_services", "num_services_ok", "num_services_warn", "num_services_crit"],
   "/contacts": ["name", "alias", "email", "groups"],
   "/contactgroups": ["name", "alias", "members"],
   "/commands": ["name", "line"],
@@ -15,7 +13,7 @@ const COLUMNS = {
   "/comments": ["host_name", "service_description", "entry_time", "author", "comment", "id"],
   "/downtimes": ["host_name", "service_description", "start_time", "end_time", "author", "comment", "id"],
   "/logs": ["time", "type", "host_name", "service_description", "message"],
-  "/alerts": LOG,
+  "/alerts": ["time", "type", "host_name", "service_description", "state", "plugin_output"],
   "/notifications": ["time", "type", "host_name", "service_description", "state", "contact_name", "command_name"],
   "/hosts/availability": ["host", "time_up_percent", "time_down_percent", "time_unreachable_percent"],
   "/services/availability": ["host", "service", "time_ok_percent", "time_warning_percent", "time_critical_percent"],
@@ -25,6 +23,8 @@ const COLUMNS = {
   "/sites": ["name", "id", "section", "connected", "last_error"],
   "/lmd/sites": ["name", "peer_key", "status", "last_update", "last_error"],
   "/config/files": ["path", "peer_key", "readonly", "mtime"],
+  "/config/precheck": ["peer_key", "failed", "errors"],
+  "/mon/cluster/restart": ["node_id", "node_url", "state", "changed", "message"],
   "/mon/bp": ["name", "id", "status", "status_text", "last_check"],
   "/mon/jobs": ["id", "cmd", "user", "is_running", "start", "end", "message"],
   "/mon/reports": ["name", "nr", "template", "user", "desc"],
@@ -34,7 +34,7 @@ const COLUMNS = {
 // What names an object comes first, wherever columns are not chosen.
 const NAMES = [
   "name", "username", "host_name", "host", "description", "service_description", "service", "id", "nr", "file",
-  "path", "time", "type", "state", "status", "text", "message",
+  "path", "state", "status", "time", "type", "text", "message",
 ];
 const MOST_COLUMNS = 6;
 

@@ -79,10 +79,10 @@ export function table(rows, { about = {}, wanted = [], hidden = [], path = "", l
   const names = namesOf(rows, wanted, hidden);
   const body = make("tbody", { onclick: ({ target }) => target.closest("td.long")?.classList.toggle("whole") });
   const heads = new Map();
-  // Where objects lead stands behind their names.
+  // Where objects lead stands behind their names and their state.
   const lead = rows.some((row) => wayOn(row, path).length);
-  const at = 1 + Math.max(names.indexOf("name"), names.indexOf("host_name"), names.indexOf("description"));
-  const withLinks = (cells, more) => (lead ? cells.toSpliced(at, 0, more()) : cells);
+  const at = 1 + Math.max(...["name", "host_name", "description", "state"].map((name) => names.indexOf(name)));
+  const withLinks = (cells, more) => (lead ? [...cells.slice(0, at), more(), ...cells.slice(at)] : cells);
   let sorted = { name: "", down: false };
 
   const fill = () => {
