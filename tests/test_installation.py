@@ -112,6 +112,19 @@ def test_the_wheel_carries_all_that_an_operator_needs(installed):
     }
 
 
+def test_a_wheel_that_is_built_after_the_book_carries_it(sdist, tmp_path):
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    for name in ("index.html", "guide/jobs.html", ".doctrees/index.doctree", "objects.inv"):
+        path = source / "docs/_build" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    with zipfile.ZipFile(built("wheel", source, tmp_path)) as archive:
+        held = {name for name in archive.namelist() if name.startswith("monrest/book/")}
+    assert held == {"monrest/book/index.html", "monrest/book/guide/jobs.html"}
+
+
 def test_the_examples_are_printed(installed, tmp_path):
     def said(*options):
         monrest = str(installed / "bin" / "monrest")

@@ -315,12 +315,12 @@ def test_from_a_host_to_its_services_alerts_and_commands_and_back(page):
     page.log_in()
     page.open("/mon/docs/#/hosts?columns=name,state&name=web01")
     page.wait_text("#status", "1 row")
-    for words, address in (("services", "#/services?"), ("alerts", "#/alerts?")):
-        page.find(f"#answer td.links a[href^='{address}']").click()
-        page.wait(lambda there=address: there in page.browser.current_url)
-        page.wait(lambda: {row[0] for row in rows_shown(page)} == {"web01"}) if words == (
-            "services"
-        ) else page.wait_text("#collection-hint", "alerts")
+    for collection in ("/services", "/alerts"):
+        page.find(f"#answer td.links a[href^='#{collection}?']").click()
+        page.wait(lambda there=f"#{collection}?": there in page.browser.current_url)
+        page.wait(lambda: page.texts("#answer th")[0] in ("host_name", "time"))
+        assert page.find("#collection").get_attribute("value") == collection
+        assert all("web01" in row for row in rows_shown(page))
         page.browser.back()
         page.wait(lambda: rows_shown(page) == [["web01", "UP"]])
     page.find("#answer td.links a[href^='#endpoints']").click()
@@ -329,7 +329,7 @@ def test_from_a_host_to_its_services_alerts_and_commands_and_back(page):
     assert found.get_attribute("value") == "web01"
     page.open(f"/mon/docs/#/services?{SERVICES}&host_name=web01&description=ping")
     page.wait_text("#status", "1 row")
-    page.find("#answer td.links a[href^='#/hosts']").click()
+    page.find("#answer td a[href^='#/hosts']").click()
     page.wait(lambda: [row[0] for row in rows_shown(page)] == ["web01"])
 
 

@@ -118,7 +118,6 @@ export function wayOn(row, path) {
   if (path === "/services" && row.host_name && row.description) {
     const pair = [["host_name", row.host_name], ["service_description", row.description]];
     return [
-      ["host", list("/hosts", ["name", row.host_name])],
       ["alerts", alerts(...pair)],
       ["commands", `#${withQuery("endpoints/commands-services", [["host", row.host_name], ["service", row.description]])}`],
     ];
