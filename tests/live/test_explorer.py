@@ -451,6 +451,9 @@ def test_a_pasted_address_is_shown_at_once(page):
     page.find("#endpoint-get_sites form")
     page.browser.get(f"{page.home}/mon/docs/#/nosuch?limit=1")
     page.wait_text("#answer .notice.bad", "/nosuch: choose one of the list")
+    page.browser.get(f"{page.home}/mon/docs/#key={page.daemon.key}&user=olga")
+    page.wait_text("#account", "olga")
+    assert "key=" not in page.browser.current_url
 
 
 def test_an_answer_to_another_question_is_marked(page):

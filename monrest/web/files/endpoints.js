@@ -69,7 +69,7 @@ function form({ path, method, operation }) {
     return { method, root, path: plain, plain, url: root + plain, body, type: JSON_TYPE, format: "json" };
   };
   const write = offerLanguages(languages, snippet, request);
-  const follow = () => { try { write(); } catch { /* JSON that is not whole yet */ } };
+  const rewrite = () => { try { write(); } catch { /* JSON that is not whole yet */ } };
   const { columns } = answerOf(description, operation);
   const stream = !operation.responses["200"].content[JSON_TYPE] && method === "GET" && path === "/events";
 
@@ -86,7 +86,7 @@ function form({ path, method, operation }) {
       answer.replaceChildren(notice("bad", "Nothing was sent, or nothing came back.", String(error.message ?? error)));
     }
   };
-  return make("form", { class: "try", autocomplete: "off", oninput: follow, onsubmit: send }, ...nodes,
+  return make("form", { class: "try", autocomplete: "off", oninput: rewrite, onsubmit: send }, ...nodes,
     make("div", { class: "row head" },
       stream ? make("p", { class: "hint" }, "A stream has no end: use one of these, or Live in the query.")
         : make("button", { type: "submit" }, method === "GET" ? "Run" : "Send"),
