@@ -32,11 +32,12 @@ def test_the_book_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     first = (tmp_path / "index.html").read_text()
     assert "Background jobs" in first
-    elsewhere = set()
+    elsewhere, inline = set(), set()
     for page in tmp_path.rglob("*.html"):
+        text = page.read_text()
         elsewhere.update(
-            re.findall(
-                r'<(?:script|link|img)[^>]*(?:src|href)="(https?://[^"]+)"', page.read_text()
-            )
+            re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?://[^"]+)"', text)
         )
+        inline.update(re.findall(r"<script>|<style|<[^>]*\s(?:style|on\w+)=", text))
     assert elsewhere == set(), "a page that is read offline loads nothing from elsewhere"
+    assert inline == set(), "browsers run and style nothing inline at /mon/docs/book"
