@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 from monrest import __version__
@@ -23,12 +24,13 @@ html_favicon = "../monrest/web/files/icon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": True}
-# Code without a language is a shell, an answer or a configuration.
 highlight_language = "none"
 
 
 def setup(app: Sphinx) -> None:
-    """Mend each page once all are written."""
+    """Know the languages of examples that have no colours, and mend each page once it is there."""
+    for name in ("nagios", "icinga2", "haproxy"):
+        app.add_lexer(name, TextLexer)
     app.connect("build-finished", mend)
 
 

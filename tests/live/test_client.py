@@ -1,7 +1,6 @@
-"""The Python client before a demo: its page says what is true, and its coroutines work as well."""
+"""The Python client before a demo, waiting and with coroutines."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ from monrest.client import Client, InvalidRequestError, NotAuthorizedError, colu
 
 SAME_FOR_ALL_CORES = "the client before the demo"
 REPOSITORY = Path(__file__).parents[2]
-BLOCKS = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/client.md").read_text(), re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -27,22 +25,6 @@ def environment(served):
 def client(served):
     with Client(served.address, key=served.key, user="admin") as client:
         yield client
-
-
-def test_the_examples_of_the_page_run(environment):
-    assert len(BLOCKS) == 7
-    before = "".join(
-        f"{name} = {environment[variable]!r}\n"
-        for name, variable in (("URL", "MONREST_URL"), ("KEY", "MONREST_KEY"))
-    )
-    # One process for those that share their imports, one for the one with a reactor.
-    for code, wanted in (("\n".join(BLOCKS[:6]), "seen"), (before + BLOCKS[6], "seen")):
-        ran = subprocess.run(
-            [sys.executable, "-c", code], env=environment, cwd=REPOSITORY,
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stderr
-        assert wanted in ran.stdout.splitlines()
 
 
 def test_rows_by_every_way_are_the_same(client):

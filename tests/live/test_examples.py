@@ -9,7 +9,7 @@ from monrest.explorer.examples import example_requests, examples
 
 from .harness.client import Client
 from .harness.demo import Demo
-from .harness.documented import answers
+from .harness.documented import answers, differences
 
 
 @pytest.fixture(scope="module")
@@ -22,31 +22,6 @@ def answered(tmp_path_factory):
     finally:
         demo.stop()
     return found
-
-
-def shape(document):
-    """What is the same each time: the names in an object, and the kinds of its values."""
-    if isinstance(document, dict):
-        return {name: shape(one) for name, one in document.items()}
-    if isinstance(document, list):
-        return "list"
-    return "text" if isinstance(document, str) else "number"
-
-
-def differences(kept, now, where=""):
-    """Where two answers differ in more than values; null may stand for anything."""
-    if kept is None or now is None:
-        return
-    if isinstance(kept, dict) and isinstance(now, dict):
-        for name in kept.keys() ^ now.keys():
-            yield f"{where}.{name}: only {'kept' if name in kept else 'now'}"
-        for name in kept.keys() & now.keys():
-            yield from differences(kept[name], now[name], f"{where}.{name}")
-    elif isinstance(kept, list) and isinstance(now, list):
-        if kept and now:
-            yield from differences(kept[0], now[0], f"{where}[0]")
-    elif shape(kept) != shape(now):
-        yield f"{where}: {kept!r} is kept, {now!r} came"
 
 
 def test_every_endpoint_has_an_example():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -174,8 +173,8 @@ def test_a_template_of_ones_own():
 
 def test_the_template_of_the_guide():
     guide = Path("docs/guide/reports.md").read_text()
-    (lines,) = re.findall(r"^    \+\+\+\n(?:    .*\n)+", guide, re.MULTILINE)
-    made = ours("", head=dedent(lines), name="Customers")
+    (lines,) = re.findall(r"^```jinja\n(.*?)```", guide, re.MULTILINE | re.DOTALL)
+    made = ours("", head=lines, name="Customers")
     assert [type(one) for one in made.parts] == [Heading, Note, Picture, Grid]
     assert made.parts[1].text == "Agreed are 98.0 %, from 2026-10-01 to 2026-11-01."
     assert [row[0] for row in made.grids[0].rows] == ["web0", "web1", "web2"]

@@ -67,6 +67,34 @@ def shortened(document):
     return document
 
 
+def differences(shown, now, where=""):
+    """Where an answer differs from a documented one in more than values; null may stand for anything.
+
+    The key ``…`` of an object says that not all of its names are shown.
+    """
+    if shown is None or now is None:
+        return
+    if isinstance(shown, dict) and isinstance(now, dict):
+        for name in shown.keys() - now.keys() - {"…"}:
+            yield f"{where}.{name}: is shown, did not come"
+        for name in now.keys() - shown.keys() if "…" not in shown else ():
+            yield f"{where}.{name}: came, is not shown"
+        for name in shown.keys() & now.keys():
+            yield from differences(shown[name], now[name], f"{where}.{name}")
+    elif isinstance(shown, list) and isinstance(now, list):
+        if shown and now:
+            yield from differences(shown[0], now[0], f"{where}[0]")
+    elif kind(shown) != kind(now):
+        yield f"{where}: {shown!r} is shown, {now!r} came"
+
+
+def kind(value):
+    """What is the same each time."""
+    if isinstance(value, (dict, list)):
+        return type(value)
+    return "text" if isinstance(value, str) else "number"
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         demo = Demo(Path(folder))
