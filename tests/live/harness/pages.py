@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -146,7 +147,7 @@ class Shell:
             "KEY": self.key,
         }
         programs = {
-            "curl": 'exec /usr/bin/curl --silent --show-error --fail-with-body --max-time 30 "$@"',
+            "curl": f'exec {shutil.which("curl")} -sS --fail-with-body --max-time 30 "$@"',
             "monrest": f'exec {Path(sys.executable).with_name("monrest")} "$@"',
             "notify-send": 'printf "%s\\n" "$1"',
         }
