@@ -115,6 +115,8 @@ class Shell:
         self.url = address.rstrip("/")
         with Client(self.port, secret) as client:
             self.key = client.post_json("/mon/api_keys", {"comment": "reader"}).json["private_key"]
+        with Client(self.port, self.key) as client:
+            job = client.rows("/csv/services?background=1")["job_id"]
         base = self.url.removesuffix("/mon/r")
         socket = next(
             word.partition("unix:")[2]
@@ -131,6 +133,7 @@ class Shell:
             "/tmp/monrest.sock": socket,
             "Auth-Key: KEY": f"Auth-Key: {self.key}",
             "3c1f…_1": secret,
+            "1790000000000123": job,
             'auth_key = "…"': f'auth_key = "{self.key}"',
             "/etc/": f"{folder}/etc/",
             # Streams end.
