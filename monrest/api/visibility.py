@@ -153,4 +153,17 @@ def view_of(context: Context, identity: Identity, table: str = "") -> View:
         variables=Visibility(patterns=tuple(display.expose_custom_variables), all_visible=informed),
         contact=None if informed or table != "log" else identity.user,
         addresses=identity.may(SYSTEM),
+        members=_sees_members(context, identity, table),
     )
+
+
+def _sees_members(context: Context, identity: Identity, table: str) -> bool:
+    """Whether all members of the visible rows of a table are visible."""
+    if table in ("timeperiods", "commands", "contacts", "status", ""):
+        return True  # they have none
+    if table == "contactgroups":
+        return identity.may(CONFIGURATION)
+    if table == "hosts" and not context.config.auth.strict_host_authorization:
+        # Whoever sees a host as its contact sees its services.
+        return identity.may(SERVICES) or not identity.may(HOSTS)
+    return identity.may(SERVICES) and (identity.may(HOSTS) or table != "hostgroups")

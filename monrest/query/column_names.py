@@ -164,11 +164,12 @@ def _fits(parts: list[str], name: str) -> bool:
 
 Secret: TypeAlias = Literal[
     "command", "commands", "command line", "event", "variables", "names", "values", "other",
-    "address", "",
+    "address", "members", "",
 ]  # fmt: skip
 """What of a column only some may see: the arguments of a command or of a list of them, all of a
 command line, the arguments of an event handler in a log line, custom variables in one of their
-three shapes or in one that cannot be cut, the address of a site."""
+three shapes or in one that cannot be cut, the address of a site, which members a host or a group
+has and how they are."""
 
 # Under every prefix by which a table shows columns of another: host_, service_, current_host_ …
 _SECRETS: tuple[tuple[re.Pattern[str], Secret], ...] = (
@@ -182,6 +183,8 @@ _SECRETS: tuple[tuple[re.Pattern[str], Secret], ...] = (
     # Columns of log lines; an LMD adds what it knows of the site to every table.
     (re.compile(r"message|options|command_name"), "event"),
     (re.compile(r"(?:peer|federation)_addr|peer_last_error"), "address"),
+    (re.compile(r"(?:\w+_)?(?:num|total)_(?:hosts|services)\w*"), "members"),
+    (re.compile(r"(?:\w+_)?(?:members\w*|worst_\w+|services|services_with_\w+)"), "members"),
 )
 
 _ABOUT_CONTACT = re.compile(r"current_contact_(?!name$)\w+")
@@ -214,13 +217,15 @@ class View:
     """What one identity may see inside a row: full command lines and which custom variables.
 
     ``contact``: the only contact whose attributes it may see in log lines, None for all.
-    ``addresses``: whether the addresses of sites are shown.
+    ``addresses``: whether the addresses of sites are shown. ``members``: whether all members of a
+    row are visible, so that what the core counts is what may be seen.
     """
 
     commands: bool = True
     variables: Visibility = field(factory=lambda: Visibility(patterns=(), all_visible=True))
     contact: str | None = None
     addresses: bool = True
+    members: bool = True
 
     def masks(self, column: str) -> bool:
         """Whether the core's value of the column is not shown as it is."""
@@ -233,6 +238,8 @@ class View:
             return not self.commands
         if kind == "address":
             return not self.addresses
+        if kind == "members":
+            return not self.members
         return bool(kind) and not self.variables.all_visible
 
 
@@ -449,6 +456,9 @@ def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
         return lambda row: cut_command(read(row)) if _handles(row[kinds]) else read(row)
     if kind == "address":
         return lambda _row: ""
+    if kind == "members":
+        # Rows have those that are visible by now, but for log lines, which are of one moment.
+        return (lambda _row: None) if name.startswith("current_") else read
     if kind in ("command line", "other"):
         return lambda _row: None
     host = "host_" in name

@@ -50,6 +50,7 @@ from monrest.query.totals import (
     merge_stats,
     plan_stats,
 )
+from monrest.rows.members import hidden, visible_members
 from monrest.rows.question import Question, known_cores, names_of, question
 from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.normalise import RowTypes
@@ -166,13 +167,25 @@ async def _through_all_stages(
         for answer in gathered.answers
         if (one := plans.of(answer.capabilities)) is not None
     ]
+    problems = gathered.problems
     result: Rows | Document
-    if packing.size and late and flows(bound, shape, parts):
+    if packing.size and late and not asked.hidden and flows(bound, shape, parts):
         result = flow(bound, shape, parts)
     else:
         if packing.size:
             await packing.share.admit(packing.size)
             parts = await sliced(unpacked(parts), context.clock)
+        if asked.hidden:
+            members = await visible_members(
+                context,
+                request.identity,
+                asked.hidden,
+                shape,
+                [answer.site for answer in gathered.answers],
+                packing.share,
+            )
+            problems = (*problems, *members.problems)
+            parts = await sliced(members.put_into(parts), context.clock)
         missing = await sliced(absent_labels(bound, shape, parts), context.clock)
         unseen = await _unseen(
             context, asked.sites, bound.names.schema, asked.seen, missing, packing.share
@@ -185,7 +198,7 @@ async def _through_all_stages(
         await sliced(forgotten(parts, kept), context.clock)
     if isinstance(result, Rows):
         result = evolve(result, gone=packing.let_go)
-    return evolve(result, failed_sites=gathered.problems, backend_seconds=gathered.seconds)
+    return evolve(result, failed_sites=problems, backend_seconds=gathered.seconds)
 
 
 def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
@@ -323,7 +336,7 @@ async def _batch(
     Rows that have to be counted here are so a piece at a time, so that they need no room.
     """
     schema = bound.names.schema
-    shape = stats_layout(bound, batch.columns())
+    made_here, shape = hidden(schema.table, stats_layout(bound, batch.columns()), bound.view)
     asked: dict[str, Pushed] = {}
     made: dict[tuple[str, int], Pushed] = {}
     varies = asks_for_start(batch)
@@ -373,9 +386,20 @@ async def _batch(
             absent_labels(bound, shape, [part for _, part in rows]), context.clock
         )
         strange.update(await _unseen(context, sites, schema, seen, missing, share))
+        members = (
+            await visible_members(
+                context, identity, made_here, shape, [one.site for one, _ in rows], share
+            )
+            if made_here and rows
+            else None
+        )
+        if members is not None:
+            gathered = evolve(gathered, problems=(*gathered.problems, *members.problems))
         for answer, part in rows:
             began = _program_start(answer.site)
             for piece in part.pieces():
+                if members is not None:
+                    (piece,) = await sliced(members.put_into([piece]), context.clock)
                 steps = filtered(Reader(bound, dict(shape.index)), shape, piece)
                 kept = await sliced(steps, context.clock, aside=context.threads.run)
                 counted = count_rows(batch, kept, shape.index, began)

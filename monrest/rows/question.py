@@ -22,6 +22,8 @@ from monrest.query.model import CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan, layout, plan
 from monrest.query.pushdown import both
+from monrest.rows.members import Hidden
+from monrest.rows.members import hidden as hidden_members
 from monrest.sites.registry import SiteList
 from monrest.sites.site import Site
 
@@ -93,7 +95,8 @@ class Question:
 
     ``listed`` are the sites among which they were selected, ``cores`` what was known of theirs.
     ``seen`` is what the user may see, ``allowed`` that and the condition of the path, both in
-    terms of a core; None for everything. ``selects``: what selected the sites. ``straight``: how
+    terms of a core; None for everything. ``hidden`` are columns that are made here, because not all
+    members of the rows are visible. ``selects``: what selected the sites. ``straight``: how
     the answer is made of few rows, None where they have to go through all stages.
     """
 
@@ -103,6 +106,7 @@ class Question:
     cores: tuple[Capabilities | None, ...]
     bound: Bound
     shape: Layout
+    hidden: Hidden
     plans: Plans
     seen: CoreFilter | None
     allowed: CoreFilter | None
@@ -172,7 +176,7 @@ async def _made(
     cores = known_cores(sites)
     view = view_of(context, request.identity, schema.table)
     bound = bind(query, names_of(context, schema, cores), view, moment, extra)
-    shape = layout(bound, cores)
+    hidden, shape = hidden_members(schema.table, layout(bound, cores), view)
     allowed = both(seen, forced)
     made = Question(
         listed=context.sites.listed,
@@ -181,10 +185,11 @@ async def _made(
         cores=tuple(map(_CORE, sites)),
         bound=bound,
         shape=shape,
+        hidden=hidden,
         plans=Plans(bound, shape, allowed, len(sites) == 1, push_down),
         seen=seen,
         allowed=allowed,
-        straight=straight(bound, shape),
+        straight=None if hidden else straight(bound, shape),
     )
     if schema.table in SORTED_AT_START and not bound.aggregates:
         for site in sites:

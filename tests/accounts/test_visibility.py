@@ -3,12 +3,16 @@
 import itertools
 
 import pytest
+from twisted.internet.task import Clock
 
-from monrest.api.visibility import visibility
+from monrest.api.visibility import view_of, visibility
 from monrest.base.values import ADMIN, READ_ONLY, Identity
+from monrest.config import Config
+from monrest.config.sections import AuthConfig
 from monrest.query.model import Group
 from monrest.query.totals import columns_of
 from monrest.sites.static import icinga2, shinken
+from tests.fakes.context import make_context
 
 HOSTS = "authorized_for_all_hosts"
 SERVICES = "authorized_for_all_services"
@@ -168,3 +172,42 @@ def test_cores_know_every_column_of_the_rules(tables, strict):
     # Icinga 2 ignores a condition on a column that it does not have: every row would be shown.
     for table in ("hosts", "services", "contacts", "comments", "downtimes", "log"):
         assert set(columns_of(visibility(ann(), table, strict))) <= set(tables[table])
+
+
+EVERYTHING = (HOSTS, SERVICES, CONFIGURATION)
+
+
+@pytest.mark.parametrize(
+    ("table", "roles", "strict", "members"),
+    [
+        # Who sees all members asks the core for nothing more.
+        *((table, (ADMIN,), True, True) for table in ("hosts", "services", "hostgroups", "log")),
+        *((table, EVERYTHING, True, True) for table in ("servicegroups", "contactgroups")),
+        *((table, (), True, True) for table in ("timeperiods", "commands", "status", "contacts")),
+        ("hostgroups", (HOSTS, SERVICES), False, True),
+        ("hostgroups", (SERVICES,), False, False),
+        ("hostgroups", (HOSTS,), False, False),
+        ("servicegroups", (SERVICES,), True, True),
+        ("servicegroups", (HOSTS,), False, False),
+        ("contactgroups", (HOSTS, SERVICES), False, False),
+        # A host's contact sees its services, unless that is forbidden.
+        ("hosts", (), False, True),
+        ("hosts", (), True, False),
+        ("hosts", (HOSTS,), False, False),
+        ("hosts", (SERVICES,), True, True),
+        ("services", (), False, False),
+        ("log", (HOSTS,), False, False),
+    ],
+)
+def test_whether_all_members_of_visible_rows_are_visible(table, roles, strict, members):
+    context = make_context(
+        Clock(), config=Config(auth=AuthConfig(strict_host_authorization=strict))
+    )
+    view = view_of(context, ann(*roles), table)
+    assert view.members is members
+    for column in ("members", "members_with_state", "num_hosts_down", "num_services_hard_crit"):
+        assert view.masks(column) is not members
+    for column in ("worst_host_state", "services", "host_services_with_info", "total_services"):
+        assert view.masks(column) is not members
+    assert not view.masks("name")
+    assert not view.masks("groups")

@@ -1,0 +1,233 @@
+"""Lists and counters of members, made of what the user may see.
+
+A core counts all services of a host or a group. For a user who does not see all of them these
+columns are made here, of those that are visible (docs/spec/accounts.md, "Visibility").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from monrest.api.endpoint import Context
+from monrest.api.visibility import visibility
+from monrest.base.concurrency import sliced
+from monrest.base.spool import Share
+from monrest.base.values import Capabilities, Identity, Row, SiteProblem
+from monrest.query.column_names import EMPTY, CoreType, View, secret
+from monrest.query.model import Pushed
+from monrest.query.plan import Layout
+from monrest.query.stages import SitePart
+from monrest.query.steps import Steps
+from monrest.sites.fanout import fan_out
+from monrest.sites.normalise import RowTypes, as_list
+from monrest.sites.site import Site
+
+_HOST: RowTypes = (
+    *(("name", "string"), ("state", "int"), ("has_been_checked", "int")),
+    *(("state_type", "int"), ("last_hard_state", "int")),
+)
+_SERVICE: RowTypes = (("host_name", "string"), ("description", "string"), *_HOST[1:])
+_OUTPUT: RowTypes = (("plugin_output", "string"),)
+
+_STATES = {"ok": 0, "warn": 1, "crit": 2, "unknown": 3, "up": 0, "down": 1, "unreach": 2}
+_HOST_RANK = {0: 0, 2: 1, 1: 2}
+_SERVICE_RANK = {0: 0, 1: 1, 3: 2, 2: 3}
+"""How bad a state is: a host is worse down than unreachable, a service critical than unknown."""
+
+_SHOWN: Mapping[tuple[str, str], tuple[int, ...]] = {
+    ("contactgroups", "members"): (0,),
+    ("hostgroups", "members"): (0,),
+    ("hostgroups", "members_with_state"): (0, 1, 2),
+    ("servicegroups", "members"): (0, 1),
+    ("servicegroups", "members_with_state"): (0, 1, 2, 3),
+    ("hosts", "services"): (1,),
+    ("hosts", "services_with_state"): (1, 2, 3),
+    ("hosts", "services_with_info"): (1, 2, 3, 6),
+}
+"""The values of a member that a list shows, as positions in the rows of ``_HOST``, ``_SERVICE``."""
+
+_FEW = 50
+
+
+@frozen(kw_only=True)
+class Hidden:
+    """The columns of a query that are made of the visible members; nothing where there are none.
+
+    ``key`` is the column that tells whose members they are: of hosts their name, of groups a list.
+    """
+
+    table: str
+    columns: tuple[str, ...] = ()
+    key: str = ""
+    prefix: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.columns)
+
+
+def hidden(table: str, shape: Layout, view: View) -> tuple[Hidden, Layout]:
+    """What of these columns the core must not count for this user, and the layout with its key."""
+    if view.members or table == "log":
+        return Hidden(table=table), shape
+    columns = tuple(name for name, _ in shape.columns if secret(name) == "members")
+    if not columns:
+        return Hidden(table=table), shape
+    if table.endswith("groups"):
+        found = Hidden(table=table, columns=columns, key="members")
+    elif table == "hosts":
+        found = Hidden(table=table, columns=columns, key="name")
+    else:
+        found = Hidden(table="hosts", columns=columns, key="host_name", prefix="host_")
+    if found.key not in shape.index:
+        core_type: CoreType = "list" if found.key == "members" else "string"
+        shape = evolve(shape, columns=(*shape.columns, (found.key, core_type)))
+    return found, shape
+
+
+@define(eq=False)
+class _Members:
+    """What the user sees at one site."""
+
+    hosts: dict[str, Row] = field(factory=dict)
+    services: dict[tuple[str, str], Row] = field(factory=dict)
+    by_host: dict[str, list[Row]] = field(factory=dict)
+
+    def of(self, hidden: Hidden, key: Any, user: str) -> tuple[list[Row], list[Row]]:
+        """The visible members of a row, hosts (or contacts) and services."""
+        if hidden.key != "members":
+            return [], self.by_host.get(str(key), [])
+        if hidden.table == "contactgroups":
+            return [[user]] if user in key else [], []
+        if hidden.table == "servicegroups":
+            pairs = [(str(one[0]), str(one[1])) for one in key if isinstance(one, list) and one[1:]]
+            return [], [self.services[one] for one in pairs if one in self.services]
+        names = [str(one) for one in key]
+        return (
+            [self.hosts[one] for one in names if one in self.hosts],
+            [service for one in names for service in self.by_host.get(one, ())],
+        )
+
+
+@frozen(kw_only=True, eq=False)
+class VisibleMembers:
+    """What a user sees of the members at each site; ``problems``: of sites that did not tell."""
+
+    hidden: Hidden
+    shape: Layout
+    user: str
+    sites: Mapping[str, _Members]
+    problems: tuple[SiteProblem, ...] = ()
+
+    def put_into(self, parts: Sequence[SitePart]) -> Steps[list[SitePart]]:
+        """The parts with rows that have nothing of hidden members.
+
+        A part without answer about the members has no rows any more.
+        """
+        index = self.shape.index
+        key = index[self.hidden.key]
+        types = dict(self.shape.columns)
+        places = [
+            (index[name], name.removeprefix(self.hidden.prefix), types[name])
+            for name in self.hidden.columns
+        ]
+        found = []
+        for part in parts:
+            members = self.sites.get(part.constants["peer_key"])
+            rows: list[Row] = []
+            for at, row in enumerate(part.rows if members is not None else ()):
+                assert members is not None
+                whose = row[key] if self.hidden.key != "members" else as_list(row[key])
+                hosts, services = members.of(self.hidden, whose, self.user)
+                row = [*row]
+                for place, name, core_type in places:
+                    value = _value(self.hidden.table, name, hosts, services)
+                    row[place] = EMPTY[core_type] if value is None else value
+                rows.append(row)
+                if at % _FEW == 0:
+                    yield
+            found.append(evolve(part, rows=rows))
+        return found
+
+
+async def visible_members(
+    context: Context,
+    identity: Identity,
+    hidden: Hidden,
+    shape: Layout,
+    sites: Sequence[Site],
+    share: Share,
+) -> VisibleMembers:
+    """Ask the sites for what the user sees of the members that these columns are made of."""
+    found = {site.id: _Members() for site in sites}
+    problems: dict[str, SiteProblem] = {}
+    strict = context.config.auth.strict_host_authorization
+    asked: list[tuple[str, RowTypes]] = []
+    if hidden.table == "hostgroups":
+        asked.append(("hosts", _HOST))
+    if hidden.table != "contactgroups":
+        wants_output = f"{hidden.prefix}services_with_info" in hidden.columns
+        asked.append(("services", _SERVICE + _OUTPUT if wants_output else _SERVICE))
+    for table, columns in asked:
+        seen = visibility(identity, table, strict)
+
+        def pushed(_site: Site, capabilities: Capabilities) -> Pushed:
+            known = tuple(name for name, _ in columns if capabilities.has(table, name))  # noqa: B023
+            return Pushed(table=table, columns=known, filter=seen)  # noqa: B023
+
+        gathered = await fan_out(sites, pushed, columns, context.clock, share=share)
+        problems |= {one.site: one for one in gathered.problems}
+        for answer in gathered.answers:
+            await sliced(_noted(found[answer.site.id], table, answer.rows), context.clock)
+    return VisibleMembers(
+        hidden=hidden,
+        shape=shape,
+        user=identity.user,
+        sites={name: one for name, one in found.items() if name not in problems},
+        problems=tuple(problems.values()),
+    )
+
+
+def _noted(members: _Members, table: str, rows: Sequence[Row]) -> Steps[None]:
+    for at, row in enumerate(rows):
+        if at % _FEW == 0:
+            yield
+        name = str(row[0])
+        if table == "hosts":
+            members.hosts[name] = row
+        else:
+            members.services[name, str(row[1])] = row
+            members.by_host.setdefault(name, []).append(row)
+
+
+def _value(table: str, column: str, hosts: list[Row], services: list[Row]) -> Any:
+    """A list, a counter or a worst state by the name of its column; None for any other."""
+    shown = _SHOWN.get((table, column))
+    if shown is not None:
+        rows = hosts if table in ("hostgroups", "contactgroups") else services
+        if len(shown) == 1:
+            return [row[shown[0]] for row in rows]
+        return [[row[at] for at in shown] for row in rows]
+    of_hosts = "host" in column
+    # A service has the name of its host before its own.
+    rows, at = (hosts, 1) if of_hosts else (services, 2)
+    hard = at + 3 if "_hard" in column else at
+    states = [
+        # A hard state is the last one that was hard, unless the present one is.
+        row[at] if row[at + 2] == 1 else row[hard]
+        for row in rows
+        if row[at + 1]
+    ]
+    word = column.rsplit("_", 1)[-1]
+    if word in ("hosts", "services"):
+        return len(rows)
+    if word == "pending":
+        return len(rows) - len(states)
+    if word in _STATES:
+        return states.count(_STATES[word])
+    if column.startswith("worst_"):
+        rank = _HOST_RANK if of_hosts else _SERVICE_RANK
+        return max((one for one in states if one in rank), key=rank.__getitem__, default=0)
+    return None
