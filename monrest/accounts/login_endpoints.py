@@ -143,5 +143,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         parameters=(),
         columns=(Column("message", "string", "", "what was done"),),
         at_once=True,
+        own_session=True,
     ),
 )

@@ -12,14 +12,14 @@ from attrs import evolve, frozen
 from monrest.accounts import usernames
 from monrest.accounts.contacts import NOBODY, Contacts
 from monrest.accounts.passwords import Passwords
-from monrest.accounts.rights import is_read_only, submits
 from monrest.accounts.roles import RoleTable
 from monrest.accounts.users import Profile, Users, zone_called
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.fields import AS_IT_IS, Field, Reading, fields_of, require_only
 from monrest.api.lists import local_schema, own_columns, reselect, select
+from monrest.api.rights import submits
 from monrest.base.audit import audited
-from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
+from monrest.base.errors import BadRequest, NotFound, Unavailable
 from monrest.base.metrics import Metrics
 from monrest.base.names import Names
 from monrest.base.values import (
@@ -203,8 +203,6 @@ class UserEndpoints:
                 identity.may(ADMIN) and await self._exists(context, name)
             ):
                 raise NotFound("no such user")
-            if await is_read_only(identity, self.contacts, context.config):
-                raise Forbidden("no permission to change users", f"{READ_ONLY} is held")
             usernames.check(name, "id")
             fields = fields_of(request)
             if unknown := fields.keys() - {"tz"}:
@@ -226,8 +224,6 @@ class UserEndpoints:
     async def _change(self, context: Context, request: RestRequest, name: str, word: str) -> Answer:
         with audited(request, f"user {word}", name):
             require_only(request)
-            if await is_read_only(request.identity, self.contacts, context.config):
-                raise Forbidden(f"no permission to {word} users", f"{READ_ONLY} is held")
             if word == "lock":
                 usernames.check(name, "id")
                 await self.users.lock(name)

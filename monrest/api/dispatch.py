@@ -17,6 +17,7 @@ from monrest.api.endpoint import (
     Handler,
 )
 from monrest.api.instances import for_instance, selected, visited_of
+from monrest.api.rights import require_change
 from monrest.api.router import Match, Router
 from monrest.api.visibility import visible_sites
 from monrest.base.errors import BadRequest, Unavailable
@@ -82,6 +83,8 @@ class Dispatch:
         match = self.router.find(request.method, request.path, request.segments)
         endpoint = match.endpoint
         endpoint.check_roles(request.identity)
+        if endpoint.changes and not (endpoint.public or endpoint.own_session):
+            await require_change(request, context.contacts, context.config)
         _check_request(context, request, endpoint)
         seconds, direct = waiting_for(request, endpoint)
         if any(name == BACKGROUND.name and flag(name, value) for name, value in request.parameters):

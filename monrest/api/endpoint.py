@@ -212,7 +212,9 @@ class Endpoint:
     all must be held. ``public``: answers without asking who it is, as a login must.
     ``structured``: takes JSON bodies that are lists or hold objects, which come as
     ``RestRequest.document``. ``at_once``: cannot be a background job, because the answer is for
-    the eyes of the user only or tells of a job itself; so is what is public. ``documents``: tells
+    the eyes of the user only or tells of a job itself; so is what is public. ``own_session``: ends
+    what the user began by logging in, so that the role read_only does not forbid it as it does
+    all other changes. ``documents``: tells
     of the API and not of anything that is monitored, so that it is public unless
     ``server.public_docs`` is off. ``media`` are the types of an answer that is a file and none of
     the formats of lists. ``handler`` is a function where a request has all that it needs, else a
@@ -232,6 +234,7 @@ class Endpoint:
     public: bool = False
     structured: bool = False
     at_once: bool = False
+    own_session: bool = False
     documents: bool = False
     media: tuple[str, ...] = ()
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from monrest.accounts.rights import may_submit
 from monrest.api import visibility
 from monrest.api.endpoint import (
     LIST_PARAMETERS,
@@ -18,6 +17,7 @@ from monrest.api.endpoint import (
     Parameter,
 )
 from monrest.api.lists import local_schema, reselect, select, sparse
+from monrest.api.rights import may_submit
 from monrest.base.audit import audit
 from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError

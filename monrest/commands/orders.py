@@ -11,8 +11,8 @@ from datetime import tzinfo
 
 from attrs import define, field
 
-from monrest.accounts.rights import may_submit
 from monrest.api.endpoint import Context
+from monrest.api.rights import may_submit
 from monrest.api.zones import zone_of
 from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError

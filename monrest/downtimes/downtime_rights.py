@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from monrest.accounts.rights import may_submit
 from monrest.api.endpoint import Context
+from monrest.api.rights import may_submit
 from monrest.api.visibility import HOSTS, SERVICES
 from monrest.base.errors import Forbidden, SitesFailed
 from monrest.base.values import Identity

@@ -27,7 +27,6 @@ from monrest.base.errors import Conflict, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.objectconfig.federated_tools import FederatedTools, count_of, strings_of
 from monrest.objectconfig.parameters import (
-    check_writable,
     no_conditions,
     note,
     tool_sites,
@@ -96,7 +95,7 @@ async def save(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
     """Answer POST /config/save: write what the user has staged, each site by itself."""
-    sites = await _begun(context, request, "save")
+    sites = _begun(context, request)
     far = FederatedTools.of(context, request).sites
     given = {site.id: await environment_of(context, request, site) for site in sites}
     return await shielded(_save(staging, context, request, (*sites, *far), given))
@@ -182,7 +181,7 @@ async def revert(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
     """Answer POST /config/revert and /config/discard."""
-    sites = await _begun(context, request, "revert")
+    sites = _begun(context, request)
     far = FederatedTools.of(context, request)
 
     async def all_sites() -> int:
@@ -257,7 +256,7 @@ def _of_each(
     async def handler(
         _: Staging, context: Context, request: RestRequest, __: tuple[str, ...]
     ) -> Answer:
-        sites = await _begun(context, request, action, *options)
+        sites = _begun(context, request, *options)
         far = FederatedTools.of(context, request).sites
         working = everyone(context, request, sites, far)
         records = await (shielded(working) if lasting else working)
@@ -315,12 +314,9 @@ async def _reload(
 # -------------------------------------------------------------------- all of them
 
 
-async def _begun(
-    context: Context, request: RestRequest, action: str, *options: str
-) -> tuple[Site, ...]:
+def _begun(context: Context, request: RestRequest, *options: str) -> tuple[Site, ...]:
     """The sites that are meant, after everything that speaks against it."""
     no_conditions(request, *options)
-    await check_writable(context, request, action)
     return tool_sites(context, request)
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from monrest.accounts.rights import is_read_only
 from monrest.api.csrf import PARAMETERS as TOKENS
 from monrest.api.endpoint import Context
 from monrest.api.fields import Flag, collected
 from monrest.base.audit import audit
-from monrest.base.errors import BadRequest, Forbidden, RestError
+from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Parameters, RestRequest
 from monrest.query.parse import RESERVED, parse_parameter, parse_query
 from monrest.query.q import EVERYTHING, parse_q
@@ -77,14 +76,6 @@ def _names(parameters: Parameters, name: str) -> tuple[str, ...]:
 def user_of(request: RestRequest) -> str:
     """Whose stash it is: the user's, or the common one of keys without a user."""
     return request.identity.user or "(system)"
-
-
-async def check_writable(context: Context, request: RestRequest, action: str) -> None:
-    """Raise Forbidden for who holds the role read_only, whatever else they hold."""
-    if await is_read_only(request.identity, context.contacts, context.config):
-        error = Forbidden("not authorized", "the role read_only forbids every change")
-        note(request, action, result=error.message)
-        raise error
 
 
 def without(parameters: Parameters, *names: str) -> Parameters:

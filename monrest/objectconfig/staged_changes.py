@@ -14,6 +14,7 @@ from attrs import field, frozen
 from monrest.api import csrf
 from monrest.api.csrf import SAFE
 from monrest.api.endpoint import Context
+from monrest.api.rights import require_change
 from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, Parameters, RestRequest, SiteProblem
@@ -25,7 +26,6 @@ from monrest.objectconfig.parameters import (
     EVERY,
     MOST_NAMED,
     REFRESH,
-    check_writable,
     icinga2,
     named,
     note,
@@ -128,7 +128,7 @@ async def tools(
 
 async def _check_refresh(context: Context, request: RestRequest) -> None:
     """Dropping changes is one itself, also by a GET: no page of another site may bring it about."""
-    await check_writable(context, request, "refresh")
+    await require_change(request, context.contacts, context.config)
     if request.method in SAFE:
         headers = request.caller.headers
         csrf.check(request.identity, "POST", request.parameters, headers, context.names)
@@ -146,7 +146,6 @@ async def change(
     make: Make,
 ) -> Answer:
     """Make a change to the objects that ``choose`` finds; nothing when a site refuses it."""
-    await check_writable(context, request, action)
     sites: Sequence[Site] = ()
     try:
         far = FederatedTools.of(context, request)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from attrs import frozen
 
-from monrest.accounts.rights import is_read_only
 from monrest.api.endpoint import LIST_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import Fields, fields_of
 from monrest.api.lists import local_schema, select
 from monrest.api.records import Records, Save
+from monrest.api.rights import is_read_only
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Forbidden
 from monrest.base.values import ADMIN, Answer, Column, Document, RestRequest

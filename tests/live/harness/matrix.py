@@ -15,7 +15,11 @@ A mark for each caller:
 from __future__ import annotations
 
 SYSTEM = "authorized_for_system_information"
-NO_KEYS = "no permission to"
+READERS = ("read-only contact", "read_only")
+"""Callers who may change nothing: x at every method but GET, whatever the line says."""
+NO_CHANGE = "authorized_for_read_only forbids every change"
+OWN_SESSION = ("POST /mon/login", "POST /mon/logout")
+"""What readers may do all the same."""
 NO_COMMAND = "you are not allowed to run this command"
 BP = "authorized_for_business_processes"
 NO_SYSTEM_COMMAND = "you don' have the system_commands role"
@@ -214,9 +218,9 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/config": (CONFIG, "/mon/config", "roles: admin"),
     "GET /mon/whoami": (OWN, "/mon/whoami", ""),
     "GET /mon/api_keys": (OWN, "/mon/api_keys", ""),
-    "POST /mon/api_keys": (CHANGE_KEYS, "/mon/api_keys comment=x", NO_KEYS),
+    "POST /mon/api_keys": (CHANGE_KEYS, "/mon/api_keys comment=x", NO_CHANGE),
     "GET /mon/api_keys/<id>": (OWN_RECORD, "/mon/api_keys/{key}", ""),
-    "DELETE /mon/api_keys/<id>": (DELETE_KEY, f"/mon/api_keys/{'0' * 64}", NO_KEYS),
+    "DELETE /mon/api_keys/<id>": (DELETE_KEY, f"/mon/api_keys/{'0' * 64}", NO_CHANGE),
     "GET /mon/logcache/stats": (OWN, "/mon/logcache/stats", ""),
     "POST /mon/logcache/update": (COUNTERS, "/mon/logcache/update", SYSTEM),
     "GET /mon/jobs": (OWN, "/mon/jobs", ""),
@@ -367,7 +371,7 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/sessions/<id>": (OWN_RECORD, "/mon/sessions/{session}", ""),
     "GET /mon/users": (USERS, "/mon/users", ""),
     "GET /mon/users/<id>": (OWN_RECORD, "/mon/users/olga", ""),
-    "PATCH /mon/users/<id>": (CHANGE_USER, "/mon/users/olga tz=UTC", "no permission to change"),
+    "PATCH /mon/users/<id>": (CHANGE_USER, "/mon/users/olga tz=UTC", NO_CHANGE),
     "POST /mon/users/<id>/cmd/lock": (LOCK, "/mon/users/victim/cmd/lock", "roles: admin"),
     "POST /mon/users/<id>/cmd/unlock": (LOCK, "/mon/users/victim/cmd/unlock", "roles: admin"),
     "POST /hosts/<name>/cmd/<command>": (

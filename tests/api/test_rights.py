@@ -3,7 +3,7 @@
 import pytest
 from twisted.internet.defer import Deferred
 
-from monrest.accounts.rights import is_read_only, may_submit
+from monrest.api.rights import is_read_only, may_submit
 from monrest.base.values import ADMIN, READ_ONLY, Contact, Identity
 from monrest.config import Config
 from monrest.config.sections import CommandsConfig

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from monrest.base.values import READ_ONLY, Contact, ContactBook, Identity
+from monrest.base.audit import audit
+from monrest.base.errors import Forbidden
+from monrest.base.values import READ_ONLY, Contact, ContactBook, Identity, RestRequest
 from monrest.config import Config
 
 _COMMAND_ROLES = (
@@ -43,3 +45,15 @@ def _by_role(identity: Identity) -> bool | None:
 async def is_read_only(identity: Identity, contacts: ContactBook, config: Config) -> bool:
     """Whether ``identity`` holds read_only, or has it because it may not send commands."""
     return READ_ONLY in identity.roles or not await may_submit(identity, contacts, config)
+
+
+async def require_change(request: RestRequest, contacts: ContactBook, config: Config) -> None:
+    """Raise Forbidden, noted in the audit log, for who may only read, administrators included."""
+    identity = request.identity
+    if not await is_read_only(identity, contacts, config):
+        return
+    why = "" if READ_ONLY in identity.roles else ", and who may not send commands holds it"
+    error = Forbidden("not authorized", f"the role {READ_ONLY} forbids every change{why}")
+    target = f"{request.method} {request.path}"
+    audit(identity, request.caller, "change refused", target=target, result=READ_ONLY)
+    raise error
