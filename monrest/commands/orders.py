@@ -324,20 +324,28 @@ class Preparation:
     async def _look_up(self, table: str, jobs: Sequence[PreparedCommand]) -> None:
         targets = {job.asked.target for job in jobs}
         found, problems = await entries(table, _sites_of(jobs), targets, self.context.clock)
-        await sliced(_remove(jobs, found, FoundTargets(problems=problems)), self.context.clock)
+        await sliced(self._remove(jobs, found, FoundTargets(problems=problems)), self.context.clock)
 
-
-def _remove(
-    jobs: Sequence[PreparedCommand], known: Entries, asked: FoundTargets
-) -> Generator[None]:
-    for job in jobs:
-        assert job.removal is not None
-        job.fail(asked)
-        for site in job.sites:
-            yield
-            found = known.get((site.id, job.asked.target), ())
-            numbers = [one.id for one in found if job.removal.matches(one.id, one.text, one.start)]
-            job.orders[site.id] += job.removal.orders(numbers)
+    def _remove(
+        self, jobs: Sequence[PreparedCommand], known: Entries, asked: FoundTargets
+    ) -> Generator[None]:
+        for job in jobs:
+            removal = job.removal
+            assert removal is not None
+            job.fail(asked)
+            one = job.asked.target
+            whose = f"{removal.id} of {'/'.join(filter(None, (one.name, one.service)))}"
+            entry = Target(f"{singular(one.kind)}_{removal.table}", whose)
+            having = FoundTargets(problems=asked.problems)
+            for site in job.sites:
+                yield
+                found = known.get((site.id, one), ())
+                numbers = [it.id for it in found if removal.matches(it.id, it.text, it.start)]
+                job.orders[site.id] += removal.orders(numbers)
+                if numbers:
+                    having.sites[entry].add(site.id)
+            if removal.id is not None:
+                self._narrow(job, having, f"{removal.table.removesuffix('s')}_id", entry)
 
 
 def told(problems: Iterable[SiteProblem]) -> list[dict[str, str]]:

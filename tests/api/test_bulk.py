@@ -45,7 +45,7 @@ def test_results_in_their_order(world):
         enable(3),
         {"cmd": "log", "log": "a; b"},
         {"cmd": "ADD_SVC_COMMENT", "host": "h1", "service": "ping", "comment": "x"},
-        {"cmd": "del_comment", "host": "h1", "comment_id": 2},
+        {"cmd": "del_active_host_downtimes", "host": "h1"},
     )
     assert answer.value == [
         {"index": 0, "code": 200, "message": OK, "commands": line("ENABLE_HOST_FLAP_DETECTION;h3")},
@@ -229,6 +229,7 @@ def test_one_query_for_each_table(world, identity, count):
             {"cmd": "del_comment", "host": f"h{n}", "comment_id": n + 1},
             {"cmd": "enable_host_check", "host": f"h{n}"},
         ]
+    world.sites[0].tables["comments"] = [{"id": n + 1, "host_name": f"h{n}"} for n in range(count)]
     entries += [{"cmd": "enable_hostgroup_svc_checks", "hostgroup": "g"}]
     world.bulk(*entries, **({"identity": identity} if identity else {}))
     tables = [one.table for one in world.sites[0].asked]

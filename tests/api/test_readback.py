@@ -130,7 +130,7 @@ def test_nothing_to_read_back(world):
 
 
 def test_nothing_matched(world):
-    answer = world.post("/hosts/h1/cmd/del_comment", ("comment_id", "5"), ("wait", "1"))
+    answer = world.post("/hosts/h1/cmd/del_active_host_downtimes", ("wait", "1"))
     assert answer.value["effect"] == "nothing matched"
     assert world.clock.seconds() - NOW < 0.1
 

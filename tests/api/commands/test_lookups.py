@@ -41,6 +41,13 @@ ENTRIES = {
 )
 def test_deletions(world, one, path, parameters, told):
     one.tables |= ENTRIES
+    if parameters and not told:
+        (name, number), *_ = parameters
+        with pytest.raises(BadRequest, match=f"{name}: there is no .* {number} of h1") as refused:
+            world.post(path, *parameters)
+        assert refused.value.message == f"invalid value for {name}"
+        assert world.sending == []
+        return
     answer = world.post(path, *parameters)
     assert one.told == told
     if not told:
@@ -53,7 +60,12 @@ def test_deletions(world, one, path, parameters, told):
 
 def test_nothing_to_delete_while_a_site_is_down(world, one):
     world.site("s2").fail()
-    answer = world.post("/hosts/h1/cmd/del_comment", ("comment_id", "99"))
+    with pytest.raises(
+        BadRequest, match="comment_id: there is no host comment 99 of h1 on S1"
+    ) as no:
+        world.post("/hosts/h1/cmd/del_comment", ("comment_id", "99"))
+    assert [site.site for site in no.value.problems] == ["s2"]
+    answer = world.post("/hosts/h1/cmd/del_active_host_downtimes")
     assert answer.value["message"] == "Nothing matched, no command was sent"
     assert [site["site"] for site in answer.value["failed_sites"]] == ["s2"]
 
@@ -62,7 +74,8 @@ def test_deletions_are_for_each_site(world, one):
     one.tables |= ENTRIES
     two = world.site("s2", hosts=[host("h1")], comments=[{"id": 7, "host_name": "h2"}])
     three = world.site("s3", hosts=[host("h1")], comments=[{"id": 7, "host_name": "h1"}])
-    world.post("/hosts/h1/cmd/del_comment", ("comment_id", "7"))
+    answer = world.post("/hosts/h1/cmd/del_comment", ("comment_id", "7"))
+    assert answer.value["warnings"] == ["comment_id: there is no host comment 7 of h1 on S2"]
     assert (one.told, two.told, three.told) == (
         *[["DEL_HOST_COMMENT;7"], []],
         ["DEL_HOST_COMMENT;7"],
