@@ -7,11 +7,12 @@ An error is raised where it is understood and becomes the document
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from monrest.base.values import SiteProblem
 
@@ -176,15 +177,29 @@ class NotClustered(RestError):
     code = 501
 
 
+_MEANINGS: Mapping[int, str] = MappingProxyType(
+    {
+        400: "the request cannot be understood as it is",
+        401: "expected an API key, a password or the cookie of a login",
+        403: "your user, or the key or session that you use, may not do this",
+        404: "there is none of this name or number, or you may not see it",
+        409: "it is not in a state in which this can be done",
+    }
+)
+"""What a status means where the error itself has nothing to add to its message."""
+
+
 def error_value(
     code: int,
     message: str,
     description: str,
     extra: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The members of an error document: ``code``, ``message``, ``description``, and ``extra``.
+    """The members of an error document (docs/spec/http.md, "Errors"), beside ``extra``.
 
-    ``failed`` is there, and true, for codes above 400 (docs/spec/http.md).
+    The description is never empty.
     """
-    failed = {"failed": True} if code > BadRequest.code else {}
-    return {**extra, **failed, "code": code, "message": message, "description": description}
+    described = description or _MEANINGS.get(code, "the log of the daemon says more")
+    return {
+        **extra, "failed": True, "code": code, "message": message, "description": described,
+    }  # fmt: skip

