@@ -28,12 +28,17 @@ async def is_right(
 ) -> bool:
     """Whether ``password`` is that of ``user``; a wrong one is counted, noted and slowed down.
 
-    Whether the user is locked is another question, which only who knows the password may ask.
-    Raises TooManyRequests and Unavailable.
+    After too many wrong ones the right one is not told from them. Whether an administrator has
+    locked the user is another question, which only who knows the password may ask. Raises
+    TooManyRequests and Unavailable.
     """
     async with slowdown.attempt(caller.client, user) as attempt:
         right = await passwords.check(user, password)
-        if right:
+        most = users.config.lock_after_failed_logins
+        if right and attempt.refused(most, in_all=await users.is_guessed(user)):
+            audit(user, caller, "login failed", result="too many wrong passwords before")
+            right = False
+        elif right:
             attempt.succeeded()
             await users.passed(user)
         else:

@@ -84,6 +84,7 @@ FAMILY = Family(
                 users=common.the(Accounts).users,
                 contacts=common.the(Accounts).contacts,
                 passwords=common.the(Accounts).passwords,
+                slowdown=common.the(Accounts).slowdown,
                 figures=common.figures,
             ),
         ),

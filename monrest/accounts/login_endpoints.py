@@ -121,7 +121,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text="The cookie is in the answer's header `Set-Cookie`. Requests that change something "
         "and come with the cookie need the token as well, in the header `X-Mon-CSRF-Token` or "
         "in the parameter `CSRFtoken`. A wrong password is answered with 401, more slowly with "
-        "each further one, and a locked user with 403. Needs `auth.htpasswd_file`.",
+        "each further one. After too many the right one is answered like them for some time, and "
+        "a user whom an administrator has locked with 403. Needs `auth.htpasswd_file`.",
         handler=LoginEndpoints.login,
         shape="object",
         parameters=(

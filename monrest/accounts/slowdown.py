@@ -1,5 +1,8 @@
 """Failed logins are slowed down, per address and per user, by all workers together.
 
+So many wrong passwords of a user from one address in a row lock out that user's passwords from
+there, for a quarter of an hour after the last one.
+
 An answer "wrong" comes after a delay that grows with the failures before it, and for that time
 it keeps one of the few places that its address and its user have; who finds none free waits in
 line. So guessing in parallel is no faster than one after the other. The delay counts from the
@@ -62,6 +65,7 @@ class Slowdown:
     def __attrs_post_init__(self) -> None:
         self.workers.hear("login failed", self._failed)
         self.workers.hear("login succeeded", self._succeeded)
+        self.workers.hear("logins forgiven", self._forgive)
 
     def attempt(self, address: str, user: str) -> Attempt:
         """Begin an attempt to log in, an asynchronous context manager.
@@ -98,6 +102,12 @@ class Slowdown:
         oldest = next((key for key, track in self._tracks.items() if track.idle), None)
         if oldest is not None:
             del self._tracks[oldest]
+
+    def is_locked_out(self, address: str, user: str, most: int) -> bool:
+        """Whether ``most`` passwords of the user from there were wrong in a row; 0: never."""
+        track = self._tracks.get(("pair", f"{address} {user}"))
+        recent = track is not None and self.clock.seconds() - track.last <= _FORGOTTEN_AFTER
+        return track is not None and recent and 0 < most <= track.failures
 
     async def enter(self, track: _Track) -> None:
         """Take a place, in the order of arrival."""
@@ -136,13 +146,24 @@ class Slowdown:
         self._succeeded(address, user)
 
     def _succeeded(self, address: str, user: str) -> None:
-        known = self._tracks.get(("user", user))
-        if known is not None:
-            known.failures = 0
+        for key in (("user", user), ("pair", f"{address} {user}")):
+            known = self._tracks.get(key)
+            if known is not None:
+                known.failures = 0
         self._good.pop((address, user), None)
         while len(self._good) >= _REMEMBERED:
             del self._good[next(iter(self._good))]
         self._good[address, user] = None
+
+    def forgive(self, user: str) -> None:
+        """Forget the wrong passwords of a user from all addresses."""
+        self.workers.tell("logins forgiven", user)
+        self._forgive(user)
+
+    def _forgive(self, user: str) -> None:
+        for (kind, name), track in self._tracks.items():
+            if (kind, name) == ("user", user) or (kind, name.partition(" ")[2]) == ("pair", user):
+                track.failures = 0
 
     def failed(self, address: str, user: str) -> float:
         """Count a failure, for all workers; how long its answer takes, in seconds."""
@@ -152,7 +173,8 @@ class Slowdown:
     def _failed(self, address: str, user: str) -> float:
         self._good.pop((address, user), None)
         now, delay = self.clock.seconds(), 0.0
-        for kind, name in (("address", address), ("user", user)):
+        pair = f"{address} {user}"
+        for kind, name in (("address", address), ("user", user), ("pair", pair)):
             track = self.track(kind, name)
             if now - track.last > _FORGOTTEN_AFTER:
                 track.failures = 0
@@ -172,11 +194,25 @@ class Attempt:
     _held: list[_Track] = field(factory=list, init=False)
     _begun: float = field(default=0.0, init=False)
     _right: bool = field(default=False, init=False)
+    _counts: bool = field(default=True, init=False)
 
     def succeeded(self) -> None:
         """Say that the password was right."""
         self._right = True
         self.slowdown.succeeded(self.address, self.user)
+
+    def refused(self, most: int, *, in_all: bool) -> bool:
+        """Whether a right password does not count, because too many before it were wrong.
+
+        ``in_all``: from all addresses together, which does not matter where the user has been. It
+        is answered as a wrong one, and is none more.
+        """
+        slowdown = self.slowdown
+        self._counts = not (
+            slowdown.is_locked_out(self.address, self.user, most)
+            or (in_all and not slowdown.trusts(self.address, self.user))
+        )
+        return not self._counts
 
     async def __aenter__(self) -> Attempt:
         slowdown = self.slowdown
@@ -204,7 +240,8 @@ class Attempt:
             self._leave()
             return
         clock = self.slowdown.clock
-        delay = self.slowdown.failed(self.address, self.user)
+        failed = self.slowdown.failed
+        delay = failed(self.address, self.user) if self._counts else LONGEST_DELAY
         left = max(0.0, self._begun + delay - clock.seconds())
         # The place stays taken also when the client does not wait for the answer.
         held, self._held = self._held, []

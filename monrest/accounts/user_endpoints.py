@@ -13,6 +13,7 @@ from monrest.accounts import usernames
 from monrest.accounts.contacts import NOBODY, Contacts
 from monrest.accounts.passwords import Passwords
 from monrest.accounts.roles import RoleTable
+from monrest.accounts.slowdown import Slowdown
 from monrest.accounts.users import Profile, Users, zone_called
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.fields import AS_IT_IS, Field, Reading, fields_of, require_only
@@ -143,6 +144,7 @@ class UserEndpoints:
     users: Users
     contacts: Contacts
     passwords: Passwords
+    slowdown: Slowdown
     figures: Metrics
 
     async def whoami(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -231,6 +233,7 @@ class UserEndpoints:
                 raise NotFound("no such user")
             else:
                 await self.users.unlock(name)
+                self.slowdown.forgive(name)
         return Document(value={"code": 200, "message": f"ok - user has been {word}ed"})
 
     async def _exists(self, context: Context, name: str) -> bool:

@@ -35,6 +35,9 @@ log = Logger()
 
 T = TypeVar("T")
 
+IN_ALL = 10
+"""Times as many wrong passwords from all addresses as from one."""
+
 _KEPT = 4.0
 _PATIENCE = 2.0
 _RETRY = 1.0
@@ -90,10 +93,14 @@ def zone_called(name: str) -> ZoneInfo | None:
 
 @frozen
 class _Known:
-    """Names that are locked, and those with failed logins since the last right one."""
+    """Names that are locked, and those with failed logins since the last right one.
+
+    Of these ``guessed`` had so many that only addresses where they have been may try.
+    """
 
     locked: frozenset[str]
     failing: frozenset[str]
+    guessed: frozenset[str] = frozenset()
 
 
 @define(eq=False)
@@ -123,6 +130,10 @@ class Users(Service):
         While the database is away what was known last is in force; Unavailable without it.
         """
         return name not in INTERNAL and name in (await self._current()).locked
+
+    async def is_guessed(self, name: str) -> bool:
+        """Whether wrong passwords from all addresses have locked out the user's passwords."""
+        return name in (await self._current()).guessed
 
     async def get(self, name: str) -> Profile | None:
         """Give a user's profile, None when nothing is stored of them."""
@@ -168,7 +179,7 @@ class Users(Service):
         return self._state != self.workers.state("users")
 
     async def _read(self) -> None:
-        query = select(users.c.name, users.c.locked).where(
+        query = select(users.c.name, users.c.locked, users.c.failed).where(
             or_(users.c.locked.is_(True), users.c.failed > 0)
         )
 
@@ -177,6 +188,7 @@ class Users(Service):
             return _Known(
                 frozenset(row.name for row in rows if row.locked),
                 frozenset(row.name for row in rows),
+                frozenset(row.name for row in rows if self._too_many(row.failed)),
             )
 
         while True:
@@ -227,14 +239,16 @@ class Users(Service):
 
         await self.database.change(store)
 
+    def _too_many(self, failed: int) -> bool:
+        return 0 < self.config.lock_after_failed_logins * IN_ALL <= failed
+
     async def failed(self, name: str, caller: Caller, *, known: bool) -> None:
-        """Count a wrong password, and lock the user when there were too many in a row.
+        """Count a wrong password; too many from all addresses lock out the user's passwords.
 
         Names that are not ``known`` (in the password file) and have no profile are not stored:
         strangers can make up as many as they like. Nothing is counted while the database is
         away or for who is locked.
         """
-        most = self.config.lock_after_failed_logins
         now = int(self.wall.now())
 
         def count(connection: Connection) -> bool | None:
@@ -243,26 +257,24 @@ class Users(Service):
             profile = _one(connection, name)
             if profile is None or profile.locked:
                 return None
-            locked = 0 < most <= profile.failed + 1
             connection.execute(
-                _of(name).values(
-                    failed=profile.failed + 1, locked=locked, last_failed=_where(caller, now)
-                )
+                _of(name).values(failed=profile.failed + 1, last_failed=_where(caller, now))
             )
-            return locked
+            return self._too_many(profile.failed + 1)
 
         if name in INTERNAL:
             return
         try:
-            locked = await self.database.change(count)
+            guessed = await self.database.change(count)
         except Unavailable:
             log.warn("a failed login of {name!r} was not counted", name=name)
             return
-        if locked is None:
+        if guessed is None:
             return
-        self._note(name, locked=locked or None, failing=True)
-        if locked:
-            audit(name, caller, "user lock", target=name, reason=f"{most} failed logins")
+        before = self._known is not None and name in self._known.guessed
+        self._note(name, locked=None, failing=True, guessed=guessed)
+        if guessed and not before:
+            audit(name, caller, "password lock", target=name, reason="wrong from many addresses")
 
     async def passed(self, name: str) -> None:
         """Note a right password that came with a request; costs nothing unless some failed."""
@@ -304,7 +316,14 @@ class Users(Service):
         self._note(name, locked=locked, failing=failing)
         return value
 
-    def _note(self, name: str, *, locked: bool | None, failing: bool | None) -> None:
+    def _note(
+        self,
+        name: str,
+        *,
+        locked: bool | None,
+        failing: bool | None,
+        guessed: bool = False,
+    ) -> None:
         """Put what was just stored in force here; None: that was not changed."""
         self._changes += 1
         overtaken = self._overtaken()
@@ -315,7 +334,9 @@ class Users(Service):
         known = self._known
         if known is not None:
             self._known = _Known(
-                _with(known.locked, name, locked), _with(known.failing, name, failing)
+                _with(known.locked, name, locked),
+                _with(known.failing, name, failing),
+                known.guessed if failing is None else _with(known.guessed, name, guessed),
             )
 
     async def clean(self) -> None:

@@ -163,12 +163,57 @@ def test_pages_of_other_sites_log_nobody_in(house):
 # -------------------------------------------------------------------- locked users
 
 
-def test_too_many_failures_lock(house, audited):
+def wrong(house, name="ann", password="wrong", headers=None, address="192.0.2.1"):
+    """What a refused login says, after how many seconds."""
+    begun = house.clock.seconds()
+    found = []
+    sent = house.begin("POST", LOGIN, headers, address=address, login=name, password=password)
+    sent.addBoth(found.append)
+    while not found:
+        house.clock.advance(0.5)
+    assert found[0].type is NotAuthenticated, found
+    return found[0].value.message, found[0].value.description, house.clock.seconds() - begun
+
+
+def test_too_many_failures_lock_passwords_from_that_address(house, audited):
     house.configure(lock_after_failed_logins=3)
     cookie, _ = house.login()
+    attacker = "198.51.100.66"
     for _ in range(3):
-        refused(house, NotAuthenticated, "POST", LOGIN, login="ann", password="wrong")
-    assert [line["action"] for line in audited if line["action"] == "user lock"] == ["user lock"]
+        wrong(house, address=attacker)
+    # The right password is answered as a wrong one, and as that of somebody who does not exist.
+    for _ in range(3):
+        wrong(house, "nobody", address=attacker)
+    right = wrong(house, password="right", address=attacker)
+    assert right[:2] == wrong(house, address=attacker)[:2]
+    assert right == wrong(house, "nobody", address=attacker)
+    assert "too many wrong passwords before" in [line["result"] for line in audited]
+    # Sessions, keys and the secret key go on, and the user logs in from elsewhere.
+    assert whoami(house, cookie)["id"] == "ann"
+    assert whoami(house, house.as_user("ann"))["id"] == "ann"
+    assert house.login()
+    house.clock.advance(901)
+    assert house.login(address=attacker)
+    for _ in range(3):
+        wrong(house, address=attacker)
+    house.send("POST", "/mon/users/ann/cmd/unlock", house.as_user("root"))
+    assert house.login(address=attacker)
+
+
+def test_failures_from_many_addresses_lock_all_others(house):
+    house.configure(lock_after_failed_logins=2)
+    house.login()
+    for number in range(20):
+        wrong(house, address=f"198.51.100.{number}")
+    assert wrong(house, password="right", address="203.0.113.1")[0] == "login failed"
+    # The address from which the user came before is trusted, and ends the lock.
+    assert house.login()
+    assert house.login(address="203.0.113.1")
+
+
+def test_a_locked_user_is_refused_on_every_way(house, audited):
+    cookie, _ = house.login()
+    house.send("POST", "/mon/users/ann/cmd/lock", house.as_user("root"))
     error = refused(house, Forbidden, "POST", LOGIN, login="ann", password="right")
     assert error.message == "account is locked, please contact an administrator"
     assert (audited[-1]["action"], audited[-1]["result"]) == ("login failed", "locked")

@@ -236,11 +236,3 @@ def test_two_daemons_share_sessions_and_locks(pair, browse):
     assert elsewhere.change("/mon/logout").status == 200
     until(lambda: olga.get("/mon").status == 401, "the logout counts here as well")
     script.close()
-
-
-def test_failed_logins_count_together(pair, browse):
-    here, there = pair
-    for daemon in (here, there, here):
-        refused(browse(daemon).login("ann", "wrong"), 401, "login failed")
-    until(lambda: browse(there).login("ann", "ann").status == 403, "the user is locked there too")
-    refused(browse(here).login("ann", "ann"), 403, "account is locked")
