@@ -8,7 +8,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from monrest.api.endpoint import Context
-from monrest.api.visibility import HOSTS, SERVICES, SYSTEM, visible_sites
+from monrest.api.visibility import CONFIGURATION, HOSTS, SERVICES, SYSTEM, visible_sites
 from monrest.base.errors import BadRequest
 from monrest.base.values import Column, Identity, Row
 from monrest.events.filter import EVENTS, NAMES, EventFilter
@@ -16,7 +16,13 @@ from monrest.events.model import OWN, Event
 from monrest.events.object_sets import ObjectSet
 from monrest.events.own_events import sees
 from monrest.query.bind import Bound, bind
-from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
+from monrest.query.column_names import (
+    ColumnNames,
+    CoreColumn,
+    TableSchema,
+    View,
+    cut_arguments,
+)
 from monrest.query.evaluate import RowTest
 from monrest.query.functions import Moment
 from monrest.query.model import Condition, FilterTree, Group, leaves
@@ -122,9 +128,10 @@ class EventSelection:
         """What is told of an event; None when it is not for them."""
         if event.type not in self.wanted.types or not self._sees(event):
             return None
+        data = self._shown(event)
         if self._test is None and self._cells is None:
-            return event.data
-        row = self._row(event)
+            return data
+        row = self._row(event, data)
         self._reader.budget.renew()
         self._reader.budget.begin()
         if self._placed:
@@ -132,7 +139,7 @@ class EventSelection:
         if self._test is not None and not self._test(row):
             return None
         if self._cells is None:
-            return event.data
+            return data
         return {key: self._value(cell, row) for key, cell in self._cells}
 
     def _value(self, cell: Cell, row: Row) -> Any:
@@ -154,8 +161,14 @@ class EventSelection:
             return True
         return self._seen is not None and self._seen.holds(event.site, event.host, event.service)
 
-    def _row(self, event: Event) -> Row:
-        data = event.data
+    def _shown(self, event: Event) -> Mapping[str, Any]:
+        """What an event tells them: arguments of commands may be as secret as the configuration."""
+        if event.type != "command" or self.who.may(CONFIGURATION):
+            return event.data
+        cut = {name: cut_arguments(event.data.get(name)) for name in ("message", "options")}
+        return {**event.data, **cut}
+
+    def _row(self, event: Event, data: Mapping[str, Any]) -> Row:
         row: Row = [data.get(name) for name in NAMES]
         site = self.sites.get(event.site)
         if site is not None:

@@ -167,9 +167,9 @@ Secret: TypeAlias = Literal[
     "address", "members", "",
 ]  # fmt: skip
 """What of a column only some may see: the arguments of a command or of a list of them, all of a
-command line, the arguments of an event handler in a log line, custom variables in one of their
-three shapes or in one that cannot be cut, the address of a site, which members a host or a group
-has and how they are."""
+command line, the arguments of an event handler or an external command in a log line, custom
+variables in one of their three shapes or in one that cannot be cut, the address of a site, which
+members a host or a group has and how they are."""
 
 # Under every prefix by which a table shows columns of another: host_, service_, current_host_ …
 _SECRETS: tuple[tuple[re.Pattern[str], Secret], ...] = (
@@ -202,7 +202,7 @@ def of_contact(column: str) -> bool:
     return _ABOUT_CONTACT.fullmatch(column) is not None
 
 
-_COMMANDS = frozenset({"command", "commands", "command line", "event"})
+_COMMANDS = frozenset({"command", "commands", "command line"})
 _MOST_KEPT = 200
 
 _PEER_DESCRIPTIONS = {
@@ -234,6 +234,8 @@ class View:
     def cuts(self, column: str) -> bool:
         """Whether parts of the column are hidden in every row."""
         kind = secret(column)
+        if kind == "event":
+            return not (self.commands and self.variables.all_visible)
         if kind in _COMMANDS:
             return not self.commands
         if kind == "address":
@@ -452,8 +454,15 @@ def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
     if kind == "commands":
         return lambda row: [cut_command(one) for one in _items(read(row))]
     if kind == "event":
-        kinds = index[_LINE_KIND]
-        return lambda row: cut_command(read(row)) if _handles(row[kinds]) else read(row)
+        kinds, values = index[_LINE_KIND], view.variables.all_visible
+
+        def shown(row: Row) -> Any:
+            text = read(row)
+            if not view.commands and _handles(row[kinds]):
+                return cut_command(text)
+            return text if values else cut_arguments(text)
+
+        return shown
     if kind == "address":
         return lambda _row: ""
     if kind == "members":
@@ -517,6 +526,21 @@ def _handles(kind: Any) -> bool:
 def cut_command(text: Any) -> Any:
     """A check command without its arguments."""
     return text.split("!", 1)[0] if isinstance(text, str) else text
+
+
+_CONFIGURES = re.compile(
+    r"((?:\[\d+\] EXTERNAL COMMAND: )?(?:CHANGE_|_|PROCESS_FILE)[A-Z0-9_]*;).*", re.DOTALL
+)
+
+
+def cut_arguments(text: Any) -> Any:
+    """A log line, or its end, without the arguments of an external command that configures.
+
+    ``CHANGE_CUSTOM_SVC_VAR`` carries a value that is as secret as a custom variable; commands with
+    an underscore in front are the site's own.
+    """
+    found = _CONFIGURES.fullmatch(text) if isinstance(text, str) else None
+    return text if found is None else f"{found[1]}…"
 
 
 def _derived(source: Derived, index: Index, view: View) -> Getter:

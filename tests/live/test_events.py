@@ -142,6 +142,19 @@ def test_what_somebody_may_not_see_is_not_sent(own, stream):
     assert "router1" in {event["data"].get("host_name") for event in admin.events}
 
 
+def test_arguments_of_commands_that_configure_are_for_who_sees_the_configuration(own, stream):
+    olga, admin = stream(user="olga").begun(), stream().begun()
+    guess = stream({"message[regex]": "s3cr3t"}, user="olga").begun()
+    own.command("CHANGE_CUSTOM_SVC_VAR;web01;http;PASSWORD;s3cr3t")
+    own.command("ADD_SVC_COMMENT;web01;http;1;admin;not s3cr3t at all")
+    whole = admin.next(type="command", command_name="CHANGE_CUSTOM_SVC_VAR")["data"]
+    assert whole["options"].endswith(";PASSWORD;s3cr3t")
+    cut = olga.next(type="command", command_name="CHANGE_CUSTOM_SVC_VAR")["data"]
+    assert cut["options"] == "CHANGE_CUSTOM_SVC_VAR;…"
+    assert "s3cr3t" not in str(cut)
+    assert guess.next(type="command")["data"]["command_name"] == "ADD_SVC_COMMENT"
+
+
 @each(
     "parameters, expected",
     [

@@ -6,10 +6,11 @@ from datetime import UTC
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from monrest.base.values import Capabilities
 from monrest.query.bind import bind
-from monrest.query.column_names import EMPTY, ColumnNames, CoreColumn, View
+from monrest.query.column_names import EMPTY, ColumnNames, CoreColumn, View, cut_arguments
 from monrest.query.functions import Moment
 from monrest.query.model import Test
 from monrest.query.parse import parse_query
@@ -41,6 +42,20 @@ ALERT = line(
     lineno=2,
 )
 
+SECRET = "CHANGE_CUSTOM_SVC_VAR;web01;http;PASSWORD;s3cret"
+COMMANDED = line(
+    "EXTERNAL COMMAND",
+    message=f"[1795242791] EXTERNAL COMMAND: {SECRET}",
+    options=SECRET,
+    lineno=5,
+)
+COMMENTED = line(
+    "EXTERNAL COMMAND",
+    message="[1795242791] EXTERNAL COMMAND: ADD_HOST_COMMENT;web01;1;ann;CHANGE_ME;please",
+    options="ADD_HOST_COMMENT;web01;1;ann;CHANGE_ME;please",
+    lineno=6,
+)
+
 
 def notified(name: str, number: int) -> dict[str, Any]:
     return line(
@@ -57,7 +72,7 @@ def notified(name: str, number: int) -> dict[str, Any]:
     )
 
 
-LINES = {"s1": [HANDLER, ALERT, notified("ann", 3), notified("bob", 4)]}
+LINES = {"s1": [HANDLER, ALERT, notified("ann", 3), notified("bob", 4), COMMANDED, COMMENTED]}
 CONTACT = ",".join(
     f"current_contact_{name}"
     for name in (
@@ -81,6 +96,38 @@ def test_arguments_of_event_handlers_are_cut(columns: str) -> None:
     assert "httpd" not in str(row)
     (row,) = rows(f"type→SERVICE EVENT HANDLER{asked}", EVERYBODY)
     assert row["options"] == HANDLER["options"]
+
+
+@pytest.mark.parametrize("arguments", [True, False])
+def test_arguments_of_commands_that_configure_are_cut(arguments: bool) -> None:
+    """Also where everybody sees command lines: they are as secret as custom variables."""
+    view = evolve(NOBODY, commands=arguments)
+    (row,) = rows("lineno→5", view)
+    assert row["options"] == "CHANGE_CUSTOM_SVC_VAR;…"
+    assert row["message"] == "[1795242791] EXTERNAL COMMAND: CHANGE_CUSTOM_SVC_VAR;…"
+    for column in ("message", "options"):
+        assert rows(f"{column}[regex]→PASSWORD", view) == []
+        assert len(rows(f"{column}[regex]→PASSWORD", EVERYBODY)) == 1
+    (row,) = rows("lineno→6", view)
+    assert (row["message"], row["options"]) == (COMMENTED["message"], COMMENTED["options"])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("CHANGE_SVC_CHECK_COMMAND;a;b;check!secret", "CHANGE_SVC_CHECK_COMMAND;…"),
+        ("_OWN_COMMAND;token", "_OWN_COMMAND;…"),
+        ("PROCESS_FILE;/x;1", "PROCESS_FILE;…"),
+        ("[1] EXTERNAL COMMAND: CHANGE_X;a\nb", "[1] EXTERNAL COMMAND: CHANGE_X;…"),
+        ("[1] HOST ALERT: CHANGE_X;DOWN;HARD;1;x", None),
+        ("DISABLE_NOTIFICATIONS", None),
+        ("PROCESS_HOST_CHECK_RESULT;a;0;ok", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_which_arguments_are_cut(text: Any, shown: str | None) -> None:
+    assert cut_arguments(text) == (text if shown is None else shown)
 
 
 def test_other_lines_are_shown_as_they_are() -> None:
