@@ -336,7 +336,9 @@ async def _batch(
     Rows that have to be counted here are so a piece at a time, so that they need no room.
     """
     schema = bound.names.schema
-    made_here, shape = hidden(schema.table, stats_layout(bound, batch.columns()), bound.view)
+    made_here, shape = hidden(
+        schema.table, stats_layout(bound, batch.columns()), bound.view, known_cores(sites)
+    )
     asked: dict[str, Pushed] = {}
     made: dict[tuple[str, int], Pushed] = {}
     varies = asks_for_start(batch)

@@ -32,12 +32,15 @@ _HOST: RowTypes = (
 _SERVICE: RowTypes = (("host_name", "string"), ("description", "string"), *_HOST[1:])
 _OUTPUT: RowTypes = (("plugin_output", "string"),)
 
+_GROUP: RowTypes = (("name", "string"), ("members", "list"))
+
 _STATES = {"ok": 0, "warn": 1, "crit": 2, "unknown": 3, "up": 0, "down": 1, "unreach": 2}
 _HOST_RANK = {0: 0, 2: 1, 1: 2}
 _SERVICE_RANK = {0: 0, 1: 1, 3: 2, 2: 3}
 """How bad a state is: a host is worse down than unreachable, a service critical than unknown."""
 
 _SHOWN: Mapping[tuple[str, str], tuple[int, ...]] = {
+    ("contacts", "groups"): (0,),
     ("contactgroups", "members"): (0,),
     ("hostgroups", "members"): (0,),
     ("hostgroups", "members_with_state"): (0, 1, 2),
@@ -68,16 +71,25 @@ class Hidden:
         return bool(self.columns)
 
 
-def hidden(table: str, shape: Layout, view: View) -> tuple[Hidden, Layout]:
-    """What of these columns the core must not count for this user, and the layout with its key."""
-    if view.members or table == "log":
-        return Hidden(table=table), shape
-    columns = tuple(name for name, _ in shape.columns if secret(name) == "members")
+def hidden(
+    table: str, shape: Layout, view: View, cores: Sequence[Capabilities]
+) -> tuple[Hidden, Layout]:
+    """What of these columns the core must not count for this user, and the layout with its key.
+
+    The groups of a contact are looked up as well where a core has no column for them.
+    """
+    lacking = not all(core.has("contacts", "groups") for core in cores)
+    if table == "contacts":
+        columns = ("groups",) if lacking and "groups" in shape.index else ()
+    elif view.members or table == "log":
+        columns = ()
+    else:
+        columns = tuple(name for name, _ in shape.columns if secret(name) == "members")
     if not columns:
         return Hidden(table=table), shape
     if table.endswith("groups"):
         found = Hidden(table=table, columns=columns, key="members")
-    elif table == "hosts":
+    elif table in ("hosts", "contacts"):
         found = Hidden(table=table, columns=columns, key="name")
     else:
         found = Hidden(table="hosts", columns=columns, key="host_name", prefix="host_")
@@ -89,14 +101,17 @@ def hidden(table: str, shape: Layout, view: View) -> tuple[Hidden, Layout]:
 
 @define(eq=False)
 class _Members:
-    """What the user sees at one site."""
+    """What the user sees at one site; ``groups`` by the name of a contact."""
 
     hosts: dict[str, Row] = field(factory=dict)
     services: dict[tuple[str, str], Row] = field(factory=dict)
     by_host: dict[str, list[Row]] = field(factory=dict)
+    groups: dict[str, list[Row]] = field(factory=dict)
 
     def of(self, hidden: Hidden, key: Any, user: str) -> tuple[list[Row], list[Row]]:
-        """The visible members of a row, hosts (or contacts) and services."""
+        """The visible members of a row: hosts (of contacts their groups) and services."""
+        if hidden.table == "contacts":
+            return self.groups.get(str(key), []), []
         if hidden.key != "members":
             return [], self.by_host.get(str(key), [])
         if hidden.table == "contactgroups":
@@ -167,7 +182,9 @@ async def visible_members(
     asked: list[tuple[str, RowTypes]] = []
     if hidden.table == "hostgroups":
         asked.append(("hosts", _HOST))
-    if hidden.table != "contactgroups":
+    if hidden.table == "contacts":
+        asked.append(("contactgroups", _GROUP))
+    elif hidden.table != "contactgroups":
         wants_output = f"{hidden.prefix}services_with_info" in hidden.columns
         asked.append(("services", _SERVICE + _OUTPUT if wants_output else _SERVICE))
     for table, columns in asked:
@@ -195,7 +212,10 @@ def _noted(members: _Members, table: str, rows: Sequence[Row]) -> Steps[None]:
         if at % _FEW == 0:
             yield
         name = str(row[0])
-        if table == "hosts":
+        if table == "contactgroups":
+            for one in as_list(row[1]):
+                members.groups.setdefault(str(one), []).append(row)
+        elif table == "hosts":
             members.hosts[name] = row
         else:
             members.services[name, str(row[1])] = row
@@ -206,7 +226,7 @@ def _value(table: str, column: str, hosts: list[Row], services: list[Row]) -> An
     """A list, a counter or a worst state by the name of its column; None for any other."""
     shown = _SHOWN.get((table, column))
     if shown is not None:
-        rows = hosts if table in ("hostgroups", "contactgroups") else services
+        rows = services if table in ("hosts", "servicegroups") else hosts
         if len(shown) == 1:
             return [row[shown[0]] for row in rows]
         return [[row[at] for at in shown] for row in rows]

@@ -176,7 +176,7 @@ async def _made(
     cores = known_cores(sites)
     view = view_of(context, request.identity, schema.table)
     bound = bind(query, names_of(context, schema, cores), view, moment, extra)
-    hidden, shape = hidden_members(schema.table, layout(bound, cores), view)
+    hidden, shape = hidden_members(schema.table, layout(bound, cores), view, cores)
     allowed = both(seen, forced)
     made = Question(
         listed=context.sites.listed,

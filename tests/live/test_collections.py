@@ -306,3 +306,16 @@ def test_comments_and_downtimes_as_text(client):
     assert client.values("/hosts/db01", "downtimes_info") == [""]
     (info,) = client.values("/services/db01/ping", "comments_info")
     assert info.endswith(" author:olga: text:looks fine")
+
+
+def test_groups_of_contacts_on_every_core(client):
+    """An Icinga 2 has no such column: they are those of its contact groups."""
+    groups = {"admin": ["admins"], "olga": ["webteam"]}
+    assert {
+        row["name"]: row["groups"] for row in client.rows("/contacts?columns=name,groups")
+    } == groups
+    assert client.values("/contacts?groups[gte]=webteam", "name") == ["olga"]
+    assert client.values("/contacts?sort=-groups", "groups") == [["webteam"], ["admins"]]
+    made = client.rows("/contacts?columns=to_rows(groups)%20as%20g,count(*)%20as%20n&sort=g")
+    assert made == [{"g": "admins", "n": 1}, {"g": "webteam", "n": 1}]
+    assert client.rows("/contacts/totals?groups[gte]=admins")["total"] == 1

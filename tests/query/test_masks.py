@@ -42,7 +42,7 @@ ALERT = line(
     lineno=2,
 )
 
-SECRET = "CHANGE_CUSTOM_SVC_VAR;web01;http;PASSWORD;s3cret"
+SECRET = "CHANGE_CUSTOM_SVC_VAR;web01;http;PASSWORD;hidden"
 COMMANDED = line(
     "EXTERNAL COMMAND",
     message=f"[1795242791] EXTERNAL COMMAND: {SECRET}",
