@@ -78,6 +78,7 @@ def hidden(
 
     The groups of a contact are looked up as well where a core has no column for them.
     """
+    columns: tuple[str, ...]
     lacking = not all(core.has("contacts", "groups") for core in cores)
     if table == "contacts":
         columns = ("groups",) if lacking and "groups" in shape.index else ()
