@@ -47,12 +47,14 @@ _AckKey: TypeAlias = tuple[str, str, str]
 class LineEvents:
     """Makes events of the lines of one site, from the beginning of a second on and in order.
 
-    ``states`` are those of the objects that are not well, as far as the lines before told them;
-    ``complete``: an object that is not there is well. So the state before an alert is known.
+    ``states`` are those of the objects that are not well, as far as the lines before told them,
+    and ``hard`` the last hard ones; ``complete``: an object that is not there is well. So the state
+    before an alert is known.
     """
 
     site: str
     states: dict[tuple[str, str], int] = field(factory=dict)
+    hard: dict[tuple[str, str], int] = field(factory=dict)
     complete: bool = False
     _acknowledged: tuple[int, _AckKey] | None = field(init=False, default=None)
 
@@ -69,7 +71,9 @@ class LineEvents:
                 if number <= before:
                     continue
                 if kind == "state":
-                    self._note_state(host, service, data)
+                    data["old_state"] = self.note(
+                        (host, service), data["state"], hard=data["state_type"] == "HARD"
+                    )
                 data.update(_object(host, service), time=time, message=message)
                 yield Event(
                     site=self.site,
@@ -82,13 +86,18 @@ class LineEvents:
                     service=service,
                 )
 
-    def _note_state(self, host: str, service: str, data: dict[str, Any]) -> None:
-        key, state = (host, service), data["state"]
-        data["old_state"] = self.states.get(key, 0 if self.complete else None)
+    def note(self, key: tuple[str, str], state: int, *, hard: bool) -> int | None:
+        """Take note of the state of an object; give the one before, None where it is not known."""
+        old = self.states.get(key, 0 if self.complete else None)
         if state or not self.complete:
             self.states[key] = state
         else:
             self.states.pop(key, None)
+        if not state:
+            self.hard.pop(key, None)
+        elif hard:
+            self.hard[key] = state
+        return old
 
     def _told(self, time: int, message: str) -> Iterator[Parsed]:
         kind, colon, rest = message[STAMP:].partition(": ")
@@ -242,6 +251,7 @@ def _comment(name: str, arguments: list[str], service: str) -> dict[str, Any] | 
     if found is None:
         return None
     if found[1] == "DEL":
-        return {"action": "removed", "comment": "" if found[2] else ";".join(arguments[:1])}
+        # A number says nothing: the objects tell whose comment it was.
+        return {"action": "removed", "comment": ""} if found[2] else None
     author, *text = [*arguments[3 if service else 2 :], ""]
     return {"action": "added", "author": author, "comment": ";".join(text).removesuffix(";")}

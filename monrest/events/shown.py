@@ -7,7 +7,7 @@ is made of what the core says, so that all who compare give it the same one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -29,9 +29,11 @@ MARGIN = 15
 MOST_BEFORE = 2_000
 """Events of the time before, when nobody compared."""
 
-_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"hosts": ("name",), "services": ("host_name", "description")}
 )
+"""The columns that name an object, by its table."""
+
 _STATE: RowTypes = (
     ("state", "int"),
     ("state_type", "int"),
@@ -64,6 +66,7 @@ _DOWNTIME: RowTypes = (
     ("author", "string"),
     ("comment", "string"),
 )
+_PROBLEM: RowTypes = (("state", "int"), ("state_type", "int"), ("acknowledged", "int"))
 _BY_USER, _OF_ACKNOWLEDGEMENT = 1, 4
 _ACTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -118,6 +121,42 @@ class ShownEvent:
         return str(self.event.data.get("action", ""))
 
 
+@frozen
+class Problem:
+    """How an object is that is not well."""
+
+    state: int
+    hard: bool
+    acknowledged: bool
+
+
+async def present_problems(ask: AskRows) -> dict[ObjectKey, Problem]:
+    """Ask for all objects that are not well."""
+    found: dict[ObjectKey, Problem] = {}
+    for table, names in NAMES.items():
+        layout: RowTypes = (*((name, "string") for name in names), *_PROBLEM)
+        columns = tuple(name for name, _ in layout)
+        bad = Test("state", "!=", "0")
+        for row in await ask(Pushed(table=table, columns=columns, filter=bad), layout):
+            state, hard, acknowledged = map(as_int, row[len(names) :])
+            found[object_key(row, names)] = Problem(int(state), bool(hard), bool(acknowledged))
+    return found
+
+
+def object_key(row: Row, names: Sequence[str]) -> ObjectKey:
+    """The object whose ``names`` a row begins with."""
+    return as_text(row[0]), as_text(row[1]) if len(names) > 1 else ""
+
+
+def named(keys: Iterable[ObjectKey], names: Sequence[str]) -> CoreFilter:
+    """The condition that an object is one of these."""
+    each = [
+        Group("and", tuple(Test(name, "=", value) for name, value in zip(names, key, strict=False)))
+        for key in keys
+    ]
+    return Group("or", tuple(each))
+
+
 def started_again(site: str, subject: str, start: int) -> NewEvent:
     """The event of a core whose log does not tell that it has read its objects."""
     data = {"action": "reloaded", "site": site}
@@ -147,10 +186,59 @@ class ShownObjects:
 
     async def look_at_comments(self, ask: AskRows, now: int) -> list[ShownEvent]:
         """Comments and acknowledgements that came or went; one small question if none did."""
+        await self._ask_for_comments(ask)
+        return self._compare(self._comments.values(), now)
+
+    async def look_at_ends(
+        self, ask: AskRows, now: int, problems: Mapping[ObjectKey, Problem]
+    ) -> list[ShownEvent]:
+        """Comments and acknowledgements that went, where the log tells which ones come.
+
+        The comment of an acknowledgement may stay behind, or go before.
+        """
+        await self._ask_for_comments(ask)
+        texts = {one.object: one for one in self._comments.values() if one.type != "comment"}
+        facts = [one for one in self._comments.values() if one.type == "comment"]
+        for key, problem in problems.items():
+            if problem.acknowledged:
+                plain = Fact(type="acknowledgement", object=key, key=())
+                facts.append(evolve(texts.get(key, plain), key=(plain.type, key)))
+        return [one for one in self._compare(facts, now) if one.action == "removed"]
+
+    def acknowledged(self, key: ObjectKey) -> bool:
+        """Whether the object was acknowledged when it was looked at by ``look_at_ends``."""
+        return ("acknowledgement", key) in self._facts
+
+    async def missed_states(
+        self, ask: AskRows, states: Mapping[ObjectKey, int]
+    ) -> tuple[list[ShownEvent], set[ObjectKey]]:
+        """The events of these objects as far as they still have these states, and who is gone.
+
+        A problem counts when it is a hard one.
+        """
+        found: list[ShownEvent] = []
+        gone = set(states)
+        for table, names in NAMES.items():
+            keys = [key for key in states if bool(key[1]) == (len(names) > 1)]
+            if not keys:
+                continue
+            layout: RowTypes = (*((name, "string") for name in names), *_STATE)
+            columns = tuple(name for name, _ in layout)
+            asked = Pushed(table=table, columns=columns, filter=named(keys, names))
+            for row in await ask(asked, layout):
+                key, values = object_key(row, names), row[len(names) :]
+                gone.discard(key)
+                state, hard, _, _, _, changed, hardened, checked = map(as_int, values[:8])
+                if checked and state == states.get(key) and (hard or not state):
+                    stamp = (int(changed), int(hardened), int(state), int(hard))
+                    old = self.states.get(key, 0)
+                    found.append(self._state_event(key, values, stamp, old))
+        return found, gone
+
+    async def _ask_for_comments(self, ask: AskRows) -> None:
         stats = (Stat("count", filter=Test("id", ">", "0")), Stat("sum", "id"))
         rows = await ask(Pushed(table="comments", stats=stats), None)
         await self._read_comments(ask, tuple(int(as_int(one)) for row in rows for one in row))
-        return self._compare(self._comments.values(), now)
 
     async def _read_comments(self, ask: AskRows, mark: tuple[int, ...]) -> None:
         if mark == self._mark:
@@ -186,7 +274,7 @@ class ShownObjects:
         found: list[ShownEvent] = []
         facts: list[Fact] = []
         count = total = 0
-        for table, names in _NAMES.items():
+        for table, names in NAMES.items():
             pushed = Pushed(
                 table=table,
                 columns=(*names, *(name for name, _ in _STATE)),
@@ -194,7 +282,7 @@ class ShownObjects:
             )
             layout: RowTypes = (*((name, "string") for name in names), *_STATE)
             for row in await ask(pushed, layout):
-                key = as_text(row[0]), as_text(row[1]) if len(names) > 1 else ""
+                key = object_key(row, names)
                 state = row[len(names) :]
                 numbers = [int(as_int(one)) for one in state.pop() or ()]
                 count, total = count + len(numbers), total + sum(numbers)
@@ -214,29 +302,35 @@ class ShownObjects:
         self, key: ObjectKey, values: Row, low: int
     ) -> tuple[tuple[int, ...] | None, ShownEvent | None]:
         """What tells this state from others of the object, and the event if it is a new one."""
-        state, hard, attempt, _, _, changed, hardened, checked = map(as_int, values[:8])
+        state, hard, _, _, _, changed, hardened, checked = map(as_int, values[:8])
         when = int(max(changed, hardened))
         if not checked or when < low:
             return None, None
         stamp = (int(changed), int(hardened), int(state), int(hard))
         if self._stamps is not None and self._stamps.get(key) == stamp:
             return stamp, None
-        service = key[1]
-        data: dict[str, Any] = {
-            "class": 1,
-            "type": "SERVICE ALERT" if service else "HOST ALERT",
-            "state": int(state),
-            "old_state": None if self._stamps is None else self.states.get(key, 0),
-            "state_type": "HARD" if hard else "SOFT",
-            "attempt": int(attempt),
-            "plugin_output": as_text(values[3]),
-            "perf_data": as_text(values[4]),
-        }
+        old = None if self._stamps is None else self.states.get(key, 0)
         if state:
             self.states[key] = int(state)
         else:
             self.states.pop(key, None)
-        return stamp, self._seen("state", key, when, data, stamp)
+        return stamp, self._state_event(key, values, stamp, old)
+
+    def _state_event(
+        self, key: ObjectKey, values: Row, stamp: tuple[int, ...], old: int | None
+    ) -> ShownEvent:
+        changed, hardened, state, hard = stamp
+        data: dict[str, Any] = {
+            "class": 1,
+            "type": "SERVICE ALERT" if key[1] else "HOST ALERT",
+            "state": state,
+            "old_state": old,
+            "state_type": "HARD" if hard else "SOFT",
+            "attempt": int(as_int(values[2])),
+            "plugin_output": as_text(values[3]),
+            "perf_data": as_text(values[4]),
+        }
+        return self._seen("state", key, max(changed, hardened), data, stamp)
 
     async def _with_texts(self, ask: AskRows, facts: list[Fact]) -> list[Fact]:
         """The facts with author and text, those that are new from comments and downtimes."""

@@ -1,15 +1,15 @@
 """Watching one site for as long as somebody listens (docs/spec/events.md, "Watching a site").
 
-A Naemon is asked for its newest log lines and waits with its answer until there are some. Other
-cores are asked every second, and of their objects for what their log does not tell.
+A Naemon says when there are new lines, and is asked for them then. Other cores are asked every
+second. Objects tell what no line does.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from operator import attrgetter
-from types import MappingProxyType
 from typing import ClassVar
 
 from attrs import define, field
@@ -26,7 +26,18 @@ from monrest.events.event_source import Source
 from monrest.events.line_events import CLASSES, LineEvents
 from monrest.events.model import Event, Place, site_subject
 from monrest.events.own_events import NewEvent
-from monrest.events.shown import MARGIN, MOST_BEFORE, ShownEvent, ShownObjects, started_again
+from monrest.events.shown import (
+    MARGIN,
+    MOST_BEFORE,
+    NAMES,
+    Problem,
+    ShownEvent,
+    ShownObjects,
+    named,
+    object_key,
+    present_problems,
+    started_again,
+)
 from monrest.livestatus.core_errors import LivestatusError, ProtocolError
 from monrest.livestatus.pool import Pool
 from monrest.logs.line import DAY, in_order
@@ -50,8 +61,18 @@ BACK = 3600
 _WAIT = 1.0
 """Seconds for which a core waits: a line that is written between two questions comes this late."""
 
-_AT_ONCE = 0.03
-"""Seconds between two questions while there are new lines, so that a burst is read in pieces."""
+_AT_ONCE, _SELDOM = 0.03, 0.25
+"""Seconds between two questions while there are new lines: more and more in a burst, because each
+question costs one for performance data too."""
+
+_COMPARED = 60.0
+"""Seconds after which states are compared with what was told."""
+
+_STARTED, _SOON = 30.0, 1.0
+"""The same after the core was started, and after a line whose effect objects show."""
+
+_MOST_MISSED = 500
+"""States that are told at once of those that no line told."""
 
 _POLL = 1.0
 _AWAY = 0.3
@@ -77,9 +98,10 @@ _JUMP = 3
 _LAYOUT: RowTypes = (("time", "time"), ("message", "string"))
 _FEW_OBJECTS = 40
 _MOST_SECONDS = 10_000
-_NAMED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"hosts": ("name",), "services": ("host_name", "description")}
-)
+_TEARS = frozenset({"naemon", "mk"})
+"""Cores whose module may miss lines of the log that it reads."""
+
+_REMOVES = frozenset({"DEL_HOST_COMMENT", "DEL_SVC_COMMENT"})
 _EVENTFUL = Group("or", tuple(Test("class", "=", str(number)) for number in CLASSES))
 
 
@@ -122,6 +144,12 @@ class SiteWatch(Source):
     _silent: bool = field(init=False, default=False)
     """Whether the log has no lines at all."""
     _looked: float = field(init=False, default=0.0)
+    _next: float = field(init=False, default=0.0)
+    """When states are compared next, """
+    _then: float = field(init=False, default=_COMPARED)
+    """and the seconds until that is done once more."""
+    _doubtful: dict[ObjectKey, int] = field(init=False, factory=dict)
+    """States that no line had told when they were compared last."""
 
     def __attrs_post_init__(self) -> None:
         self._reader = LineEvents(self.id)
@@ -240,19 +268,21 @@ class SiteWatch(Source):
 
     async def _watched(self, site: Site) -> None:
         """Ask again and again, until the site is another one or fails."""
+        if _waits(site):
+            await self._started(site, site.health.program.program_start)
         if not self._known:
             await self._position(site)
         if not self._seeded:
             await self._seed(site)
-        if not _waits(site) and self._shown is None:
+        if self._shown is None:
             await self._begin_to_compare(site)
         self._known = True
         self._let_go()
-        busy = True
+        between, woken = _AT_ONCE, True
         while self.find() is site:
             waits = _waits(site)
             now = self._now(site)
-            seen = [] if waits else await self._seen(site, now)
+            problems, seen = await self._seen(site, now)
             low = max(self.place.time, self.settled)
             back = now < low - _JUMP
             low = min(low, now) if back else low
@@ -260,21 +290,51 @@ class SiteWatch(Source):
                 await self._count(site, low)
             lines: list[TimedLine] = []
             if waits or not self._silent:
-                lines = await self._lines(site, low if waits else low - 1, wait=waits and not busy)
+                lines = await self._lines(site, low if waits else low - 1)
             news = list(self._reader.events(lines, self._counts))
-            busy = bool(news)
             if news:
                 await self._add_perf_data(site, news)
                 self._take(news, back=back)
                 self.told(self, news)
+                if waits and any(map(self._is_shown_soon, news)):
+                    self._next, self._then = self.clock.seconds(), _SOON
             elif now - 2 * self._behind(site) > low:
                 # Nothing for some time: the core need not look so far back.
                 self.settled = now - self._behind(site)
             await self._keep([one.event for one in seen if not self._is_told(one)])
+            if problems is not None:
+                await self._keep(await self._missed(site, problems, news))
             if not waits:
                 await pause(self.clock, _POLL)
-            elif busy:
-                await pause(self.clock, _AT_ONCE)
+            elif news or woken:
+                # Then once more without waiting: what was written meanwhile wakes nobody.
+                await pause(self.clock, between)
+                between, woken = (min(2 * between, _SELDOM) if news else between), False
+            else:
+                woken = await self._woken(site)
+                between = between if woken else _AT_ONCE
+
+    async def _woken(self, site: Site) -> bool:
+        """Wait until the core writes a line; False if it wrote none for a second.
+
+        The table of the log is not asked, because the core would lock it while it waits.
+        """
+        began = self.clock.seconds()
+        asked = Pushed(table="status", columns=("program_start",), news=_WAIT)
+        ((start,),) = await self._rows(site, asked)
+        if start != self._start:
+            await self._started(site, start)
+        return self.clock.seconds() < began + _WAIT
+
+    async def _started(self, site: Site, start: int) -> None:
+        """Have the core read the lines of all classes at once.
+
+        When it is asked for further classes later, it misses what is written while it reads.
+        """
+        low = Test("time", ">=", str(self._now(site)))
+        await self._rows(site, Pushed(table="log", columns=("time",), filter=low, limit=1))
+        if self._start != start:
+            self._start, self._next = start, self.clock.seconds() + _STARTED
 
     def _now(self, site: Site) -> int:
         """The second that the core has now, as far as is known."""
@@ -308,15 +368,12 @@ class SiteWatch(Source):
 
     async def _seed(self, site: Site) -> None:
         """Know which objects are not well, so that the first alert of each has an old state."""
-        bad = Test("state", "!=", "0")
-        found: dict[ObjectKey, int] = {}
-        for table, names in _NAMED.items():
-            asked = Pushed(table=table, columns=(*names, "state"), filter=bad)
-            for *key, state in await self._rows(site, asked):
-                found[_key(key)] = int(state)
-        self._reader.states, self._reader.complete = found, True
+        problems = await present_problems(partial(self._rows, site))
+        self._reader.states = {key: one.state for key, one in problems.items()}
+        self._reader.hard = {key: one.state for key, one in problems.items() if one.hard}
+        self._reader.complete = True
         if self._shown is not None:
-            self._shown.states = found
+            self._shown.states = self._reader.states
         self._seeded = True
 
     async def _lines(
@@ -324,7 +381,6 @@ class SiteWatch(Source):
         site: Site,
         low: int,
         *end: Test,
-        wait: bool = False,
         limit: int | None = None,
     ) -> list[TimedLine]:
         """Lines from the second ``low`` on, in the order of the log."""
@@ -336,7 +392,6 @@ class SiteWatch(Source):
             filter=Group("and", (*lines_from(low, core, *end), _EVENTFUL)),
             limit=limit,
             waits_long=limit is not None,
-            news=_WAIT if wait else None,
         )
         rows = await self._rows(site, pushed, _LAYOUT)
         if not all(type(row[0]) is int and type(row[1]) is str for row in rows):
@@ -357,9 +412,17 @@ class SiteWatch(Source):
     # ------------------------------------------------------------ comparing objects
 
     async def _begin_to_compare(self, site: Site) -> None:
-        """Know what objects show, and tell what happened last while nobody compared."""
-        self._start = 0
+        """Know what objects show, and tell what happened last while nobody compared.
+
+        Of a Naemon its log tells that.
+        """
         shown, now = ShownObjects(self.id, self._reader.states), self._now(site)
+        if _waits(site):
+            ask = partial(self._rows, site)
+            await shown.look_at_ends(ask, now, await present_problems(ask))
+            self._shown = shown
+            return
+        self._start = 0
         await self._look_for_lines(site, now)
         seen = await self._look(shown, site, now, now - BACK)
         lasting = [one for one in seen if one.time > now - BACK and one.type != "flapping"]
@@ -370,17 +433,65 @@ class SiteWatch(Source):
         self._shown = shown
         await self._keep([one.event for one in late if not self._is_told(one)])
 
-    async def _seen(self, site: Site, now: int) -> list[ShownEvent]:
-        """What objects show that is new."""
-        shown = self._shown
+    async def _seen(
+        self, site: Site, now: int
+    ) -> tuple[Mapping[ObjectKey, Problem] | None, list[ShownEvent]]:
+        """What objects show that is new; also all problems when states are compared."""
+        shown, core = self._shown, site.capabilities
         assert shown is not None
-        if self._start != site.health.program.program_start:
-            shown.forget_numbers()
-            await self._look_for_lines(site, now)
-        elif self._silent and self.clock.seconds() >= self._looked + _LOOKED_FOR_LINES:
-            await self._look_for_lines(site, now)
-        low = min(now, self.settled or now) - MARGIN
-        return await self._look(shown, site, now, low)
+        assert core is not None
+        waits, problems = _waits(site), None
+        if not waits:
+            if self._start != site.health.program.program_start:
+                shown.forget_numbers()
+                await self._look_for_lines(site, now)
+            elif self._silent and self.clock.seconds() >= self._looked + _LOOKED_FOR_LINES:
+                await self._look_for_lines(site, now)
+        if core.kind in _TEARS and not self._silent and self.clock.seconds() >= self._next:
+            self._next, self._then = self.clock.seconds() + self._then, _COMPARED
+            problems = await present_problems(partial(self._rows, site))
+        if not waits:
+            low = min(now, self.settled or now) - MARGIN
+            return problems, await self._look(shown, site, now, low)
+        if problems is None:
+            return None, []
+        return problems, await shown.look_at_ends(partial(self._rows, site), now, problems)
+
+    def _is_shown_soon(self, event: Event) -> bool:
+        """Whether objects show soon that an acknowledgement or a comment has begun or is over."""
+        assert self._shown is not None
+        if event.type == "state":
+            return self._shown.acknowledged((event.host, event.service))
+        known = event.type in ("acknowledgement", "comment")
+        return known or event.data.get("command_name") in _REMOVES
+
+    async def _missed(
+        self, site: Site, problems: Mapping[ObjectKey, Problem], news: Sequence[Event]
+    ) -> list[NewEvent]:
+        """Hard states that no line has told; two looks have to say the same."""
+        reader, shown = self._reader, self._shown
+        assert shown is not None
+        present = {key: one.state for key, one in problems.items() if one.hard}
+        # A line that was read after the objects knows better.
+        younger = {(one.host, one.service) for one in news}
+        missed = {
+            key: present.get(key, 0)
+            for key in present.keys() | reader.hard.keys()
+            if present.get(key, 0) != reader.hard.get(key, 0) and key not in younger
+        }
+        again = missed.items() & self._doubtful.items()
+        sure = dict(islice(again, _MOST_MISSED))
+        self._doubtful = {key: state for key, state in missed.items() if key not in sure}
+        if self._doubtful:
+            self._next = self.clock.seconds() + _SOON
+        if not sure:
+            return []
+        found, gone = await shown.missed_states(partial(self._rows, site), sure)
+        for key in gone:
+            reader.note(key, 0, hard=True)
+        for one in found:
+            reader.note((one.host, one.service), one.event.data["state"], hard=True)
+        return [one.event for one in found]
 
     async def _look(self, shown: ShownObjects, site: Site, now: int, low: int) -> list[ShownEvent]:
         ask = partial(self._rows, site)
@@ -401,7 +512,7 @@ class SiteWatch(Source):
             await self._position(site)
         self._silent, self._looked = not rows, self.clock.seconds()
         if self._start != start:
-            self._start = start
+            self._start, self._next = start, self.clock.seconds() + _STARTED
             if core.icinga2 and start > now - BACK:
                 await self._keep([started_again(self.id, site_subject(self.id), start)])
 
@@ -413,11 +524,7 @@ class SiteWatch(Source):
             data = event.data
             if event.type != seen.type or data.get("action") != seen.action:
                 continue
-            if not event.host:
-                # A command that names a comment by its number.
-                if data.get("comment") == str(seen.number):
-                    return True
-            elif (event.host, event.service) == (seen.host, seen.service):
+            if (event.host, event.service) == (seen.host, seen.service):
                 said = seen.event.data
                 if seen.action == "removed" or (
                     event.time <= seen.time + _SAME
@@ -444,36 +551,27 @@ class SiteWatch(Source):
         """Add the performance data, which no line of the log has, to changes of states."""
         changed = {(one.host, one.service): one for one in events if one.type == "state"}
         since = str(int(min((one.time for one in events), default=0)) - 1)
-        for table, names in _NAMED.items():
-            keys = [key[: len(names)] for key in changed if bool(key[1]) == (len(names) > 1)]
+        for table, names in NAMES.items():
+            keys = [key for key in changed if bool(key[1]) == (len(names) > 1)]
             if not keys:
                 continue
             which: CoreFilter = Test("last_check", ">=", since)
             if len(keys) <= _FEW_OBJECTS and all(_plain(one) for key in keys for one in key):
-                each = [Group("and", tuple(map(_equal, names, key))) for key in keys]
-                which = Group("or", tuple(each))
+                which = named(keys, names)
             asked = Pushed(table=table, columns=(*names, "perf_data"), filter=which)
             try:
                 rows = await self._rows(site, asked)
             except LivestatusError:
                 continue  # the event is worth more than its figures
-            for *key, figures in rows:
-                event = changed.get(_key(key))
+            for row in rows:
+                event = changed.get(object_key(row, names))
                 if event is not None:
-                    event.data["perf_data"] = figures
+                    event.data["perf_data"] = row[-1]
 
 
 def _waits(site: Site) -> bool:
     """Whether the core waits for its own log."""
     return site.capabilities is not None and site.capabilities.kind == "naemon"
-
-
-def _key(names: list[str]) -> ObjectKey:
-    return names[0], names[1] if len(names) > 1 else ""
-
-
-def _equal(name: str, value: str) -> Test:
-    return Test(name, "=", value)
 
 
 def _plain(name: str) -> bool:

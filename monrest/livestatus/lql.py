@@ -67,8 +67,8 @@ def build(pushed: Pushed, capabilities: Capabilities) -> bytes:
     if pushed.auth_user and capabilities.kind in _CONTACT_RIGHTS:
         lines.append(f"AuthUser: {_value(pushed.auth_user, 'the user')}")
     if pushed.news is not None:
-        if capabilities.kind != "naemon" or pushed.news <= 0:
-            raise ValueError("only a Naemon waits, and never for ever")
+        if capabilities.kind != "naemon" or pushed.news <= 0 or pushed.table == "log":
+            raise ValueError("only a Naemon waits, never for ever and never with its log locked")
         lines += ["WaitTrigger: log", f"WaitTimeout: {max(1, int(pushed.news * 1000))}"]
     try:
         encoded = [line.encode() for line in lines]

@@ -220,7 +220,7 @@ class Pushed:
     of one site apart. ``limit`` counts rows per site, offset included.
     ``waits_long`` gives the query the longer time-out of log queries. ``news`` are the seconds for
     which the core waits with its answer for a new line of its log, None for no waiting; only a
-    Naemon does.
+    Naemon does, and never for the table log, whose lock it would hold meanwhile.
     """
 
     table: str

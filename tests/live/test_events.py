@@ -73,6 +73,43 @@ def test_acknowledgements_downtimes_comments_and_commands_are_told(own, stream):
     assert len(added) == 2, "an acknowledgement is told once, however many lines the core writes"
 
 
+def test_ends_that_no_line_tells_are_told_of_their_object_to_its_contacts(own, tape, stream):  # noqa: F811
+    def looked():
+        mark = tape.mark()
+        until(
+            lambda: [one for one in tape.since(mark) if one.startswith(b"GET comments\n")],
+            "the comments are looked at",
+        )
+
+    wanted = {"types": "acknowledgement,comment", "host_name": "web01"}
+    olga = stream(wanted, user="olga").begun()
+    own.command("ADD_SVC_COMMENT;web01;ping;1;admin;soon gone")
+    olga.next(type="comment", action="added", comment="soon gone")
+    ((number,),) = own.ask("GET comments\nColumns: id\nFilter: comment = soon gone")
+    looked()
+    own.command(f"DEL_SVC_COMMENT;{number}")
+    event = olga.next(type="comment", action="removed")
+    assert (event["source"], event["subject"]) == ("/sites/s1", "services/web01/ping")
+    assert (event["data"]["author"], event["data"]["comment"]) == ("admin", "soon gone")
+    alert(own, 2, "a problem to know of", host="web01")
+    own.command("ACKNOWLEDGE_SVC_PROBLEM;web01;ping;1;0;0;admin;known")
+    olga.next(type="acknowledgement", action="added", comment="known")
+    until(
+        lambda: own.ask(
+            "GET services\nColumns: host_name\nFilter: acknowledged = 1\nFilter: host_name = web01"
+        ),
+        "the core has the acknowledgement",
+    )
+    looked()
+    cursor = olga.id
+    alert(own, 0, "well", host="web01")
+    event = olga.next(type="acknowledgement", action="removed")
+    again = stream(wanted, user="olga", headers={"Last-Event-ID": cursor})
+    assert again.next(type="acknowledgement")["id"] == event["id"]
+    assert event["subject"] == "services/web01/ping"
+    assert (event["data"]["author"], event["data"]["comment"]) == ("admin", "known")
+
+
 def test_a_stream_goes_on_behind_any_event_without_loss_or_repetition(own, stream):
     listening = stream({"types": "state"}).begun()
     for number in range(6):
@@ -252,6 +289,9 @@ def test_a_core_is_asked_only_while_somebody_listens_and_once_for_all(own, tape,
     began = time.monotonic()
     until(lambda: asked() >= 3, "the core is asked")
     assert asked() <= 3 + 2 * (time.monotonic() - began)
+    # A core that is asked for its log locks that while it waits.
+    waits = [one for one in tape.since(mark) if b"WaitTrigger" in one]
+    assert {one.partition(b"\n")[0] for one in waits} <= {b"GET status"}
     for one in streams:
         one.close()
     clients = server.client()

@@ -83,6 +83,8 @@ def problems(request):
         found.append("several Columns lines")
     if "WaitTrigger: log" in lines and not lines[-1].startswith("WaitTimeout: "):
         found.append("waits for ever")
+    if "WaitTrigger: log" in lines and lines[0] == "GET log":
+        found.append("holds the lock of the log while it waits")
     for line in lines[1:]:
         if any(ord(letter) < 32 or ord(letter) == 127 for letter in line):
             found.append(f"control character in {line!r}")
