@@ -140,9 +140,16 @@ def on_host(condition: Condition) -> Condition | None:
     return condition
 
 
-def on_service(condition: Condition) -> Condition:
-    """The condition as one of the service of an event about a service."""
+def on_service(condition: Condition) -> FilterTree:
+    """The condition as one of the service of an event about a service.
+
+    A custom variable is one of the service or of its host.
+    """
     column = condition.column
+    if column.startswith("_") and not column.startswith("_HOST"):
+        of_host = evolve(condition, column=f"_HOST{column[1:]}")
+        neither = condition.op.startswith("!") != (condition.value == "")
+        return Group("and" if neither else "or", (condition, of_host))
     if column.startswith("current_host_"):
         return evolve(condition, column="host_" + column.removeprefix("current_host_"))
     return evolve(condition, column=column.removeprefix("current_service_"))

@@ -53,7 +53,7 @@ class EventSource(Protocol):
 
 def filter_of(text: str) -> EventFilter:
     """Give what the text of a filter means; BadRequest."""
-    return read_filter(parameters(text.strip().lstrip("?").encode()))
+    return read_filter(parameters(text.lstrip().lstrip("?").encode()))
 
 
 def queued_events(hook: Webhook, events: Sequence[ToldEvent]) -> list[QueuedEvent]:

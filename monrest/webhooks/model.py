@@ -213,7 +213,7 @@ FIELDS = Fields(
               most=f"{LONGEST_URL} characters", required=True),
         Flag("enabled", "0: nothing is sent, and what happens meanwhile is left out", default=1),
         Text("filter", "query string of `/events`, such as `types=state&host_groups[gte]=web`; "
-             "empty: all that the owner may see", longest=LONGEST_FILTER),
+             "empty: all that the owner may see", longest=LONGEST_FILTER, stripped=False),
         Choice("body", "form of what is sent; where there is a `template`, that is the default",
                BODY_FORMS, default="cloudevents"),
         Ruled("template", "for the body `template`: JSON whose texts have placeholders, such as "

@@ -135,6 +135,8 @@ def test_conditions_on_the_event_and_on_its_object_choose(own, stream):
         "state": stream({"types": "state", "state": 2}),
         "group": stream({"types": "state", "host_groups[gte]": "web"}),
         "variable": stream({"types": "state", "q": "_HOSTWORKER = 'local' or state = 1"}),
+        "of its host": stream({"types": "state", "_WORKER": "local"}),
+        "not of its host": stream({"types": "state", "_WORKER[ne]": "local"}),
         "columns": stream({"types": "state", "columns": "host_name,upper(plugin_output):text"}),
         "names": stream({"types": "state", "state": "critical,down"}),
         "recoveries": stream({"types": "state", "q": "old_state = critical and state = ok"}),
@@ -152,11 +154,15 @@ def test_conditions_on_the_event_and_on_its_object_choose(own, stream):
         "names": ["broken three", "broken five"],
         "group": ["warned one", "broken three", "fine four", "broken five"],
         "variable": ["warned one", "warned two", "broken five"],
+        "of its host": ["broken five"],
     }
     for name, outputs in expected.items():
         some[name].next(plugin_output="broken five")
         told = [event["data"]["plugin_output"] for event in some[name].events]
         assert told == outputs, name
+    some["not of its host"].next(plugin_output="fine four")
+    told = [event["data"]["plugin_output"] for event in some["not of its host"].events]
+    assert told == ["warned one", "warned two", "broken three", "fine four"]
     assert some["recoveries"].next()["data"]["plugin_output"] == "fine four"
     everything.next(plugin_output="broken five")
     assert some["columns"].next(text="BROKEN FIVE")["data"] == {

@@ -79,6 +79,12 @@ def test_values_of_headers_are_not_shown_and_stay_when_they_come_back():
     assert not {"paused", "waiting", "secrets", "id"} & again.keys()
 
 
+def test_a_blank_at_the_end_of_a_filter_is_kept():
+    record = checked({"name": "n", "url": "https://example.org/", "filter": "plugin_output=a "})
+    (condition,) = filter_of(record["filter"]).query.filter.items
+    assert condition.value == "a "
+
+
 @each(
     "text, bad",
     [
