@@ -22,7 +22,7 @@ from monrest.store.tables import metadata
 if TYPE_CHECKING:
     from alembic.config import Config as AlembicConfig
 
-HEAD = "0013"
+HEAD = "0014"
 """The newest migration, after which the tables are the declared ones."""
 
 VERSION_TABLE = "monrest_version"

@@ -566,20 +566,6 @@ webhook_deliveries = Table(
 )  # fmt: skip
 """What a webhook has to send, in the order of ``seq``, and the last of what it has sent."""
 
-webhook_alerts = Table(
-    "webhook_alerts",
-    metadata,
-    Column("webhook", BigInteger, ForeignKey("webhooks.number", ondelete="CASCADE"),
-           primary_key=True),
-    Column("subject", Text, primary_key=True),
-    Column("alert", DOCUMENT, nullable=False),
-    Column("starts", Double, nullable=False),
-    Column("ends", Double),
-    Column("told", Boolean, nullable=False),
-)  # fmt: skip
-"""What an Alertmanager is told again and again: ``ends`` is NULL while it is firing, ``told``
-whether it knows the last change."""
-
 # -------------------- what the daemon itself tells
 
 own_events = Table(

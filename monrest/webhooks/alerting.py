@@ -1,45 +1,39 @@
 """A webhook that tells an Alertmanager what is wrong (docs/spec/webhooks.md, "Alertmanager").
 
-What is told are states and not events: alerts are kept in the database and told again every minute,
-so that neither side has to remember anything for longer than a few minutes.
+What is sent are states and not events: the present problems, every minute and whenever one begins
+or ends. Nothing is stored, and nothing hangs on which events were read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import orjson
 from attrs import define, evolve, field
-from twisted.internet.interfaces import IDelayedCall
 
-from monrest.base.errors import Unavailable
+from monrest.base.errors import RestError
 from monrest.events.filter import EventFilter
-from monrest.events.group import ToldEvent
-from monrest.events.model import read_cursor
+from monrest.events.group import Gap, ToldEvent
+from monrest.events.service import Who
 from monrest.store.database import Database
 from monrest.webhooks import store as statements
-from monrest.webhooks.alerts import (
-    after_event,
-    after_look,
-    alert_of,
-    is_alert,
-    object_of_alert,
-    posted,
-    subject_of,
-)
-from monrest.webhooks.bodies import JSON, state_of
+from monrest.webhooks.alerts import Alert, after_look, alert_of, posted
+from monrest.webhooks.bodies import JSON
 from monrest.webhooks.delivering import ENDED, FIRST_PAUSE, Delivering
-from monrest.webhooks.following import Following
+from monrest.webhooks.following import Following, filter_of
 from monrest.webhooks.model import Webhook
 from monrest.webhooks.posting import PostResult
 from monrest.webhooks.present import ProblemSource
 from monrest.webhooks.signature import message_id
-from monrest.webhooks.store import HookState, StoredAlert
+from monrest.webhooks.store import HookState
 
 EVERY = 60.0
-"""Seconds after which everything that is firing is told again."""
+"""Seconds after which everything that is firing is sent again."""
 
-_LOOK_AGAIN, _LOOK_SOON = 600.0, 60.0
+_APART = 2.0
+"""Seconds between two looks at the problems, however many events there are."""
+
 _AT_ONCE = 500
 _MOST_TRIES = 1440
 """Tries a minute apart are a day."""
@@ -47,89 +41,59 @@ _MOST_TRIES = 1440
 
 @define(eq=False, kw_only=True)
 class AlertFollowing(Following):
-    """Keeps alerts up with what happens, and now and then with what the cores say.
-
-    It begins with all present problems, so nothing hangs on how far events were read before.
-    """
-
-    database: Database
-    problems: ProblemSource
-    _next_look: IDelayedCall | None = field(init=False, default=None)
+    """Hears that states have changed, which is the time for another look."""
 
     async def begin(self) -> None:
-        """Look at everything, then be told what changes."""
-        position = str(int(self.wall.now()))
-        silent = await self._look(self.wanted(), position)
-        if not self.over:
-            await self.follow(read_cursor(position, "position"))
-        if not self.over:
-            seconds = _LOOK_SOON if silent else _LOOK_AGAIN
-            self._next_look = self.clock.callLater(seconds, self.stop)
+        """See ``Following``: what was before shows in the first look."""
+        await self.follow(None)
 
     def wanted(self) -> EventFilter:
         """Give what is followed: states, with which alerts begin and end."""
         return evolve(super().wanted(), types=frozenset({"state"}))
 
-    async def _look(self, wanted: EventFilter, position: str) -> frozenset[str]:
-        """Store what is wrong now, and what is not any more; give the sites that said nothing."""
-        present = await self.problems.look(await self.who(), wanted)
-        number = self.hook.number
-        known = await self.database.run(statements.read_alerts(number))
-        made = (alert_of(event, groups) for event, groups in present.problems)
-        changed = after_look(
-            {one.subject: one for one in made}, known, present.silent, self.wall.now()
-        )
-        work = statements.keep_alerts(self.hook, changed, position)
-        if not await self.duties.change(self.token, work):
-            self._leave()
+    def take(self, told: Sequence[ToldEvent]) -> None:
+        """See ``Following``."""
+        if told and not self.over:
+            self.stored()
+
+    def miss(self, gap: Gap) -> None:  # noqa: ARG002  see ``Following``
+        """See ``Following``."""
         self.stored()
-        return present.silent
 
-    async def keep(self, events: Sequence[ToldEvent]) -> int:
-        """Store the alerts that these events change."""
-        found = [told.event for told in events if is_alert(told.event)]
-        names = {(one.site, one.host, one.service) for one in found if state_of(one)}
-        groups = await self.problems.groups(await self.who(), names) if names else {}
-        known: dict[str, dict[str, StoredAlert]] = {}
-        for one in await self.database.run(statements.read_alerts(self.hook.number)):
-            known.setdefault(object_of_alert(one), {})[one.subject] = one
-        changed: dict[str, StoredAlert] = {}
-        for event in found:
-            mine = known.setdefault(subject_of(event.site, event.host, event.service), {})
-            own_groups = groups.get((event.site, event.host, event.service), ())
-            for one in after_event(event, own_groups, mine):
-                mine[one.subject] = changed[one.subject] = one
-        hook, position = self.hook, events[-1].cursor
-        work = statements.keep_alerts(hook, changed.values(), position)
-        return len(events) if await self.duties.change(self.token, work) else 0
-
-    def _leave(self) -> None:
-        super()._leave()
-        if self._next_look is not None and self._next_look.active():
-            self._next_look.cancel()
+    def beat(self, cursor: str) -> None:
+        """See ``Following``: there is no place to remember."""
 
 
 @define(eq=False, kw_only=True)
 class AlertDelivering(Delivering):
-    """Tells what has changed at once, and everything that is firing every minute."""
+    """Sends what has begun or ended at once, and everything that is firing every minute."""
 
     database: Database
-    _told_all: float | None = field(init=False, default=None)
+    problems: ProblemSource
+    who: Who
+    _alerts: dict[str, Alert] = field(init=False, factory=dict)
+    """What is firing, and what is over until the Alertmanager knows that."""
+    _sent_all: float = field(init=False, default=-inf)
+    _looked: float = field(init=False, default=-inf)
 
     async def work(self) -> None:
-        """Tell until it is over."""
+        """Send until it is over."""
         while not self.over:
             self._woken = False
             try:
                 wait = await self._round()
-            except Unavailable:
+            except RestError as error:
+                self.log.info("webhook {number}: {reason}", number=self.number, reason=str(error))
                 wait = EVERY
             if wait is None:
                 return
             await self.sleep(wait)
 
     async def _round(self) -> float | None:
-        """Tell what is due; give the seconds until the next round, None where it is over."""
+        """Send what is due; give the seconds until the next round, None where it is over."""
+        clock = self.clock.seconds()
+        if clock < self._looked + _APART:
+            return self._looked + _APART - clock
         found = await self.database.run(statements.STORED.read(self.number))
         hook = found[0] if found else None
         if hook is None or hook.token != self.hook_token or not hook.works:
@@ -137,31 +101,40 @@ class AlertDelivering(Delivering):
         now = self.wall.now()
         if 0 < hook.rests - now <= EVERY:
             return hook.rests - now
-        alerts = await self.database.run(statements.read_alerts(self.number))
-        passed = None if self._told_all is None else self.clock.seconds() - self._told_all
-        everything = passed is None or passed >= EVERY
-        chosen = alerts if everything else [one for one in alerts if not one.told]
+        self._looked = clock
+        present = await self.problems.look(await self.who(), filter_of(str(hook.record["filter"])))
+        made = (alert_of(event, groups) for event, groups in present.problems)
+        self._alerts = after_look(
+            {one.subject: one for one in made}, self._alerts, present.silent, self.wall.now()
+        )
+        everything = clock >= self._sent_all + EVERY
+        chosen = [one for one in self._alerts.values() if everything or not one.sent]
         for at in range(0, len(chosen), _AT_ONCE):
             if self.over:
                 return None
-            state = await self._tell(hook, chosen[at : at + _AT_ONCE])
+            state = await self._send_alerts(hook, chosen[at : at + _AT_ONCE])
             if state.paused is not None:
                 return None
             if state.failures:
                 return state.rests - self.wall.now()
         if everything:
-            self._told_all, passed = self.clock.seconds(), 0.0
-        return EVERY - (passed or 0.0)
+            self._sent_all = clock
+        return self._sent_all + EVERY - self.clock.seconds()
 
-    async def _tell(self, hook: Webhook, alerts: Sequence[StoredAlert]) -> HookState:
+    async def _send_alerts(self, hook: Webhook, alerts: Sequence[Alert]) -> HookState:
         now = self.wall.now()
         body = orjson.dumps([posted(one, now) for one in alerts])
         message = message_id(hook.token, f"alerts {now} {body.decode()}")
         result = await self.post(hook, message, JSON, body)
+        if result.taken:
+            for one in alerts:
+                if one.ends is None:
+                    self._alerts[one.subject] = evolve(one, sent=True)
+                else:
+                    del self._alerts[one.subject]
         now = self.wall.now()
         state = alert_state(hook, result, now)
-        work = statements.told_alerts(hook, alerts, result, state, now)
-        await self.duties.change(self.token, work)
+        await self.duties.change(self.token, statements.note_alerts(hook, result, state, now))
         self.tell(hook, state)
         return state
 

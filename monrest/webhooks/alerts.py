@@ -6,32 +6,34 @@ first one ends when the second one begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from monrest.events.model import Event, object_subject, rfc3339
-from monrest.webhooks.bodies import severity_of, state_of, text_of, title_of
-from monrest.webhooks.store import StoredAlert
+from monrest.webhooks.bodies import severity_of, text_of, title_of
 
 AHEAD = 240.0
 """Seconds for which an alert is firing without being told again, so that none outlives us."""
 
-_HARD = "HARD"
+
+@frozen(kw_only=True)
+class Alert:
+    """An alert: ``body`` has its labels and annotations, ``ends`` is None while it is firing.
+
+    ``subject`` is the object with the severity. ``sent``: the Alertmanager has accepted it.
+    """
+
+    subject: str
+    site: str
+    body: Mapping[str, Any]
+    starts: float
+    ends: float | None = None
+    sent: bool = False
 
 
-def subject_of(site: str, host: str, service: str) -> str:
-    """Give the object that an alert is about."""
-    return f"{site}:{object_subject(host, service)}"
-
-
-def object_of_alert(one: StoredAlert) -> str:
-    """Give the same of a stored alert, whose own name has its severity behind it."""
-    return one.subject.rpartition("#")[0]
-
-
-def alert_of(event: Event, groups: Sequence[str]) -> StoredAlert:
+def alert_of(event: Event, groups: Sequence[str]) -> Alert:
     """Give the alert of a problem, firing since the event."""
     labels = {
         "alertname": event.service or "Host",
@@ -43,9 +45,11 @@ def alert_of(event: Event, groups: Sequence[str]) -> StoredAlert:
         "groups": f",{','.join(groups)}," if groups else "",
     }
     annotations = {"summary": title_of(event), "description": text_of(event)}
-    return StoredAlert(
-        subject=f"{subject_of(event.site, event.host, event.service)}#{labels['severity']}",
-        alert={
+    subject = object_subject(event.host, event.service)
+    return Alert(
+        subject=f"{event.site}:{subject}#{labels['severity']}",
+        site=event.site,
+        body={
             "labels": {name: value for name, value in labels.items() if value},
             "annotations": {name: value for name, value in annotations.items() if value},
         },
@@ -53,59 +57,27 @@ def alert_of(event: Event, groups: Sequence[str]) -> StoredAlert:
     )
 
 
-def is_alert(event: Event) -> bool:
-    """Whether an event says that something is wrong, or well, that is not just suspected."""
-    state = state_of(event)
-    if event.type != "state" or state is None:
-        return False
-    return state == 0 or event.data.get("state_type") == _HARD
-
-
-def after_event(
-    event: Event, groups: Sequence[str], known: Mapping[str, StoredAlert]
-) -> list[StoredAlert]:
-    """Give the alerts that an event changes; ``known`` are those of its object, by name."""
-    new = alert_of(event, groups) if state_of(event) else None
-    changed = [
-        evolve(one, ends=max(event.time, one.starts), told=False)
-        for one in known.values()
-        if one.ends is None and (new is None or one.subject != new.subject)
-    ]
-    if new is not None:
-        before = known.get(new.subject)
-        if before is None or before.ends is not None:
-            changed.append(new)
-        elif before.alert["annotations"] != new.alert["annotations"]:
-            # The labels stay, since they are what the alert is known by.
-            alert = {**before.alert, "annotations": new.alert["annotations"]}
-            changed.append(evolve(before, alert=alert, told=False))
-    return changed
-
-
 def after_look(
-    problems: Mapping[str, StoredAlert],
-    known: Iterable[StoredAlert],
-    silent: frozenset[str],
-    now: float,
-) -> list[StoredAlert]:
-    """Give the alerts that a look at all present ``problems`` changes.
+    problems: Mapping[str, Alert], known: Mapping[str, Alert], silent: frozenset[str], now: float
+) -> dict[str, Alert]:
+    """Give the alerts after a look at all present ``problems``; ``known`` are those before.
 
-    Nothing is known of the objects of ``silent`` sites, which stay as they are.
+    Nothing is known of the objects of ``silent`` sites, whose alerts stay as they are.
     """
-    changed = []
-    firing = set()
-    for one in known:
-        if one.ends is not None:
-            continue
-        firing.add(one.subject)
-        if one.subject not in problems and one.subject.partition(":")[0] not in silent:
-            changed.append(evolve(one, ends=max(now, one.starts), told=False))
-    changed += [one for name, one in problems.items() if name not in firing]
-    return changed
+    found = dict(problems)
+    for name, one in known.items():
+        problem = problems.get(name)
+        if problem is None:
+            over = one.ends is None and one.site not in silent
+            found[name] = evolve(one, ends=max(now, one.starts), sent=False) if over else one
+        elif one.ends is None:
+            # The labels stay, since they are what the alert is known by.
+            found[name] = evolve(one, body={**problem.body, "labels": one.body["labels"]})
+    return found
 
 
-def posted(one: StoredAlert, now: float) -> dict[str, Any]:
+def posted(one: Alert, now: float) -> dict[str, Any]:
     """Give an alert as the Alertmanager takes it."""
     # The clock of a core may be ahead; what is over has an end that is not to come.
     ends = now + AHEAD if one.ends is None else min(one.ends, now)
-    return {**one.alert, "startsAt": rfc3339(min(one.starts, ends)), "endsAt": rfc3339(ends)}
+    return {**one.body, "startsAt": rfc3339(min(one.starts, ends)), "endsAt": rfc3339(ends)}

@@ -1,8 +1,8 @@
-"""What is wrong at present, asked of the cores as somebody sees them, and in which groups it is."""
+"""What is wrong at present, asked of the cores as somebody sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from attrs import evolve, frozen
@@ -12,10 +12,8 @@ from monrest.api.visibility import visible_sites
 from monrest.base.errors import BadRequest
 from monrest.base.values import Identity
 from monrest.events.filter import EventFilter, of_event, on_host, on_service
-from monrest.events.seen_objects import rows_of_objects
-from monrest.events.snapshot import PresentProblems, groups_of, problems
+from monrest.events.snapshot import PresentProblems, problems
 from monrest.query.model import Condition, FilterTree, Group, leaves
-from monrest.rows.columns import HOSTS, SERVICES
 
 _NEVER: FilterTree = Group("or", ())
 _HOST_NAMES = frozenset({"host", "host_name"})
@@ -23,20 +21,12 @@ _SERVICE_NAMES = frozenset({"service", "service_description"})
 _OF_SITE = frozenset({"peer_key", "peer_name", "peer_section"})
 _HARD = Condition("state_type", "=", "1")
 
-ObjectName = tuple[str, str, str]
-"""Site, host and service, which is empty for a host."""
-
 
 class ProblemSource(Protocol):
     """Knows what is wrong at present."""
 
     async def look(self, who: Identity, wanted: EventFilter) -> PresentProblems:
         """Give all that somebody sees."""
-
-    async def groups(
-        self, who: Identity, names: Iterable[ObjectName]
-    ) -> Mapping[ObjectName, Sequence[str]]:
-        """Give the groups of objects, none for those that nobody knows."""
 
 
 def require_objects(wanted: EventFilter) -> None:
@@ -92,37 +82,6 @@ class CoreProblems:
             of_hosts=(_HARD, _mapped(tree, _of_host)),
             of_services=(_HARD, _mapped(tree, _of_service)),
         )
-
-    async def groups(
-        self, who: Identity, names: Iterable[ObjectName]
-    ) -> Mapping[ObjectName, Sequence[str]]:
-        """Give the groups of objects."""
-        wanted = list(names)
-        context = await self._seen(who)
-        sites = tuple(sorted({site for site, _, _ in wanted}))
-        found: dict[ObjectName, Sequence[str]] = {}
-        hosts = [Condition("name", "=", host) for _, host, service in wanted if not service]
-        if hosts:
-            extra = (Group("or", tuple(hosts)),)
-            columns = ("peer_key", "name", "groups")
-            rows, _ = await rows_of_objects(context, who, sites, HOSTS, columns, extra)
-            for site, host, groups in rows:
-                found[site, host, ""] = groups_of(groups)
-        services = tuple(
-            Group(
-                "and",
-                (Condition("host_name", "=", host), Condition("description", "=", service)),
-            )
-            for _, host, service in wanted
-            if service
-        )
-        if services:
-            of_both = ("peer_key", "host_name", "description", "host_groups", "groups")
-            extra = (Group("or", services),)
-            rows, _ = await rows_of_objects(context, who, sites, SERVICES, of_both, extra)
-            for site, host, service, of_host, own in rows:
-                found[site, host, service] = groups_of(of_host, own)
-        return found
 
     async def _seen(self, who: Identity) -> Context:
         context = self.context()

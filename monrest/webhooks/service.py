@@ -157,13 +157,7 @@ class Webhooks(Service):
         return statements.pause(hook.number, reason, self.wall.now())
 
     def _following(self, hook: Webhook, token: Token) -> Following:
-        kind: Callable[..., Following] = Following
-        if hook.alerts:
-            kind = partial(
-                AlertFollowing,
-                database=self.database,
-                problems=self.problems,
-            )
+        kind = AlertFollowing if hook.alerts else Following
         return kind(
             hook=hook,
             who=partial(self.owner, hook.owner, hook.roles()),
@@ -181,7 +175,12 @@ class Webhooks(Service):
     def _delivering(self, hook: Webhook, token: Token) -> Delivering:
         kind: Callable[..., Delivering] = Delivering
         if hook.alerts:
-            kind = partial(AlertDelivering, database=self.database)
+            kind = partial(
+                AlertDelivering,
+                database=self.database,
+                problems=self.problems,
+                who=partial(self.owner, hook.owner, hook.roles()),
+            )
         made = kind(
             number=hook.number,
             hook_token=hook.token,

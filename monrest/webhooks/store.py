@@ -22,7 +22,6 @@ from sqlalchemy import (
 from monrest.api.records import StoredRecords
 from monrest.store.database import Work
 from monrest.store.space import require_space
-from monrest.store.tables import webhook_alerts as alerts
 from monrest.store.tables import webhook_deliveries as deliveries
 from monrest.store.tables import webhooks
 from monrest.webhooks.model import HookDelivery, Webhook, WebhookSecret
@@ -69,22 +68,13 @@ def secrets_of(found: Iterable[WebhookSecret]) -> list[dict[str, Any]]:
 
 
 def counts(connection: Connection) -> dict[int, int]:
-    """Give how many messages of each webhook wait, and how many alerts are not told."""
+    """Give how many messages of each webhook wait."""
     waiting = (
-        select(deliveries.c.webhook, func.count())
+        select(deliveries.c.webhook, func.count().label("waiting"))
         .where(deliveries.c.phase == WAITING)
         .group_by(deliveries.c.webhook)
     )
-    untold = (
-        select(alerts.c.webhook, func.count())
-        .where(alerts.c.told.is_(False))
-        .group_by(alerts.c.webhook)
-    )
-    found: dict[int, int] = {}
-    for query in (waiting, untold):
-        for number, count in connection.execute(query):
-            found[number] = found.get(number, 0) + count
-    return found
+    return {row.webhook: row.waiting for row in connection.execute(waiting)}
 
 
 def add(first: int, owner: str, values: Mapping[str, Any], most: int, mine: int) -> Work[int]:
@@ -131,7 +121,6 @@ def _forget(connection: Connection, number: int) -> None:
     connection.execute(
         delete(deliveries).where(deliveries.c.webhook == number, deliveries.c.phase == WAITING)
     )
-    connection.execute(delete(alerts).where(alerts.c.webhook == number))
 
 
 def _at_once(number: int) -> Any:
@@ -431,95 +420,15 @@ def try_all_now(connection: Connection) -> None:
 # -------------------------------------------------------------------- alerts
 
 
-@frozen(kw_only=True)
-class StoredAlert:
-    """An alert: ``alert`` are its labels and annotations, ``ends`` is None while it is firing."""
-
-    subject: str
-    alert: Mapping[str, Any]
-    starts: float
-    ends: float | None = None
-    told: bool = False
-
-
-def read_alerts(number: int) -> Work[list[StoredAlert]]:
-    """Read what an Alertmanager is told."""
-    query = select(alerts).where(alerts.c.webhook == number).order_by(alerts.c.subject)
-
-    def work(connection: Connection) -> list[StoredAlert]:
-        return [
-            StoredAlert(
-                subject=row.subject,
-                alert=row.alert,
-                starts=row.starts,
-                ends=row.ends,
-                told=row.told,
-            )
-            for row in connection.execute(query)
-        ]
-
-    return work
-
-
-def keep_alerts(hook: Webhook, changed: Iterable[StoredAlert], position: str | None) -> Work[bool]:
-    """Store alerts that have changed, together with how far was read; False as for ``queue``."""
-    this, number = _this(hook), hook.number
-    last = {one.subject: one for one in changed}
-    rows = [
-        {
-            "webhook": number,
-            "subject": one.subject,
-            "alert": one.alert,
-            "starts": one.starts,
-            "ends": one.ends,
-            "told": False,
-        }
-        for one in last.values()
-    ]
-
-    def work(connection: Connection) -> bool:
-        query = select(webhooks.c.number).where(this).with_for_update()
-        if connection.execute(query).scalar_one_or_none() is None:
-            return False
-        for row in rows:
-            connection.execute(
-                delete(alerts).where(alerts.c.webhook == number, alerts.c.subject == row["subject"])
-            )
-        if rows:
-            connection.execute(insert(alerts), rows)
-        if position is not None:
-            connection.execute(update(webhooks).where(this).values(position=position))
-        return True
-
-    return work
-
-
-def told_alerts(
-    hook: Webhook, told: Iterable[StoredAlert], result: PostResult, state: HookState, now: float
-) -> Work[None]:
-    """Note what an Alertmanager has been told; what is over, and told, is forgotten."""
+def note_alerts(hook: Webhook, result: PostResult, state: HookState, now: float) -> Work[None]:
+    """Note what became of alerts that were sent to an Alertmanager."""
+    number = hook.number
+    same = and_(webhooks.c.number == number, webhooks.c.token == hook.token)
     values: dict[str, Any] = {"failures": state.failures, "rests": state.rests}
     values |= {"delivered": now} if result.taken else {"error": result.error, "error_at": now}
 
-    before = {one.subject: one for one in told} if result.taken else {}
-    number = hook.number
-    mine = alerts.c.webhook == number
-    same = and_(webhooks.c.number == number, webhooks.c.token == hook.token)
-
     def work(connection: Connection) -> None:
-        if connection.execute(select(webhooks.c.number).where(same)).first() is None:
-            return
-        for row in connection.execute(select(alerts).where(mine)).all() if before else ():
-            one = before.get(row.subject)
-            # What has changed since it was read is told again.
-            known = (row.alert, row.starts, row.ends)
-            if one is None or known != (one.alert, one.starts, one.ends):
-                continue
-            this = and_(mine, alerts.c.subject == one.subject)
-            if one.ends is not None:
-                connection.execute(delete(alerts).where(this))
-            elif not row.told:
-                connection.execute(update(alerts).where(this).values(told=True))
-        set_state(connection, number, values, state, now)
+        if connection.execute(select(webhooks.c.number).where(same)).first() is not None:
+            set_state(connection, number, values, state, now)
 
     return work

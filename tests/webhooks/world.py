@@ -122,18 +122,32 @@ class Receiver:
 
 
 class Problems:
-    """What is wrong, for an Alertmanager."""
+    """What is wrong, for an Alertmanager: what the events of ``source`` have led to.
 
-    def __init__(self):
-        self.problems, self.silent, self.group = [], frozenset(), ["web"]
+    ``well`` are services whose recovery no event told; ``silent`` sites say nothing.
+    """
 
-    async def look(self, who, wanted):
-        return PresentProblems(
-            problems=[(one, self.group) for one in self.problems], silent=self.silent
+    def __init__(self, source):
+        self.source, self.silent, self.group, self.well, self.looks = (
+            source,
+            frozenset(),
+            ["web"],
+            set(),
+            0,
         )
 
-    async def groups(self, who, names):
-        return dict.fromkeys(names, self.group)
+    async def look(self, who, wanted):
+        self.looks += 1
+        present = {}
+        for one in self.source.events:
+            if one.type == "state" and (one.data["state_type"] == "HARD" or not one.data["state"]):
+                present[one.site, one.host, one.service] = one
+        bad = [
+            (one, self.group)
+            for one in present.values()
+            if one.data["state"] and one.service not in self.well and one.site not in self.silent
+        ]
+        return PresentProblems(problems=bad, silent=self.silent)
 
 
 class World:
@@ -142,7 +156,8 @@ class World:
     def __init__(self, url, **config):
         self.url, self.config = url, WebhooksConfig(**config)
         self.daemons, self.elapsed = [], 0.0
-        self.source, self.receiver, self.problems = Source(), Receiver(), Problems()
+        self.source, self.receiver = Source(), Receiver()
+        self.problems = Problems(self.source)
         self.refusal = None
         self.books = Store(url, Clock())
         self.books.startService()
@@ -197,9 +212,6 @@ class World:
 
     def change(self, work):
         return result(self.books.change(work))
-
-    def alerts(self, number=1):
-        return result(self.books.run(statements.read_alerts(number)))
 
     def close(self):
         for daemon in self.daemons:
