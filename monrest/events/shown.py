@@ -122,7 +122,7 @@ class ShownEvent:
 
 
 @frozen
-class Problem:
+class ProblemState:
     """How an object is that is not well."""
 
     state: int
@@ -130,16 +130,16 @@ class Problem:
     acknowledged: bool
 
 
-async def present_problems(ask: AskRows) -> dict[ObjectKey, Problem]:
+async def present_problems(ask: AskRows) -> dict[ObjectKey, ProblemState]:
     """Ask for all objects that are not well."""
-    found: dict[ObjectKey, Problem] = {}
+    found: dict[ObjectKey, ProblemState] = {}
     for table, names in NAMES.items():
         layout: RowTypes = (*((name, "string") for name in names), *_PROBLEM)
         columns = tuple(name for name, _ in layout)
         bad = Test("state", "!=", "0")
         for row in await ask(Pushed(table=table, columns=columns, filter=bad), layout):
             state, hard, acknowledged = map(as_int, row[len(names) :])
-            found[object_key(row, names)] = Problem(int(state), bool(hard), bool(acknowledged))
+            found[object_key(row, names)] = ProblemState(int(state), bool(hard), bool(acknowledged))
     return found
 
 
@@ -190,7 +190,7 @@ class ShownObjects:
         return self._compare(self._comments.values(), now)
 
     async def look_at_ends(
-        self, ask: AskRows, now: int, problems: Mapping[ObjectKey, Problem]
+        self, ask: AskRows, now: int, problems: Mapping[ObjectKey, ProblemState]
     ) -> list[ShownEvent]:
         """Comments and acknowledgements that went, where the log tells which ones come.
 

@@ -30,7 +30,7 @@ from monrest.events.shown import (
     MARGIN,
     MOST_BEFORE,
     NAMES,
-    Problem,
+    ProblemState,
     ShownEvent,
     ShownObjects,
     named,
@@ -435,7 +435,7 @@ class SiteWatch(Source):
 
     async def _seen(
         self, site: Site, now: int
-    ) -> tuple[Mapping[ObjectKey, Problem] | None, list[ShownEvent]]:
+    ) -> tuple[Mapping[ObjectKey, ProblemState] | None, list[ShownEvent]]:
         """What objects show that is new; also all problems when states are compared."""
         shown, core = self._shown, site.capabilities
         assert shown is not None
@@ -466,7 +466,7 @@ class SiteWatch(Source):
         return known or event.data.get("command_name") in _REMOVES
 
     async def _missed(
-        self, site: Site, problems: Mapping[ObjectKey, Problem], news: Sequence[Event]
+        self, site: Site, problems: Mapping[ObjectKey, ProblemState], news: Sequence[Event]
     ) -> list[NewEvent]:
         """Hard states that no line has told; two looks have to say the same."""
         reader, shown = self._reader, self._shown
