@@ -6,6 +6,7 @@ import operator
 import re
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -408,3 +409,16 @@ def test_numbers_are_what_every_core_reads(kind):
         assert f"Filter: state = {sent}" in lines(pushed, core)
     pushed = Pushed(table="hosts", columns=("name",), filter=Test("name", "=", "4294967296"))
     assert "Filter: name = 4294967296" in lines(pushed, core)
+
+
+def test_only_a_naemon_waits_and_never_with_its_log_locked():
+    waits = Pushed(table="status", columns=("program_start",), news=1.5)
+    assert lines(waits)[-2:] == ["WaitTrigger: log", "WaitTimeout: 1500"]
+    since = Test("time", ">=", "5")
+    for pushed, core in (
+        (evolve(waits, table="log", columns=("time",), filter=since), NAEMON),
+        (evolve(waits, news=0.0), NAEMON),
+        (waits, ICINGA2),
+    ):
+        with pytest.raises(ValueError, match="only a Naemon waits"):
+            build(pushed, core)
