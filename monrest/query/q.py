@@ -46,13 +46,14 @@ EVERYTHING: Group[Condition] = Group("and", ())
 def parse_q(text: str) -> FilterTree:
     """The tree of a query; an empty query and empty brackets filter nothing.
 
-    Raises BadRequest with the place where reading stopped, and beyond 64 KiB, 1000 conditions, 20
+    Raises BadRequest with the place where reading stopped (characters are counted from 1), and beyond 64 KiB, 1000 conditions, 20
     nested or 4000 pairs of brackets, or 100 levels. Quoted values keep their spaces; control
     characters are refused in them, and newlines and tabs are spaces between tokens.
     """
     if len(text) > MOST_TEXT:
         raise wrong(f"at most {MOST_TEXT} characters are accepted")
-    return _Parser(_unwrapped(text.strip())).tree()
+    inner, before = _unwrapped(text.strip())
+    return _Parser(inner, len(text) - len(text.lstrip()) + before).tree()
 
 
 def wrong(description: str) -> BadRequest:
@@ -60,14 +61,17 @@ def wrong(description: str) -> BadRequest:
     return BadRequest("error during request", f"q: {description}")
 
 
-def _unwrapped(text: str) -> str:
-    """The text between two wrappers of three equal characters; brackets are never a wrapper."""
+def _unwrapped(text: str) -> tuple[str, int]:
+    """The text between two wrappers of three equal characters, and the length of the first.
+
+    Brackets are never a wrapper.
+    """
     wrapper = text[:3]
     if len(wrapper) == 3 and wrapper == wrapper[0] * 3 and wrapper[0] != "(":
         end = text.find(wrapper, 3)
         if end > 0:
-            return text[3:end]
-    return text
+            return text[3:end], 3
+    return text, 0
 
 
 @define
@@ -76,8 +80,10 @@ class _Frame:
 
     ``levels`` is the height of the tallest item. ``begun`` tells that something was read, which
     may have been empty brackets; ``pending`` is a connector whose right side is still to come.
+    ``opened`` is where its bracket stands.
     """
 
+    opened: int = 0
     connector: Connector | None = None
     items: list[FilterTree] = Factory(list)
     levels: int = 0
@@ -108,10 +114,14 @@ class _Frame:
 
 
 class _Parser:
-    """One pass over the text; ``at`` is where the next token starts."""
+    """One pass over the text; ``at`` is where the next token starts.
 
-    def __init__(self, text: str) -> None:
+    ``before`` characters of what the client sent stand in front of the text.
+    """
+
+    def __init__(self, text: str, before: int) -> None:
         self.text = text
+        self.before = before
         self.at = 0
         self.frames = [_Frame()]
         self.conditions = 0
@@ -134,9 +144,10 @@ class _Parser:
             else:
                 frame.add(self._condition(), 1)
         if self.frames[-1].pending:
-            raise wrong(f"unexpected end of query after {self.frames[-1].word}")
+            raise self._wrong(f"unexpected end of query after {self.frames[-1].word}")
         if len(self.frames) > 1:
-            raise wrong("expected closing bracket")
+            self.at = self.frames[-1].opened
+            raise self._wrong(f"expected closing bracket for {self._rest()}")
         return self.frames[0].tree() if self.frames[0].items else EVERYTHING
 
     def _ended(self) -> bool:
@@ -145,6 +156,9 @@ class _Parser:
         assert blanks is not None
         self.at = blanks.end()
         return self.at >= len(self.text)
+
+    def _wrong(self, what: str) -> BadRequest:
+        return wrong(f"{what} (character {self.before + self.at + 1})")
 
     def _rest(self) -> str:
         return printable(self.text[self.at :])
@@ -155,13 +169,13 @@ class _Parser:
         if self.pairs >= MOST_PAIRS:
             raise wrong(f"at most {MOST_PAIRS} pairs of brackets are accepted")
         self.pairs += 1
-        self.frames.append(_Frame())
+        self.frames.append(_Frame(self.at))
         self.at += 1
 
     def _close(self) -> None:
         frame = self.frames[-1]
         if len(self.frames) == 1 or frame.pending:
-            raise wrong(f"unexpected closing bracket at {self._rest()}")
+            raise self._wrong(f"unexpected closing bracket at {self._rest()}")
         self.frames.pop()
         levels = frame.levels + (len(frame.items) > 1)
         self.frames[-1].add(frame.tree() if frame.items else None, levels)
@@ -170,9 +184,9 @@ class _Parser:
     def _connect(self, frame: _Frame, match: re.Match[str]) -> None:
         connector = _CONNECTORS[match[0].lower()]
         if frame.pending:
-            raise wrong(f"unexpected end of query after {frame.word} at {self._rest()}")
+            raise self._wrong(f"unexpected end of query after {frame.word} at {self._rest()}")
         if not frame.begun:
-            raise wrong(f"unexpected {connector.upper()} at {self._rest()}")
+            raise self._wrong(f"unexpected {connector.upper()} at {self._rest()}")
         frame.pending, frame.word = connector, match[0]
         self.at = match.end()
 
@@ -188,29 +202,29 @@ class _Parser:
         self.conditions += 1
         key = self._token(_KEY)
         if self._ended():
-            raise wrong(f"unexpected end of query after {printable(key)}")
+            raise self._wrong(f"unexpected end of query after {printable(key)}")
         sign, operator = self._operator()
         if self._ended():
-            raise wrong(f"unexpected end of query after {sign}")
+            raise self._wrong(f"unexpected end of query after {sign}")
         return Condition(_plain(key), operator, _plain(self._token(_VALUE)))
 
     def _operator(self) -> tuple[str, Operator]:
         match = _SIGNS.match(self.text, self.at) or _WORD.match(self.text, self.at)
         if match is None:
-            raise wrong(f"parse error at {self._rest()}")
+            raise self._wrong(f"parse error at {self._rest()}")
         sign = match[0]
         if sign not in OPERATORS or (sign.isalpha() and sign not in _WORDS):
-            raise wrong(f"unknown operator {printable(sign)}")
+            raise self._wrong(f"unknown operator {printable(sign)} at {self._rest()}")
         self.at = match.end()
         return sign, OPERATORS[sign]
 
     def _token(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
-            raise wrong(f"parse error at {self._rest()}")
+            raise self._wrong(f"parse error at {self._rest()}")
         token = match[0]
         if UNPRINTABLE.search(token):
-            raise wrong(f"control characters are not accepted in {printable(token)}")
+            raise self._wrong(f"control characters are not accepted in {printable(token)}")
         self.at = match.end()
         return token
 

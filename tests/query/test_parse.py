@@ -129,7 +129,7 @@ def test_control_characters_in_names_and_in_q(character: str) -> None:
     [
         ([("name[foo]", "x")], "name[foo]: unknown operator 'foo'"),
         ([("[eq]", "x")], "[eq]: unreadable parameter name"),
-        ([("q", "a =")], "q: unexpected end of query after ="),
+        ([("q", "a =")], "q: unexpected end of query after = (character 4)"),
         ([("columns", "foo(a)")], "columns: unknown function: foo"),
         ([("x" * 5000, "1")], "x" * 100 + "…: at most 4096 characters are accepted in a name"),
         ([("a[ne]", "1")] * 1001, "a[ne]: at most 1000 conditions are accepted"),

@@ -145,49 +145,57 @@ def test_wrapper_and_alias(text: str, expected: FilterTree) -> None:
 @each(
     ("text", "description"),
     [
-        ('a = "x', 'parse error at "x'),
-        ("a = 1,b = 2", "parse error at = 2"),
-        ("a = 1/2", "parse error at /2"),
-        ("a = 5%", "parse error at %"),
-        ("a = @", "parse error at @"),
-        ("a = ü", "parse error at ü"),
-        ("a = `b`", "parse error at `b`"),
-        ("a 'x' = 1", "parse error at 'x' = 1"),
-        ("'' = 1", "parse error at '' = 1"),
-        ("count(*) > 2", "parse error at (*) > 2"),
-        ("a = 1 \0", "parse error at \ufffd"),
-        ("a =~ x", "unknown operator =~"),
-        ("a == x", "unknown operator =="),
-        ("a <> x", "unknown operator <>"),
-        ("a LIKE b", "unknown operator LIKE"),
-        ("a gt 1", "unknown operator gt"),
-        ("not a = 1", "unknown operator a"),
-        ("a", "unexpected end of query after a"),
-        ("a =", "unexpected end of query after ="),
-        ("a = b c", "unexpected end of query after c"),
-        ("a = 1 and", "unexpected end of query after and"),
-        ("(a = 1 or", "unexpected end of query after or"),
-        ("a = 1 or or b = 2", "unexpected end of query after or at or b = 2"),
-        ("a = 1 && || b = 2", "unexpected end of query after && at || b = 2"),
-        ("and a = 1", "unexpected AND at and a = 1"),
-        ("|| a = 1", "unexpected OR at || a = 1"),
-        ("a = 1 ( and b = 2", "unexpected AND at and b = 2"),
-        ("(a = 1", "expected closing bracket"),
-        ("((a = 1) and b = 2", "expected closing bracket"),
-        ("a = 1) or b = 2", "unexpected closing bracket at ) or b = 2"),
-        (")", "unexpected closing bracket at )"),
-        ("(a = 1 and)", "unexpected closing bracket at )"),
-        ("a = 'x\ny'", "control characters are not accepted in 'x\ufffdy'"),
-        ("'a\tb' = 1", "control characters are not accepted in 'a\ufffdb'"),
-        ("a = '\ud800'", "control characters are not accepted in '\ufffd'"),
+        ('a = "x', 'parse error at "x (character 5)'),
+        ("a = 1,b = 2", "parse error at = 2 (character 9)"),
+        ("a = 1/2", "parse error at /2 (character 6)"),
+        ("a = 5%", "parse error at % (character 6)"),
+        ("a = @", "parse error at @ (character 5)"),
+        ("a = ü", "parse error at ü (character 5)"),
+        ("a = `b`", "parse error at `b` (character 5)"),
+        ("a 'x' = 1", "parse error at 'x' = 1 (character 3)"),
+        ("'' = 1", "parse error at '' = 1 (character 1)"),
+        ("count(*) > 2", "parse error at (*) > 2 (character 6)"),
+        ("a = 1 \0", "parse error at \ufffd (character 7)"),
+        ("a =~ x", "unknown operator =~ at =~ x (character 3)"),
+        ("a == x", "unknown operator == at == x (character 3)"),
+        ("a <> x", "unknown operator <> at <> x (character 3)"),
+        ("a LIKE b", "unknown operator LIKE at LIKE b (character 3)"),
+        ("a gt 1", "unknown operator gt at gt 1 (character 3)"),
+        ("not a = 1", "unknown operator a at a = 1 (character 5)"),
+        ("a", "unexpected end of query after a (character 2)"),
+        ("a =", "unexpected end of query after = (character 4)"),
+        ("a = b c", "unexpected end of query after c (character 8)"),
+        ("a = 1 and", "unexpected end of query after and (character 10)"),
+        ("(a = 1 or", "unexpected end of query after or (character 10)"),
+        ("a = 1 or or b = 2", "unexpected end of query after or at or b = 2 (character 10)"),
+        ("a = 1 && || b = 2", "unexpected end of query after && at || b = 2 (character 10)"),
+        ("and a = 1", "unexpected AND at and a = 1 (character 1)"),
+        ("|| a = 1", "unexpected OR at || a = 1 (character 1)"),
+        ("a = 1 ( and b = 2", "unexpected AND at and b = 2 (character 9)"),
+        ("(a = 1", "expected closing bracket for (a = 1 (character 1)"),
+        ("((a = 1) and b = 2", "expected closing bracket for ((a = 1) and b = 2 (character 1)"),
+        ("a = 1) or b = 2", "unexpected closing bracket at ) or b = 2 (character 6)"),
+        (")", "unexpected closing bracket at ) (character 1)"),
+        ("(a = 1 and)", "unexpected closing bracket at ) (character 11)"),
+        ("a = 'x\ny'", "control characters are not accepted in 'x\ufffdy' (character 5)"),
+        ("'a\tb' = 1", "control characters are not accepted in 'a\ufffdb' (character 1)"),
+        ("a = '\ud800'", "control characters are not accepted in '\ufffd' (character 5)"),
     ],
 )
 def test_errors(text: str, description: str) -> None:
     assert refusal(text) == description
 
 
+@each(
+    ("text", "place"),
+    [("  (a = 1", 3), ("a = 1 and\n  (b = 2 or (c = 3)", 13), ("***(a = 1***", 4)],
+)
+def test_places_are_those_of_what_was_sent(text: str, place: int) -> None:
+    assert refusal(text).endswith(f" (character {place})")
+
+
 def test_long_rests_are_cut_in_errors() -> None:
-    assert refusal("a = 1;" + "x" * 1000) == "parse error at ;" + "x" * 99 + "…"
+    assert refusal("a = 1;" + "x" * 1000) == "parse error at ;" + "x" * 99 + "… (character 6)"
 
 
 def test_limits() -> None:
