@@ -1,4 +1,4 @@
-"""``monrest check-config FILE``: what a start would refuse, without starting."""
+"""``monrest check-config [FILE]``: what a start would refuse, without starting."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from monrest.cli import output
 from monrest.cli.client_errors import FAILED, UsageError
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.options import DEFAULT_CONFIG
 
 
 def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
-    """Check the one file that the command line names."""
+    """Check the file that the command line names, or the one that a start would read."""
     files = [part.argument for part in parts if part.argument is not None]
-    if len(files) != 1:
+    if len(files) > 1:
         raise UsageError("expected one FILE")
     options = {name for part in parts for name, _ in part.options}
-    return check_config(files[0], connect="connect" in options)
+    return check_config(files[0] if files else DEFAULT_CONFIG, connect="connect" in options)
 
 
 def check_config(path: str, *, connect: bool) -> int:

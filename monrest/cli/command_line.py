@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from getopt import GetoptError, getopt
 from typing import NamedTuple, TypeAlias
 
@@ -70,7 +70,19 @@ def _options(
     try:
         pairs, rest = getopt(words, short, long)
     except GetoptError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(f"{error}{_meant(error.opt, names)}") from None
     used = len(words) - len(rest)
     ended = used > 0 and words[used - 1] == "--" and (not pairs or pairs[-1][1] != "--")
     return tuple((names[name], value) for name, value in pairs), rest, ended
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """Which long option an unknown one probably is, in words."""
+    from difflib import get_close_matches
+
+    long = [one[2:] for one in known if one.startswith("--")]
+    # A known option, or a short one, lacks its value or has one too many.
+    if len(name) == 1 or name in long:
+        return ""
+    near = [one for one in long if one.startswith(name)] or get_close_matches(name, long, n=1)
+    return f", did you mean {' or '.join(f'--{one}' for one in near)}?" if near else ""

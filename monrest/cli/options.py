@@ -320,14 +320,16 @@ CHECK_CONFIG = Subcommand(
     "check a configuration without starting the daemon",
     "monrest.cli.check_config:run",
     text=("Exits with 0 when nothing is wrong, else with 1.",),
-    usage="[--connect] FILE",
+    usage="[--connect] [FILE]",
     groups=(
         OptionGroup(
             "check",
             (Option(("--connect",), "", "also ask each site whether it answers, and what it is"),),
         ),
     ),
-    argument=Positional("FILE", "the configuration file (TOML)", "file"),
+    argument=Positional(
+        "FILE", f"the configuration (TOML); default: {DEFAULT_CONFIG}", "file", required=False
+    ),
 )
 
 CONFIG = Subcommand(

@@ -48,6 +48,16 @@ def test_the_settings_in_force_and_who_said_them(monrest, tmp_path, monkeypatch)
     assert "did you mean server.workers? " in ran.err
 
 
+def test_check_config_without_a_file_checks_the_one_of_serve(monrest, tmp_path, monkeypatch):
+    path = tmp_path / "monrest.toml"
+    path.write_text(CONFIG)
+    monkeypatch.setattr("monrest.cli.check_config.DEFAULT_CONFIG", str(path))
+    assert monrest("check-config").out == f"{path} is good: 1 site\n"
+    path.write_text("[server]\nworker = 3\n")
+    ran = monrest("check-config")
+    assert (ran.status, ran.err.splitlines()[0]) == (1, f"{path} cannot be used:")
+
+
 DAEMONS = {
     (("config", "/x"),): ["--config=/x"],
     (): ["--config=/etc/monrest/monrest.toml"],

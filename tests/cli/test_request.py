@@ -115,6 +115,10 @@ def test_another_root(fake, monrest):
 WRONG = {
     ("r", "--nonsense", "/x"): "option --nonsense not recognized",
     ("r", "-z", "/x"): "option -z not recognized",
+    ("r", "--warnign", "x:1", "/x"): "option --warnign not recognized, did you mean --warning?",
+    ("r", "--ver", "/x"): "option --ver not a unique prefix, did you mean --verbose or --version?",
+    ("r", "--backgrund", "/x"): "option --backgrund not recognized, did you mean --background?",
+    ("--verbos", "--versoin"): "option --versoin not recognized, did you mean --version?",
     ("r", "/x", "-m"): "option -m requires argument",
     ("r", "--csv=1", "/x"): "option --csv must not have an argument",
     ("r", "-d", "novalue", "/x"): "--data: expected KEY=VALUE, a JSON object or @FILE",
@@ -145,7 +149,6 @@ WRONG = {
     ("r", "--key", "a b\u00e9", "/x"): "the key of the command line: expected letters",
     ("r", "--key", "@/nonexistent", "/x"): "the key of the command line: /nonexistent: No such",
     ("r", "-A", "a\nb", "/x"): "--auth: expected a name without control characters",
-    ("check-config",): "check-config: expected FILE",
     ("r",): "r: expected URL",
     ("r", "-t"): "r: expected URL",
     ("completion",): "completion: expected one of bash",
