@@ -139,8 +139,9 @@ OUTPUT = OptionGroup(
     "output (once for all URLs)",
     (
         COLOR,
-        Option(("--full",), "", "print whole tables on a terminal; otherwise tables are cut to "
-               "its width"),
+        Option(("--full",), "", "print tables with all their columns; otherwise those of -t have "
+               "the few that tell most, unless columns= chooses, and on a terminal tables are cut "
+               "to its width"),
         Option(("--watch",), "SECONDS", "repeat the request every SECONDS, until interrupted"),
         Option(("-o", "--output"), "TEMPLATE", "print this instead of the answers, followed by "
                "performance data; see TEMPLATES"),
@@ -388,7 +389,7 @@ SITES = Subcommand(
     "monrest.cli.sites:run",
     text=(
         "Asks the daemon. Where none runs, or with --config, the sites are asked from here, as the "
-        "user who calls this. Exits with 1 when a site is down.",
+        "user who calls this. Exits with 1 unless all sites are up.",
     ),
     usage="[OPTION...]",
     groups=(
@@ -523,7 +524,7 @@ SECTIONS = (
         "EXIT STATUS",
         (
             ("0", "all requests were answered with a status of 2xx, and no threshold is exceeded"),
-            ("1", "a request failed, the daemon cannot be reached, a site is down (sites), the "
+            ("1", "a request failed, the daemon cannot be reached, a site is not up (sites), the "
              "configuration cannot be used (check-config)"),
             ("2", "the command line is wrong"),
             ("0 to 3", "of monrest r with -w, -c or -o: OK, WARNING, CRITICAL, and UNKNOWN for "

@@ -39,7 +39,10 @@ _WITH_COLUMNS = ("Naemon", "Nagios")
 
 
 class SiteLine(NamedTuple):
-    """What is known of a site; ``problem`` is empty when it answers."""
+    """What is known of a site; ``problem`` is empty when it answers.
+
+    ``pending``: the daemon has not heard of it yet.
+    """
 
     id: str
     name: str
@@ -47,11 +50,23 @@ class SiteLine(NamedTuple):
     core: str = ""
     version: str = ""
     problem: str = ""
+    pending: bool = False
+
+    @property
+    def state(self) -> str:
+        """``up``, ``down`` or ``pending``."""
+        return "pending" if self.pending else "down" if self.problem else "up"
 
     def cells(self) -> tuple[str, ...]:
         """The line of the table."""
-        state = "down" if self.problem else "up"
-        return (self.id, self.name, state, self.core, self.version, self.address, self.problem)
+        known = (self.core, self.version, self.address, self.problem)
+        return (self.id, self.name, self.state, *known)
+
+    def document(self) -> dict[str, object]:
+        """The line as an object of ``--json``."""
+        names = ("id", "name", "address", "core", "version", "problem")
+        shown = {name: getattr(self, name) for name in names}
+        return {**shown, "state": self.state, "up": self.state == "up"}
 
 
 def core_name(versions: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 import time
@@ -19,7 +20,7 @@ from monrest.cli.lookup import summed
 from monrest.cli.plugin_perfdata import performance_data
 from monrest.cli.requester import Requester
 from monrest.cli.template import Fetched, NoValueError, fill_earlier, is_earlier, render
-from monrest.cli.terminal import written
+from monrest.cli.terminal import TerminalStyle, written
 from monrest.cli.thresholds import ThresholdError, state
 from monrest.client.client_problems import ClientError
 from monrest.client.exchange import segment
@@ -27,6 +28,8 @@ from monrest.client.http_transport import Reply
 
 _BODILESS = frozenset({"GET", "HEAD"})
 _JSON = "application/json"
+_READ = frozenset({"text", "human"})
+_COLUMNS = re.compile(r"[?&]columns=")
 
 
 class _RefusedError(Exception):
@@ -107,14 +110,15 @@ def _run(asked: Invocation, client: Requester) -> int:
     streams = asked.template is None and not asked.checks
     for number, given in enumerate(asked.calls, 1):
         call = _with_earlier(given, results)
-        if streams and number == len(asked.calls) and not asked.style.pretty:
+        style = _style(call, asked.style)
+        if streams and number == len(asked.calls) and not (style.pretty or style.table):
             _stream(call, client, shown)
             return 0
         whole = asked.checks and not call.partial_ok
         fetched = _fetched(call, client, whole=whole)
         result = _renamed(_decoded(fetched.body, call), call)
         results.append(result)
-        shown.append(written(result.body, fetched.kind, asked.style))
+        shown.append(written(result.body, fetched.kind, style))
         worst = max(worst, state(call.thresholds, result.data))
     if asked.template is None:
         _print(b"".join(shown))
@@ -126,6 +130,13 @@ def _run(asked: Invocation, client: Requester) -> int:
         text += f"|{numbers}"
     output.write_text(f"{text}\n")
     return worst
+
+
+def _style(call: UrlCall, style: TerminalStyle) -> TerminalStyle:
+    """How the answer of a call is written: a table that is meant to be read is so in a pipe too."""
+    chosen = isinstance(call.data, dict) and "columns" in call.data
+    full = style.full or chosen or _COLUMNS.search(call.source) is not None
+    return style._replace(full=full, table=call.format in _READ and not full)
 
 
 def _with_earlier(call: UrlCall, results: Sequence[Fetched]) -> UrlCall:

@@ -19,6 +19,8 @@ from monrest.cli.requester import Requester
 from monrest.client.client_problems import ClientError, UnreachableError
 
 _COLUMNS = "id,name,addr,type,status,last_error,federation_version"
+_PENDING = "not asked yet"
+_HIDDEN = "why is for users with the role system_information"
 _PATH = f"/sites?columns={_COLUMNS}&backends=ALL"
 
 
@@ -30,11 +32,11 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     named = dict(own)
     lines = _of_file(named["config"]) if "config" in named else _anyhow(own)
     if "json" in named:
-        document = [{**line._asdict(), "up": not line.problem} for line in lines]
+        document = [line.document() for line in lines]
         output.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     else:
         output.write_text(aligned(TITLES, (line.cells() for line in lines)))
-    return FAILED if any(line.problem for line in lines) else 0
+    return FAILED if any(line.state != "up" for line in lines) else 0
 
 
 def _anyhow(given: Pairs) -> list[SiteLine]:
@@ -58,17 +60,21 @@ def _anyhow(given: Pairs) -> list[SiteLine]:
 
 
 def _line(row: dict[str, Any]) -> SiteLine:
-    versions = row.get("federation_version")
-    version = ", ".join(map(str, versions)) if isinstance(versions, list) else str(versions or "")
-    kind = str(row.get("type") or "")
-    problem = str(row.get("last_error") or "") if row.get("status") else ""
+    # One for each hop; the last one is that of the core.
+    versions = row.get("federation_version") or [""]
+    version = str(versions[-1] if isinstance(versions, list) else versions)
+    address, problem = str(row.get("addr") or ""), ""
+    if row.get("status"):
+        # Who may see the address may see the reason, and there is none before the first probe.
+        problem = str(row.get("last_error") or "") or (_PENDING if address else _HIDDEN)
     return SiteLine(
         str(row.get("id")),
         str(row.get("name")),
-        str(row.get("addr") or ""),
-        core_name(version) if kind == "livestatus" and version else kind,
+        address,
+        core_name(version) if version else "",
         version,
-        problem or ("down" if row.get("status") else ""),
+        problem,
+        pending=problem == _PENDING,
     )
 
 

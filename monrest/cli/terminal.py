@@ -27,21 +27,25 @@ _TELLING = {
         )
     )
 }
-"""Columns that stay on a narrow terminal when nobody chose any, in their order."""
+"""Columns of a table for which nobody chose any, in their order."""
 _FEWEST_TELLING = 2
 _LARGE = 16 << 20
-"""Bytes beyond which an answer is written as it came."""
+"""Bytes beyond which JSON is written as it came."""
 
 
 class TerminalStyle(NamedTuple):
     """How answers are written.
 
     ``pretty``: indented and cut to ``width`` (0: not cut); else they are written as they came.
+    ``full``: tables keep columns that nobody chose. ``table``: they are not as they came, even
+    where all else is.
     """
 
     pretty: bool = False
     colour: bool = False
     width: int = 0
+    full: bool = False
+    table: bool = False
 
     def paint(self, kind: str, text: str) -> str:
         """``text`` in the colour of ``kind``."""
@@ -59,7 +63,8 @@ def style(when: str, *, full: bool, environment: Mapping[str, str] = os.environ)
     plain = bool(environment.get("NO_COLOR")) or environment.get("TERM") == "dumb"
     colour = when == "always" or (when != "never" and terminal and not plain)
     pretty = terminal or when == "always"
-    return TerminalStyle(pretty, colour, 0 if full or not pretty else terminal_width(environment))
+    width = 0 if full or not pretty else terminal_width(environment)
+    return TerminalStyle(pretty, colour, width, full)
 
 
 def terminal_width(environment: Mapping[str, str] = os.environ) -> int:
@@ -75,16 +80,16 @@ def terminal_width(environment: Mapping[str, str] = os.environ) -> int:
 
 def written(body: bytes, kind: str, style: TerminalStyle) -> bytes:
     """An answer for eyes; ``kind`` is its media type. What cannot be read comes as it is."""
+    if (style.pretty or style.table) and kind.startswith("text/plain") and body.startswith(b"+-"):
+        return _table(body.decode("utf-8", "surrogateescape"), style).encode(
+            "utf-8", "surrogateescape"
+        )
     if not style.pretty or len(body) > _LARGE:
         return body
     if kind.startswith("application/json"):
         return _json(body, style)
     if kind.startswith("application/x-ndjson"):
         return b"".join(_json(line, style, wide=True) for line in body.splitlines())
-    if kind.startswith("text/plain") and body.startswith(b"+-"):
-        return _table(body.decode("utf-8", "surrogateescape"), style).encode(
-            "utf-8", "surrogateescape"
-        )
     return body
 
 
@@ -164,11 +169,11 @@ def _text(value: Any) -> str:
 
 
 def _table(text: str, style: TerminalStyle) -> str:
-    """The table of ``/text/`` with its columns cut to the width."""
+    """The table of ``/text/`` with the columns that tell most, cut to the width."""
     border, *lines = text.splitlines()
     widths = [len(one) - 2 for one in border.strip("+").split("+")]
     order = list(range(len(widths)))
-    if len(cut_to(widths, style.width)) < len(widths):
+    if not style.full and (not style.width or len(cut_to(widths, style.width)) < len(widths)):
         order = telling([cell.rstrip() for cell in _cells(lines[0], widths)])
     limits = cut_to([widths[one] for one in order], style.width)
     made, header = [], True
@@ -247,6 +252,9 @@ def _cells(line: str, widths: Sequence[int]) -> Iterator[str]:
 
 def _end(text: str, cells: int) -> int:
     """The number of characters that fill ``cells`` cells of a terminal."""
+    if text[: cells + 1].isascii():
+        # What follows could still belong to the last character.
+        return cells
     from wcwidth import wcswidth
 
     low, high = 0, len(text)

@@ -165,3 +165,36 @@ def test_nothing_of_an_answer_steers_the_terminal():
 def test_a_pipe_gets_what_came(when, environment, pretty, colour):
     found = style(when, full=False, environment=environment)
     assert (found.pretty, found.colour) == (pretty, colour)
+
+
+# ------------------------------------------------------------------ sites
+
+
+def test_sites_of_the_daemon_and_why_they_are_down(fake, monrest):
+    up = {"status": 0, "last_error": "", "type": "livestatus"}
+    fake.answers["/mon/r/sites"] = (200, [
+        {"id": "a", "name": "A", "addr": "unix:/x", "federation_version": ["2.14.1-icinga2"], **up},
+        {"id": "b", "name": "B", "addr": "https://h/mon", "federation_version": ["", "1.5.1-naemon"],
+         **up, "type": "http"},
+        {"id": "c", "name": "C", "addr": "unix:/y", "federation_version": [""], **up, "status": 1},
+        {"id": "d", "name": "D", "addr": "unix:/z", "federation_version": [""], "type": "http",
+         "status": 1, "last_error": "connection refused"},
+        {"id": "e", "name": "E", "addr": "", "federation_version": ["", ""], **up, "status": 1},
+    ])  # fmt: skip
+    ran = monrest("sites")
+    assert ran.status == 1
+    assert [line.split(None, 3)[0:4:2] + [line.split(None, 3)[3]] for line in ran.out.splitlines()[1:]] == [
+        ["a", "up", "Icinga 2  2.14.1-icinga2  unix:/x"],
+        ["b", "up", "Naemon    1.5.1-naemon    https://h/mon"],
+        ["c", "pending", "unix:/y        not asked yet"],
+        ["d", "down", "unix:/z        connection refused"],
+        ["e", "down", "why is for users with the role system_information"],
+    ]  # fmt: skip
+    rows = {row["id"]: row for row in json.loads(monrest("sites", "--json").out)}
+    assert rows["b"] == {
+        "id": "b", "name": "B", "address": "https://h/mon", "core": "Naemon",
+        "version": "1.5.1-naemon", "problem": "", "state": "up", "up": True,
+    }  # fmt: skip
+    assert (rows["c"]["state"], rows["c"]["up"]) == ("pending", False)
+    fake.answers["/mon/r/sites"] = (200, fake.answers["/mon/r/sites"][1][:2])
+    assert monrest("sites").status == 0

@@ -135,6 +135,21 @@ def test_tables_are_cut_to_the_width_of_the_terminal(piped, terminal):
     assert lines[1].split()[1] == "latency"
 
 
+def test_a_table_in_a_pipe_has_the_columns_that_tell_most_and_all_with_full(piped):
+    few = ["name", "state", "plugin_output", "alias", "address"]
+    lines = piped("r", "-t", "/hosts?limit=2").splitlines()
+    assert lines[1].split()[1::2] == few
+    assert re.fullmatch("[0-9]+ more columns: --full", lines[-1])
+    whole = piped("r", "-t", "--full", "/hosts?limit=2")
+    assert len(whole.splitlines()[1].split("|")) - 2 == len(few) + int(lines[-1].split()[0])
+    assert whole == piped("r", "/text/hosts?limit=2")
+    # A choice stays whole also where it is in alphabetical order.
+    for chosen in (("/hosts?columns=address,latency,name,state",),
+                   ("-m", "GET", "-d", "columns=address,latency,name,state", "/hosts")):  # fmt: skip
+        titles = piped("r", "-t", *chosen).splitlines()[1].split()[1::2]
+        assert titles == ["address", "latency", "name", "state"]
+
+
 def test_an_error_is_readable_on_a_terminal(terminal):
     shown = COLOURS.sub("", terminal("r", "/hosts?nonsense=1", status=1, columns=60))
     assert '\n  "code": 400,\n' in shown
