@@ -28,6 +28,9 @@ _DEMO_CONFIG = """
 listen = ["tcp:{port}:interface=127.0.0.1", "unix:{folder}/monrest.sock"]
 var_dir = "{folder}"
 
+[log]
+access = false
+
 [auth.roles]
 admin = ["admin"]
 
@@ -140,6 +143,7 @@ def makeService(options: Options) -> IService:
         core=DemoCore(reactor, MachineClock(), f"{folder}/live", objects_dir=core_conf),
         on_ready=lambda address, key: _announce(address, key, f"{folder}/monrest.sock"),
         on_stopped=lambda: shutil.rmtree(folder, ignore_errors=True),
+        port_hint="; make demo PORT=9000, or --port 9000, takes another port",
     )
 
 

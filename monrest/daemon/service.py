@@ -84,6 +84,7 @@ class Daemon(Service):
 
     ``path`` is the configuration file, empty when there is none to read again. ``core`` is the
     embedded core of the demo, started before and stopped after everything that asks it.
+    ``port_hint`` follows the message that a port is taken.
     ``on_ready`` gets the address and the secret key once requests are answered, ``on_stopped``
     is called when nothing is left, also after a start that failed. ``restart`` makes the process
     begin anew when everything has stopped; None where that is not possible. ``inherited`` is what a
@@ -101,6 +102,7 @@ class Daemon(Service):
     core: IService | None = None
     on_ready: Callable[[str, str], None] | None = None
     on_stopped: Callable[[], None] | None = None
+    port_hint: str = ""
     restart: Callable[[], None] | None = None
     inherited: Inherited | None = None
     listeners: Listeners = field(init=False)
@@ -151,7 +153,9 @@ class Daemon(Service):
             if self.on_stopped is not None:
                 self.on_stopped()
             if isinstance(error, IN_THE_WAY):
-                raise SystemExit(f"monrest: {told(error)}") from None
+                text = told(error)
+                hint = self.port_hint if "Address already in use" in text else ""
+                raise SystemExit(f"monrest: {text}{hint}") from None
             raise
 
     def _start(self) -> None:

@@ -229,6 +229,20 @@ def test_the_core_is_restarted_below_the_daemon(made, ready, tmp_path):
 # ------------------------------------------------------------------ the demo
 
 
+def test_a_demo_whose_port_is_taken_says_how_to_take_another(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ran = subprocess.run(
+            command_line("--demo", "--port", str(port)),
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert ran.returncode == 1
+    text = f"127.0.0.1:{port}: Address already in use; make demo PORT=9000, or --port 9000, takes"
+    assert text in ran.stderr + ran.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_demo_serves_and_leaves_nothing_behind(tmp_path):
     demo = Demo(tmp_path, program="")
     try:
@@ -243,3 +257,5 @@ def test_the_demo_serves_and_leaves_nothing_behind(tmp_path):
         assert list(demo.scratch.iterdir())
     finally:
         demo.stop(signal.SIGINT)
+    # What it says to try is not buried in a line for each request.
+    assert "Z access " not in demo.output.read_text()
