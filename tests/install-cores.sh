@@ -35,6 +35,13 @@ cannot() {
 wanted=$(missing)
 [ -n "$wanted" ] || exit 0
 packages=$(echo "$wanted" | cut -d' ' -f2 | tr ',\n' '  ')
+# Nagios needs a mail command, and that some way to send: without one there apt chooses a mail server that
+# listens. dma is none, and the smallest.
+case "$packages" in
+*nagios4-core*)
+    command -v mail >/dev/null 2>&1 || command -v sendmail >/dev/null 2>&1 || packages="${packages}dma "
+    ;;
+esac
 services=$(echo "$wanted" | cut -d' ' -f3 | grep -v '^-$')
 if [ "${MONREST_INSTALL:-1}" = 0 ]; then
     [ "${1:-}" != --plan ] || exit 0
@@ -42,6 +49,10 @@ if [ "${MONREST_INSTALL:-1}" = 0 ]; then
 fi
 if [ "${1:-}" = --plan ]; then
     echo "The tests install these system packages as root, unless MONREST_INSTALL=0:" $packages
+    # shellcheck disable=SC2086  # several packages
+    all=$(LC_ALL=C apt-get --simulate --no-install-recommends install $packages 2>/dev/null |
+        grep '^Inst ' | cut -d' ' -f2 | tr '\n' ' ')
+    [ -z "$all" ] || echo "With all that they need:" $all
     exit 0
 fi
 command -v apt-get >/dev/null 2>&1 || cannot "there is no apt-get; install $packages by hand"
