@@ -3,10 +3,11 @@
 import contextlib
 import json
 import tomllib
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
-from attrs import fields, resolve_types
+from attrs import evolve, fields, has, resolve_types
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from monrest.config import (
     parse_address,
     parse_listener,
 )
+from monrest.config.layers import keys_of
 from tests.table import each
 
 SAMPLE = Path(__file__).parent.parent / "etc" / "monrest.toml"
@@ -72,18 +74,67 @@ def test_whole_numbers_may_stand_for_numbers():
     assert loads("[server]\nrequest_timeout = 0.5\n").server.request_timeout == 0.5
 
 
+@each(
+    ("text", "seconds"),
+    [("90s", 90), ("1h30m", 5400), ("70d", 6_048_000), ("1.5h", 5400), ("500ms", 0.5), ("2w", 1_209_600),
+     ("1 hour 30 minutes", 5400)],
+)  # fmt: skip
+def test_durations_have_units(text, seconds):
+    assert loads(f'[auth]\nsession_idle = "{text}"\n').auth.session_idle == seconds
+
+
+def test_durations_have_units_wherever_one_stands():
+    defaults = loads("")
+    durations = [
+        f"{name}.{key}"
+        for name, table in keys_of(Config).items()
+        if has(table)
+        for key, kind in keys_of(table).items()
+        if kind is float
+    ]
+    assert len(durations) > 20
+    lines = [f'{one} = "{attrgetter(one)(defaults):.0f}s"\n' for one in durations]
+    config = loads("".join(lines) + SITE + 'timeout = "0.5m"\n')
+    assert (config.sites[0].timeout, evolve(config, sites=())) == (30.0, defaults)
+
+
+@each(("text", "minutes"), [("5m", 5), ("1h", 60), ("0m", 0), ("120s", 2)])
+def test_minutes_have_units(text, minutes):
+    assert loads(f'[bp]\nrefresh_interval = "{text}"\n').bp.refresh_interval == minutes
+
+
 REFUSED = {
+    "duration without a unit that exists": (
+        '[logcache]\nkeep = "70 moons"\n',
+        'logcache.keep: expected a number of seconds, or a duration such as "90s", "1h30m" or "70d", '
+        "got the text '70 moons'",
+    ),
+    "duration before the beginning": (
+        SITE + 'timeout = "-5s"\n',
+        'sites[0].timeout: expected a number of seconds, or a duration such as "90s", "1h30m" or '
+        "\"70d\", got the text '-5s'",
+    ),
+    "duration beyond what is allowed": (
+        '[auth]\ngrace = "2h"\n', "auth.grace: expected 0 to 3600 seconds, got 7200"
+    ),
+    "parts of minutes": (
+        '[bp]\nrefresh_interval = "90s"\n',
+        "bp.refresh_interval: expected a whole number of minutes, or a duration of whole minutes "
+        "such as \"5m\", got the text '90s'",
+    ),
     "unknown table": ("[sever]\n", "sever: unknown key"),
     "unknown key": ("[server]\nlisten_on = 1\n", "server.listen_on: unknown key"),
     "unknown key of a site": (SITE + "tiemout = 1\n", "sites[0].tiemout: unknown key"),
     "table expected": ("server = 5\n", "server: expected a table, got a number 5"),
     "text for a number": (
         '[server]\nrequest_timeout = "40"\n',
-        "server.request_timeout: expected a number, got the text '40'",
+        'server.request_timeout: expected a number of seconds, or a duration such as "90s", "1h30m" '
+        "or \"70d\", got the text '40'",
     ),
     "boolean for a number": (
         "[server]\nrequest_timeout = true\n",
-        "server.request_timeout: expected a number, got a boolean True",
+        'server.request_timeout: expected a number of seconds, or a duration such as "90s", "1h30m" '
+        'or "70d", got a boolean True',
     ),
     "fraction for a whole number": (
         "[server]\nmax_url = 3000.5\n",
@@ -497,6 +548,8 @@ VARIABLES = {
     "MONREST__SERVER__MEMORY_LIMIT": ("1GB", lambda one: one.server.memory_limit, 1 << 30),
     "MONREST__SERVER__ASCII_JSON": ("Yes", lambda one: one.server.ascii_json, True),
     "MONREST__AUTH__GRACE": ("1.5", lambda one: one.auth.grace, 1.5),
+    "MONREST__LOGCACHE__KEEP": ("2d", lambda one: one.logcache.keep, 172800.0),
+    "MONREST__BP__REFRESH_INTERVAL": ("1h", lambda one: one.bp.refresh_interval, 60),
     "MONREST__AUTH__ROLES__ADMIN": ("ann,bob", lambda one: one.auth.roles["admin"], ("ann", "bob")),
     "MONREST__AUTH__CONTACTGROUP_ROLES": (
         '{all_hosts = ["a"]}', lambda one: one.auth.contactgroup_roles, {"all_hosts": ("a",)}),
@@ -532,6 +585,8 @@ def test_variables_of_the_environment_win(tmp_path):
 WRONG_VARIABLES = {
     ("MONREST__SERVER__LISTN", "x"): "unknown key server.listn, did you mean server.listen?",
     ("MONREST__SERVER__WORKERS", "two"): "expected a whole number, got 'two'",
+    ("MONREST__LOGCACHE__KEEP", "two"): "expected a number of seconds, or a duration such as \"90s\", ",
+    ("MONREST__BP__REFRESH_INTERVAL", "x"): "expected a whole number of minutes, or a duration",
     ("MONREST__SERVER__ASCII_JSON", "maybe"): "expected 0 or 1 (or false, no, off, true, yes, on)",
     ("MONREST__SITES__2__ID", "x"): "expected a number up to 0, got 2",
     ("MONREST__SITES", "a,b"): "expected a list of tables as TOML",

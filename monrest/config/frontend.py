@@ -1,14 +1,18 @@
 """The tables of the front end: jobs, business processes, dashboards, reports, mails, the cluster.
 
-As in ``monrest.config.sections``, which has the others and the whole file.
+As in ``monrest.config.sections``, which has the others and the whole file. Every float is a duration
+in seconds, which the file may give as a text with units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NewType
 
 from attrs import field, frozen
+
+Minutes = NewType("Minutes", int)
+"""Minutes, which the file may give as a text with a unit."""
 
 
 @frozen(kw_only=True)
@@ -40,7 +44,7 @@ class BpConfig:
     a shell.
     """
 
-    refresh_interval: int = 1
+    refresh_interval: Minutes = Minutes(1)
     result_backend: str = ""
     default_filter: tuple[str, ...] = ()
     default_state_order: tuple[str, ...] = ()

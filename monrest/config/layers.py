@@ -16,7 +16,9 @@ from typing import Any, Literal, TypeAlias, get_args, get_origin
 
 from attrs import define, field, fields, has, resolve_types
 
+from monrest.base.durations import seconds_of
 from monrest.base.truth import EXPECTED, truth
+from monrest.config.frontend import Minutes
 from monrest.config.sections import Config, Size
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -24,6 +26,8 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 
 PREFIX = "MONREST__"
 _SEPARATOR = "__"
+DURATION = 'a number of seconds, or a duration such as "90s", "1h30m" or "70d"'
+MINUTES = 'a whole number of minutes, or a duration of whole minutes such as "5m"'
 
 
 def spelled(path: KeyPath) -> str:
@@ -340,13 +344,17 @@ def _whole(text: str) -> int:
         raise ValueError(f"expected a whole number, got {text!r}") from None
 
 
-def _number(text: str) -> float:
+def _duration(text: str, number: Callable[[str], float], wanted: str) -> float | str:
+    if seconds_of(text) is not None:
+        return text
     try:
-        return float(text)
+        return number(text)
     except ValueError:
-        raise ValueError(f"expected a number, got {text!r}") from None
+        raise ValueError(f"expected {wanted}, got {text!r}") from None
 
 
 _READERS: Mapping[Any, Callable[[str], Any]] = {
-    str: str, bool: _truth, int: _whole, float: _number, Size: str,
+    str: str, bool: _truth, int: _whole, Size: str,
+    float: lambda text: _duration(text, float, DURATION),
+    Minutes: lambda text: _duration(text, int, MINUTES),
 }  # fmt: skip

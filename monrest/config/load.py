@@ -17,8 +17,10 @@ from attrs import has
 from cattrs import BaseValidationError, Converter, ForbiddenExtraKeysError, transform_error
 from cattrs.gen import make_dict_structure_fn
 
+from monrest.base.durations import seconds_of
 from monrest.config.check import problems_of
-from monrest.config.layers import KeyPath, Layers, did_you_mean, read_layers, spelled
+from monrest.config.frontend import Minutes
+from monrest.config.layers import DURATION, MINUTES, KeyPath, Layers, did_you_mean, read_layers, spelled
 from monrest.config.sections import Config, Size
 
 _QUOTED_KEY = re.compile(r"\['([^']*)'\]")
@@ -31,7 +33,6 @@ _UNITS = {"KB": 10, "MB": 20, "GB": 30}
 _KINDS = {
     bool: "true or false",
     int: "a whole number",
-    float: "a number",
     str: "a text",
 }
 _TOML_NAMES = {bool: "a boolean", int: "a number", float: "a number", str: "the text",
@@ -179,13 +180,31 @@ def _got(value: Any) -> str:
     return kind if isinstance(value, (list, dict)) else f"{kind} {value!r}"
 
 
-def _strict(kind: type, *accepted: type) -> Callable[[Any, Any], Any]:
+def _strict(kind: type) -> Callable[[Any, Any], Any]:
     def structure(value: Any, _: Any) -> Any:
-        if type(value) not in accepted:
+        if type(value) is not kind:
             raise TypeError(f"expected {_KINDS[kind]}, got {_got(value)}")
-        return kind(value)
+        return value
 
     return structure
+
+
+def _structure_seconds(value: Any, _: Any) -> float:
+    """Every float of the configuration is a duration in seconds."""
+    seconds = seconds_of(value) if isinstance(value, str) else value
+    if type(seconds) not in (int, float) or (isinstance(value, str) and seconds < 0):
+        raise TypeError(f"expected {DURATION}, got {_got(value)}")
+    return float(seconds)
+
+
+def _structure_minutes(value: Any, _: Any) -> Minutes:
+    minutes = value
+    if isinstance(value, str):
+        seconds = seconds_of(value)
+        minutes = None if seconds is None or seconds < 0 or seconds % 60 else int(seconds // 60)
+    if type(minutes) is not int:
+        raise TypeError(f"expected {MINUTES}, got {_got(value)}")
+    return Minutes(minutes)
 
 
 def _structure_size(value: Any, _: Any) -> Size:
@@ -264,8 +283,10 @@ def _tables(converter: Converter) -> Callable[[type[Any]], Callable[[Any, Any], 
 
 def _converter() -> Converter:
     converter = Converter()
-    for kind, accepted in ((str, (str,)), (int, (int,)), (bool, (bool,)), (float, (int, float))):
-        converter.register_structure_hook(kind, _strict(kind, *accepted))
+    for kind in (str, int, bool):
+        converter.register_structure_hook(kind, _strict(kind))
+    converter.register_structure_hook(float, _structure_seconds)
+    converter.register_structure_hook(Minutes, _structure_minutes)
     converter.register_structure_hook(Size, _structure_size)
     converter.register_structure_hook_factory(has, _tables(converter))
     converter.register_structure_hook_func(_is_literal, _structure_literal)

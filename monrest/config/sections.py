@@ -2,7 +2,8 @@
 
 The tables of the front end are in ``monrest.config.frontend``.
 
-``etc/monrest.toml`` shows every key with its default and its meaning. Whatever is a path, an
+``etc/monrest.toml`` shows every key with its default and its meaning. Every float is a duration in
+seconds, which the file may give as a text with units. Whatever is a path, an
 address or a pattern stays text here and is checked by ``monrest.config.check``.
 """
 

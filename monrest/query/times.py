@@ -15,20 +15,12 @@ from typing import Literal
 
 from attrs import frozen
 
+from monrest.base.durations import SIGNED_SPAN, SPAN, UNITS, seconds_of, span_seconds
 from monrest.query.scalars import number_of, text_of
-
-UNITS = {"y": 365 * 86400, "w": 7 * 86400, "d": 86400, "h": 3600, "m": 60, "s": 1}
-"""Seconds of every unit letter; a year has 365 days and there is no month."""
 
 DEFAULT_FORMAT = "%Y-%m-%d %H:%M:%S %Z"
 
-# Twelve digits of years are far beyond every clock and still exact in sums.
-_UNIT = r"(?:(?i:years?|weeks?|days?|hours?|minutes?|mins?|seconds?|secs?)|[ywdhms])"
-_SPAN = rf"[0-9]{{1,12}} *{_UNIT}(?: *[0-9]{{1,12}} *{_UNIT})*"
-_PART = re.compile(rf"([0-9]+) *({_UNIT})", re.ASCII)
-_SIGNED_SPAN = re.compile(rf"([+-]?) *({_SPAN})", re.ASCII)
-_WORDED_SPAN = re.compile(rf"(?i:in) +({_SPAN})|({_SPAN}) +(?i:ago)", re.ASCII)
-_DECIMAL_SPAN = re.compile(r"([+-]?[0-9]{1,12}(?:\.[0-9]{1,12})?)(ms|[ywdhms])")
+_WORDED_SPAN = re.compile(rf"(?i:in) +({SPAN})|({SPAN}) +(?i:ago)", re.ASCII)
 _END = "(?![0-9A-Za-z:.])"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?"
 # An offset without a colon could be seconds to add, unless a T says that all of it is one date.
@@ -40,7 +32,7 @@ _TERM = re.compile(
     rf"|(?P<iso>{_DATE}(?:[T ]{_CLOCK}(?:{_OFFSET})?)?){_END}"
     rf"|(?P<mdy>[0-9]{{1,2}}-[0-9]{{1,2}}-[0-9]{{4}} [0-9]{{1,2}}:[0-9]{{2}}:[0-9]{{2}}){_END}"
     rf"|(?P<clock>{_CLOCK}){_END}"
-    rf"|(?P<span>{_SPAN})(?![0-9A-Za-z])"
+    rf"|(?P<span>{SPAN})(?![0-9A-Za-z])"
     r"|(?P<seconds>[0-9]{1,15})(?![0-9A-Za-z])"
     rf"|(?P<day>(?i:today|yesterday|tomorrow)|(?i:next|last) +{_WEEKDAY}(?![A-Za-z]))"
     rf"(?: +(?P<at>{_CLOCK}){_END})?"
@@ -69,9 +61,9 @@ def parse_time(text: str, now: float, zone: tzinfo) -> float | None:
     number = number_of(text)
     if number is not None:
         return number
-    span = _SIGNED_SPAN.fullmatch(text)
+    span = SIGNED_SPAN.fullmatch(text)
     if span and not span[1]:
-        return floor(now) + _span(span[2])
+        return floor(now) + span_seconds(span[2])
     return parse_moment(text, now, zone)
 
 
@@ -87,13 +79,13 @@ def parse_moment(text: str, now: float, zone: tzinfo) -> int | None:
     now = floor(now)
     worded = _WORDED_SPAN.fullmatch(text)
     if worded:
-        return now + _span(worded[1]) if worded[1] else now - _span(worded[2])
+        return now + span_seconds(worded[1]) if worded[1] else now - span_seconds(worded[2])
     at, total, sign, anchored = 0, 0, 1, False
     leading = _SIGN.match(text)
     if leading and leading.start(1) == 0:
         # A sign in front counts from now.
         at, total, sign, anchored = leading.end(), now, 1 if leading[1] == "+" else -1, True
-        if not _SIGNED_SPAN.match(text):
+        if not SIGNED_SPAN.match(text):
             return None
     while True:
         match = _TERM.match(text, at)
@@ -119,10 +111,6 @@ def parse_moment(text: str, now: float, zone: tzinfo) -> int | None:
         at = operator.end()
 
 
-def _span(text: str) -> int:
-    return sum(int(count) * UNITS[unit[0].lower()] for count, unit in _PART.findall(text))
-
-
 def _is_span(match: re.Match[str]) -> bool:
     if match["seconds"]:
         return len(match["seconds"]) < _ABSOLUTE_DIGITS
@@ -132,7 +120,7 @@ def _is_span(match: re.Match[str]) -> bool:
 def _term(match: re.Match[str], now: int, zone: tzinfo) -> int | None:
     found = match.groupdict()
     if found["span"]:
-        return _span(found["span"])
+        return span_seconds(found["span"])
     if found["seconds"]:
         return int(found["seconds"])
     if found["iso"] or found["hour"]:
@@ -241,15 +229,7 @@ def parse_duration(text: str) -> float | None:
     if len(text) > MOST_TIME:
         return None
     number = number_of(text)
-    if number is not None:
-        return number
-    span = _SIGNED_SPAN.fullmatch(text)
-    if span:
-        return -_span(span[2]) if span[1] == "-" else _span(span[2])
-    decimal = _DECIMAL_SPAN.fullmatch(text)
-    if decimal is None:
-        return None
-    return float(decimal[1]) * (0.001 if decimal[2] == "ms" else UNITS[decimal[2]])
+    return seconds_of(text) if number is None else number
 
 
 def format_duration(seconds: float) -> str:
