@@ -30,11 +30,22 @@ home=$root/opt/monrest
     --no-compile "$@" "$wheel[postgresql,reports]"
 packages=$(echo "$home"/lib/python3*/site-packages)
 
+# What nothing here runs: tests of libraries, what they need for these, other programs, and looks of the
+# description of the API that are not shown.
+find "$packages" -depth -type d \( -name test -o -name tests -o -name testing -o -name _test \) \
+    ! -path "$packages/monrest/*" -exec rm -rf {} +
+rm -rf "$packages/twisted/trial" "$packages/twisted/plugins/twisted_trial.py"
+[ ! -d "$packages/swagger_ui" ] || find "$packages/swagger_ui/static" -type f \
+    ! -name swagger-ui.css ! -name swagger-ui-bundle.js -delete
+find "$home/bin" -type f ! -name monrest ! -name twistd -delete
+
 # The user of the daemon cannot write here: what Python and Twisted keep is made now.
 if [ -e "$packages/twisted/__init__.py" ]; then
     "$home/bin/python" -B -c 'from twisted import plugin; list(plugin.getPlugins(plugin.IPlugin))'
 fi
-"$home/bin/python" -m compileall -q -o 0 -o 2 -s "$root" -p / "$packages"
+# The daemon runs without docstrings (-OO): its bytecode is that of the command as well.
+"$home/bin/python" -m compileall -q -o 2 -s "$root" -p / "$packages"
+sed -i '1s|python[0-9.]*$|& -OO|' "$home/bin/monrest"
 grep -rlIF "$root" "$home/bin" "$home/pyvenv.cfg" | xargs sed -i "s|$root/|/|g"
 
 mkdir -p "$root/DEBIAN" "$root/etc/monrest" "$root/usr/bin" "$root/usr/lib/systemd/system" \

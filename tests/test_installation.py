@@ -242,6 +242,18 @@ fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))
 """SIOCSIFFLAGS: up and running."""
 
 
+PIP = """#!/bin/sh
+set -e
+{prefix}/bin/pip "$@"
+home=${{3%/bin/python}}
+touch "$home/bin/tool"
+cd "$home"/lib/python3*/site-packages
+mkdir -p library/tests swagger_ui/static
+touch library/module.py library/tests/module.py swagger_ui/static/module.py
+"""
+"""Brings what libraries bring that are left out by the tests."""
+
+
 def why_no_package():
     """Why a package cannot be built and tried here; empty if it can."""
     missing = [one for one in ("dpkg-deb", "unshare", PYTHON) if shutil.which(one) is None]
@@ -336,10 +348,13 @@ def packages(wheel, tmp_path_factory):
     if reason := why_no_package():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("packages")
+    pip = tmp_path_factory.mktemp("pip") / "pip"
+    pip.write_text(PIP.format(prefix=sys.prefix))
+    pip.chmod(0o755)
     ran(
         *("sh", "debian/build.sh", str(wheel), str(folder), "--no-deps", "--no-index"),
         cwd=REPOSITORY,
-        env={**os.environ, "DPKG_DEB_COMPRESSOR_TYPE": "none", "PIP": f"{sys.prefix}/bin/pip"},
+        env={**os.environ, "DPKG_DEB_COMPRESSOR_TYPE": "none", "PIP": str(pip)},
     )
     (made,) = folder.glob("*.deb")
     assert made.name.startswith(f"monrest_{__version__}-1_")
@@ -410,8 +425,18 @@ def life_of_a_package(machine, names):
     listed = ran("dpkg-deb", "--contents", str(machine.packages / names[0]))
     assert "./usr/share/man/man1/monrest.1.gz" in listed
     assert "./usr/share/doc/monrest/copyright" in listed
-    # What the unit's Python reads, which could not keep it.
+    # What the unit's Python reads, which could not keep it; the command reads the same.
     assert re.search(r"/monrest/__pycache__/tap\.cpython-3[0-9]+\.opt-2\.pyc", listed)
+    assert not re.search(r"/[a-z_]+\.cpython-3[0-9]+\.pyc", listed)
+    assert machine.sh("head -1 /opt/monrest/bin/monrest") == "#!/opt/monrest/bin/python -OO"
+    # No programs, tests and unused looks of libraries.
+    assert machine.sh("ls /opt/monrest/bin").split() == [
+        "monrest", "python", "python3", *machine.sh("cd /opt/monrest/bin; ls python3.*").split(),
+        "twistd",
+    ]  # fmt: skip
+    assert "/library/module.py" in listed
+    assert "/library/tests" not in listed
+    assert "/static/module.py" not in listed
 
     daemon = started()
     assert machine.sh("stat -c '%U' /var/lib/monrest/monrest.sqlite") == "monrest"

@@ -43,4 +43,6 @@ def command_line(named: dict[str, str]) -> list[str]:
         own.append(f"--port={named['port']}")
     if "json-log" in named:
         own.append("--json-log")
-    return [sys.executable, "-c", _RUN, *twistd, "monrest", *own]
+    # With the same bytecode: the package has no other.
+    flags = ["-OO"] if sys.flags.optimize > 1 else []
+    return [sys.executable, *flags, "-c", _RUN, *twistd, "monrest", *own]
