@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,6 +43,7 @@ KINDS = (
 )  # fmt: skip
 
 CLOCK = MachineClock()
+_TARGET = re.compile(r"[A-Za-z0-9_.:-]+")
 _STEP = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
 _MOST_PROBLEMS = 5000
 _WHOLE = frozenset({"user_replace"})
@@ -104,7 +105,6 @@ class _Move:
         present = load(request.config) if request.config.exists() else None
         config, files = self._configuration(translation, present)
         if present is not None:
-            self.lines.keep((SITES, CONFIGURATION, kinds.PASSWORDS))
             known = [KnownSite(key=one.id, name=one.name, section=one.section)
                      for one in present.sites]  # fmt: skip
             contents.backends = Backends(known=known)
@@ -143,6 +143,11 @@ class _Move:
                 NewFile(name, Path(stage) / name, content).write(None)
             document["server"]["var_dir"] = stage
             checked = self._usable(document, translation)
+        if present is not None:
+            self.lines.keep(
+                (SITES, CONFIGURATION, kinds.PASSWORDS),
+                lambda line: _in_force(line.target, checked, present, (stage, str(state))),
+            )
         document["server"]["var_dir"] = str(state)
         text = toml_text(document, translation.backends.comments)
         if present is None:
@@ -273,11 +278,33 @@ class _Move:
         present = file.present()
         if present is not None:
             note = "" if present == file.content else "it stays as it is: it is another one"
+            if note and file.path == self.request.config:
+                note += "; what it lacks is left out, unless you move it away first"
             self.lines.add(FILES, file.name, Fate.SAME, str(file.path), note)
             return
         if self.request.apply:
             file.write(owner_of(state))
         self.lines.add(FILES, file.name, Fate.NEW, str(file.path))
+
+
+def _in_force(target: str, wanted: Config, present: Config, moved: tuple[str, str]) -> bool:
+    """Whether a configuration has what a line is about as the imported one would have it.
+
+    ``moved``: where the imported one has its state while it is checked, and where it belongs.
+    """
+    name = _TARGET.match(target)
+    values = []
+    for config in (wanted, present):
+        found: Any = {
+            **{one.id: one for one in config.sites},
+            **{f"[[editor]] {one.name}": one for one in config.editor},
+        }.get(target if name is None else name[0])
+        if found is None and name is not None:
+            found = config
+            for step in name[0].split("."):
+                found = found.get(step) if isinstance(found, Mapping) else getattr(found, step, None)
+        values.append(found.replace(*moved) if isinstance(found, str) else found)
+    return values[0] is not None and values[0] == values[1]
 
 
 def _take_out(document: dict[str, Any], steps: Sequence[int | str]) -> bool:

@@ -6,7 +6,7 @@ Nothing in a line is a secret: values of keys, passwords and commands are not wr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from attrs import define, evolve, field, frozen
@@ -75,14 +75,16 @@ class MoveLines:
         if self._of_kind[kind, fate] <= self.most:
             self.lines.append(MoveLine(kind, source, fate, target, note))
 
-    def keep(self, kinds: Sequence[str]) -> None:
-        """Say of all lines of these kinds that are written that it is there."""
-        written = (Fate.NEW, Fate.CHANGED)
+    def keep(self, kinds: Sequence[str], is_there: Callable[[MoveLine], bool]) -> None:
+        """Say of all lines of these kinds that would be written whether that is there."""
         for place, line in enumerate(self.lines):
-            if line.kind in kinds and line.fate in written:
+            if line.kind in kinds and line.fate in (Fate.NEW, Fate.CHANGED):
+                fate, note = Fate.SAME, line.note
+                if not is_there(line):
+                    fate, note = Fate.LEFT, "not so in the configuration that is there"
                 self.counts[line.fate] -= 1
-                self.counts[Fate.SAME] += 1
-                self.lines[place] = evolve(line, fate=Fate.SAME)
+                self.counts[fate] += 1
+                self.lines[place] = evolve(line, fate=fate, note=note)
 
     @property
     def refused(self) -> bool:

@@ -211,14 +211,14 @@ class Translation:
             users.setdefault(role, []).extend(names)
         both = self._last("admin_role_from_system_and_conf")
         if both is None or old_values.truth(both.value):
-            for found in (users, groups):
+            for table, found in (("roles", users), ("contactgroup_roles", groups)):
                 first, second = (found.get(role, []) for role in _ADMIN_BY_BOTH)
                 admins = [one for one in first if one in second]
                 new = [one for one in admins if one not in found.get("admin", [])]
                 if new:
                     found["admin"] = [*found.get("admin", []), *new]
                     self._tell(
-                        " + ".join(_ADMIN_BY_BOTH), Fate.CHANGED, f"admin: {', '.join(new)}",
+                        " + ".join(_ADMIN_BY_BOTH), Fate.CHANGED, f"auth.{table}.admin += {_shown(new)}",
                         "who had both was an administrator",
                     )  # fmt: skip
         for table, found in (("roles", users), ("contactgroup_roles", groups)):

@@ -28,6 +28,7 @@ from tests.moving.old_installation import (
 from tests.table import each
 
 NOW = 1_800_000_000.0
+NOT_THERE = "not so in the configuration that is there"
 WALL = Wall(Clock(), NOW)
 
 
@@ -222,6 +223,7 @@ def test_a_second_run_finds_nothing_to_do(untouched, world):
     before, rows = world.content(), world.rows("select * from api_keys")
     lines = world.move(untouched, apply=True)
     assert (lines.counts[Fate.NEW], lines.counts[Fate.CHANGED]) == (0, 0)
+    assert [one for one in lines.lines if one.note == NOT_THERE] == []
     after = world.content()
     assert [name for name in before if before[name] != after[name]] == []
     assert world.rows("select * from api_keys") == rows
@@ -236,11 +238,29 @@ def test_what_is_there_stays(untouched, world):
     assert world.config.read_text() == before
     assert (world.state / "htpasswd").read_text().startswith("other:")
     assert [one.note for one in lines.lines if one.kind == "file"] == [
-        "it stays as it is: it is another one"
-    ] * 2
+        "it stays as it is: it is another one",
+        "it stays as it is: it is another one; what it lacks is left out, unless you move it away first",
+    ]
     assert not (world.state / "mail.password").exists()
     ((next_at,),) = world.rows("select next_at from recurring_downtimes")
     assert next_at % 86400 == (2 * 60 + 30) * 60
+
+
+def test_of_a_configuration_that_is_there_only_what_it_has_is_there(untouched, world):
+    """As with the example of the package, and two things that somebody wrote into it."""
+    text = (Path(__file__).parents[2] / "etc/monrest.toml").read_text()
+    text = text.replace("sticky_ack = 1", "sticky_ack = 2").replace('app = "mon"', 'app = "thruk"')
+    world.config.write_text(text)
+    lines = world.move(untouched).lines
+    known = [one for one in lines if one.kind in ("site", "configuration", "passwords")]
+    assert [one.target for one in known if one.fate is Fate.SAME] == [
+        "names.app = thruk", "commands.lock_author_names = true", "commands.sticky_ack = 2",
+        "commands.send_notification = 1", "logcache.enabled = true",
+    ]  # fmt: skip
+    left = {one.target for one in known if one.fate is Fate.LEFT and one.note == NOT_THERE}
+    assert {"berlin 'Berlin' at unix:/run/none/live", "auth.session_idle = 1209600",
+            "auth.roles.admin = boss, anna", "mail.host = mail.example.org", "auth.htpasswd_file"} <= left  # fmt: skip
+    assert {one.fate for one in known} == {Fate.SAME, Fate.LEFT, Fate.HINT}
 
 
 def test_the_database_of_a_configuration_that_is_there(untouched, world, empty_database_url):
