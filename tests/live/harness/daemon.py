@@ -178,16 +178,20 @@ class Daemon:
         )
 
     def descriptors(self):
-        """How many file descriptors the process holds."""
+        """How many file descriptors the process holds, but for its database."""
         return len(self.descriptor_targets())
 
     def descriptor_targets(self):
-        """What the descriptors are, for the text of a failure."""
+        """What the descriptors are, for the text of a failure.
+
+        Without the database: each thread opens that for itself when it is first needed, and how
+        many are needed depends on how busy the machine is.
+        """
         found = []
         for entry in Path(f"/proc/{self.process.pid}/fd").iterdir():
             with contextlib.suppress(FileNotFoundError):
                 found.append(str(entry.readlink()))
-        return sorted(found)
+        return sorted(one for one in found if ".sqlite" not in one)
 
     def workers(self):
         """The processes below the parent that have not ended; none where it serves by itself."""
