@@ -115,7 +115,8 @@ REFUSED = {
         "\"70d\", got the text '-5s'",
     ),
     "duration beyond what is allowed": (
-        '[auth]\ngrace = "2h"\n', "auth.grace: expected 0 to 3600 seconds, got 7200"
+        '[auth]\ngrace = "2h"\n',
+        "auth.grace: expected 0 to 3600 seconds, got 7200",
     ),
     "parts of minutes": (
         '[bp]\nrefresh_interval = "90s"\n',
@@ -585,7 +586,10 @@ def test_variables_of_the_environment_win(tmp_path):
 WRONG_VARIABLES = {
     ("MONREST__SERVER__LISTN", "x"): "unknown key server.listn, did you mean server.listen?",
     ("MONREST__SERVER__WORKERS", "two"): "expected a whole number, got 'two'",
-    ("MONREST__LOGCACHE__KEEP", "two"): "expected a number of seconds, or a duration such as \"90s\", ",
+    (
+        "MONREST__LOGCACHE__KEEP",
+        "two",
+    ): 'expected a number of seconds, or a duration such as "90s", ',
     ("MONREST__BP__REFRESH_INTERVAL", "x"): "expected a whole number of minutes, or a duration",
     ("MONREST__SERVER__ASCII_JSON", "maybe"): "expected 0 or 1 (or false, no, off, true, yes, on)",
     ("MONREST__SITES__2__ID", "x"): "expected a number up to 0, got 2",

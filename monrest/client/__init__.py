@@ -1,7 +1,7 @@
 """A typed client of the API (docs/client.md).
 
-``Client`` waits for answers and needs the standard library only; ``AsyncClient`` is for Twisted,
-which is imported when that name is used.
+``Client`` waits for answers and needs the standard library only; ``AsyncioClient`` is for asyncio
+and needs httpx, ``AsyncClient`` is for Twisted. Each is imported when its name is used.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from monrest.client.asynchronous import AsyncClient
+    from monrest.client.asyncio_client import AsyncioClient
     from monrest.client.blocking import BackgroundJob, Client
     from monrest.client.clauses import Clause, ColumnName, column, where
     from monrest.client.client_problems import (
@@ -31,6 +32,7 @@ __all__ = [
     "AnsweredRows",
     "ApiError",
     "AsyncClient",
+    "AsyncioClient",
     "BackgroundJob",
     "Clause",
     "Client",
@@ -52,6 +54,7 @@ __all__ = [
 
 _MODULES = {
     "asynchronous": ("AsyncClient",),
+    "asyncio_client": ("AsyncioClient",),
     "blocking": ("BackgroundJob", "Client"),
     "event_tail": ("EventDocument",),
     "clauses": ("Clause", "ColumnName", "column", "where"),

@@ -1,6 +1,7 @@
-"""The client for Twisted: coroutines that are awaited there, over treq.
+"""The client as coroutines: for Twisted over treq, which ``pip install monrest`` brings.
 
-Whoever uses it has Twisted and treq; ``pip install monrest`` brings both.
+All but the transport and the clock is that of ``AsyncioClient`` as well: neither Twisted nor treq
+is imported before it is used.
 """
 
 from __future__ import annotations
@@ -8,17 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Generic, TypeVar, cast
-
-from twisted.internet.defer import Deferred
-from twisted.internet.task import deferLater
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from monrest.client import operations
 from monrest.client.clauses import Clause
 from monrest.client.client_problems import IncompleteError, UnreachableError, failure_of
 from monrest.client.event_tail import AGAIN, LOST, EventDocument, EventTail
-from monrest.client.exchange import ClientCredentials, failed_sites_of, prepared, segment
-from monrest.client.list_request import DEFAULT, PAGE, ListRequest, RowT
+from monrest.client.exchange import (
+    ClientCredentials,
+    Prepared,
+    ReplyHeaders,
+    failed_sites_of,
+    prepared,
+    segment,
+)
+from monrest.client.list_request import DEFAULT, PAGE, ListRequest, RowT, from_variables
 from monrest.client.operations import (
     Answered,
     Ask,
@@ -44,9 +49,34 @@ from monrest.client.rows import (
     TimeperiodRow,
 )
 from monrest.client.server_address import parse
-from monrest.client.treq_transport import StreamedReply, TreqTransport
 
 T = TypeVar("T")
+
+
+class StreamedReply(Protocol):
+    """An answer whose body is still on its way; it is read once, with ``lines`` or ``read``."""
+
+    status: int
+    headers: ReplyHeaders
+
+    async def read(self) -> bytes:
+        """The whole body."""
+
+    def lines(self) -> AsyncIterator[bytes]:
+        """The lines of the body without their ends, each as soon as it is there."""
+
+    async def abort(self) -> None:
+        """Read no further."""
+
+
+class CoroutineTransport(Protocol):
+    """Sends requests; raises UnreachableError."""
+
+    async def send(self, request: Prepared) -> StreamedReply:
+        """Send a request and give the beginning of its answer."""
+
+    async def close(self) -> None:
+        """Close idle connections."""
 
 
 class AsyncClient:
@@ -74,16 +104,26 @@ class AsyncClient:
     ) -> None:
         if reactor is None:
             from twisted.internet import reactor
-        self._address = parse(url)
-        self._credentials = ClientCredentials(key, user)
-        self._policy = Policy(self._address.app, retries, whole)
+        from monrest.client.treq_transport import TreqTransport
+
+        self._asks(url, key, user, retries, whole)
         self._reactor = reactor
-        self._transport = TreqTransport(
+        self._transport: CoroutineTransport = TreqTransport(
             reactor, self._address, timeout=timeout, insecure=insecure, ca_file=ca_file,
             cert_file=cert_file, key_file=key_file, keep=connections,
         )  # fmt: skip
 
-    async def __aenter__(self) -> AsyncClient:
+    def _asks(self, url: str, key: str, user: str, retries: int, whole: bool) -> None:
+        self._address = parse(url)
+        self._credentials = ClientCredentials(key, user)
+        self._policy = Policy(self._address.app, retries, whole)
+
+    @classmethod
+    def from_environment(cls, **more: Any) -> Self:
+        """A client by ``MONREST_URL``, ``MONREST_KEY`` and ``MONREST_USER``."""
+        return cls(**from_variables(more))
+
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -147,7 +187,7 @@ class AsyncClient:
                             yield event
                 finally:
                     # Who listens no longer ends the request.
-                    reply.abort()
+                    await reply.abort()
             except LOST:
                 if not tail.began:
                     raise
@@ -200,7 +240,7 @@ class AsyncClient:
         reply = await self._opened(ask)
         failed = failed_sites_of(reply.headers, self._policy.app)
         if failed and self._policy.whole:
-            reply.abort()
+            await reply.abort()
             raise IncompleteError(failed)
         try:
             async for line in reply.lines():
@@ -208,10 +248,12 @@ class AsyncClient:
                     yield json.loads(line)
         finally:
             # Who reads no further ends the request.
-            reply.abort()
+            await reply.abort()
 
     async def _pause(self, seconds: float) -> None:
-        await cast("Deferred[None]", deferLater(self._reactor, seconds, lambda: None))
+        from twisted.internet.task import deferLater
+
+        await cast(Any, deferLater(self._reactor, seconds, lambda: None))
 
     # ---------------------------------------------------------------- collections
 

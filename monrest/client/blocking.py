@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
@@ -15,7 +14,7 @@ from monrest.client.client_problems import IncompleteError, UnreachableError, fa
 from monrest.client.event_tail import EventDocument, EventTail, followed
 from monrest.client.exchange import ClientCredentials, failed_sites_of, prepared, segment
 from monrest.client.http_transport import Reply, Transport
-from monrest.client.list_request import DEFAULT, PAGE, ListRequest, RowT
+from monrest.client.list_request import DEFAULT, PAGE, ListRequest, RowT, from_variables
 from monrest.client.operations import (
     Answered,
     Ask,
@@ -81,8 +80,7 @@ class Client:
     @classmethod
     def from_environment(cls, **more: Any) -> Client:
         """A client by ``MONREST_URL``, ``MONREST_KEY`` and ``MONREST_USER``."""
-        named = {name: os.environ.get(f"MONREST_{name.upper()}", "") for name in ("key", "user")}
-        return cls(os.environ.get("MONREST_URL") or DEFAULT, **{**named, **more})
+        return cls(**from_variables(more))
 
     def __enter__(self) -> Client:
         return self

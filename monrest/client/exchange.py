@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol
 from urllib.parse import quote, unquote
 
@@ -114,3 +114,14 @@ def failed_sites_of(headers: ReplyHeaders, app: str) -> list[str]:
     """The ids of the sites that are missing in the answer of a daemon called ``app``."""
     told = headers.get(f"X-{app}-Failed-Sites", "")
     return [plain(one.strip()) for one in told.split(",") if one.strip()]
+
+
+async def lines_of(piece: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
+    """The lines of a body without their ends; ``piece`` gives its next bytes, none at its end."""
+    rest = b""
+    while data := await piece():
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            yield line
+    if rest:
+        yield rest

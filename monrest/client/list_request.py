@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from copy import copy
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from monrest.client.clauses import Clause, ColumnName
 from monrest.client.operations import Ask, query_of
@@ -15,6 +17,12 @@ DEFAULT = "unix:/run/monrest/monrest.sock"
 
 PAGE = 1000
 """Rows of a page."""
+
+
+def from_variables(more: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a client by the environment; ``more`` win."""
+    named = {name: os.environ.get(f"MONREST_{name.upper()}", "") for name in ("key", "user")}
+    return {"url": os.environ.get("MONREST_URL") or DEFAULT, **named, **more}
 
 
 class ListRequest(Generic[RowT]):

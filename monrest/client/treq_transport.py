@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import _get_running_loop
 from collections import deque
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -27,7 +28,7 @@ from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
 from monrest.client.client_problems import ClientError, UnreachableError
-from monrest.client.exchange import SAFE, Prepared
+from monrest.client.exchange import SAFE, Prepared, lines_of
 from monrest.client.server_address import ServerAddress
 
 _CONNECT_SECONDS = 10.0
@@ -123,20 +124,14 @@ class StreamedReply:
                 pieces.append(piece)
         finally:
             # Nothing to do at the end: this is for a request that is cancelled in its answer.
-            self.abort()
+            self._body.abort()
         return b"".join(pieces)
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    def lines(self) -> AsyncIterator[bytes]:
         """The lines of the body without their ends, each as soon as it is there."""
-        rest = b""
-        while piece := await self._body.piece():
-            *lines, rest = (rest + piece).split(b"\n")
-            for line in lines:
-                yield line
-        if rest:
-            yield rest
+        return lines_of(self._body.piece)
 
-    def abort(self) -> None:
+    async def abort(self) -> None:
         """Read no further; nothing to do at the end."""
         self._body.abort()
 
@@ -174,6 +169,9 @@ class TreqTransport:
 
     async def send(self, request: Prepared) -> StreamedReply:
         """Send a request and give the beginning of its answer; raises UnreachableError."""
+        if _get_running_loop() is not None and not hasattr(self._reactor, "_asyncioEventloop"):
+            # Its Deferreds mean nothing to a task of asyncio.
+            raise TypeError("AsyncClient is for Twisted: with asyncio use AsyncioClient")
         # The agent takes compressed answers apart, and asks for them itself.
         headers: dict[bytes | str, list[bytes | str]] = {
             name: [value.encode("utf-8", "surrogateescape")]

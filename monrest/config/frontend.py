@@ -1,7 +1,7 @@
 """The tables of the front end: jobs, business processes, dashboards, reports, mails, the cluster.
 
-As in ``monrest.config.sections``, which has the others and the whole file. Every float is a duration
-in seconds, which the file may give as a text with units.
+As in ``monrest.config.sections``, which has the others and the whole file. Every float is a
+duration in seconds, which the file may give as a text with units.
 """
 
 from __future__ import annotations

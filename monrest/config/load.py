@@ -20,7 +20,15 @@ from cattrs.gen import make_dict_structure_fn
 from monrest.base.durations import seconds_of
 from monrest.config.check import problems_of
 from monrest.config.frontend import Minutes
-from monrest.config.layers import DURATION, MINUTES, KeyPath, Layers, did_you_mean, read_layers, spelled
+from monrest.config.layers import (
+    DURATION,
+    MINUTES,
+    KeyPath,
+    Layers,
+    did_you_mean,
+    read_layers,
+    spelled,
+)
 from monrest.config.sections import Config, Size
 
 _QUOTED_KEY = re.compile(r"\['([^']*)'\]")
@@ -191,7 +199,7 @@ def _strict(kind: type) -> Callable[[Any, Any], Any]:
 
 def _structure_seconds(value: Any, _: Any) -> float:
     """Every float of the configuration is a duration in seconds."""
-    seconds = seconds_of(value) if isinstance(value, str) else value
+    seconds: Any = seconds_of(value) if isinstance(value, str) else value
     if type(seconds) not in (int, float) or (isinstance(value, str) and seconds < 0):
         raise TypeError(f"expected {DURATION}, got {_got(value)}")
     return float(seconds)

@@ -302,7 +302,9 @@ def _in_force(target: str, wanted: Config, present: Config, moved: tuple[str, st
         if found is None and name is not None:
             found = config
             for step in name[0].split("."):
-                found = found.get(step) if isinstance(found, Mapping) else getattr(found, step, None)
+                found = (
+                    found.get(step) if isinstance(found, Mapping) else getattr(found, step, None)
+                )
         values.append(found.replace(*moved) if isinstance(found, str) else found)
     return values[0] is not None and values[0] == values[1]
 

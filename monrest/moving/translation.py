@@ -218,7 +218,8 @@ class Translation:
                 if new:
                     found["admin"] = [*found.get("admin", []), *new]
                     self._tell(
-                        " + ".join(_ADMIN_BY_BOTH), Fate.CHANGED, f"auth.{table}.admin += {_shown(new)}",
+                        " + ".join(_ADMIN_BY_BOTH), Fate.CHANGED,
+                        f"auth.{table}.admin += {_shown(new)}",
                         "who had both was an administrator",
                     )  # fmt: skip
         for table, found in (("roles", users), ("contactgroup_roles", groups)):

@@ -46,9 +46,10 @@ EVERYTHING: Group[Condition] = Group("and", ())
 def parse_q(text: str) -> FilterTree:
     """The tree of a query; an empty query and empty brackets filter nothing.
 
-    Raises BadRequest with the place where reading stopped (characters are counted from 1), and beyond 64 KiB, 1000 conditions, 20
-    nested or 4000 pairs of brackets, or 100 levels. Quoted values keep their spaces; control
-    characters are refused in them, and newlines and tabs are spaces between tokens.
+    Raises BadRequest with the place where reading stopped (characters are counted from 1), and
+    beyond 64 KiB, 1000 conditions, 20 nested or 4000 pairs of brackets, or 100 levels. Quoted
+    values keep their spaces; control characters are refused in them, and newlines and tabs are
+    spaces between tokens.
     """
     if len(text) > MOST_TEXT:
         raise wrong(f"at most {MOST_TEXT} characters are accepted")

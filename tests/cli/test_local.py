@@ -183,7 +183,8 @@ def test_sites_of_the_daemon_and_why_they_are_down(fake, monrest):
     ])  # fmt: skip
     ran = monrest("sites")
     assert ran.status == 1
-    assert [line.split(None, 3)[0:4:2] + [line.split(None, 3)[3]] for line in ran.out.splitlines()[1:]] == [
+    cells = [line.split(None, 3) for line in ran.out.splitlines()[1:]]
+    assert [[site, state, rest] for site, _, state, rest in cells] == [
         ["a", "up", "Icinga 2  2.14.1-icinga2  unix:/x"],
         ["b", "up", "Naemon    1.5.1-naemon    https://h/mon"],
         ["c", "pending", "unix:/y        not asked yet"],

@@ -117,11 +117,25 @@ react(main)
 """
 
 
-def test_coroutines(environment, served):
+ON_ASYNCIO = (
+    ("from twisted.internet.task import react", "import asyncio"),
+    ("import AsyncClient,", "import AsyncioClient as AsyncClient,"),
+    (", reactor=reactor", ""),
+    ("main(reactor)", "main()"),
+    ("react(main)", "asyncio.run(main())\nimport sys\nassert 'twisted' not in sys.modules"),
+)
+
+
+@pytest.mark.parametrize("replaced", [(), ON_ASYNCIO], ids=["twisted", "asyncio"])
+def test_coroutines(environment, served, replaced):
     (socket,) = served.scratch.glob("*/monrest.sock")
+    program = ASYNC
+    for old, new in replaced:
+        assert old in program
+        program = program.replace(old, new)
     before = f"URL, KEY, SOCKET = {served.address!r}, {served.key!r}, 'unix:{socket}'\n"
     ran = subprocess.run(
-        [sys.executable, "-c", before + ASYNC], cwd=REPOSITORY, env=environment,
+        [sys.executable, "-c", before + program], cwd=REPOSITORY, env=environment,
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
