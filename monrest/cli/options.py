@@ -213,6 +213,7 @@ R = Subcommand(
 )
 
 _JSON = Option(("--json",), "", "print the answer as JSON")
+_JSON_LINES = Option(("--json",), "", "print each event as JSON, one a line")
 
 EVENTS = Subcommand(
     "events",
@@ -241,12 +242,15 @@ EVENTS = Subcommand(
                 Option(("--exec",), "COMMAND", "run this for each event"),
             ),
         ),
-        OptionGroup("output", (_JSON, COLOR)),
+        OptionGroup("output", (_JSON_LINES, COLOR)),
         CONNECTION,
     ),
     examples=(
-        ("events --snapshot --types state", "all problems, then every change of a state"),
-        ("events --exec 'notify-send \"$MONREST_EVENT_OUTPUT\"' state=2", "for the desktop"),
+        ("monrest events --snapshot --types state", "all problems, then every change of a state"),
+        (
+            "monrest events --exec 'notify-send \"$MONREST_EVENT_OUTPUT\"' state=2",
+            "for the desktop",
+        ),
     ),
 )  # fmt: skip
 
@@ -336,6 +340,7 @@ CHECK_CONFIG = Subcommand(
 CONFIG = Subcommand(
     "config",
     "show the configuration that would be in force, or print an example",
+    usage="show|example [OPTION...]",
     commands=(
         Subcommand(
             "show",
@@ -435,15 +440,16 @@ SERVE = Subcommand(
 
 IMPORT = Subcommand(
     "import",
-    "make an installation of an older front end with this API one of this daemon",
+    "import the configuration and the data of an older front end with this API",
     "monrest.cli.import_command:run",
     text=(
         "DIR is the folder of its configuration, or one that has etc/thruk in it: a site, or a "
         "copy of another machine's files. Prints what becomes of what, and what cannot be taken "
         "over and why. Nothing is written without --apply, and nothing that is there is changed: "
         "a second run finds nothing to do.",
-        "A configuration that is there already is used as it is. Run by root, what is written "
-        "belongs to the owner of the state folder. Exits with 1 when something cannot be read.",
+        "A configuration that is there already is used as it is: what it lacks is left out. Run by "
+        "root, what is written belongs to the owner of the state folder. Exits with 1 when "
+        "something cannot be read.",
     ),
     usage="[OPTION...] DIR",
     groups=(
@@ -505,7 +511,10 @@ COMPLETION = Subcommand(
 MONREST = Subcommand(
     "monrest",
     "REST API in front of Livestatus monitoring cores",
-    text=("monrest serve starts the daemon. Everything else is the command line beside it.",),
+    text=(
+        "monrest serve starts the daemon. Everything else is the command line beside it. monrest "
+        "COMMAND --help shows the options of each.",
+    ),
     usage="[OPTION...] COMMAND ...",
     groups=(OptionGroup("connection", (BACKEND, *CONNECTION.options)),),
     commands=(R, EVENTS, SITES, KEY, SERVE, CONFIG, CHECK_CONFIG, IMPORT, COMPLETION),

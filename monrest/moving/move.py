@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,7 +28,7 @@ from monrest.moving.backends import KIND as SITES
 from monrest.moving.backends import Backends, KnownSite, read_backends
 from monrest.moving.contents import Adoption, Contents
 from monrest.moving.installation import CONFIGURATION, Installation, NoInstallationError
-from monrest.moving.move_lines import TITLES, Fate, MoveLines
+from monrest.moving.move_lines import TITLES, Fate, MoveLine, MoveLines
 from monrest.moving.new_files import NewFile, NewFileError, make_folder, owner_of
 from monrest.moving.toml_text import toml_text
 from monrest.moving.translation import Translation
@@ -144,10 +145,10 @@ class _Move:
             document["server"]["var_dir"] = stage
             checked = self._usable(document, translation)
         if present is not None:
-            self.lines.keep(
-                (SITES, CONFIGURATION, kinds.PASSWORDS),
-                lambda line: _in_force(line.target, checked, present, (stage, str(state))),
+            is_there = partial(
+                _in_force, wanted=checked, present=present, moved=(stage, str(state))
             )
+            self.lines.keep((SITES, CONFIGURATION, kinds.PASSWORDS), is_there)
         document["server"]["var_dir"] = str(state)
         text = toml_text(document, translation.backends.comments)
         if present is None:
@@ -287,18 +288,18 @@ class _Move:
         self.lines.add(FILES, file.name, Fate.NEW, str(file.path))
 
 
-def _in_force(target: str, wanted: Config, present: Config, moved: tuple[str, str]) -> bool:
+def _in_force(line: MoveLine, wanted: Config, present: Config, moved: tuple[str, str]) -> bool:
     """Whether a configuration has what a line is about as the imported one would have it.
 
     ``moved``: where the imported one has its state while it is checked, and where it belongs.
     """
-    name = _TARGET.match(target)
+    name = _TARGET.match(line.target)
     values = []
     for config in (wanted, present):
         found: Any = {
             **{one.id: one for one in config.sites},
             **{f"[[editor]] {one.name}": one for one in config.editor},
-        }.get(target if name is None else name[0])
+        }.get(line.target if name is None else name[0])
         if found is None and name is not None:
             found = config
             for step in name[0].split("."):
