@@ -57,7 +57,10 @@ class StreamedReply(Protocol):
     """An answer whose body is still on its way; it is read once, with ``lines`` or ``read``."""
 
     status: int
-    headers: ReplyHeaders
+
+    @property
+    def headers(self) -> ReplyHeaders:
+        """Those of the answer."""
 
     async def read(self) -> bytes:
         """The whole body."""

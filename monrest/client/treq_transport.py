@@ -108,7 +108,7 @@ class _Body(Protocol):
             cast(Any, self.transport).loseConnection()
 
 
-class StreamedReply:
+class TreqReply:
     """An answer whose body is still on its way; read it once, with ``lines`` or ``read``."""
 
     def __init__(self, response: Any, body: _Body) -> None:
@@ -167,7 +167,7 @@ class TreqTransport:
         fresh = HTTPConnectionPool(reactor, persistent=False)
         self._once = HTTPClient(Agent.usingEndpointFactory(reactor, endpoints, fresh))
 
-    async def send(self, request: Prepared) -> StreamedReply:
+    async def send(self, request: Prepared) -> TreqReply:
         """Send a request and give the beginning of its answer; raises UnreachableError."""
         if _get_running_loop() is not None and not hasattr(self._reactor, "_asyncioEventloop"):
             # Its Deferreds mean nothing to a task of asyncio.
@@ -200,7 +200,7 @@ class TreqTransport:
                 late.cancel()
         body = _Body(self._reactor, self._timeout)
         response.deliverBody(body)
-        return StreamedReply(response, body)
+        return TreqReply(response, body)
 
     async def close(self) -> None:
         """Close idle connections."""
