@@ -30,13 +30,10 @@ home=$root/opt/monrest
     --no-compile "$@" "$wheel[postgresql,reports]"
 packages=$(echo "$home"/lib/python3*/site-packages)
 
-# What nothing here runs: tests of libraries, what they need for these, other programs, and looks of the
-# description of the API that are not shown.
+# What nothing here runs: tests of libraries, what they need for these, and other programs.
 find "$packages" -depth -type d \( -name test -o -name tests -o -name testing -o -name _test \) \
     ! -path "$packages/monrest/*" -exec rm -rf {} +
 rm -rf "$packages/twisted/trial" "$packages/twisted/plugins/twisted_trial.py"
-[ ! -d "$packages/swagger_ui" ] || find "$packages/swagger_ui/static" -type f \
-    ! -name swagger-ui.css ! -name swagger-ui-bundle.js -delete
 find "$home/bin" -type f ! -name monrest ! -name twistd -delete
 
 # The user of the daemon cannot write here: what Python and Twisted keep is made now.

@@ -248,8 +248,8 @@ set -e
 home=${{3%/bin/python}}
 touch "$home/bin/tool"
 cd "$home"/lib/python3*/site-packages
-mkdir -p library/tests swagger_ui/static
-touch library/module.py library/tests/module.py swagger_ui/static/module.py
+mkdir -p library/tests
+touch library/module.py library/tests/module.py
 """
 """Brings what libraries bring that are left out by the tests."""
 
@@ -429,14 +429,13 @@ def life_of_a_package(machine, names):
     assert re.search(r"/monrest/__pycache__/tap\.cpython-3[0-9]+\.opt-2\.pyc", listed)
     assert not re.search(r"/[a-z_]+\.cpython-3[0-9]+\.pyc", listed)
     assert machine.sh("head -1 /opt/monrest/bin/monrest") == "#!/opt/monrest/bin/python -OO"
-    # No programs, tests and unused looks of libraries.
+    # No programs and tests of libraries.
     assert machine.sh("ls /opt/monrest/bin").split() == [
         "monrest", "python", "python3", *machine.sh("cd /opt/monrest/bin; ls python3.*").split(),
         "twistd",
     ]  # fmt: skip
     assert "/library/module.py" in listed
     assert "/library/tests" not in listed
-    assert "/static/module.py" not in listed
 
     daemon = started()
     assert machine.sh("stat -c '%U' /var/lib/monrest/monrest.sqlite") == "monrest"
