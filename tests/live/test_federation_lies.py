@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from harness.daemon import Daemon, site
 from harness.expect import refused
@@ -117,15 +119,20 @@ def test_values_of_wrong_types_break_nothing(near, pretender):
             assert client.get(f"/sites/p{path}").status in (200, 502), path
 
 
+def listed(*sites):
+    return json.dumps([{"instances": [], **one} for one in sites]).encode()
+
+
 LISTS = {
     "wrong key": ((403, {}, b'{"message":"wrong authentication key"}'), "auth_key"),
     "no key": ((401, {}, b"{}"), "auth_key"),
     "too old": ((404, {}, b"{}"), "too old"),
     "no JSON": ((200, {}, b"<html>"), "not valid JSON"),
     "no sites": ((200, {}, b"[]"), "no site"),
-    "site without id": ((200, {}, b'[{"name": "x"}]'), "without id"),
-    "bad id": ((200, {}, b'[{"id": "a/b", "name": "x"}]'), "without id"),
-    "twice": ((200, {}, b'[{"id": "a", "name": "x"}, {"id": "a", "name": "y"}]'), "two sites"),
+    "another product": ((200, {}, b'[{"id": "x", "name": "X", "connected": 1}]'), "not a monrest"),
+    "site without id": ((200, {}, listed({"name": "x"})), "without id"),
+    "bad id": ((200, {}, listed({"id": "a/b", "name": "x"})), "without id"),
+    "twice": ((200, {}, listed(*[{"id": "a", "name": "x"}] * 2)), "two sites"),
     "redirect": ((302, {"Location": "http://127.0.0.1:1/mon/r/v1/sites"}, b""), "redirect"),
 }
 
@@ -290,6 +297,42 @@ def test_a_wrong_key_is_told(made, embedded):
         far.start()
         near.wait_connected({"f"})
         assert "web01" in names(client)[0]
+
+
+def test_another_product_gives_no_row_and_gets_no_command(made):
+    """It answers every path, and ignores the filters that it does not understand."""
+    other = Pretender()
+    try:
+        other.tell("/sites", [{"id": "x", "name": "X", "connected": 1, "instances": None}])
+        hosts = [{"name": "web01", "state": 0}, {"name": "web02", "state": 0}]
+        for path in ("/hosts", "/sites/x/hosts"):
+            other.tell(path, hosts)
+        for path in ("/cmd", "/sites/x/cmd"):
+            other.tell(path, [{"index": 0, "code": 200}])
+        near = made([other.site("o")])
+        near.start(connected=())
+        with near.client() as client:
+            for answer in (
+                client.get("/hosts/doesnotexist"),
+                client.post_form("/system/cmd/log", {"log": "x"}),
+            ):
+                assert answer.status == 502, answer
+                assert "o: not a monrest" in answer.json["description"]
+            assert by_id(client)["o"]["status"] == 1
+        assert {one[1].partition("?")[0] for one in other.requests} == {"/mon/r/v1/sites"}
+    finally:
+        other.close()
+
+
+def test_the_secret_key_of_the_other_side_is_refused_with_what_is_expected(made, embedded):
+    far = made([site("core", f"unix:{embedded.socket}")])
+    far.start()
+    near = made([far_site("f", far, far.key)])
+    near.start(connected=())
+    with near.client() as client:
+        until(lambda: by_id(client)["f"]["last_error"], "the other side was asked")
+        expected = "auth_key: expected the API key of a superuser on the other side"
+        assert by_id(client)["f"]["last_error"].startswith(expected)
 
 
 def test_a_trace_is_handed_on_and_logged(both, pretender, near):

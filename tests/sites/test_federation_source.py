@@ -11,7 +11,6 @@ from monrest.config.sections import SiteConfig
 from monrest.livestatus.core_errors import BrokenConnectionError, ConnectError
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
-from monrest.sites.federation import remote_list as listing
 from monrest.sites.federation.federated_site import openly, words
 from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import PartialBody, RefusedByRemoteError, Whom
@@ -26,7 +25,7 @@ CONFIG = SiteConfig(
 
 
 def row(key, **more):
-    return {"id": key, "name": key.upper(), "connected": 1, "core": "c", **more}
+    return {"id": key, "name": key.upper(), "connected": 1, "core": "c", "instances": [], **more}
 
 
 class Far:
@@ -39,7 +38,6 @@ class Far:
         self.reactor = clock
         self.rows = list(rows)
         self.problem = None
-        self.old = False
         self.hold = False
         self.held = []
         self.asked = []
@@ -59,8 +57,6 @@ class Far:
         if "tables" in path:
             tables = {"hosts": {"name": "string", "state": "int", "9bad": "int", "x": "what"}}
             return succeed(orjson.dumps([{"id": "x", "tables": tables}]))
-        if path.startswith("/sites?") and self.old:
-            return fail(RefusedByRemoteError(400, {"message": "unknown column"}))
         if path.partition("?")[0] == "/sites":
             return succeed(orjson.dumps(self.rows))
         if self.lost:
@@ -198,7 +194,9 @@ def test_a_site_that_is_down_there_is_down_here(world):
     ("problem", "text"),
     [
         (ConnectError("connection refused"), "connection refused"),
-        (RefusedByRemoteError(403, {"message": "wrong key"}), "auth_key: the other side says 403"),
+        (RefusedByRemoteError(403, {"message": "wrong key"}), "which says 403: wrong key"),
+        (RefusedByRemoteError(403, {}), "auth_key: expected the API key of a superuser"),
+        (RefusedByRemoteError(400, {}), "too old or no monrest"),
         (RefusedByRemoteError(404, {}), "too old or no monrest"),
         (RefusedByRemoteError(500, {}), "status 500"),
     ],
@@ -213,16 +211,17 @@ def test_what_is_wrong_is_told_until_it_is_right(world, problem, text):
     assert world.states() == ["up"]
 
 
-def test_one_that_knows_the_plain_list_only(world):
-    world.far.old = True
-    world.far.rows = [{"id": "x", "name": "X", "connected": 1}]
+@pytest.mark.parametrize("instances", [None, "", "one"])
+def test_a_list_of_another_product_makes_no_site(world, instances):
+    """It has the same paths, and nulls for columns that it does not know."""
+    world.far.rows = [row("x"), row("y", instances=instances)]
+    if instances is None:
+        del world.far.rows[1]["instances"]
     world.source.startService()
-    (site,) = world.source.sites
-    assert world.states() == ["up"]
-    assert site.capabilities.has("services", "host_name")
-    assert site.capabilities.has("log", "current_host_name")
-    world.turn()
-    assert [path for _, path, _ in world.far.asked][:3] == [listing.LISTING, "/sites", "/sites"]
+    assert (world.ids, world.states()) == (["m"], ["down"])
+    assert "not a monrest" in world.source.sites[0].last_error
+    assert ask(world)[0].value.reason.startswith("not a monrest")
+    assert world.far.questions() == []
 
 
 def test_what_is_reached_through_us_is_not_taken(world):

@@ -32,9 +32,10 @@ _FRESH = 1.0
 """Seconds for which a list of the other side serves everybody who asks for it."""
 _MISSED = 0.03
 """Seconds for which all sites of an address share a failure: less than between two looks."""
-_BAD_REQUEST = 400
 _KEY_REFUSED = (401, 403)
-_NO_SUCH_PATH = (404, 405, 410)
+_SECRET_KEY = "by secret key"
+"""In what an instance says to its own secret key, which acts for users only."""
+_NO_SUCH_LIST = (400, 404, 405, 410)
 _DEFAULT = "Default"
 
 
@@ -62,7 +63,6 @@ class FederationSource:
     _work: Deferred[None] | None = field(init=False, default=None)
     _looked: float | None = field(init=False, default=None)
     _error: LivestatusError | None = field(init=False, default=None)
-    _plain: bool = field(init=False, default=False)
     _gone: list[FederatedSite] = field(init=False, factory=list)
 
     @remote.default
@@ -108,8 +108,7 @@ class FederationSource:
             self._work = Deferred.fromCoroutine(self._ask())
             await self._work
         except LivestatusError as error:
-            # Another version may be there when it is back.
-            self._error, self._plain = error, False
+            self._error = error
             raise
         except CancelledError:
             raise StoppedError from None
@@ -124,15 +123,21 @@ class FederationSource:
 
     async def _ask(self) -> None:
         try:
-            found = await self._listing()
+            found = await self._records(listing.LISTING)
         except RefusedByRemoteError as error:
-            if error.status in _KEY_REFUSED:
-                raise NotListedError(f"auth_key: the other side says {error.reason}") from None
-            if error.status in _NO_SUCH_PATH:
+            if error.status in _KEY_REFUSED or _SECRET_KEY in error.reason:
+                raise NotListedError(
+                    "auth_key: expected the API key of a superuser on the other side, which says "
+                    + error.reason
+                ) from None
+            if error.status in _NO_SUCH_LIST:
                 raise NotListedError(
                     f"the other side is too old or no monrest, it says {error.reason}"
                 ) from None
             raise
+        # Another product has the same paths, but ignores filters: its rows would be wrong.
+        if not all(isinstance(one.get("instances"), list) for one in found):
+            raise NotListedError("not a monrest: its list of sites has no instances")
         sites = listing.facts(found, self.instance())
         if not sites:
             raise NotListedError("the other side has no site for us")
@@ -141,18 +146,6 @@ class FederationSource:
         self._looked = self.reactor.seconds()
         self._error = None
         self._take(sites)
-
-    async def _listing(self) -> list[Record]:
-        """The list with what an instance tells others, or without where it does not know that."""
-        if not self._plain:
-            try:
-                return await self._records(listing.LISTING)
-            except RefusedByRemoteError as error:
-                if error.status != _BAD_REQUEST:
-                    raise
-        found = await self._records(listing.PLAIN)
-        self._plain = True
-        return found
 
     async def _learn(self, one: Facts) -> None:
         """Ask once for the tables of each kind of core."""

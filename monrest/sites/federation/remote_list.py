@@ -27,7 +27,6 @@ _API = (
 ON_DEMAND = ("core", "groups", "hidden", "instances", "program_start")
 """Columns of ``/sites`` for instances that federate; ``tables`` is asked once for each core."""
 
-PLAIN = "/sites"
 LISTING = f"/sites?columns={','.join((*_API, *ON_DEMAND))}"
 
 _MOST_SITES = 1000

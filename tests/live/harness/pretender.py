@@ -6,7 +6,7 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SITES = [{"id": "x", "name": "X", "connected": 1, "section": "Default"}]
+SITES = [{"id": "x", "name": "X", "connected": 1, "section": "Default", "instances": []}]
 
 
 class Pretender:
