@@ -127,15 +127,23 @@ def _instance(site: SiteConfig) -> str:
         timeout=min(site.timeout, _LONGEST_PROBE), insecure=not site.tls_verify,
         ca_file=site.tls_ca_file, cert_file=site.tls_cert_file, key_file=site.tls_key_file,
     )  # fmt: skip
-    path = f"/{address.app}?columns={address.app}_version"
-    reply = transport.send(address, prepared(address, ClientCredentials(site.auth_key), path))
-    body = reply.read()
-    if not reply.good:
-        raise failure_of(reply.status, body)
-    document = json.loads(body)
-    if not isinstance(document, dict):
-        raise UnreachableError("the other side is no monrest")
-    return str(next(iter(document.values()), ""))
+
+    def answered(path: str) -> object:
+        reply = transport.send(address, prepared(address, ClientCredentials(site.auth_key), path))
+        body = reply.read()
+        if not reply.good:
+            expected = "auth_key: expected the API key of a superuser on the other side, which says "
+            refused = failure_of(reply.status, body)
+            raise UnreachableError(f"{expected if reply.status in (400, 401, 403) else ''}{refused}")
+        return json.loads(body)
+
+    sites = answered("/sites?columns=instances")
+    if not isinstance(sites, list) or not all(
+        isinstance(one, dict) and isinstance(one.get("instances"), list) for one in sites
+    ):
+        raise UnreachableError("not a monrest: its list of sites has no instances")
+    document = answered(f"/{address.app}?columns={address.app}_version")
+    return str(next(iter(document.values()), "")) if isinstance(document, dict) else ""
 
 
 def _opened(address: str) -> socket.socket:

@@ -11,6 +11,11 @@ from harness.federated import far_site, superuser_key
 from harness.pretender import SITES, Pretender
 from harness.waiting import until
 
+from monrest import __version__
+from monrest.cli.probe import probed
+from monrest.config import Config
+from monrest.config.sections import SiteConfig
+
 
 @pytest.fixture(scope="module")
 def both(embedded, tmp_path_factory):
@@ -299,6 +304,10 @@ def test_a_wrong_key_is_told(made, embedded):
         assert "web01" in names(client)[0]
 
 
+def near_config(site):
+    return Config(sites=(SiteConfig(**site),))
+
+
 def test_another_product_gives_no_row_and_gets_no_command(made):
     """It answers every path, and ignores the filters that it does not understand."""
     other = Pretender()
@@ -319,7 +328,10 @@ def test_another_product_gives_no_row_and_gets_no_command(made):
                 assert answer.status == 502, answer
                 assert "o: not a monrest" in answer.json["description"]
             assert by_id(client)["o"]["status"] == 1
-        assert {one[1].partition("?")[0] for one in other.requests} == {"/mon/r/v1/sites"}
+        paths = {one[1].partition("?")[0] for one in other.requests}
+        assert paths == {"/mon/r/v1/sites"}
+        (line,) = probed(near_config(other.site("o")))
+        assert line.problem.startswith("not a monrest")
     finally:
         other.close()
 
@@ -333,6 +345,10 @@ def test_the_secret_key_of_the_other_side_is_refused_with_what_is_expected(made,
         until(lambda: by_id(client)["f"]["last_error"], "the other side was asked")
         expected = "auth_key: expected the API key of a superuser on the other side"
         assert by_id(client)["f"]["last_error"].startswith(expected)
+    (line,) = probed(near_config(near.sites[0]))
+    assert line.problem.startswith(expected)
+    (line,) = probed(near_config({**near.sites[0], "auth_key": superuser_key(far)}))
+    assert (line.problem, line.version) == ("", __version__)
 
 
 def test_a_trace_is_handed_on_and_logged(both, pretender, near):

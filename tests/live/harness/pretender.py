@@ -48,7 +48,7 @@ class Pretender:
         self.answers[path] = (status, headers, body)
 
     def answer(self, handler):
-        path = handler.path.partition("?")[0].removeprefix("/mon/r/v1")
+        path = handler.path.partition("?")[0].removeprefix("/mon/r").removeprefix("/v1")
         found = self.answers.get(path, (404, {}, b"{}"))
         if callable(found):
             found(handler)
