@@ -81,7 +81,8 @@ class NoBackendError(RestError):
 class AskedCommand:
     """One command as a client asks for it; ``index`` is its place in a list.
 
-    ``given`` are its arguments, ``sites`` those that the request means.
+    ``given`` are its arguments, ``sites`` those that the request means, and ``named`` whether it
+    names them.
     """
 
     index: int = 0
@@ -89,6 +90,7 @@ class AskedCommand:
     target: Target
     given: Given
     sites: tuple[Site, ...]
+    named: bool = False
 
 
 @frozen(kw_only=True)
@@ -178,11 +180,15 @@ def sites_of(context: Context, prefix: Sequence[str], given: Given) -> tuple[Sit
 
     Raise BadRequest for an unknown site and NoBackendError when there is none at all.
     """
-    named = prefix or _list(given, "backend") or _list(given, "backends")
-    sites = context.sites.select(named)
+    sites = context.sites.select(named_sites(prefix, given))
     if not sites:
         raise NoBackendError
     return sites
+
+
+def named_sites(prefix: Sequence[str], given: Given) -> Sequence[str]:
+    """The selection of the path, else of the parameters; empty: all that are not hidden."""
+    return prefix or _list(given, "backend") or _list(given, "backends")
 
 
 def _list(given: Given, name: str) -> tuple[str, ...]:

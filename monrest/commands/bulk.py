@@ -21,6 +21,7 @@ from monrest.commands.asked import (
     collected,
     command_of,
     manner,
+    named_sites,
     sites_of,
     target_of,
 )
@@ -56,7 +57,8 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
         )
     asked: list[AskedCommand] = []
     problems: dict[int, RestError] = {}
-    work = _read(context, request, entries, sites, asked, problems)
+    named = bool(named_sites(request.sites, given))
+    work = _read(context, request, entries, sites, named, asked, problems)
     await sliced(work, context.clock)
     outcomes = await submit(context, request, asked, how, problems)
     if problems:
@@ -87,6 +89,7 @@ def _read(
     request: RestRequest,
     entries: Sequence[Any],
     sites: tuple[Site, ...],
+    named: bool,
     asked: list[AskedCommand],
     problems: dict[int, RestError],
 ) -> Generator[None]:
@@ -96,9 +99,9 @@ def _read(
             given = _given(entry)
             command = command_of(given)
             target, left = target_of(given)
-            chosen = sites
+            chosen, by_name = sites, named
             if "backend" in given or "backends" in given:
-                chosen = sites_of(context, request.sites, given)
+                chosen, by_name = sites_of(context, request.sites, given), True
             asked.append(
                 AskedCommand(
                     index=index,
@@ -106,6 +109,7 @@ def _read(
                     target=target,
                     given=arguments(left),
                     sites=chosen,
+                    named=by_name,
                 )
             )
         except RestError as error:

@@ -21,6 +21,7 @@ from monrest.commands.asked import (
     collected,
     command_of,
     manner,
+    named_sites,
     sites_of,
     target_of,
 )
@@ -82,6 +83,7 @@ COLUMNS = (
         "arguments that only other commands take, and sites without the comment or downtime",
     ),
     Column("failed_sites", "array_of_strings", "", "objects with site, name and reason"),
+    Column("accepted_sites", "array_of_strings", "", "beside failed sites: those that took it"),
 )
 
 
@@ -105,6 +107,7 @@ async def _single(
         target=target,
         given=arguments(given),
         sites=sites_of(context, request.sites, given),
+        named=bool(named_sites(request.sites, given)),
     )
     return await submit_one(context, request, asked, how)
 

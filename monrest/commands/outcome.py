@@ -16,6 +16,7 @@ NOTHING = "Nothing matched, no command was sent"
 REFUSED = "sending command failed"
 UNCERTAIN = "it is not known whether the command was executed"
 UNREACHED = "no backend available"
+PARTLY = "not all sites took the command"
 
 SEEN = "seen"
 NOTHING_MATCHED = "nothing matched"
@@ -48,22 +49,30 @@ class CommandOutcome:
 
     @property
     def code(self) -> int:
-        """The HTTP status of this command alone.
-
-        One refusing core makes 400 of it; failed sites count only if no other one took it or had
-        nothing to do.
-        """
+        """The HTTP status of this command alone: one refusing core makes 400 of it."""
         if self.refused:
             return 400
-        if self.accepted or self.idle or not self.failed:
+        if not (missed := self.missed):
             return 200
-        return 504 if all(one.timed_out for one in self.failed) else 502
+        return 504 if all(one.timed_out for one in missed) else 502
+
+    @property
+    def missed(self) -> list[SiteProblem]:
+        """The failed sites that make the command fail.
+
+        A site that could not say whether it has the object is none of them if the request does not
+        name it and another one took the command: else one dead site would spoil all commands.
+        """
+        if self.tested:
+            return []
+        if self.job.asked.named or not (self.accepted or self.idle):
+            return self.failed
+        unasked = {one.site for one in self.job.failed}
+        return [one for one in self.failed if one.site not in unasked]
 
     @property
     def idle(self) -> bool:
         """Whether nothing was sent because nothing had to be, on some site at least."""
-        if self.tested:
-            return True
         failed = {one.site for one in self.failed}
         return not self.uncertain and any(one.id not in failed for one in self.job.sites)
 
@@ -72,10 +81,12 @@ class CommandOutcome:
         """The short text."""
         if self.refused:
             return REFUSED
+        if self.missed:
+            if self.accepted or self.idle:
+                return PARTLY
+            return UNCERTAIN if self.uncertain else UNREACHED
         if self.accepted:
             return SUBMITTED
-        if self.failed and not self.idle:
-            return UNCERTAIN if self.uncertain else UNREACHED
         return TESTED if self.lines else NOTHING
 
     @property
@@ -101,6 +112,8 @@ class CommandOutcome:
                 one | ({"uncertain": True} if one["site"] in self.uncertain else {})
                 for one in told(self.failed)
             ]
+            if self.accepted:
+                more["accepted_sites"] = sorted(self.accepted)
         return more
 
     @property

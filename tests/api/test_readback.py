@@ -192,9 +192,9 @@ def test_site_that_fails_before_the_command_only(world):
 def test_site_that_was_told_nothing_has_no_effect(world, command):
     world.sites[0].fail()
     two = world.site("s2", status=[{"program_start": 1}])
-    answer = world.post(f"/system/cmd/{command}", ("wait", "0.2"))
-    assert list(answer.value["effects"]) == ["s2"]
-    assert [one["site"] for one in answer.value["failed_sites"]] == ["s1"]
+    error = world.refused(SitesFailed, f"/system/cmd/{command}", ("wait", "0.2"))
+    assert list(error.extra["effects"]) == ["s2"]
+    assert [one["site"] for one in error.extra["failed_sites"]] == ["s1"]
     assert two.told == [command.upper()]
 
 

@@ -55,22 +55,35 @@ def test_refusal_of_all_sites(world):
     assert error.extra["error"] == f"S1: {TEXT}\nS2: {TEXT}"
 
 
-def test_failed_site_is_named_beside_success(world):
+def test_site_that_may_not_have_the_object_is_named_beside_success(world):
     world.sites[1].fail()
     answer = world.post(CHECK)
     assert answer.value == {
         "message": "Command successfully submitted",
         "commands": LINE,
         "failed_sites": [{"site": "s2", "name": "S2", "reason": "connection refused"}],
+        "accepted_sites": ["s1"],
     }
     assert answer.failed_sites == (SiteProblem("s2", "S2", "connection refused"),)
 
 
-def test_global_command_finds_failed_sites_itself(world):
-    world.sites[0].fail()
-    answer = world.post("/system/cmd/enable_notifications")
-    assert answer.value["commands"] == f"COMMAND [{NOW}] ENABLE_NOTIFICATIONS"
-    assert [one["site"] for one in answer.value["failed_sites"]] == ["s1"]
+@pytest.mark.parametrize("timed_out", [False, True])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("/system/cmd/enable_notifications",),
+        (CHECK, ("backends", "s1,s2")),
+        (CHECK, ("backend", "ALL")),
+    ],
+)
+def test_site_that_was_meant_and_not_told_is_an_error(world, asked, timed_out):
+    world.sites[0].fail(timed_out=timed_out)
+    error = world.refused(SitesTimedOut if timed_out else SitesFailed, *asked)
+    assert error.message == "not all sites took the command"
+    assert error.extra["commands"].startswith(f"COMMAND [{NOW}] ENABLE_")
+    assert [one["site"] for one in error.extra["failed_sites"]] == ["s1"]
+    assert error.extra["accepted_sites"] == ["s2"]
+    assert world.audited[-1]["result"] == "not all sites took the command"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +121,10 @@ def test_doubt_is_told_clearly(world, timed_out, kind):
 
 def test_doubt_about_one_of_two(world):
     in_doubt(world.sites[1])
-    answer = world.post(CHECK)
-    assert answer.value["commands"] == f"{LINE}\n{LINE}"
-    assert answer.value["failed_sites"][0]["uncertain"] is True
+    error = world.refused(SitesFailed, CHECK)
+    assert error.extra["commands"] == f"{LINE}\n{LINE}"
+    assert error.extra["failed_sites"][0]["uncertain"] is True
+    assert error.extra["accepted_sites"] == ["s1"]
 
 
 def test_doubt_beside_a_refusal(world):

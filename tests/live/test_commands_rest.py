@@ -249,6 +249,14 @@ def test_dead_site_beside_a_living_one(own, made):
             response = client.post_form(f"/sites/dead{alone}", given)
             assert response.status == 502, response
             assert response.json["message"] == "no backend available"
+        named = client.post_form(f"/sites/s1,dead{path}", {"comment_data": "named"})
+        for response in (client.post_form("/system/cmd/enable_notifications", {}), named):
+            assert response.status == 502, response
+            assert response.json["message"] == "not all sites took the command"
+            assert response.headers["x-mon-failed-sites"] == "dead"
+            assert [one["site"] for one in response.json["failed_sites"]] == ["dead"]
+            assert response.json["accepted_sites"] == ["s1"]
+            assert response.json["commands"].count("COMMAND") == 1
 
 
 # ---------------------------------------------------------------- audit
