@@ -1,7 +1,8 @@
 """CSV (docs/spec/render.md, "CSV"): ``;`` between fields, one line per row, UTF-8.
 
 The first line is ``#`` and the column names unless ``headers=0``. Names and joined lists are
-quoted by the same rule as texts. When sites failed, the last line is a comment that names them.
+quoted by the same rule as texts. When sites failed, the last line is a comment that names them,
+but with ``headers=0`` there is nothing but data.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def csv(answer: Rows | Document, *, headers: bool) -> Iterator[bytes]:
             line = "#" + ";".join(map(quoted, table.names)) + "\n"
             yield well_formed(line).encode()
         yield from batches(table.rows, encode)
-        if missing:
+        if missing and headers:
             yield well_formed(f"# {missing}\n").encode()
 
     return gathered(fragments())

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from monrest.base.values import Rows
+from monrest.base.values import Document, Rows
 from monrest.render.json import digits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
-    from monrest.base.values import Answer, Document, Row, RowList
+    from monrest.base.values import Answer, Row, RowList
 
 SCALAR = "value"
 """Column name of a list of plain values and of a single plain value."""
@@ -61,6 +61,37 @@ def failed_sites(answer: Answer) -> str:
     """One line with the sites that are missing in the answer and why; empty when none is."""
     told = [f"{one.site} ({one.reason})" if one.reason else one.site for one in answer.failed_sites]
     return f"failed sites: {', '.join(' '.join(one.split()) for one in told)}" if told else ""
+
+
+def every_key(answer: Answer) -> Generator[None, None, Answer]:
+    """A list as one row that has all keys of its rows, with the first value of each."""
+    records: Iterable[Any] = ()
+    if isinstance(answer, Rows):
+        names, expand = [column.name for column in answer.columns], answer.expand
+        records = (
+            {**(expand(row) if expand else {}), **dict(zip(names, row, strict=False))}
+            for row in answer.once()
+        )
+    elif isinstance(answer, Document) and isinstance(answer.value, list):
+        records = answer.value
+    else:
+        return answer
+    keys: dict[str, Any] = {}
+    for record in records:
+        yield
+        if not isinstance(record, Mapping):
+            return answer
+        for name in record:
+            keys.setdefault(name, record[name])
+    further = answer.further if isinstance(answer, Rows) else ()
+    return Document(
+        value=[keys] if keys else [],
+        columns=(*answer.columns, *further),
+        failed_sites=answer.failed_sites,
+        backend_seconds=answer.backend_seconds,
+        headers=answer.headers,
+        warnings=answer.warnings,
+    )
 
 
 def table_of(answer: Rows | Document) -> Table:

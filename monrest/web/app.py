@@ -24,6 +24,7 @@ from twisted.web.server import NOT_DONE_YET
 from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.api import csrf
 from monrest.api.error_answers import Problem, describe
+from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, MethodNotAllowed, RestError, TooLarge
 from monrest.base.log import REQUEST_ID
 from monrest.base.names import Names
@@ -42,6 +43,7 @@ from monrest.base.values import (
 from monrest.config import ServerConfig
 from monrest.query.target import FORMATS, PathTarget, parameters, target
 from monrest.render.formats import RenderOptions, shows_headers
+from monrest.render.table import every_key
 from monrest.web.api_site import ApiRequest, HeaderView
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
 from monrest.web.intake import UNKNOWN
@@ -86,9 +88,11 @@ class Api:
     pages: Pages
     origins: Origins | None = field(init=False)
     _format_header: str = field(init=False)
+    _keys_header: str = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._format_header = self.names.header("OutputFormat")
+        self._keys_header = self.names.header("Output-Metadata-Only")
         self.origins = Origins.of(self.server.cors_origins, self.names)
 
     def resource(self) -> FrontResource:
@@ -166,7 +170,10 @@ class Api:
             self._options(request, rest)
             request.finish()
             return
+        only_keys = flag(self._keys_header.title(), headers.get(self._keys_header, ""))
         answer = await self.dispatch(rest)
+        if only_keys and not any(name == "columns" for name, _ in rest.parameters):
+            answer = await sliced(every_key(answer), self.responder.clock)
         request.rows = len(answer.rows) if isinstance(answer, Rows) else 1
         request.backend_seconds = answer.backend_seconds
         await self.responder.answer(request, answer, request.options)

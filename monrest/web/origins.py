@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ANY = "*"
 
 _METHODS = b"GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS"
-_ASKED = ("Auth-Key", "Auth-User", "OutputFormat", "CSRF-Token")
+_ASKED = ("Auth-Key", "Auth-User", "OutputFormat", "Output-Metadata-Only", "CSRF-Token")
 _SHOWN = ("Failed-Sites", "Warnings")
 _KNOWN_FOR = b"7200"
 """Seconds for which a browser need not ask again, the most that any of them accepts."""

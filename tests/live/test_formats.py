@@ -96,6 +96,26 @@ def test_errors_are_never_wrapped(client):
     refused(client.get("/hosts?q=(", headers=headers), 400)
 
 
+def test_the_keys_of_a_list_are_one_row(client):
+    """Also those that only some of its rows have: custom variables and performance data."""
+    header = {"X-Mon-Output-Metadata-Only": "true"}
+    for path in ("/hosts", "/services", "/comments", "/logs", "/sites", "/mon/sessions", "/index"):
+        rows = client.rows(path)
+        found = client.get(path, headers=header).json
+        assert len(found) == min(1, len(rows)), path
+        assert {key for row in found for key in row} == {key for row in rows for key in row}, path
+    wrapped = client.get("/wrapped_json/services?sort=description", headers=header).json
+    (row,) = wrapped["data"]
+    assert len(row) > len(client.rows("/services?sort=description")[0])
+    assert [one["name"] for one in wrapped["meta"]["columns"]] == sorted(row)
+    chosen = "/hosts?columns=name,state&sort=name"
+    assert client.get(chosen, headers=header).json == client.rows(chosen)
+    for path in ("/hosts/totals", "/mon/config"):
+        assert client.get(path, headers=header).json.keys() == client.rows(path).keys()
+    no = client.get("/hosts?columns=name", headers={"X-Mon-Output-Metadata-Only": "maybe"})
+    refused(no, 400, "X-Mon-Output-Metadata-Only", "expected 1, true")
+
+
 def test_a_row_a_line(client):
     asked = {"columns": "name,state", "sort": "name"}
     whole = client.get("/hosts", asked).json
