@@ -132,9 +132,13 @@ def _instance(site: SiteConfig) -> str:
         reply = transport.send(address, prepared(address, ClientCredentials(site.auth_key), path))
         body = reply.read()
         if not reply.good:
-            expected = "auth_key: expected the API key of a superuser on the other side, which says "
+            expected = (
+                "auth_key: expected the API key of a superuser on the other side, which says "
+            )
             refused = failure_of(reply.status, body)
-            raise UnreachableError(f"{expected if reply.status in (400, 401, 403) else ''}{refused}")
+            raise UnreachableError(
+                f"{expected if reply.status in (400, 401, 403) else ''}{refused}"
+            )
         return json.loads(body)
 
     sites = answered("/sites?columns=instances")

@@ -239,6 +239,7 @@ def _lmd(config: Config) -> Iterator[str]:
         elif site.id in seen:
             yield f"{path}: the same id as lmd.sites[{seen[site.id]}]: {site.id!r}"
         seen.setdefault(site.id, index)
+        yield from expected.readable(f"lmd.sites[{index}].resource_file", site.resource_file)
 
 
 def _display(config: Config) -> Iterator[str]:

@@ -157,6 +157,7 @@ class LmdSiteConfig:
     id: str
     hidden: bool = False
     groups: tuple[str, ...] = ()
+    resource_file: str = ""
 
 
 AN_LMD = "this is an LMD: its address belongs in [lmd]"

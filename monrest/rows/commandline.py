@@ -6,20 +6,25 @@ Rules: docs/spec/objectconfig.md, "Command lines".
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from attrs import evolve, frozen
+from twisted.internet.defer import Deferred, DeferredList
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from monrest.api.endpoint import Context, Endpoint, Handler
 from monrest.api.lists import local_schema, select
 from monrest.api.visibility import CONFIGURATION, SYSTEM, view_of
 from monrest.base.concurrency import sliced
-from monrest.base.errors import Forbidden
+from monrest.base.errors import Forbidden, SitesFailed, all_sites_failed
 from monrest.base.values import Answer, Capabilities, Column, RestRequest, Rows, SiteProblem
 from monrest.config import DisplayConfig
 from monrest.config.patterns import MacroNames, Replacement
+from monrest.livestatus.core_errors import LivestatusError
 from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition, Pushed
 from monrest.query.scalars import text_of
@@ -38,6 +43,8 @@ from monrest.rows.macros import (
     variables,
 )
 from monrest.sites.fanout import fan_out
+from monrest.sites.federation.answers import records as records_of
+from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
 log = Logger()
@@ -113,8 +120,15 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         sites = [known[key] for key in dict.fromkeys(row[peer] for row in rows.rows)]
         # What is asked now waits for room as well.
         rows.gone()
-        commands, problems = await _commands(context, sites)
         shown = _Shown.of(display, addresses=request.identity.may(SYSTEM))
+        far = [site for site in sites if isinstance(site, FederatedSite)]
+        path = "/".join(quote(one, safe="") for one in (schema.name, *arguments, "commandline"))
+        lines, problems = await _far_lines(context, far, f"/{path}", shown)
+        near = [site for site in sites if site not in far]
+        commands, failed = await _commands(context, near)
+        problems += failed
+        if sites and len(problems) == len(sites):
+            raise all_sites_failed(problems)
         present = time_macros(now, context.zone)
         sources = {
             site.id: _Source(
@@ -122,17 +136,22 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
                 commands[site.id],
                 {**present, **await _resources(context, site, shown.user_macros)},
             )
-            for site in sites
+            for site in near
             if site.id in commands
         }
         # Of a site that could not tell its commands nothing is known, which is not the same as
         # a command that it does not have.
         told = [row for row in rows.rows if row[peer] in sources]
         records = await sliced(_records(told, keys, sources, schema, shown, now), context.clock)
+        at = [keys.index(name) for name in ("peer_key", *names)]
+        places = {tuple(row[one] for one in at): place for place, row in enumerate(rows.rows)}
+        about = itemgetter("peer_key", "host_name", *([] if schema is HOSTS else [_SERVICE.name]))
+        records += [one for one in lines if about(one) in places]
+        records.sort(key=lambda one: places[about(one)])
         answer = await select(context, evolve(request, sites=()), local, records)
-        failed = {one.site: one for one in (*rows.failed_sites, *problems)}
+        missing = {one.site: one for one in (*rows.failed_sites, *problems)}
         return evolve(
-            answer, failed_sites=tuple(failed.values()), backend_seconds=rows.backend_seconds
+            answer, failed_sites=tuple(missing.values()), backend_seconds=rows.backend_seconds
         )
 
     return handler
@@ -189,13 +208,43 @@ def _records(
     return records
 
 
+async def _far_lines(
+    context: Context, sites: Sequence[FederatedSite], path: str, shown: _Shown
+) -> tuple[list[dict[str, Any]], list[SiteProblem]]:
+    """The lines of sites of other instances, which know the resource files of their cores."""
+    asked = [
+        site.call("GET", path, site.config.timeout).addCallback(
+            lambda body: Deferred.fromCoroutine(sliced(records_of(body), context.clock))
+        )
+        for site in sites
+    ]
+    lines: list[dict[str, Any]] = []
+    problems: list[SiteProblem] = []
+    for site, (_, found) in zip(sites, await DeferredList(asked, consumeErrors=True), strict=True):
+        if isinstance(found, Failure):
+            found.trap(LivestatusError)
+            problems.append(site.problem(found.value))
+            continue
+        peer = {"peer_key": site.id, "peer_name": site.name, "peer_section": site.section}
+        for record in found:
+            texts = {column.name: text_of(record.get(column.name)) for column in SERVICE_COLUMNS}
+            line = CommandLine(texts["check_command"], texts["command_line"], texts["error"])
+            hidden = hide(line, shown.replacements)
+            lines.append(
+                {
+                    **texts,
+                    **peer,
+                    "check_command": hidden.check_command,
+                    "command_line": hidden.command_line,
+                }
+            )
+    return lines, problems
+
+
 async def _commands(
     context: Context, sites: Sequence[Site]
 ) -> tuple[Mapping[str, Mapping[str, str]], tuple[SiteProblem, ...]]:
-    """The command list of every site that has rows, one query per site; and who failed.
-
-    Raises SitesFailed when none of them answers.
-    """
+    """The command list of every site that has rows, one query per site; and who failed."""
     if not sites:
         return {}, ()
 
@@ -205,7 +254,10 @@ async def _commands(
         return Pushed(table="commands", columns=("name", "line"))
 
     layout = (("name", "string"), ("line", "string"))
-    gathered = await fan_out(sites, plan, layout, context.clock)  # type: ignore[arg-type]  # "string" is a core type
+    try:
+        gathered = await fan_out(sites, plan, layout, context.clock)  # type: ignore[arg-type]  # "string" is a core type
+    except SitesFailed as error:
+        return {}, tuple(error.problems)
     failed = {problem.site for problem in gathered.problems}
     found: dict[str, Mapping[str, str]] = {site.id: {} for site in sites if site.id not in failed}
     for answer in gathered.answers:

@@ -33,7 +33,7 @@ _FRESH = 1.0
 _MISSED = 0.03
 """Seconds for which all sites of an address share a failure: less than between two looks."""
 _KEY_REFUSED = (401, 403)
-_SECRET_KEY = "by secret key"
+_FOR_USERS_ONLY = "by secret key"
 """In what an instance says to its own secret key, which acts for users only."""
 _NO_SUCH_LIST = (400, 404, 405, 410)
 _DEFAULT = "Default"
@@ -125,7 +125,7 @@ class FederationSource:
         try:
             found = await self._records(listing.LISTING)
         except RefusedByRemoteError as error:
-            if error.status in _KEY_REFUSED or _SECRET_KEY in error.reason:
+            if error.status in _KEY_REFUSED or _FOR_USERS_ONLY in error.reason:
                 raise NotListedError(
                     "auth_key: expected the API key of a superuser on the other side, which says "
                     + error.reason

@@ -254,6 +254,7 @@ class LmdSource:
             section=facts.section,
             hidden=own.hidden if own else False,
             groups=own.groups if own else (),
+            resource_file=own.resource_file if own else "",
         )
 
     # ------------------------------------------------------------ life
