@@ -46,8 +46,8 @@ _SECRET = re.compile(SENSITIVE, re.IGNORECASE)
 
 
 def result_url(context: Context, number: int) -> str:
-    """Give the path of a job's result, below the root of the API as every path of a request."""
-    return f"/{context.names.app}/jobs/{number}/output"
+    """Give the path of a job's result as a client opens it: with the root of the API."""
+    return f"{context.names.root}/{context.names.app}/jobs/{number}/output"
 
 
 def spelled(request: RestRequest, endpoint: Endpoint) -> str:
@@ -201,7 +201,7 @@ def _again(context: Context, request: RestRequest, found: Job) -> Document:
             "result_url": where,
         },
         status=302,
-        headers=(("Location", f"{context.names.root}{where}{query}"),),
+        headers=(("Location", f"{where}{query}"),),
         plain=True,
     )
 

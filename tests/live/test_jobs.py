@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from harness.client import InFlight, segment
+from harness.client import Client, InFlight, segment
 from harness.daemon import site
 from harness.expect import ODD, refused
 from harness.lying import LyingSite
@@ -41,7 +41,7 @@ def background(client, path, method="GET", **more):
     assert set(started) == {"job_id", "message", "result_url", "success"}
     assert started["success"] is True
     assert started["message"]
-    assert started["result_url"] == f"/mon/jobs/{started['job_id']}/output"
+    assert started["result_url"] == f"/mon/r/mon/jobs/{started['job_id']}/output"
     return started["job_id"]
 
 
@@ -56,6 +56,14 @@ def ended(client, number):
 def result(client, number):
     """The result of a job, which comes within one wait."""
     return client.get(f"/mon/jobs/{number}/output")
+
+
+def test_the_path_of_the_result_can_be_opened_as_it_is_shown(client):
+    started = client.get("/hosts?columns=name&background=1").json
+    record = ended(client, started["job_id"])
+    with Client(client.port, client.key, root="") as plain:
+        for path in (started["result_url"], record["forward"]):
+            assert plain.rows(path) == client.rows("/hosts?columns=name")
 
 
 @each("prefix", ["", "/wrapped_json", "/csv", "/text", "/sites/s1", "/sites/s1/csv"])

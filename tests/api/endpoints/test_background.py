@@ -43,7 +43,7 @@ def test_background(context, asked, started, value, starts):
         assert found.value == {
             "job_id": "4711",
             "message": "the request runs as a background job",
-            "result_url": "/mon/jobs/4711/output",
+            "result_url": "/mon/r/mon/jobs/4711/output",
             "success": True,
         }
         assert found.plain
