@@ -298,8 +298,14 @@ def words_of(key: ObjectKey) -> tuple[str, ...]:
     return SERVICE_WORDS if key[1] else HOST_WORDS
 
 
-def row(key: ObjectKey, times: Times, span: Span) -> dict[str, int | float]:
-    """The fields of a row: seconds, and their percentage of the whole report."""
+def row(key: ObjectKey, times: Times, span: Span) -> dict[str, int | float | None]:
+    """The fields of a row: seconds, and their percentage of the whole report.
+
+    Percentages of states are None where no state is known, though one could be.
+    """
+    unknown = times.seconds[NODATA] and not any(
+        times.seconds[state] for state, _ in enumerate(words_of(key))
+    )
     values: dict[str, int] = {}
     for state, word in enumerate(words_of(key)):
         values[f"time_{word}"] = times.seconds[state]
@@ -307,8 +313,9 @@ def row(key: ObjectKey, times: Times, span: Span) -> dict[str, int | float]:
     for word, state in _INDETERMINATE.items():
         values[f"time_indeterminate_{word}"] = times.seconds[state]
     values["scheduled_time_indeterminate"] = times.scheduled[NODATA]
-    found: dict[str, int | float] = {}
+    found: dict[str, int | float | None] = {}
     for name, value in values.items():
         found[name] = value
-        found[f"{name}_percent"] = 100 * value / span.seconds if span.seconds else 0.0
+        percent = 100 * value / span.seconds if span.seconds else 0.0
+        found[f"{name}_percent"] = None if unknown and "indeterminate" not in name else percent
     return found

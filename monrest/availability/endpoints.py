@@ -126,11 +126,23 @@ def _handler(
                 context, inner, found, HOST_TIMES if kind == "hosts" else SERVICE_TIMES
             )
         answer = await select(context, inner, schema, found.records, extra=wanted.rows)
+        answer = evolve(answer, warnings=(*answer.warnings, *_unknown(found)))
         if report is OUTAGE or wanted.kind == "both":
             answer = await sparse(context, inner, answer, ONLY_SOME)
         return evolve(answer, failed_sites=found.problems, backend_seconds=found.seconds)
 
     return handler
+
+
+def _unknown(found: AccountAnswer) -> tuple[str, ...]:
+    """What is said when objects have no state in the log."""
+    count = sum(1 for one in found.records if None in one.values())
+    if not count:
+        return ()
+    text = (
+        f"no state is known of {count} of {len(found.records)} objects, their percentages are null"
+    )
+    return (f"availability: {text}",)
 
 
 async def _single(
@@ -145,6 +157,7 @@ async def _single(
         columns=columns,
         failed_sites=found.problems,
         backend_seconds=found.seconds,
+        warnings=_unknown(evolve(found, records=[row])),
     )
     return await reselect(context, request, answer)
 

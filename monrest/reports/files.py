@@ -228,10 +228,10 @@ def _csv_lines(sheet: Sheet, given_up: Callable[[], bool]) -> Iterator[str]:
 
 
 def _plain(spelling: Spelling, kind: CellKind, value: Any) -> Any:
+    if kind == "percent":
+        return spelling.say("n/a") if value is None else str(spelling.rounded(value))
     if value is None:
         return ""
-    if kind == "percent":
-        return str(spelling.rounded(value))
     if kind == "duration":
         return int(value)
     if kind == "time":
@@ -313,9 +313,11 @@ def _write(
     value: Any,
     form: Any,
 ) -> None:
-    if value is None or value == "":
+    if value is None and kind == "percent":
+        target.write_string(row, column, spelling.say("n/a"), form)
+    elif value is None or value == "":
         return
-    if kind == "percent":
+    elif kind == "percent":
         target.write_number(row, column, float(spelling.rounded(value)), form)
     elif kind == "duration":
         target.write_number(row, column, value / _DAY, form)

@@ -37,7 +37,7 @@ def checked(row, buckets, seconds):
     """The sums of 1.1 hold."""
     whole = buckets | INDETERMINATE
     assert sum(row[name] for name in whole) == seconds
-    assert sum(row[f"{name}_percent"] for name in whole) == pytest.approx(100)
+    assert sum(row[f"{name}_percent"] or 0 for name in whole) == pytest.approx(100)
     assert all(type(row[name]) is int for name in whole)
 
 
@@ -226,6 +226,26 @@ def test_downtimes_count_or_not(client):
     planned = row["time_down"] - row["scheduled_time_down"]
     assert sum(one["duration"] for one in excluded) == planned
     assert row == client.rows("/hosts/web02/availability", {**span, "withdowntimes": "0"})
+
+
+def test_nothing_known_is_no_percentage(client):
+    """Not 0 %, which would be an outage; and it is said."""
+    before = {"start": "-401d", "end": "-400d"}
+    states = ("time_up", "scheduled_time_up", "time_down", "time_unreachable")
+    answer = client.get("/hosts/web01/availability", before)
+    assert [answer.json[f"{one}_percent"] for one in states] == [None] * 4
+    assert [answer.json[one] for one in states] == [0] * 4
+    assert answer.json["time_indeterminate_nodata_percent"] == 100
+    said = "availability: no state is known of 1 of 1 objects, their percentages are null"
+    assert answer.headers["x-mon-warnings"] == said
+    rows = client.rows("/services/availability", {**before, "strict": "1"})
+    assert {row["time_ok_percent"] for row in rows} == {None}
+    found = client.rows("/wrapped_json/services/availability", before)
+    count = len(rows)
+    assert found["meta"]["warnings"] == [said.replace("1 of 1", f"{count} of {count}")]
+    columns = {**before, "columns": "host,time_up_percent", "name": "web01"}
+    assert client.get("/csv/hosts/availability", columns).text == "#host;time_up_percent\nweb01;\n"
+    assert "x-mon-warnings" not in client.get("/hosts/web01/availability", HOUR).headers
 
 
 def test_assumed_states(client):

@@ -37,7 +37,11 @@ def report(key, lines, *, span=SPAN, with_downtimes=True, initial=None, **rules)
     for name, value in row.items():
         if name.endswith("_percent"):
             whole = row[name.removesuffix("_percent")]
-            assert value == pytest.approx(100 * whole / span.seconds)
+            if value is None:
+                assert row["time_indeterminate_nodata"] > whole == 0
+                assert "indeterminate" not in name
+            else:
+                assert value == pytest.approx(100 * whole / span.seconds)
     return numbers, rows
 
 

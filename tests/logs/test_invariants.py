@@ -113,7 +113,10 @@ def test_times_sum_to_the_period_and_percentages_to_a_hundred(log, rules):
     for key, row in availability(log, KEYS, rules).items():
         names = buckets(row, key)
         assert sum(row[name] for name in names) == LENGTH
-        assert sum(row[f"{name}_percent"] for name in names) == pytest.approx(100)
+        percents = [row[f"{name}_percent"] for name in names]
+        assert sum(one or 0 for one in percents) == pytest.approx(100)
+        unknown = row["time_indeterminate_nodata"] and not any(row[name] for name in names[:-3])
+        assert [one is None for one in percents] == [bool(unknown)] * len(names[:-3]) + [False] * 3
         for name in names[:-3]:
             assert 0 <= row[f"scheduled_{name}"] <= row[name]
         assert len(row) == (24 if key[1] else 20)
