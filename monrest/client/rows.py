@@ -31,24 +31,24 @@ class HostColumns(TypedDict, total=False):
     host_check_type: int
     host_checks_enabled: int
     host_childs: list[str]
-    host_comments: list[str]
+    host_comments: list[int]
     host_comments_info: str
-    host_comments_with_info: str
+    host_comments_with_info: list[list[Any]]
     host_contact_groups: list[str]
     host_contacts: list[str]
     host_current_attempt: int
     host_current_notification_number: int
     host_custom_variable_names: list[str]
     host_custom_variable_values: list[str]
-    host_custom_variables: Any
+    host_custom_variables: dict[str, Any]
     host_depends_exec: list[str]
-    host_depends_exec_with_info: list[str]
+    host_depends_exec_with_info: list[list[Any]]
     host_depends_notify: list[str]
-    host_depends_notify_with_info: list[str]
+    host_depends_notify_with_info: list[list[Any]]
     host_display_name: str
-    host_downtimes: list[str]
+    host_downtimes: list[int]
     host_downtimes_info: str
-    host_downtimes_with_info: float
+    host_downtimes_with_info: list[list[Any]]
     host_event_handler: str
     host_event_handler_enabled: int
     host_execution_time: float
@@ -69,17 +69,17 @@ class HostColumns(TypedDict, total=False):
     host_initial_state: int
     host_is_executing: int
     host_is_flapping: int
-    host_last_check: int
+    host_last_check: float
     host_last_hard_state: int
-    host_last_hard_state_change: int
-    host_last_notification: int
+    host_last_hard_state_change: float
+    host_last_notification: float
     host_last_state: int
-    host_last_state_change: int
-    host_last_state_change_order: int
-    host_last_time_down: int
-    host_last_time_unreachable: int
-    host_last_time_up: int
-    host_last_update: int
+    host_last_state_change: float
+    host_last_state_change_order: float
+    host_last_time_down: float
+    host_last_time_unreachable: float
+    host_last_time_up: float
+    host_last_update: float
     host_latency: float
     host_long_plugin_output: str
     host_low_flap_threshold: float
@@ -87,8 +87,8 @@ class HostColumns(TypedDict, total=False):
     host_modified_attributes: int
     host_modified_attributes_list: list[str]
     host_name: str
-    host_next_check: int
-    host_next_notification: int
+    host_next_check: float
+    host_next_notification: float
     host_no_more_notifications: int
     host_notes: str
     host_notes_expanded: str
@@ -120,8 +120,8 @@ class HostColumns(TypedDict, total=False):
     host_retry_interval: float
     host_scheduled_downtime_depth: int
     host_services: list[str]
-    host_services_with_info: list[str]
-    host_services_with_state: list[str]
+    host_services_with_info: list[list[Any]]
+    host_services_with_state: list[list[Any]]
     host_should_be_scheduled: int
     host_staleness: float
     host_state: int
@@ -153,25 +153,25 @@ class ServiceColumns(TypedDict, total=False):
     service_check_timeout: int
     service_check_type: int
     service_checks_enabled: int
-    service_comments: str
+    service_comments: list[int]
     service_comments_info: str
-    service_comments_with_info: str
+    service_comments_with_info: list[list[Any]]
     service_contact_groups: list[str]
     service_contacts: list[str]
     service_current_attempt: int
     service_current_notification_number: int
     service_custom_variable_names: list[str]
     service_custom_variable_values: list[str]
-    service_custom_variables: Any
-    service_depends_exec: list[str]
-    service_depends_exec_with_info: list[str]
-    service_depends_notify: list[str]
-    service_depends_notify_with_info: list[str]
+    service_custom_variables: dict[str, Any]
+    service_depends_exec: list[list[Any]]
+    service_depends_exec_with_info: list[list[Any]]
+    service_depends_notify: list[list[Any]]
+    service_depends_notify_with_info: list[list[Any]]
     service_description: str
     service_display_name: str
-    service_downtimes: list[str]
+    service_downtimes: list[int]
     service_downtimes_info: str
-    service_downtimes_with_info: list[str]
+    service_downtimes_with_info: list[list[Any]]
     service_event_handler: str
     service_event_handler_enabled: int
     service_execution_time: float
@@ -190,26 +190,26 @@ class ServiceColumns(TypedDict, total=False):
     service_initial_state: int
     service_is_executing: int
     service_is_flapping: int
-    service_last_check: int
+    service_last_check: float
     service_last_hard_state: int
-    service_last_hard_state_change: int
-    service_last_notification: int
+    service_last_hard_state_change: float
+    service_last_notification: float
     service_last_state: int
-    service_last_state_change: int
-    service_last_state_change_order: int
-    service_last_time_critical: int
-    service_last_time_ok: int
-    service_last_time_unknown: int
-    service_last_time_warning: int
-    service_last_update: int
+    service_last_state_change: float
+    service_last_state_change_order: float
+    service_last_time_critical: float
+    service_last_time_ok: float
+    service_last_time_unknown: float
+    service_last_time_warning: float
+    service_last_update: float
     service_latency: float
     service_long_plugin_output: str
     service_low_flap_threshold: float
     service_max_check_attempts: int
     service_modified_attributes: int
     service_modified_attributes_list: list[str]
-    service_next_check: int
-    service_next_notification: int
+    service_next_check: float
+    service_next_notification: float
     service_no_more_notifications: int
     service_notes: str
     service_notes_expanded: str
@@ -221,7 +221,7 @@ class ServiceColumns(TypedDict, total=False):
     service_notified_on: int
     service_obsess: int
     service_obsess_over_service: int
-    service_parents: list[str]
+    service_parents: list[list[Any]]
     service_percent_state_change: float
     service_perf_data: str
     service_plugin_output: str
@@ -258,24 +258,24 @@ class HostRow(TypedDict, total=False):
     check_type: int
     checks_enabled: int
     childs: list[str]
-    comments: list[str]
+    comments: list[int]
     comments_info: str
-    comments_with_info: str
+    comments_with_info: list[list[Any]]
     contact_groups: list[str]
     contacts: list[str]
     current_attempt: int
     current_notification_number: int
     custom_variable_names: list[str]
     custom_variable_values: list[str]
-    custom_variables: Any
+    custom_variables: dict[str, Any]
     depends_exec: list[str]
-    depends_exec_with_info: list[str]
+    depends_exec_with_info: list[list[Any]]
     depends_notify: list[str]
-    depends_notify_with_info: list[str]
+    depends_notify_with_info: list[list[Any]]
     display_name: str
-    downtimes: list[str]
+    downtimes: list[int]
     downtimes_info: str
-    downtimes_with_info: float
+    downtimes_with_info: list[list[Any]]
     event_handler: str
     event_handler_enabled: int
     execution_time: float
@@ -296,17 +296,17 @@ class HostRow(TypedDict, total=False):
     initial_state: int
     is_executing: int
     is_flapping: int
-    last_check: int
+    last_check: float
     last_hard_state: int
-    last_hard_state_change: int
-    last_notification: int
+    last_hard_state_change: float
+    last_notification: float
     last_state: int
-    last_state_change: int
-    last_state_change_order: int
-    last_time_down: int
-    last_time_unreachable: int
-    last_time_up: int
-    last_update: int
+    last_state_change: float
+    last_state_change_order: float
+    last_time_down: float
+    last_time_unreachable: float
+    last_time_up: float
+    last_update: float
     latency: float
     long_plugin_output: str
     low_flap_threshold: float
@@ -314,8 +314,8 @@ class HostRow(TypedDict, total=False):
     modified_attributes: int
     modified_attributes_list: list[str]
     name: str
-    next_check: int
-    next_notification: int
+    next_check: float
+    next_notification: float
     no_more_notifications: int
     notes: str
     notes_expanded: str
@@ -347,8 +347,8 @@ class HostRow(TypedDict, total=False):
     retry_interval: float
     scheduled_downtime_depth: int
     services: list[str]
-    services_with_info: list[str]
-    services_with_state: list[str]
+    services_with_info: list[list[Any]]
+    services_with_state: list[list[Any]]
     should_be_scheduled: int
     staleness: float
     state: int
@@ -380,25 +380,25 @@ class ServiceRow(HostColumns, total=False):
     check_timeout: int
     check_type: int
     checks_enabled: int
-    comments: str
+    comments: list[int]
     comments_info: str
-    comments_with_info: str
+    comments_with_info: list[list[Any]]
     contact_groups: list[str]
     contacts: list[str]
     current_attempt: int
     current_notification_number: int
     custom_variable_names: list[str]
     custom_variable_values: list[str]
-    custom_variables: Any
-    depends_exec: list[str]
-    depends_exec_with_info: list[str]
-    depends_notify: list[str]
-    depends_notify_with_info: list[str]
+    custom_variables: dict[str, Any]
+    depends_exec: list[list[Any]]
+    depends_exec_with_info: list[list[Any]]
+    depends_notify: list[list[Any]]
+    depends_notify_with_info: list[list[Any]]
     description: str
     display_name: str
-    downtimes: list[str]
+    downtimes: list[int]
     downtimes_info: str
-    downtimes_with_info: list[str]
+    downtimes_with_info: list[list[Any]]
     event_handler: str
     event_handler_enabled: int
     execution_time: float
@@ -417,26 +417,26 @@ class ServiceRow(HostColumns, total=False):
     initial_state: int
     is_executing: int
     is_flapping: int
-    last_check: int
+    last_check: float
     last_hard_state: int
-    last_hard_state_change: int
-    last_notification: int
+    last_hard_state_change: float
+    last_notification: float
     last_state: int
-    last_state_change: int
-    last_state_change_order: int
-    last_time_critical: int
-    last_time_ok: int
-    last_time_unknown: int
-    last_time_warning: int
-    last_update: int
+    last_state_change: float
+    last_state_change_order: float
+    last_time_critical: float
+    last_time_ok: float
+    last_time_unknown: float
+    last_time_warning: float
+    last_update: float
     latency: float
     long_plugin_output: str
     low_flap_threshold: float
     max_check_attempts: int
     modified_attributes: int
     modified_attributes_list: list[str]
-    next_check: int
-    next_notification: int
+    next_check: float
+    next_notification: float
     no_more_notifications: int
     notes: str
     notes_expanded: str
@@ -448,7 +448,7 @@ class ServiceRow(HostColumns, total=False):
     notified_on: int
     obsess: int
     obsess_over_service: int
-    parents: list[str]
+    parents: list[list[Any]]
     percent_state_change: float
     perf_data: str
     plugin_output: str
@@ -470,7 +470,7 @@ class HostgroupRow(TypedDict, total=False):
     alias: str
     id: int
     members: list[str]
-    members_with_state: list[str]
+    members_with_state: list[list[Any]]
     name: str
     notes: str
     notes_url: str
@@ -500,8 +500,8 @@ class ServicegroupRow(TypedDict, total=False):
     action_url: str
     alias: str
     id: int
-    members: list[str]
-    members_with_state: list[str]
+    members: list[list[Any]]
+    members_with_state: list[list[Any]]
     name: str
     notes: str
     notes_url: str
@@ -531,7 +531,7 @@ class ContactRow(TypedDict, total=False):
     can_submit_commands: int
     custom_variable_names: list[str]
     custom_variable_values: list[str]
-    custom_variables: Any
+    custom_variables: dict[str, Any]
     email: str
     groups: list[str]
     host_notification_commands: list[str]
@@ -563,12 +563,12 @@ TimeperiodRow = TypedDict(
     "TimeperiodRow",
     {
         "alias": str,
-        "days": list[str],
-        "exceptions_calendar_dates": list[str],
-        "exceptions_month_date": list[str],
-        "exceptions_month_day": list[str],
-        "exceptions_month_week_day": list[str],
-        "exceptions_week_day": list[str],
+        "days": list[list[Any]],
+        "exceptions_calendar_dates": list[list[Any]],
+        "exceptions_month_date": list[list[Any]],
+        "exceptions_month_day": list[list[Any]],
+        "exceptions_month_week_day": list[list[Any]],
+        "exceptions_week_day": list[list[Any]],
         "exclusions": list[str],
         "id": int,
         "in": int,
@@ -592,9 +592,9 @@ class CommentRow(HostColumns, ServiceColumns, total=False):
 
     author: str
     comment: str
-    entry_time: int
+    entry_time: float
     entry_type: int
-    expire_time: int
+    expire_time: float
     expires: int
     id: int
     is_service: int
@@ -609,12 +609,12 @@ class DowntimeRow(HostColumns, ServiceColumns, total=False):
     author: str
     comment: str
     duration: int
-    end_time: int
-    entry_time: int
+    end_time: float
+    entry_time: float
     fixed: int
     id: int
     is_service: int
-    start_time: int
+    start_time: float
     triggered_by: int
     type: int
 
@@ -640,7 +640,7 @@ LogRow = TypedDict(
         "current_contact_can_submit_commands": int,
         "current_contact_custom_variable_names": list[str],
         "current_contact_custom_variable_values": list[str],
-        "current_contact_custom_variables": Any,
+        "current_contact_custom_variables": dict[str, Any],
         "current_contact_email": str,
         "current_contact_groups": list[str],
         "current_contact_host_notification_commands": list[str],
@@ -675,24 +675,24 @@ LogRow = TypedDict(
         "current_host_check_type": int,
         "current_host_checks_enabled": int,
         "current_host_childs": list[str],
-        "current_host_comments": list[str],
+        "current_host_comments": list[int],
         "current_host_comments_info": str,
-        "current_host_comments_with_info": str,
+        "current_host_comments_with_info": list[list[Any]],
         "current_host_contact_groups": list[str],
         "current_host_contacts": list[str],
         "current_host_current_attempt": int,
         "current_host_current_notification_number": int,
         "current_host_custom_variable_names": list[str],
         "current_host_custom_variable_values": list[str],
-        "current_host_custom_variables": Any,
+        "current_host_custom_variables": dict[str, Any],
         "current_host_depends_exec": list[str],
-        "current_host_depends_exec_with_info": list[str],
+        "current_host_depends_exec_with_info": list[list[Any]],
         "current_host_depends_notify": list[str],
-        "current_host_depends_notify_with_info": list[str],
+        "current_host_depends_notify_with_info": list[list[Any]],
         "current_host_display_name": str,
-        "current_host_downtimes": list[str],
+        "current_host_downtimes": list[int],
         "current_host_downtimes_info": str,
-        "current_host_downtimes_with_info": float,
+        "current_host_downtimes_with_info": list[list[Any]],
         "current_host_event_handler": str,
         "current_host_event_handler_enabled": int,
         "current_host_execution_time": float,
@@ -713,17 +713,17 @@ LogRow = TypedDict(
         "current_host_initial_state": int,
         "current_host_is_executing": int,
         "current_host_is_flapping": int,
-        "current_host_last_check": int,
+        "current_host_last_check": float,
         "current_host_last_hard_state": int,
-        "current_host_last_hard_state_change": int,
-        "current_host_last_notification": int,
+        "current_host_last_hard_state_change": float,
+        "current_host_last_notification": float,
         "current_host_last_state": int,
-        "current_host_last_state_change": int,
-        "current_host_last_state_change_order": int,
-        "current_host_last_time_down": int,
-        "current_host_last_time_unreachable": int,
-        "current_host_last_time_up": int,
-        "current_host_last_update": int,
+        "current_host_last_state_change": float,
+        "current_host_last_state_change_order": float,
+        "current_host_last_time_down": float,
+        "current_host_last_time_unreachable": float,
+        "current_host_last_time_up": float,
+        "current_host_last_update": float,
         "current_host_latency": float,
         "current_host_long_plugin_output": str,
         "current_host_low_flap_threshold": float,
@@ -731,8 +731,8 @@ LogRow = TypedDict(
         "current_host_modified_attributes": int,
         "current_host_modified_attributes_list": list[str],
         "current_host_name": str,
-        "current_host_next_check": int,
-        "current_host_next_notification": int,
+        "current_host_next_check": float,
+        "current_host_next_notification": float,
         "current_host_no_more_notifications": int,
         "current_host_notes": str,
         "current_host_notes_expanded": str,
@@ -764,8 +764,8 @@ LogRow = TypedDict(
         "current_host_retry_interval": float,
         "current_host_scheduled_downtime_depth": int,
         "current_host_services": list[str],
-        "current_host_services_with_info": list[str],
-        "current_host_services_with_state": list[str],
+        "current_host_services_with_info": list[list[Any]],
+        "current_host_services_with_state": list[list[Any]],
         "current_host_should_be_scheduled": int,
         "current_host_staleness": float,
         "current_host_state": int,
@@ -792,25 +792,25 @@ LogRow = TypedDict(
         "current_service_check_timeout": int,
         "current_service_check_type": int,
         "current_service_checks_enabled": int,
-        "current_service_comments": str,
+        "current_service_comments": list[int],
         "current_service_comments_info": str,
-        "current_service_comments_with_info": str,
+        "current_service_comments_with_info": list[list[Any]],
         "current_service_contact_groups": list[str],
         "current_service_contacts": list[str],
         "current_service_current_attempt": int,
         "current_service_current_notification_number": int,
         "current_service_custom_variable_names": list[str],
         "current_service_custom_variable_values": list[str],
-        "current_service_custom_variables": Any,
-        "current_service_depends_exec": list[str],
-        "current_service_depends_exec_with_info": list[str],
-        "current_service_depends_notify": list[str],
-        "current_service_depends_notify_with_info": list[str],
+        "current_service_custom_variables": dict[str, Any],
+        "current_service_depends_exec": list[list[Any]],
+        "current_service_depends_exec_with_info": list[list[Any]],
+        "current_service_depends_notify": list[list[Any]],
+        "current_service_depends_notify_with_info": list[list[Any]],
         "current_service_description": str,
         "current_service_display_name": str,
-        "current_service_downtimes": list[str],
+        "current_service_downtimes": list[int],
         "current_service_downtimes_info": str,
-        "current_service_downtimes_with_info": list[str],
+        "current_service_downtimes_with_info": list[list[Any]],
         "current_service_event_handler": str,
         "current_service_event_handler_enabled": int,
         "current_service_execution_time": float,
@@ -829,26 +829,26 @@ LogRow = TypedDict(
         "current_service_initial_state": int,
         "current_service_is_executing": int,
         "current_service_is_flapping": int,
-        "current_service_last_check": int,
+        "current_service_last_check": float,
         "current_service_last_hard_state": int,
-        "current_service_last_hard_state_change": int,
-        "current_service_last_notification": int,
+        "current_service_last_hard_state_change": float,
+        "current_service_last_notification": float,
         "current_service_last_state": int,
-        "current_service_last_state_change": int,
-        "current_service_last_state_change_order": int,
-        "current_service_last_time_critical": int,
-        "current_service_last_time_ok": int,
-        "current_service_last_time_unknown": int,
-        "current_service_last_time_warning": int,
-        "current_service_last_update": int,
+        "current_service_last_state_change": float,
+        "current_service_last_state_change_order": float,
+        "current_service_last_time_critical": float,
+        "current_service_last_time_ok": float,
+        "current_service_last_time_unknown": float,
+        "current_service_last_time_warning": float,
+        "current_service_last_update": float,
         "current_service_latency": float,
         "current_service_long_plugin_output": str,
         "current_service_low_flap_threshold": float,
         "current_service_max_check_attempts": int,
         "current_service_modified_attributes": int,
         "current_service_modified_attributes_list": list[str],
-        "current_service_next_check": int,
-        "current_service_next_notification": int,
+        "current_service_next_check": float,
+        "current_service_next_notification": float,
         "current_service_no_more_notifications": int,
         "current_service_notes": str,
         "current_service_notes_expanded": str,
@@ -860,7 +860,7 @@ LogRow = TypedDict(
         "current_service_notified_on": int,
         "current_service_obsess": int,
         "current_service_obsess_over_service": int,
-        "current_service_parents": list[str],
+        "current_service_parents": list[list[Any]],
         "current_service_percent_state_change": float,
         "current_service_perf_data": str,
         "current_service_plugin_output": str,
@@ -881,7 +881,7 @@ LogRow = TypedDict(
         "service_description": str,
         "state": int,
         "state_type": str,
-        "time": int,
+        "time": float,
         "type": str,
     },
     total=False,
@@ -911,14 +911,14 @@ class ProcessRow(TypedDict, total=False):
     host_checks: int
     host_checks_rate: float
     interval_length: int
-    last_command_check: int
-    last_log_rotation: int
+    last_command_check: float
+    last_log_rotation: float
     livecheck_overflows: int
     livecheck_overflows_rate: float
     livechecks: int
     livechecks_rate: float
     livestatus_version: str
-    localtime: int
+    localtime: float
     log_messages: int
     log_messages_rate: float
     nagios_pid: int
@@ -930,7 +930,7 @@ class ProcessRow(TypedDict, total=False):
     obsess_over_services: int
     peer_addr: str
     process_performance_data: int
-    program_start: int
+    program_start: float
     program_version: str
     requests: int
     requests_rate: float
@@ -944,20 +944,20 @@ class SiteRow(TypedDict, total=False):
     addr: str
     connected: int
     core: str
-    federation_addr: str
-    federation_key: str
-    federation_name: str
-    federation_type: str
-    federation_version: str
+    federation_addr: list[str]
+    federation_key: list[str]
+    federation_name: list[str]
+    federation_type: list[str]
+    federation_version: list[str]
     groups: list[str]
     hidden: int
     id: str
     instances: list[str]
     last_error: str
-    localtime: int
+    localtime: float
     name: str
-    program_start: int
+    program_start: float
     section: str
     status: int
-    tables: Any
+    tables: dict[str, Any]
     type: str

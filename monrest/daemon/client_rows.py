@@ -46,9 +46,11 @@ _TYPES = {
     "string": "str",
     "number": "float",
     "boolean": "int",
-    "time": "int",
+    "time": "float",
     "array_of_strings": "list[str]",
+    "object": "dict[str, Any]",
 }
+_ELEMENTS = {"text": "str", "number": "int", "record": "list[Any]"}
 
 
 def module() -> str:
@@ -99,6 +101,8 @@ def _class(name: str, bases: Sequence[str], text: str, columns: Mapping[str, str
 def _type(column: CoreColumn | DerivedColumn) -> str:
     if isinstance(column, CoreColumn) and column.core_type == "int":
         return "int"
+    if isinstance(column, CoreColumn) and column.core_type == "list":
+        return f"list[{_ELEMENTS[column.elements]}]"
     return _TYPES.get(column.column.type, "Any")
 
 

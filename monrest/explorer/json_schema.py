@@ -40,10 +40,6 @@ _VALUES: Mapping[str, JsonSchema] = {
 """What our own records hold, by the type of a column."""
 
 _OTHERWISE: Mapping[str, JsonSchema] = {
-    **{
-        f"federation_{what}": {"type": ["array", "null"]}
-        for what in ("addr", "key", "name", "type", "version")
-    },
     "last_error": {"type": ["string", "number", "null"]},
     "last_job": {"type": ["string", "number", "null"]},
     "nodes": {"type": ["array", "object", "null"]},

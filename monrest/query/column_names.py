@@ -24,6 +24,7 @@ from monrest.base.values import Column, Expansion, KeysAndValues, Row, WrittenRo
 from monrest.query import perfdata
 from monrest.query.scalars import text_of
 
+Elements: TypeAlias = Literal["text", "number", "record"]
 CoreType: TypeAlias = Literal["string", "int", "float", "list", "dict", "time"]
 
 PEER_COLUMNS = ("peer_key", "peer_name", "peer_section")
@@ -37,11 +38,15 @@ EMPTY: Mapping[str, Any] = {
 
 @frozen(kw_only=True)
 class CoreColumn:
-    """A column that a core's table has. ``default``: part of the answer without ``columns``."""
+    """A column that a core's table has. ``default``: part of the answer without ``columns``.
+
+    ``elements``: what a list is a list of.
+    """
 
     column: Column
     core_type: CoreType
     default: bool = True
+    elements: Elements = "text"
 
     @property
     def name(self) -> str:
@@ -356,6 +361,11 @@ class ColumnNames:
         if source is None and name in self.known:
             return CoreSource(Column(name), core_word(self.known[name]))
         return source or self._expanded(name)
+
+    def impossible(self, name: str) -> bool:
+        """Whether no row of the collection can ever have the name, whatever its core."""
+        schema = self.schema
+        return bool(schema.columns) and not schema.mixed and self.find(name) is None
 
     def _declared(self, name: str) -> ColumnSource | None:
         found = self.schema.columns.get(name)

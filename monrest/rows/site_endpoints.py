@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve
@@ -12,21 +11,19 @@ from monrest.api.instances import visited_of
 from monrest.api.lists import local_schema, select
 from monrest.api.visibility import SYSTEM
 from monrest.base.values import Answer, Column, Identity, RestRequest
-from monrest.query.column_names import CoreType
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.lmd.lmd_site import LmdSite
 from monrest.sites.site import Site
 
-# Types are the labels of the interface, also where the values are lists. Only last_error is not
-# labelled as a time, which it is not: filters would read what they compare it with as one.
+# last_error is a text: filters would read what they compare a time with as one.
 COLUMNS = (
     Column("addr", "string", "", "address, empty without the role for system information"),
     Column("connected", "boolean", "", "1 if the core answered last time"),
-    Column("federation_addr", "string", "", "addresses along the way to the core, a list"),
-    Column("federation_key", "string", "", "ids along the way to the core, a list"),
-    Column("federation_name", "string", "", "names along the way to the core, a list"),
-    Column("federation_type", "string", "", "connection types along the way, a list"),
-    Column("federation_version", "string", "", "versions along the way, a list"),
+    Column("federation_addr", "array_of_strings", "", "addresses along the way to the core"),
+    Column("federation_key", "array_of_strings", "", "ids along the way to the core"),
+    Column("federation_name", "array_of_strings", "", "names along the way to the core"),
+    Column("federation_type", "array_of_strings", "", "connection types along the way"),
+    Column("federation_version", "array_of_strings", "", "versions along the way"),
     Column("id", "string", "", "id, the peer_key of its rows"),
     Column("last_error", "string", "", "why the core could not be asked, empty while it can"),
     Column("localtime", "time", "", "clock of the core at the last probe"),
@@ -44,10 +41,7 @@ MORE = (
     Column("tables", "object", "", "tables, columns and types of the core; on demand"),
 )
 """Columns for instances that federate, part of the answer when the request names them."""
-_LISTS: Mapping[str, CoreType] = {
-    one.name: "list" for one in COLUMNS if one.name.startswith("federation_")
-}
-_PLAIN = local_schema("sites", (*COLUMNS, *MORE), (), _LISTS)
+_PLAIN = local_schema("sites", (*COLUMNS, *MORE), ())
 _ON_DEMAND = frozenset(column.name for column in MORE)
 _SCHEMA = evolve(
     _PLAIN,
@@ -141,7 +135,7 @@ LMD_COLUMNS = (
     Column("section", "string", "", "section of the site"),
     Column("status", "string", "", "number: 0 up, 1 stale, 2 down, 3 broken, 4 pending, 5 begins"),
 )
-_LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, (), {**_LISTS, "status": "int"})
+_LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, (), {"status": "int"})
 
 
 async def lmd_sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:

@@ -11,11 +11,12 @@ from monrest.rows.columns.declaring import (
     derived,
     dictionary,
     flag,
+    ids,
     info,
     integer,
     joined,
-    labelled,
     names,
+    records,
     state_order,
     table,
     text,
@@ -151,7 +152,7 @@ COMMON: tuple[AnyColumn, ...] = (
         {"staleness": "age of the last result in check intervals"},
         default=False,
     ),
-    *names({"downtimes": "ids of the downtimes"}, default=False),
+    *ids({"downtimes": "ids of the downtimes"}, default=False),
     *text({"check_source": "what delivered the last result"}, default=False),
 )
 
@@ -203,33 +204,25 @@ HOST_COLUMNS = table(
             "parents": "hosts directly before this one",
             "groups": "host groups",
             "services": "descriptions of the services",
-            "services_with_state": "services as [description, state, has_been_checked]",
-            "services_with_info": (
-                "services as [description, state, has_been_checked, plugin_output]"
-            ),
-            "comments": "ids of the comments",
             "depends_exec": "hosts that checks depend on",
             "depends_notify": "hosts that notifications depend on",
         }
     ),
-    labelled(
+    ids({"comments": "ids of the comments"}),
+    records(
         {
+            "services_with_state": "services as [description, state, has_been_checked]",
+            "services_with_info": (
+                "services as [description, state, has_been_checked, plugin_output]"
+            ),
             "comments_with_info": (
                 "comments as [id, author, comment, entry_time, entry_type, expires, expire_time]"
-            )
-        },
-        "list",
-        "string",
-    ),
-    labelled(
-        {
+            ),
             "downtimes_with_info": (
                 "downtimes as [id, author, comment, entry_time, start_time, end_time, fixed, "
                 "duration, triggered_by]"
-            )
-        },
-        "list",
-        "number",
+            ),
+        }
     ),
     COMMON,
     integer(
@@ -256,7 +249,7 @@ HOST_COLUMNS = table(
         },
         default=False,
     ),
-    names(
+    records(
         {
             "depends_exec_with_info": (
                 "hosts that checks depend on as [host, failure options, period, inherits_parent]"
@@ -322,36 +315,26 @@ SERVICE_COLUMNS = table(
             "last_time_unknown": "time of the last check with the result unknown",
         }
     ),
-    names(
+    names({"groups": "service groups"}),
+    records(
         {
-            "groups": "service groups",
             "downtimes_with_info": (
                 "downtimes as [id, author, comment, entry_time, start_time, end_time, fixed, "
                 "duration, triggered_by]"
+            ),
+            "comments_with_info": (
+                "comments as [id, author, comment, entry_time, entry_type, expires, expire_time]"
             ),
             "depends_exec": "services that checks depend on as [host, description]",
             "depends_notify": "services that notifications depend on as [host, description]",
             "parents": "parent services as [host, description]",
         }
     ),
-    labelled(
-        {"check_options": "how the last check came about: 0 forced, 1 normal, 2 freshness"},
-        "int",
-        "string",
-    ),
-    labelled(
-        {
-            "comments": "ids of the comments",
-            "comments_with_info": (
-                "comments as [id, author, comment, entry_time, entry_type, expires, expire_time]"
-            ),
-        },
-        "list",
-        "string",
-    ),
+    integer({"check_options": "how the last check came about: 0 forced, 1 normal, 2 freshness"}),
+    ids({"comments": "ids of the comments"}),
     COMMON,
     integer({"check_freshness": "1 if the age of results is watched"}, default=False),
-    names(
+    records(
         {
             "depends_exec_with_info": (
                 "services that checks depend on as "

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from attrs import evolve, frozen
 
 from monrest.base.values import Column, ColumnType
-from monrest.query.column_names import CoreColumn, CoreType, DerivedColumn
+from monrest.query.column_names import CoreColumn, CoreType, DerivedColumn, Elements
 
 AnyColumn: TypeAlias = CoreColumn | DerivedColumn
 ColumnTable: TypeAlias = Mapping[str, AnyColumn]
@@ -63,24 +63,34 @@ def time(described: Described, *, default: bool = True) -> list[AnyColumn]:
     return _core(described, "time", "time", "", default)
 
 
-def names(described: Described, *, default: bool = True) -> list[AnyColumn]:
-    """Declare lists, of names or of records."""
-    return _core(described, "list", "array_of_strings", "", default)
+def names(
+    described: Described, *, default: bool = True, elements: Elements = "text"
+) -> list[AnyColumn]:
+    """Declare lists of texts."""
+    return [
+        CoreColumn(
+            column=Column(name, "array_of_strings", "", description),
+            core_type="list",
+            default=default,
+            elements=elements,
+        )
+        for name, description in described.items()
+    ]
+
+
+def ids(described: Described, *, default: bool = True) -> list[AnyColumn]:
+    """Declare lists of numbers, which go by the interface's one word for lists."""
+    return names(described, default=default, elements="number")
+
+
+def records(described: Described, *, default: bool = True) -> list[AnyColumn]:
+    """Declare lists of lists, which go by the interface's one word for lists."""
+    return names(described, default=default, elements="record")
 
 
 def dictionary(described: Described, *, default: bool = True) -> list[AnyColumn]:
     """Declare objects from name to text."""
     return _core(described, "dict", "object", "", default)
-
-
-def labelled(
-    described: Described, core_type: CoreType, type_: ColumnType, *, default: bool = True
-) -> list[AnyColumn]:
-    """Declare columns whose label differs from what the core sends.
-
-    Values pass unchanged.
-    """
-    return _core(described, core_type, type_, "", default)
 
 
 def derived(
@@ -127,7 +137,7 @@ def _prefixed(original: AnyColumn, prefix: str, whose: str, default: frozenset[s
     )
     is_default = column.name in default
     if isinstance(original, CoreColumn):
-        return CoreColumn(column=column, core_type=original.core_type, default=is_default)
+        return evolve(original, column=column, default=is_default)
     sources = tuple(
         source if source in PSEUDO_COLUMNS else prefix + source for source in original.sources
     )

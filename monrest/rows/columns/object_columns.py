@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from monrest.query.column_names import TableSchema
-from monrest.rows.columns.declaring import AnyColumn, dictionary, flag, integer, names, table, text
+from monrest.rows.columns.declaring import (
+    AnyColumn,
+    dictionary,
+    flag,
+    integer,
+    names,
+    records,
+    table,
+    text,
+)
 
 COMMAND_COLUMNS = table(
     text({"name": "name of the command", "line": "command line with its macros"}),
@@ -31,7 +40,7 @@ TIMEPERIODS = TableSchema(
             },
             default=False,
         ),
-        names(
+        records(
             {
                 "days": "seven lists of [from, to] in seconds of the day, Sunday first",
                 "exceptions_calendar_dates": "exceptions on calendar dates",
@@ -156,7 +165,7 @@ HOSTGROUPS = TableSchema(
         ),
         _SERVICE_COUNTS,
         _ID,
-        names({"members_with_state": "hosts as [host, state, has_been_checked]"}, default=False),
+        records({"members_with_state": "hosts as [host, state, has_been_checked]"}, default=False),
     ),
     order=("name",),
     merge="groups",
@@ -168,10 +177,10 @@ SERVICEGROUPS = TableSchema(
     columns=table(
         _NAMED,
         _ADDRESSES,
-        names({"members": "services as [host, description]"}),
+        records({"members": "services as [host, description]"}),
         _SERVICE_COUNTS,
         _ID,
-        names(
+        records(
             {"members_with_state": ("services as [host, description, state, has_been_checked]")},
             default=False,
         ),
