@@ -130,6 +130,8 @@ class Parameter:
 DeclaredParameter: TypeAlias = Parameter | Field
 """A parameter of one endpoint, or a common one."""
 
+STRICT = Flag("strict", "1: a name in `columns` or `sort` that no row has is a 400 and not null")
+
 LIST_PARAMETERS: tuple[DeclaredParameter, ...] = (
     Parameter(
         name="columns",
@@ -166,10 +168,11 @@ LIST_PARAMETERS: tuple[DeclaredParameter, ...] = (
         limit=f"{MOST_DIGITS} digits",
     ),
     Parameter(name="headers", description="0 leaves out the first line of CSV", type="boolean"),
+    STRICT,
 )
 """What every list takes."""
 
-OBJECT_PARAMETERS = LIST_PARAMETERS[:1]
+OBJECT_PARAMETERS = (LIST_PARAMETERS[0], STRICT)
 """What every single object takes."""
 
 TIMEOUT = Seconds(

@@ -18,7 +18,7 @@ from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
 from monrest.base.names import Names
 from monrest.base.values import OBJECTS, Column, Document, RestRequest, Row, Rows
-from monrest.query.bind import bind
+from monrest.query.bind import bind, no_such_column
 from monrest.query.column_names import ColumnNames, CoreColumn, CoreType, TableSchema, View
 from monrest.query.finish import of_records
 from monrest.query.model import FilterTree
@@ -89,7 +89,10 @@ async def select(
 
     rows = await sliced(_each(records, row), context.clock)
     steps = of_records(bound, names, rows, ordered=True)
-    return await sliced(steps, context.clock, aside=context.threads.run)
+    answer = await sliced(steps, context.clock, aside=context.threads.run)
+    if request.strict and answer.warnings:
+        raise no_such_column(answer.warnings)
+    return answer
 
 
 async def reselect(context: Context, request: RestRequest, answer: Document) -> Document:
@@ -104,8 +107,13 @@ async def reselect(context: Context, request: RestRequest, answer: Document) -> 
         view_of(context, request.identity),
         await moment_of(context, request),
     )
+    there = {*answer.value, *(one.name for one in answer.columns)}
+    if wrong := [one.warning for one in bound.unknown if one.name not in there]:
+        raise no_such_column(wrong)
     steps = select_from_object(answer.value, bound)
     value, warnings = await sliced(steps, context.clock, aside=context.threads.run)
+    if request.strict and warnings:
+        raise no_such_column(warnings)
     return evolve(answer, value=value, order=tuple(value), warnings=(*answer.warnings, *warnings))
 
 

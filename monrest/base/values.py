@@ -194,7 +194,8 @@ class RestRequest:
     ``document`` is the parsed JSON body, if there was one; ``structured`` names its first member
     that is no plain value or list of such and hence in no parameter (empty for a body that is a
     list), None when there is none. ``progress`` takes how far the handler is. ``flows``: who asks
-    reads rows of the answer piece by piece, so that they may be made meanwhile.
+    reads rows of the answer piece by piece, so that they may be made meanwhile. ``strict``: a
+    column that no row has is an error.
     """
 
     method: str
@@ -214,6 +215,7 @@ class RestRequest:
     caller: Caller = Caller()
     progress: Progress = field(default=nobody_follows, eq=False, repr=False)
     flows: bool = False
+    strict: bool = False
 
 
 ColumnType: TypeAlias = Literal["string", "number", "boolean", "time", "array_of_strings", "object"]

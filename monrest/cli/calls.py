@@ -32,7 +32,7 @@ _METHOD = re.compile(r"[A-Za-z]{1,20}\Z")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _OWN = frozenset(option.key for group in (REQUEST, CHECK) for option in group.options)
 _SENDS = frozenset({"method", "data", "rawdata", "background"})
-_API_ONLY = frozenset({"background", *_FORMATS})
+_API_ONLY = frozenset({"background", "no-strict", *_FORMATS})
 _LOCAL: tuple[tuple[str, Kind], ...] = (("string", "text"), ("command", "command"))
 _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 86400.0
@@ -43,8 +43,9 @@ class UrlCall(NamedTuple):
     """One URL with its own options.
 
     ``method`` and ``data`` are those of ``-m`` and ``-d`` (None: no data at all); ``format`` is a
-    path prefix; ``partial_ok``: thresholds look at an answer without all sites too; ``renames``
-    are (old, new). ``postprocess`` is a shell command that makes the result of the answer.
+    path prefix; ``strict``: unknown columns are errors; ``partial_ok``: thresholds look at an
+    answer without all sites too; ``renames`` are (old, new). ``postprocess`` is a shell command
+    that makes the result of the answer.
     """
 
     source: str
@@ -54,6 +55,7 @@ class UrlCall(NamedTuple):
     format: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     background: bool = False
+    strict: bool = True
     thresholds: tuple[Threshold, ...] = ()
     partial_ok: bool = False
     renames: tuple[tuple[str, str], ...] = ()
@@ -127,6 +129,7 @@ def _call(given: ArgumentWithOptions) -> UrlCall:
         format=_FORMATS[formats[0]] if formats else "",
         headers=tuple(_header(value) for name, value in own if name == "header"),
         background="background" in names,
+        strict="no-strict" not in names,
         thresholds=tuple(threshold(name, value) for name, value in own if name in LEVELS),
         partial_ok="partial-ok" in names,
         renames=tuple(_rename(value) for name, value in own if name == "rename"),

@@ -102,6 +102,8 @@ REQUEST = OptionGroup(
         Option(("-D", "--rawdata"), "DATA", "like -d, but KEY=VALUE replaces the KEY"),
         Option(("-H", "--header"), "HEADER", '"NAME: VALUE", for URLs with http:// or https:// '
                "only; repeatable"),
+        Option(("--no-strict",), "", "a name in columns or sort that no row has is null and a "
+               "warning; without this it is an error"),
         Option(("--background",), "", "run it as a background job and follow it, with a progress "
                "bar on a terminal; the result is then the result of the job"),
         Option(("--json",), "", "answer as JSON; this is the default"),

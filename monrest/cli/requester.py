@@ -35,15 +35,18 @@ class Requester:
         query: str = "",
         body: bytes | None = None,
         prefix: str = "",
+        strict: bool = False,
     ) -> Reply:
         """Ask the API for ``path`` as it was typed, with ``query`` added to its own.
 
-        ``prefix`` is an output format. The key and the user go with it. Raises UnreachableError.
+        ``prefix`` is an output format. ``strict``: see ``prepared``. The key and the user go with
+        it. Raises UnreachableError.
         """
         address, sites = self.settings.address, self.settings.sites
         request = prepared(
             address, self._credentials, path,
             method=method, query=query, body=body, prefix=prefix, sites=sites,
+            strict=strict,
         )  # fmt: skip
         try:
             return self._transport.send(address, request)

@@ -225,7 +225,12 @@ def _asked(call: UrlCall, client: Requester) -> Reply:
         elif parameters:
             body = data.body(parameters)
         reply = client.api(
-            call.source, method=call.method, query=query, body=body, prefix=call.format
+            call.source,
+            method=call.method,
+            query=query,
+            body=body,
+            prefix=call.format,
+            strict=call.strict,
         )
         if call.background and reply.good:
             from monrest.cli.jobs import follow

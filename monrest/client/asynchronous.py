@@ -98,6 +98,7 @@ class AsyncClient:
         timeout: float = 60.0,
         retries: int = 2,
         whole: bool = False,
+        strict: bool = True,
         insecure: bool = False,
         ca_file: str = "",
         cert_file: str = "",
@@ -109,17 +110,19 @@ class AsyncClient:
             from twisted.internet import reactor
         from monrest.client.treq_transport import TreqTransport
 
-        self._asks(url, key, user, retries, whole)
+        self._asks(url, key, user, retries, whole, strict)
         self._reactor = reactor
         self._transport: CoroutineTransport = TreqTransport(
             reactor, self._address, timeout=timeout, insecure=insecure, ca_file=ca_file,
             cert_file=cert_file, key_file=key_file, keep=connections,
         )  # fmt: skip
 
-    def _asks(self, url: str, key: str, user: str, retries: int, whole: bool) -> None:
+    def _asks(
+        self, url: str, key: str, user: str, retries: int, whole: bool, strict: bool
+    ) -> None:
         self._address = parse(url)
         self._credentials = ClientCredentials(key, user)
-        self._policy = Policy(self._address.app, retries, whole)
+        self._policy = Policy(self._address.app, retries, whole, strict)
 
     @classmethod
     def from_environment(cls, **more: Any) -> Self:
@@ -228,6 +231,7 @@ class AsyncClient:
         request = prepared(
             self._address, self._credentials, ask.path,
             method=ask.method, query=ask.query, body=ask.body, prefix=ask.prefix, sites=ask.sites,
+            strict=self._policy.strict,
         )  # fmt: skip
         return await self._transport.send(request)
 

@@ -21,13 +21,14 @@ class AsyncioClient(AsyncClient):
         timeout: float = 60.0,
         retries: int = 2,
         whole: bool = False,
+        strict: bool = True,
         insecure: bool = False,
         ca_file: str = "",
         cert_file: str = "",
         key_file: str = "",
         connections: int = 4,
     ) -> None:
-        self._asks(url, key, user, retries, whole)
+        self._asks(url, key, user, retries, whole, strict)
         self._transport = HttpxTransport(
             self._address, timeout=timeout, insecure=insecure, ca_file=ca_file,
             cert_file=cert_file, key_file=key_file, keep=connections,

@@ -50,7 +50,8 @@ class Client:
     ``url``: ``unix:PATH``, ``http://HOST:PORT`` or ``https://HOST``, with or without the root
     ``/mon/r``. ``user``: for a superuser key, for whom it acts. ``timeout``: seconds of silence.
     ``retries``: how often a request that changes nothing is sent again when the daemon cannot be
-    reached or says 503. ``whole``: an answer that lacks sites raises IncompleteError. Raises
+    reached or says 503. ``whole``: an answer that lacks sites raises IncompleteError.
+    ``strict``: a name in ``columns`` or ``sort`` that no row has is an InvalidRequestError. Raises
     ValueError for a URL that is none.
     """
 
@@ -63,6 +64,7 @@ class Client:
         timeout: float = 60.0,
         retries: int = 2,
         whole: bool = False,
+        strict: bool = True,
         insecure: bool = False,
         ca_file: str = "",
         cert_file: str = "",
@@ -71,7 +73,7 @@ class Client:
     ) -> None:
         self._address = parse(url)
         self._credentials = ClientCredentials(key, user)
-        self._policy = Policy(self._address.app, retries, whole)
+        self._policy = Policy(self._address.app, retries, whole, strict)
         self._transport = Transport(
             timeout=timeout, insecure=insecure, ca_file=ca_file, cert_file=cert_file,
             key_file=key_file, keep=connections,
@@ -171,6 +173,7 @@ class Client:
         request = prepared(
             self._address, self._credentials, ask.path,
             method=ask.method, query=ask.query, body=ask.body, prefix=ask.prefix, sites=ask.sites,
+            strict=self._policy.strict,
         )  # fmt: skip
         return self._transport.send(self._address, request)
 

@@ -52,14 +52,20 @@ def prepared(
     body: bytes | None = None,
     prefix: str = "",
     sites: tuple[str, ...] = (),
+    strict: bool = False,
 ) -> Prepared:
     """A request for a path of the API as it was typed, with ``query`` added to its own.
 
-    ``prefix`` is an output format; ``sites`` are those that are asked, none: all.
+    ``prefix`` is an output format; ``sites`` are those that are asked, none: all. ``strict``: a
+    name in ``columns`` or ``sort`` that no row has is an error, unless the query says otherwise.
     """
     target = address.root + api_path(path, prefix, sites)
     if query:
         target += f"{'&' if '?' in target else '?'}{query}"
+    if strict and method in SAFE:
+        names = {one.partition("=")[0] for one in target.partition("?")[2].split("&")}
+        if names & {"columns", "sort"} and "strict" not in names:
+            target += "&strict=1"
     headers = {}
     if credentials.key:
         headers[f"X-{address.app.capitalize()}-Auth-Key"] = credentials.key

@@ -76,11 +76,15 @@ class AnsweredRows(list[Any]):
 
 
 class Policy(NamedTuple):
-    """How a client asks: ``whole``: answers that lack sites are errors; ``app`` as in headers."""
+    """How a client asks: ``whole``: answers that lack sites are errors; ``app`` as in headers.
+
+    ``strict``: names of columns that no row has are errors.
+    """
 
     app: str = "mon"
     retries: int = 2
     whole: bool = False
+    strict: bool = True
 
 
 def answered(ask: Ask, policy: Policy) -> ClientSteps[Answered]:

@@ -412,7 +412,10 @@ _STARTED_JOB: JsonSchema = {
     "properties": {
         "job_id": {"type": "string", "description": "id of the job"},
         "message": {"type": "string", "description": "what happened"},
-        "result_url": {"type": "string", "description": "path of the result, with the root of the API"},
+        "result_url": {
+            "type": "string",
+            "description": "path of the result, root included",
+        },
         "success": {"const": True},
     },
 }

@@ -8,6 +8,7 @@ stage of the evaluation (docs/spec/query.md, "Order of evaluation") reads them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from attrs import define, field, frozen
@@ -191,6 +192,9 @@ class _Binder:
             unpack = unpack or unpacked(one.item.expression)
             aggregates = aggregates or one.kind != "value"
         sort = tuple(self._sort(aggregates=aggregates))
+        nowhere = [one for one in self.unknown if self.names.impossible(one.name)]
+        if nowhere:
+            raise no_such_column(self._nowhere(one) for one in nowhere)
         if self.names.schema.merge == "groups" or not aggregates:
             # Rows come in the default order, and groups of several sites are joined by name.
             for name in self.names.schema.order:
@@ -212,6 +216,11 @@ class _Binder:
             unknown=tuple(self.unknown),
             doubtful=tuple(self.doubtful),
         )
+
+    def _nowhere(self, one: NamedColumn) -> str:
+        near = get_close_matches(one.name, self.names.schema.columns, 1)
+        meant = f", did you mean {near[0]}?" if near else ""
+        return f"{one.parameter}: there is no column {printable(one.name)}{meant}"
 
     # ------------------------------------------------------------ selection
 
@@ -465,6 +474,11 @@ def _comparable(item: Item) -> bool:
     if isinstance(expression, Ref):
         return item.text != expression.name
     return not (isinstance(expression, Call) and expression.function == "uniq")
+
+
+def no_such_column(warnings: Iterable[str]) -> BadRequest:
+    """The error for names in ``columns`` and ``sort`` that nothing has."""
+    return BadRequest("unknown column", "; ".join(warnings))
 
 
 def typo(names: Iterable[str]) -> BadRequest:

@@ -75,6 +75,7 @@ RESERVED = frozenset(
         "pretty",
         "q",
         "sort",
+        "strict",
         "timeout",
     }
 )

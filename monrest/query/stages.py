@@ -6,7 +6,8 @@ time. Everything here is a generator that yields wherever something else may run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from operator import itemgetter
 from typing import Any, Protocol
@@ -564,23 +565,26 @@ def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Ste
     if not wanted:
         return ()
     index = shape.index
-    places = {(index[name], prefix) for one in wanted.values() for name, prefix in one.sources}
+    sources = {(index[name], prefix) for one in wanted.values() for name, prefix in one.sources}
+    places = [(at, partial(labels, prefix=prefix)) for at, prefix in sources]
     rows = (row for part in parts for piece in part.pieces() for row in piece.rows)
-    return (yield from unseen_labels(wanted, rows, tuple(places)))
+    return (yield from unseen_labels(wanted, rows, places))
 
 
 def unseen_labels(
-    names: Iterable[str], rows: Iterable[Row], places: Sequence[tuple[int, str]]
+    names: Iterable[str],
+    rows: Iterable[Row],
+    places: Sequence[tuple[int, Callable[[Any], Collection[str]]]],
 ) -> Steps[tuple[str, ...]]:
     """Those of ``names`` that are a label in no row.
 
-    ``places``: where in a row performance data stands, and the prefix of its labels.
+    ``places``: where in a row performance data or variables stand, and what gives their keys.
     """
     missing = dict.fromkeys(names)
     for at, row in enumerate(rows):
-        for place, prefix in places:
+        for place, keys in places:
             if row[place]:
-                found = labels(row[place], prefix)
+                found = keys(row[place])
                 for name in [one for one in missing if one in found]:
                     del missing[name]
         if not missing:

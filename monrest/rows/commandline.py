@@ -222,7 +222,8 @@ async def _far_lines(
     problems: list[SiteProblem] = []
     for site, (_, found) in zip(sites, await DeferredList(asked, consumeErrors=True), strict=True):
         if isinstance(found, Failure):
-            found.trap(LivestatusError)
+            if not isinstance(found.value, LivestatusError):
+                found.raiseException()
             problems.append(site.problem(found.value))
             continue
         peer = {"peer_key": site.id, "peer_name": site.name, "peer_section": site.section}

@@ -6,7 +6,8 @@ which collection, which conditions its path adds and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -32,8 +33,8 @@ from monrest.base.values import (
     part_of,
 )
 from monrest.livestatus.framing import Packing
-from monrest.query.bind import Bound, bind, typo
-from monrest.query.column_names import TableSchema
+from monrest.query.bind import Bound, bind, no_such_column, typo
+from monrest.query.column_names import TableSchema, Visibility, labels, variable_columns
 from monrest.query.finish import finish
 from monrest.query.flow import FEW, flow, flows, unpacked
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
@@ -97,6 +98,11 @@ async def fetch(
     except BaseException:
         packing.let_go()
         raise
+    if request.strict and result.warnings:
+        result = await _without_doubts(context, asked, result)
+        if result.warnings:
+            packing.let_go()
+            raise no_such_column(result.warnings)
     if isinstance(result, Rows) and context.config.display.expose_custom_variables:
         result = _with_exposed(context, request, result)
     return result
@@ -217,6 +223,26 @@ def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
     return evolve(rows, expand=lambda row: {**names, **inner(row)}, blanks=None)
 
 
+async def _without_doubts(
+    context: Context, asked: Question, result: Rows | Document
+) -> Rows | Document:
+    """The answer without warnings of names that some other row of the collection has.
+
+    A label or variable that the rows of a filter have not is no typing error.
+    """
+    bound = asked.bound
+    doubts = [one for one in bound.doubtful if one.warning in result.warnings]
+    names = {name for one in doubts for name in (one.name, one.whole) if name}
+    with context.memory.room.share() as share:
+        unseen = await _unseen(
+            *(context, asked.sites, bound.names.schema, asked.seen, sorted(names), share),
+            bound.view.variables,
+        )
+    seen = names.difference(unseen)
+    known = {one.warning for one in doubts if {one.name, one.whole} & seen}
+    return evolve(result, warnings=tuple(one for one in result.warnings if one not in known))
+
+
 async def _unseen(
     context: Context,
     sites: Sequence[Site],
@@ -224,15 +250,21 @@ async def _unseen(
     seen: CoreFilter | None,
     missing: Sequence[str],
     share: Share,
+    variables: Visibility | None = None,
 ) -> Sequence[str]:
     """Which of these labels of performance data no row of the collection has.
+
+    ``variables``: names of custom variables are looked for as well, as far as they are visible.
 
     Asked only when the rows that a filter left have none of them: whether a name is a typing
     error must not depend on what the cores could filter.
     """
     if not missing:
         return ()
-    columns: RowTypes = tuple((name, "string") for name, _ in schema.perf)
+    columns: RowTypes = (
+        *((name, "string") for name, _ in schema.perf),
+        *((name, "dict") for name, _ in schema.custom if variables is not None),
+    )
 
     def everything(_site: Site, capabilities: Capabilities) -> Pushed | None:
         known = tuple(name for name, _ in columns if capabilities.has(schema.table, name))
@@ -243,10 +275,19 @@ async def _unseen(
         gathered = await fan_out(sites, everything, columns, context.clock, packed=packing.of)
         packing.check()
         rows = (row for one in gathered.answers for row in packing.rows(one.site, one.rows))
-        places = [(at, prefix) for at, (_, prefix) in enumerate(schema.perf)]
+        keys: list[Callable[[Any], Collection[str]]] = [
+            partial(labels, prefix=prefix) for _, prefix in schema.perf
+        ]
+        if variables is not None:
+            keys += [partial(_variables, variables, prefix) for _, prefix in schema.custom]
+        places = list(enumerate(keys))
         return await sliced(unseen_labels(missing, rows, places), context.clock)
     finally:
         packing.forget()
+
+
+def _variables(visible: Visibility, prefix: str, values: Mapping[str, str]) -> Collection[str]:
+    return variable_columns(visible, prefix, values)[0]
 
 
 def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[str, Any]:

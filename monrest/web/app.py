@@ -232,8 +232,9 @@ class Api:
         given = merged(query, body) if body is not EMPTY else query
         if method not in csrf.SAFE:
             given = csrf.check(identity, method, given, caller.headers, self.names)
-        options = request.options
+        options, strict = request.options, False
         if not _PRESENTATION.isdisjoint(map(_NAME, given)):
+            strict = any(flag(*pair) for pair in given if pair[0] == "strict")
             given, options = _presentation(given, options)
             request.options = options
         return RestRequest(
@@ -253,6 +254,7 @@ class Api:
             request_id=request.request_id,
             caller=caller,
             flows=True,
+            strict=strict,
         )
 
     async def _body(self, request: ApiRequest, headers: Mapping[str, str], method: str) -> Body:
@@ -354,12 +356,12 @@ def _options(chosen: OutputFormat, headers: bool = True, pretty: bool = False) -
     return RenderOptions(format=chosen, headers=headers, pretty=pretty)
 
 
-_PRESENTATION = frozenset({"pretty", "headers"})
+_PRESENTATION = frozenset({"pretty", "headers", "strict"})
 _NAME = itemgetter(0)
 
 
 def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters, RenderOptions]:
-    """Take out ``pretty`` and look at ``headers``."""
+    """Take out ``pretty`` and ``strict``, and look at ``headers``."""
     chosen, headers, pretty = options.format, options.headers, options.pretty
     for name, value in given:
         if name == "pretty":
@@ -368,7 +370,7 @@ def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters
             headers = shows_headers(value)
             if value == _WRAPPED and chosen == "json":
                 chosen = _WRAPPED
-    rest = tuple(pair for pair in given if pair[0] != "pretty")
+    rest = tuple(pair for pair in given if pair[0] not in ("pretty", "strict"))
     return rest, _options(chosen, headers, pretty)
 
 

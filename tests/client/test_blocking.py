@@ -54,6 +54,23 @@ def test_it_needs_the_standard_library_only():
     assert (ran.stdout, ran.stderr) == ("good\n", "")
 
 
+def test_unknown_columns_are_errors_by_default(fake):
+    """Where columns are named, and unless the request or the client says otherwise."""
+    asked = []
+    for strict, path in (
+        (True, "/hosts?columns=name"),
+        (True, "/hosts?sort=name"),
+        (True, "/hosts?columns=name&strict=0"),
+        (True, "/hosts?name=web01"),
+        (False, "/hosts?columns=name"),
+    ):
+        fake.answers["/mon/r/hosts"] = (200, [])
+        with Client(fake.url, strict=strict) as client:
+            client.get(path)
+        asked.append(parse_qs(urlsplit(fake.seen[-1].target).query).get("strict"))
+    assert asked == [["1"], ["1"], ["0"], None, None]
+
+
 KINDS = {
     400: InvalidRequestError, 401: NotAuthorizedError, 403: NotAuthorizedError,
     404: NotThereError, 409: ConflictError, 429: OverloadedError, 502: SitesFailedError,

@@ -180,8 +180,9 @@ def test_aliases_by_name(client, path, column, expected):
 
 @pytest.mark.parametrize("collection", ["hosts", "services", "hostgroups", "contacts", "commands"])
 def test_singular_is_plural(client, collection):
-    plural = client.rows(f"/{collection}", {"columns": "name,description"})
-    assert client.rows(f"/{collection[:-1]}", {"columns": "name,description"}) == plural
+    columns = {"columns": "host_name,description" if collection == "services" else "name"}
+    plural = client.rows(f"/{collection}", columns)
+    assert client.rows(f"/{collection[:-1]}", columns) == plural
 
 
 @pytest.mark.parametrize("description", [row[1] for row in SERVICES if row[0] in ("db01", "web01")])
@@ -225,6 +226,13 @@ def test_comments_and_downtimes_by_id(client, differences):
     assert (downtime["fixed"], downtime["duration"]) == (1, 7260)
     assert client.rows(f"/downtimes/{downtime['id']}") == [downtime]
     assert client.rows("/downtimes/99999") == []
+
+
+def test_a_list_is_empty_where_an_object_is_missing(client):
+    """A path of an object is the list with that filter; what is no list is a 404 without it."""
+    for path in ("/hosts/web99", "/hosts/web99/services", "/hosts/web99/alerts", "/contacts/web99"):
+        assert client.rows(path) == [], path
+    refused(client.get("/hosts/web99/availability"), 404, "no such host")
 
 
 def test_commands(client, differences):

@@ -75,9 +75,7 @@ def questions(draw: Any) -> tuple[tuple[str, str], ...]:
     elif shape == "one":
         pairs.append(("columns", "count(*),min(time),avg(class),max(state)"))
     if draw(st.booleans()):
-        keys = draw(
-            st.lists(st.sampled_from([*COLUMNS, "peer_key", "nothing"]), min_size=1, max_size=3)
-        )
+        keys = draw(st.lists(st.sampled_from([*COLUMNS, "peer_key"]), min_size=1, max_size=3))
         signs = [draw(st.sampled_from(["", "-"])) for _ in keys]
         pairs.append(("sort", ",".join(map(str.__add__, signs, keys))))
     named = [name for name in ("limit", "offset") if draw(st.booleans())]
