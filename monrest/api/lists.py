@@ -118,9 +118,15 @@ async def reselect(context: Context, request: RestRequest, answer: Document) -> 
 
 
 async def sparse(
-    context: Context, request: RestRequest, answer: Rows | Document, optional: frozenset[str]
+    context: Context,
+    request: RestRequest,
+    answer: Rows | Document,
+    optional: frozenset[str],
+    ending: str = "",
 ) -> Rows | Document:
     """Leave out ``optional`` keys that are null from the JSON objects of a list.
+
+    A key with this ``ending`` stays, null or not, beside the key without it.
 
     Tables keep all their columns, as does a request that names columns.
     """
@@ -129,10 +135,16 @@ async def sparse(
     if any(name == "columns" for name, _ in request.parameters):
         return answer
     kept = [at for at, one in enumerate(answer.columns) if one.name not in optional]
-    left = [(at, one.name) for at, one in enumerate(answer.columns) if one.name in optional]
+    places = {one.name: at for at, one in enumerate(answer.columns)}
+    left = [(at, name) for name, at in places.items() if name in optional]
+    asks = [places.get(name.removesuffix(ending), at) for at, name in left]
 
     def row(full: Row) -> Row:
-        present = {name: full[at] for at, name in left if full[at] is not None}
+        present = {
+            name: full[at]
+            for (at, name), ask in zip(left, asks, strict=True)
+            if full[ask] is not None
+        }
         return [*(full[at] for at in kept), present]
 
     columns = tuple(answer.columns[at] for at in kept)

@@ -77,7 +77,8 @@ OUTAGE_COLUMNS = (
 
 def _schema(name: str, columns: tuple[Column, ...]) -> TableSchema:
     # Names of hosts and services differ by case, as they do in the cores.
-    return evolve(local_schema(name, columns, ("host",)), folded=False)
+    elsewhere = frozenset(one.name for one in ALL_TIMES)
+    return evolve(local_schema(name, columns, ("host",)), folded=False, elsewhere=elsewhere)
 
 
 LISTS: Mapping[ObjectKinds, TableSchema] = {
@@ -128,7 +129,7 @@ def _handler(
         answer = await select(context, inner, schema, found.records, extra=wanted.rows)
         answer = evolve(answer, warnings=(*answer.warnings, *_unknown(found)))
         if report is OUTAGE or wanted.kind == "both":
-            answer = await sparse(context, inner, answer, ONLY_SOME)
+            answer = await sparse(context, inner, answer, ONLY_SOME, "_percent")
         return evolve(answer, failed_sites=found.problems, backend_seconds=found.seconds)
 
     return handler

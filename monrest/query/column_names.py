@@ -93,6 +93,8 @@ class TableSchema:
     merge: Literal["concat", "groups", "logs"] = "concat"
     folded: bool = False
     mixed: bool = False
+    elsewhere: frozenset[str] = frozenset()
+    """Names that rows of the same path have when it is asked for other objects."""
 
 
 # -------------------------------------------------------------------- custom variables
@@ -365,7 +367,8 @@ class ColumnNames:
     def impossible(self, name: str) -> bool:
         """Whether no row of the collection can ever have the name, whatever its core."""
         schema = self.schema
-        return bool(schema.columns) and not schema.mixed and self.find(name) is None
+        known = schema.mixed or name in schema.elsewhere
+        return bool(schema.columns) and not known and self.find(name) is None
 
     def _declared(self, name: str) -> ColumnSource | None:
         found = self.schema.columns.get(name)
