@@ -58,21 +58,35 @@ def csv_field(value: Any) -> str:
     return quoted(_scalar(value))
 
 
-def csv(answer: Rows | Document, *, headers: bool) -> Iterator[bytes]:
-    """Write the answer as CSV lines; empty without rows when ``headers`` is False."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How texts begin that programs for tables take for formulas."""
+
+
+def readable_field(value: Any) -> str:
+    """Give one value as a field for people: what would be a formula is a text with ``'``."""
+    text = csv_field(value)
+    if isinstance(value, (int, float)) or not text.lstrip('"').startswith(FORMULA):
+        return text
+    return f"\"'{text[1:]}" if text.startswith('"') else f"'{text}"
+
+
+def csv(answer: Rows | Document, *, headers: bool, readable: bool = False) -> Iterator[bytes]:
+    """Write the answer as CSV lines; empty without rows when ``headers`` is False.
+
+    ``readable``: people open it in a program for tables, as they do with reports.
+    """
     table, missing = table_of(answer), failed_sites(answer)
+    field = readable_field if readable else csv_field
 
     def encode(batch: list[Row]) -> bytes:
         text = "".join(
-            chain.from_iterable(
-                (";".join(map(csv_field, table.values(row))), "\n") for row in batch
-            )
+            chain.from_iterable((";".join(map(field, table.values(row))), "\n") for row in batch)
         )
         return well_formed(text).encode()
 
     def fragments() -> Iterator[bytes]:
         if headers:
-            line = "#" + ";".join(map(quoted, table.names)) + "\n"
+            line = "#" + ";".join(map(field, table.names)) + "\n"
             yield well_formed(line).encode()
         yield from batches(table.rows, encode)
         if missing and headers:

@@ -40,11 +40,13 @@ def shows_headers(value: str) -> bool:
 class RenderOptions:
     """How the client wants an answer.
 
-    ``headers``: CSV begins with the line of names. ``pretty``: JSON is indented by two blanks.
+    ``headers``: CSV begins with the line of names. ``readable``: its texts are no formulas for
+    programs that show tables. ``pretty``: JSON is indented by two blanks.
     """
 
     format: OutputFormat = "json"
     headers: bool = True
+    readable: bool = False
     pretty: bool = False
 
     slow: bool = field(init=False)
@@ -93,7 +95,7 @@ def render(
         return Rendered(
             content_type=CSV,
             disposition='attachment; filename="rest.csv"',
-            pieces=csv(answer, headers=options.headers),
+            pieces=csv(answer, headers=options.headers, readable=options.readable),
         )
     if options.format == "ndjson":
         return Rendered(content_type=LINES, disposition=None, pieces=ndjson(answer))

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from monrest.base.errors import BadRequest
 from monrest.base.extras import is_installed, require
-from monrest.render.csv import csv_field
+from monrest.render.csv import FORMULA, csv_field, readable_field
 from monrest.render.json import well_formed
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
 from monrest.render.xlsx import MOST_ROWS, NobodyWaitsError, cell_text, nobody_gives_up
@@ -204,7 +204,6 @@ _OPTIONS = {
 _WIDTHS: dict[CellKind, int] = {
     "text": 34, "number": 12, "percent": 13, "time": 20, "duration": 16, "state": 14,
 }  # fmt: skip
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
@@ -216,7 +215,7 @@ def _csv_lines(sheet: Sheet, given_up: Callable[[], bool]) -> Iterator[str]:
     for number, grid in enumerate(sheet.grids):
         if number:
             yield "\n"
-        yield "#" + ";".join(csv_field(head.title) for head in grid.heads) + "\n"
+        yield "#" + ";".join(readable_field(head.title) for head in grid.heads) + "\n"
         for at, row in enumerate(grid.rows):
             if at % _LINES == 0 and given_up():
                 raise NobodyWaitsError
@@ -238,7 +237,7 @@ def _plain(spelling: Spelling, kind: CellKind, value: Any) -> Any:
         return spelling.time(value)
     text = well_formed(str(value))
     # What programs for tables would take for a formula is shown as the text that it is.
-    return f"'{text}" if kind == "text" and text.startswith(_FORMULA) else text
+    return f"'{text}" if kind == "text" and text.startswith(FORMULA) else text
 
 
 def workbook(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:

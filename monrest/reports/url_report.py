@@ -244,7 +244,7 @@ def _options(link: Link) -> dict[str, RenderOptions]:
     wrapped = link.target.format == "wrapped_json"
     found: dict[str, RenderOptions] = {
         "json": RenderOptions(format="wrapped_json" if wrapped else "json", pretty=pretty),
-        "csv": RenderOptions(format="csv", headers=headers),
+        "csv": RenderOptions(format="csv", headers=headers, readable=True),
         "xls": RenderOptions(format="xls"),
     }
     if link.form == "text":

@@ -9,6 +9,7 @@ import pytest
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Column, Document, Rows
+from monrest.render.formats import RenderOptions, render
 from monrest.reports import build, url_report
 from monrest.reports.files import csv, page, rendered
 from monrest.reports.model import checked
@@ -99,6 +100,25 @@ def test_rows_become_a_table():
     assert (files["json"], files["text"]) == (b"[1]", b"x")
     assert {"pdf", "html", "xls", "csv"} < set(files)
     assert b"<script>" not in files["html"]
+
+
+def test_the_csv_of_a_report_has_no_formulas():
+    """Other than that of the API, which is data and stays as it is."""
+    columns = (Column("name", "string"), Column("=1+1", "string"), Column("n", "number"))
+    rows = [["=2+5", '=HYPERLINK("http://x";"y")', -5], ["@a", ["=b", "c"], 7], ["a=b", "-x", 1.5]]
+    answer = Rows(columns=columns, rows=rows)
+    (options,) = (
+        one for name, one in url_report._options(read_link("/mon/r/hosts")).items() if name == "csv"
+    )
+    made = b"".join(render(answer, options).pieces).decode()
+    assert made.splitlines() == [
+        "#name;'=1+1;n",
+        """'=2+5;"'=HYPERLINK(""http://x"";""y"")";-5""",
+        """'@a;"'=b,c";7""",
+        "a=b;'-x;1.5",
+    ]
+    plain = b"".join(render(answer, RenderOptions(format="csv")).pieces).decode()
+    assert "'" not in plain
 
 
 def test_names_come_first_where_there_are_many_columns():
