@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from monrest.base.errors import Forbidden
@@ -38,6 +39,8 @@ def check(
 ) -> Parameters:
     """Give ``parameters`` without the token; Forbidden unless it is that of the session.
 
+    ``CSRFtoken`` is never a parameter of anything else, ``token`` may be one without a session.
+
     ``headers`` have lower-case names; the header ``X-Mon-CSRF-Token`` does as well as the
     parameter. Who came by other means than a cookie needs none, as do safe methods; Forbidden
     also for a page of another site that makes use of a password, a proxy or the default user.
@@ -47,7 +50,7 @@ def check(
     if not identity.session:
         if identity.source in _AMBIENT:
             check_page(headers)
-        return parameters
+        return tuple([pair for pair in parameters if pair[0] != PARAMETERS[0]])
     header = names.header("CSRF-Token")
     sent = [headers.get(header, "")]
     sent += [value for name, value in parameters if name in PARAMETERS][:_MOST_VALUES]
@@ -58,6 +61,14 @@ def check(
             f"parameter {PARAMETERS[0]}, or use an API key",
         )
     return tuple([pair for pair in parameters if pair[0] not in PARAMETERS])
+
+
+def without_token(identity: Identity, document: Any) -> Any:
+    """Give the JSON body of a change without the token, as ``check`` gives its parameters."""
+    if not isinstance(document, dict):
+        return document
+    tokens = PARAMETERS if identity.session else PARAMETERS[:1]
+    return {name: value for name, value in document.items() if name not in tokens}
 
 
 def check_page(headers: Mapping[str, str]) -> None:

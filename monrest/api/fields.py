@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeAlias
 import orjson
 from attrs import Factory, field, frozen
 
-from monrest.api import csrf
 from monrest.base import truth
 from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters, RestRequest
@@ -399,8 +398,7 @@ def fields_of(request: RestRequest) -> dict[str, Any]:
             "failed to parse json data argument", "request body: expected a JSON object {…}"
         )
     if request.document is not None:
-        tokens = csrf.PARAMETERS if request.identity.session else ()
-        return {name: value for name, value in request.document.items() if name not in tokens}
+        return dict(request.document)
     return collected(pair for pair in request.parameters if pair[0] not in RESERVED)
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -232,6 +232,7 @@ class Api:
         given = merged(query, body) if body is not EMPTY else query
         if method not in csrf.SAFE:
             given = csrf.check(identity, method, given, caller.headers, self.names)
+            body = evolve(body, document=csrf.without_token(identity, body.document))
         options, strict = request.options, False
         if not _PRESENTATION.isdisjoint(map(_NAME, given)):
             strict = any(flag(*pair) for pair in given if pair[0] == "strict")

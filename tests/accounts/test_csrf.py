@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.api.csrf import check, check_page
+from monrest.api.csrf import check, check_page, without_token
 from monrest.base.errors import Forbidden
 from monrest.base.names import Names
 from monrest.base.values import ANONYMOUS, Identity
@@ -121,3 +121,12 @@ def test_a_page_of_another_site_gains_nothing_from_what_browsers_send_along(sour
 def test_what_only_programs_send_is_not_asked_for_its_page(source):
     for headers in OTHER_PAGES:
         assert check(Identity(user="ann", source=source), "POST", GIVEN, headers, Names()) == GIVEN
+
+
+def test_the_token_is_no_field_of_what_is_sent():
+    key = Identity(user="ann", source="key", key="abc")
+    sent = {"CSRFtoken": "a", "token": "t", "name": "x"}
+    assert without_token(SESSION, sent) == {"name": "x"}
+    assert without_token(key, sent) == {"token": "t", "name": "x"}
+    assert without_token(key, [sent]) == [sent]
+    assert check(key, "POST", (("CSRFtoken", "a"), *GIVEN), {}, Names()) == GIVEN

@@ -113,6 +113,14 @@ def test_a_form(ed):
     assert (row["name"], row["contacts"]) == ("F", ["joe", "!adm"])
 
 
+def test_the_token_of_sessions_is_no_field(ed):
+    create(ed, file="mine", CSRFtoken="x", other="kept")
+    row = ed.rows(f"{PATH}/mine")
+    assert (row["other"], "CSRFtoken" in row) == ("kept", False)
+    assert ed.post_form(f"{PATH}/mine", {"text": "y", "CSRFtoken": "x"}).status == 200
+    assert "CSRFtoken" not in ed.rows(f"{PATH}/mine")
+
+
 def test_who_sees_what(ed, olga, server):
     for name, fields in {
         "all": {}, "hers": {"contacts": "olga"}, "his": {"contacts": "joe"},
