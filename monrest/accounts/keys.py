@@ -39,7 +39,9 @@ _SECRET_BYTES = 32
 _SUFFIX = "_1"  # names the digest
 _HASH = re.compile(r"[0-9a-f]{64}")
 _FORM = re.compile(r"[A-Za-z0-9]{1,128}(?:_1)?")
-_FRESH = 5.0
+_FRESH = 4.0
+"""Seconds: other daemons refuse what was revoked within five, their next question included."""
+
 _FLUSH = 10.0
 
 
