@@ -6,6 +6,7 @@ A condition names what the event tells, or else a column of its host or service 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from attrs import evolve, field, frozen
 
@@ -16,6 +17,7 @@ from monrest.query.column_names import CoreColumn, TableSchema
 from monrest.query.model import Condition, FilterTree, Group, Query, leaves
 from monrest.query.parse import parse_query
 from monrest.query.scan import printable
+from monrest.rows.columns import HOSTS, SERVICES
 
 COLUMNS: tuple[Column, ...] = (
     Column("time", "time", "", "time of the event"),
@@ -106,8 +108,21 @@ def read_filter(parameters: Parameters, sites: tuple[str, ...] = ()) -> EventFil
                 "error during request",
                 f"{printable(one.parameter)}: an event has no {one.column}",
             )
+        if one.column == "type" and one.op == "=" and one.value in TYPES:
+            raise BadRequest(
+                "error during request",
+                f"type: expected the type of a log line, such as SERVICE ALERT; did you mean "
+                f"types={one.value}?",
+            )
     backends = sites or query.backends
     return EventFilter(types=types, backends=backends, query=evolve(query, backends=()))
+
+
+def near_column(name: str) -> str:
+    """Say which column of events or of their objects has nearly this name; empty for none."""
+    known = {"types", *NAMES, *HOSTS.columns, *SERVICES.columns}
+    near = get_close_matches(name, sorted(known - {name}), n=1, cutoff=0.75)
+    return f", did you mean {near[0]}?" if near else ""
 
 
 def of_event(column: str) -> bool:

@@ -22,6 +22,10 @@ IpAddress: TypeAlias = IPv4Address | IPv6Address
 IpNetwork: TypeAlias = IPv4Network | IPv6Network
 
 _NAT64 = ip_network("64:ff9b::/96")
+_UNICAST = ip_network("2000::/3")
+"""All that is public of version 6."""
+_SPECIAL = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")))
+"""What the registries of special-purpose addresses list and Python 3.11 takes for public."""
 _LOW_32 = 0xFFFFFFFF
 
 
@@ -69,6 +73,8 @@ class AllowedTargets:
 
 
 def _is_public(ip: IpAddress) -> bool:
+    if (ip.version == 6 and ip not in _UNICAST) or any(ip in one for one in _SPECIAL):
+        return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 

@@ -129,7 +129,7 @@ class Sender:
 
     async def _post(self, to: Receiver, headers: Mapping[str, str], body: bytes) -> PostResult:
         addresses = await self._addresses(to)
-        last = PostResult(error="host name not found")
+        last = PostResult()
         for address in addresses:
             last, connected = await self._post_to(address, to, headers, body)
             if connected:
@@ -144,12 +144,11 @@ class Sender:
             raise
         except Exception:  # noqa: BLE001  whatever a resolver says, there is no address
             found = []
-        if not found:
-            raise RefusedTargetError("host name not found")
         good = [one for one in dict.fromkeys(found) if self._allowed.permits(to.host, one)]
         if not good:
+            # The same for a name that there is not: owners do not learn which internal names exist.
             raise RefusedTargetError(
-                f"the address of {to.host} is not public and not in webhooks.allow"
+                f"{to.host} has no address that is public or in webhooks.allow"
             )
         return good[:_MOST_ADDRESSES]
 

@@ -160,16 +160,39 @@ def test_a_test_message_says_what_the_receiver_said(client, receiver):
     answer = client.post_json(f"{PATH}/{number}/test", {}).json
     assert (answer["taken"], answer["status"], answer["error"]) == (0, 500, "status 500")
     for url, error in (
-        ("http://10.1.2.3/", "the address of 10.1.2.3 is not public and not in webhooks.allow"),
-        ("http://169.254.169.254/latest/", "the address of 169.254.169.254 is not public"),
+        ("http://10.1.2.3/", "10.1.2.3 has no address that is public or in webhooks.allow"),
+        ("http://169.254.169.254/latest/", "169.254.169.254 has no address that is public"),
         ("http://[::ffff:127.0.0.1]:1/", ""),
-        ("http://2130706434:1/", "the address of 2130706434 is not public"),
-        ("http://nothing.invalid/", "host name not found"),
+        ("http://2130706434:1/", "2130706434 has no address that is public"),
+        ("http://nothing.invalid/", "nothing.invalid has no address that is public"),
     ):
         assert client.json("PATCH", f"{PATH}/{number}", {"url": url}).status == 200
         answer = client.post_json(f"{PATH}/{number}/test", {}).json
         assert answer["taken"] == 0
         assert answer["error"].startswith(error), (url, answer)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ("type=state", "did you mean types=state?"),
+        ("typ=state", "named: typ, did you mean type?"),
+        ("hostname=web01", "named: hostname, did you mean host_name?"),
+        ("q=plugin_outpt ~ x", "named: plugin_outpt, did you mean plugin_output?"),
+        ("foo=1", "named: foo"),
+        ("type=SERVICE ALERT", ""),
+        ("_LOCATION=Berlin", ""),
+        ("host_groups[gte]=linux", ""),
+        ("rta[gt]=5", ""),
+    ],
+)
+def test_a_filter_that_would_never_find_anything_is_refused(client, receiver, wanted, expected):
+    given = {"name": "x", "url": receiver.url, "filter": wanted}
+    answer = client.post_json(PATH, given)
+    assert (answer.status == 200) == (not expected), answer
+    if expected:
+        assert expected in answer.json["description"]
+        assert answer.status == 400
 
 
 def test_owners_see_their_own(daemon, client, own, receiver):
