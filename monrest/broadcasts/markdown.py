@@ -21,10 +21,15 @@ LONGEST_TEXT = 10_000
 
 _MACRO = re.compile(r"\{\{[ \t]*([^{}\r\n]{1,200}?)[ \t]*\}\}")
 _SCHEMES = {"http", "https", "mailto"}
+_OWN_PATH = re.compile(r"/?[\w.~%-][\w.~%/?&=+,@-]*", re.ASCII)
+"""A path below this server: browsers read two slashes and backslashes as another server."""
 _FENCE = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 """The lines around front matter, which is a line for each key, with a colon."""
 _MOST_CELLS = 5000
 """Of all tables of a text; cells that are left out at the end of a line are made, too."""
+_MARK = re.compile(r"[\[*_`<!]|^[ \t>]*(?:[-+]|[0-9]+[.)])[ \t]", re.MULTILINE)
+_MOST_MARKS = 1000
+"""Brackets, stars, items of lists: each of them costs more than a line of words."""
 _LONGEST_HTML = 20 * LONGEST_TEXT
 
 
@@ -62,17 +67,26 @@ def expanded(text: str, macros: Mapping[str, str]) -> str:
 def html(text: str) -> str:
     """Markdown, with HTML in it or not, as HTML that may be shown in any page.
 
-    What would become much longer than it is, such as one long link in many places, is shown as
-    it was written; tables with thousands of cells are no tables.
+    What would become much longer than it is, such as one long link in many places, or has more
+    marks than a message needs is shown as it was written; tables with thousands of cells are no
+    tables.
     """
     import nh3
+
+    if len(_MARK.findall(text)) > _MOST_MARKS:
+        return f"<pre>{escape(text)}</pre>"
 
     lines = text.splitlines()
     cells = max((line.count("|") + 1 for line in lines), default=0) * len(lines)
     rendered = _parser(tables=cells <= _MOST_CELLS).render(text)
     if len(rendered) > _LONGEST_HTML:
         rendered = f"<pre>{escape(text)}</pre>"
-    return nh3.clean(rendered, url_schemes=_SCHEMES)
+    return nh3.clean(rendered, url_schemes=_SCHEMES, attribute_filter=_attribute)
+
+
+def _attribute(tag: str, name: str, value: str) -> str | None:
+    """Keep an attribute, but for pictures from elsewhere: those tell who reads the text."""
+    return None if tag == "img" and name == "src" and not _OWN_PATH.fullmatch(value) else value
 
 
 @lru_cache(maxsize=2)

@@ -124,3 +124,30 @@ BAD = st.sampled_from(
 @example("<script>alert(1)</script>")
 def test_nothing_that_could_run(text):
     assert Found(html(text)).safe()
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        ("/mon/logo.png", True),
+        ("images/a%20b.png?x=1", True),
+        ("https://tracker.example/p.gif", False),
+        ("//tracker.example/p.gif", False),
+        ("/\\tracker.example/p.gif", False),
+        ("\\\\tracker.example/p.gif", False),
+        ("/\t/tracker.example/p.gif", False),
+        ("data:image/png;base64,AAAA", False),
+    ],
+)
+def test_pictures_are_from_this_server(source, kept):
+    """One from elsewhere would tell its server who reads the message, and when."""
+    found = html(f'<img alt="a" src="{source}">')
+    assert ("src=" in found) == kept
+    assert 'alt="a"' in found
+    assert "tracker" not in html("![a](https://tracker.example/p.gif)")
+
+
+@pytest.mark.parametrize("text", ["[" * 1001, "*a_" * 501, "- a\n" * 1001, "1. a\n" * 1001])
+def test_what_is_all_marks_is_shown_as_it_was_written(text):
+    assert html(text) == f"<pre>{text}</pre>"
+    assert "<pre>" not in html(text[: len(text) // 3])
