@@ -90,8 +90,8 @@ def _settings(table: Any, path: tuple[str | int, ...], said: Any) -> Iterator[Se
     """Every key of a table and of those in it; ``said`` gives who said the value at a path."""
     from attrs import fields, has
 
+    from monrest.config.frontend import Size
     from monrest.config.layers import keys_of, spelled
-    from monrest.config.sections import Size
     from monrest.instance.hidden_settings import shown
 
     kinds = keys_of(type(table))

@@ -117,9 +117,7 @@ class AsyncClient:
             cert_file=cert_file, key_file=key_file, keep=connections,
         )  # fmt: skip
 
-    def _asks(
-        self, url: str, key: str, user: str, retries: int, whole: bool, strict: bool
-    ) -> None:
+    def _asks(self, url: str, key: str, user: str, retries: int, whole: bool, strict: bool) -> None:
         self._address = parse(url)
         self._credentials = ClientCredentials(key, user)
         self._policy = Policy(self._address.app, retries, whole, strict)

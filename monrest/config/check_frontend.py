@@ -49,12 +49,20 @@ def problems_of(config: Config) -> Iterator[str]:
     yield from _webhooks(config.webhooks)
 
 
+_LEAST_ROOM = 1 << 20
+
+
 def _jobs(jobs: JobsConfig) -> Iterator[str]:
     if not 1 <= jobs.concurrent <= 100:
         yield f"jobs.concurrent: expected 1 to 100, got {jobs.concurrent}"
     if not 1 <= jobs.queue <= 100000:
         yield f"jobs.queue: expected 1 to 100000, got {jobs.queue}"
     yield from expected.positive("jobs.keep", jobs.keep)
+    if not _LEAST_ROOM <= jobs.results_per_user <= jobs.results:
+        yield (
+            f"jobs.results_per_user: expected at least 1MB and at most jobs.results, "
+            f"got {jobs.results_per_user} bytes"
+        )
     yield from expected.positive("jobs.timeout", jobs.timeout)
 
 
@@ -103,6 +111,8 @@ def _panorama(panorama: PanoramaConfig) -> Iterator[str]:
             f"panorama.new_files_start_at: expected 1 to {_HIGHEST_NUMBER}, "
             f"got {panorama.new_files_start_at}"
         )
+    if panorama.memory < _LEAST_ROOM:
+        yield f"panorama.memory: expected at least 1MB, got {panorama.memory} bytes"
     if panorama.folder and not panorama.folder.startswith("/"):
         yield f"panorama.folder: expected an absolute path, got {panorama.folder!r}"
     yield from expected.positive("panorama.script_timeout", panorama.script_timeout)

@@ -14,18 +14,24 @@ from attrs import field, frozen
 Minutes = NewType("Minutes", int)
 """Minutes, which the file may give as a text with a unit."""
 
+Size = NewType("Size", int)
+"""Bytes, which the file gives as a text with a unit."""
+
 
 @frozen(kw_only=True)
 class JobsConfig:
     """The table ``[jobs]``: how many run at once in this daemon, how many may wait behind them.
 
-    A single user may hold half of the ``queue``. Results are kept for ``keep`` seconds; a job that
-    is not done ``timeout`` seconds after it was asked for is ended.
+    A single user may hold half of the ``queue``. Results are kept for ``keep`` seconds, and are of
+    at most ``results_per_user`` and in all ``results`` bytes; a job that is not done ``timeout``
+    seconds after it was asked for is ended.
     """
 
     concurrent: int = 4
     queue: int = 2000
     keep: float = 3600.0
+    results_per_user: Size = Size(256 << 20)
+    results: Size = Size(1 << 30)
     timeout: float = 259_200.0
 
 
@@ -65,12 +71,14 @@ class PanoramaConfig:
     """The table ``[panorama]``.
 
     New dashboards get the first free number from ``new_files_start_at`` on. ``readonly``: only
-    administrators change dashboards. ``folder`` has programs that print dashboards, each ended
+    administrators change dashboards. ``memory`` is what a list of all of them may need, a quarter
+    of it for those of one user. ``folder`` has programs that print dashboards, each ended
     after ``script_timeout`` seconds; empty: there are none.
     """
 
     new_files_start_at: int = 1
     readonly: bool = False
+    memory: Size = Size(24 << 20)
     folder: str = ""
     script_timeout: float = 15.0
 

@@ -18,8 +18,8 @@ from attrs import define, field, fields, has, resolve_types
 
 from monrest.base.durations import seconds_of
 from monrest.base.truth import EXPECTED, truth
-from monrest.config.frontend import Minutes
-from monrest.config.sections import Config, Size
+from monrest.config.frontend import Minutes, Size
+from monrest.config.sections import Config
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The way to a value: names of keys, and places in lists."""

@@ -19,7 +19,7 @@ from cattrs.gen import make_dict_structure_fn
 
 from monrest.base.durations import seconds_of
 from monrest.config.check import problems_of
-from monrest.config.frontend import Minutes
+from monrest.config.frontend import Minutes, Size
 from monrest.config.layers import (
     DURATION,
     MINUTES,
@@ -29,7 +29,7 @@ from monrest.config.layers import (
     read_layers,
     spelled,
 )
-from monrest.config.sections import Config, Size
+from monrest.config.sections import Config
 
 _QUOTED_KEY = re.compile(r"\['([^']*)'\]")
 _STEP = re.compile(r"\[[0-9]+\]|[^.\[\]]+")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import tzinfo
 from pathlib import Path
-from typing import Literal, NewType, TypeAlias
+from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
 from attrs import evolve, field, frozen
@@ -30,15 +30,13 @@ from monrest.config.frontend import (
     NodeControlConfig,
     PanoramaConfig,
     ReportsConfig,
+    Size,
     WebhooksConfig,
 )
 
 NamesConfig: TypeAlias = Names
 """The table ``[names]``; the words know how to spell paths and headers themselves."""
 
-
-Size = NewType("Size", int)
-"""Bytes, which the file gives as a text with a unit."""
 
 _MARGIN = 1.0
 """Seconds that a request needs beside waiting."""
@@ -61,7 +59,7 @@ class ServerConfig:
     workers: int = 1
     max_url: int = 131072
     max_body: int = 33554432
-    memory_limit: Size = Size(512 << 20)
+    memory_limit: Size = field(default=Size(512 << 20))
     ascii_json: bool = False
     demo_mode: bool = False
     public_docs: bool = True

@@ -23,6 +23,7 @@ from monrest.base.errors import Forbidden, RestError, Unavailable
 from monrest.base.log import REQUEST_ID
 from monrest.base.spool import Spool, Spools
 from monrest.base.values import READ_ONLY, Answer, Caller, Document, Identity, Progress, Rows
+from monrest.config import JobsConfig
 from monrest.jobs import store as statements
 from monrest.jobs.model import Job, JobEnd, percent_of, storable
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
@@ -249,8 +250,9 @@ _PERSONAL = frozenset({"set-cookie"})
 class Doer:
     """Does jobs one by one.
 
-    ``who`` says who a caller is at present, and raises RestError when they are refused.
-    ``stopping`` is set when the daemon stops: then nothing is tried for long.
+    ``who`` says who a caller is at present, and raises RestError when they are refused. ``limits``
+    bound what is kept of results. ``stopping`` is set when the daemon stops: then nothing is tried
+    for long.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -261,6 +263,7 @@ class Doer:
     threads: Threads
     spools: Spools
     who: Callable[[Caller], Awaitable[Identity]]
+    limits: Callable[[], JobsConfig]
     stopping: bool = field(default=False, init=False)
 
     async def life(self, live: RunningJob) -> None:
@@ -293,7 +296,9 @@ class Doer:
             await self.database.change(statements.say([live.job]))
         keeper = Keeper(
             clock=self.clock,
-            keep=lambda at, data: self.database.change(statements.keep(live.job.id, at, data)),
+            keep=lambda at, data: self.database.change(
+                statements.keep(live.job, at, data, self.limits())
+            ),
             told=live.storing_result,
             spool=Spool(self.spools),
         )
@@ -359,7 +364,7 @@ class Doer:
         seconds = LAST_TRIES if self.stopping else PATIENCE
         try:
             await self._store_end(live, kept, seconds)
-        except Unavailable as error:
+        except RestError as error:
             lost = failure_of(f"the result could not be stored: {error.description}")
             while True:
                 with suppress(Unavailable):
@@ -372,7 +377,7 @@ class Doer:
     async def _store_end(self, live: RunningJob, kept: Kept, seconds: float) -> None:
         now = self.wall.now()
         job = evolve(live.job, ended=now, percent=100.0, outcome=kept.outcome)
-        work = statements.end(job, kept.last)
+        work = statements.end(job, kept.last, self.limits())
 
         async def store() -> bool:
             if kept.outcome.status is None:

@@ -36,6 +36,7 @@ from monrest.jobs.model import Job, new_id, storable
 from monrest.jobs.running_job import LAST_TRIES, Doer, JobWork, RunningJob, discard, note
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database, Work
+from monrest.store.space import give_back, is_loose
 
 WATCH = 5.0
 """Seconds between two looks at the beats of others."""
@@ -156,13 +157,16 @@ class Care:
                 )
 
     async def clean(self, keep: float) -> None:
-        """Remove jobs that ended ``keep`` seconds ago, with their results."""
+        """Remove jobs that ended ``keep`` seconds ago, with their results and their room."""
         before = self.wall.now() - keep
         try:
             while old := await self.database.run(statements.expired(before, _AT_ONCE)):
                 for number in old:
                     await discard(self.database, number)
                     await self.database.change(statements.remove(number))
+            if await self.database.run(is_loose):
+                while await self.database.change(give_back):
+                    await pause(self.clock, _TURN)
         except Unavailable:
             return
 
@@ -215,6 +219,7 @@ class Jobs(Service):
             threads=self.threads,
             spools=self.spools,
             who=self.who,
+            limits=lambda: self.config,
         )
         self.workers.hear("job ended", lambda _number: self._wake())
         self.workers.hear("job canceled", self._cancel_here)

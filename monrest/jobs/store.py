@@ -5,9 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
+from monrest.base.errors import Conflict, TooManyRequests
+from monrest.config import JobsConfig
 from monrest.jobs.model import Job, JobEnd, values_of
 from monrest.store.database import Work
 from monrest.store.space import require_space
@@ -18,6 +32,11 @@ _PLAIN = (
     *("percent", "remaining", "message", "canceled_by"),
 )
 _PIECES_AT_ONCE = 8
+
+MOST_KEPT, MOST_KEPT_PER_USER = 3_000, 2_000
+"""Ended jobs, so that a list of all is a small one."""
+
+_RETRY_AFTER = 60.0
 _UNENDED = jobs.c.ended.is_(None)
 
 
@@ -93,10 +112,21 @@ def expired(before: float, most: int) -> Work[list[int]]:
 
 
 def add(job: Job) -> Work[bool]:
-    """Store a new job; False when the id is taken."""
+    """Store a new job; False when the id is taken, TooManyRequests when too many are kept."""
     row = {name: getattr(job, name) for name in _PLAIN} | values_of(job.outcome)
+    mine = func.sum(case((jobs.c.user == job.user, 1), else_=0))
+    ended = select(func.count(), mine).where(jobs.c.ended.is_not(None))
 
     def work(connection: Connection) -> bool:
+        kept, own = connection.execute(ended).one()
+        if kept >= MOST_KEPT or (own or 0) >= MOST_KEPT_PER_USER:
+            raise TooManyRequests(
+                "too many background jobs",
+                f"expected at most {MOST_KEPT_PER_USER} of a user and {MOST_KEPT} in all that have "
+                "ended; delete jobs whose results nobody needs (DELETE), or wait until they are "
+                "older than jobs.keep",
+                _RETRY_AFTER,
+            )
         try:
             with connection.begin_nested():
                 connection.execute(insert(jobs).values(**row, roles=list(job.roles)))
@@ -158,14 +188,36 @@ def say(changed: Sequence[Job]) -> Work[None]:
     return work
 
 
-def keep(number: int, at: int, data: bytes) -> Work[None]:
-    """Store a piece of a result; Unavailable when too little room would be left for all else."""
+def keep(job: Job, at: int, data: bytes, limits: JobsConfig) -> Work[None]:
+    """Store a piece of a result; Unavailable when too little room would be left for all else.
+
+    Conflict when the results that are kept would be too large together.
+    """
 
     def work(connection: Connection) -> None:
         require_space(connection)
-        _keep(connection, number, at, data)
+        _keep(connection, job.id, at, data)
+        _require_room(connection, job.user, limits)
 
     return work
+
+
+def _require_room(connection: Connection, user: str | None, limits: JobsConfig) -> None:
+    """Raise Conflict when the results of a user, or all, are larger than they may be."""
+    size = func.length(job_output.c.data)
+    mine = func.sum(case((jobs.c.user == user, size), else_=0))
+    query = select(func.sum(size), mine).join(jobs, jobs.c.id == job_output.c.job)
+    used, own = (int(one or 0) for one in connection.execute(query).one())
+    for name, now, most in (
+        ("results_per_user", own, limits.results_per_user),
+        ("results", used, limits.results),
+    ):
+        if now > most:
+            raise Conflict(
+                "the results of background jobs are too large together",
+                f"expected at most {most >> 20} MB (jobs.{name}); delete jobs whose results nobody "
+                "needs, or wait until they are older than jobs.keep",
+            )
 
 
 def _keep(connection: Connection, number: int, at: int, data: bytes) -> None:
@@ -184,10 +236,12 @@ def discard(number: int) -> Work[int]:
     return lambda connection: connection.execute(query).rowcount
 
 
-def end(job: Job, last: tuple[int, bytes] | None = None) -> Work[bool]:
+def end(
+    job: Job, last: tuple[int, bytes] | None = None, limits: JobsConfig | None = None
+) -> Work[bool]:
     """Store how a job ended, with the last piece of its result; False if it has ended already.
 
-    Without an answer whatever was kept of it goes.
+    Without an answer whatever was kept of it goes. Conflict as ``keep``.
     """
     query = (
         update(jobs)
@@ -210,6 +264,8 @@ def end(job: Job, last: tuple[int, bytes] | None = None) -> Work[bool]:
             connection.execute(delete(job_output).where(job_output.c.job == job.id))
         elif last is not None:
             _keep(connection, job.id, *last)
+            if limits is not None:
+                _require_room(connection, job.user, limits)
         return True
 
     return work

@@ -31,6 +31,7 @@ CONNECT_SECONDS = 5
 _BUSY_SECONDS = 1.0
 _MIGRATION_SECONDS = 60.0
 _SETTING_PAUSE = 0.02
+_CAN_SHRINK = "PRAGMA auto_vacuum = INCREMENTAL"
 _WRITE_AHEAD = "PRAGMA journal_mode = WAL"
 # About 20 ms of an embedded database's work; each question needs the interpreter's lock.
 _STEPS = 1_000_000
@@ -113,7 +114,10 @@ def asking(url: URL, seconds: float) -> Engine:
 def migrating(url: URL) -> Engine:
     """Make an engine for the one transaction of a migration, whose statements may take long."""
     if is_sqlite(url):
-        return _sqlite(url, 1, "BEGIN IMMEDIATE", _MIGRATION_SECONDS, _WRITE_AHEAD)
+        # How a file shrinks is said before anything is in it, and written each time it is said.
+        path = Path(url.database or "")
+        new = (_CAN_SHRINK,) if path.exists() and not path.stat().st_size else ()
+        return _sqlite(url, 1, "BEGIN IMMEDIATE", _MIGRATION_SECONDS, *new, _WRITE_AHEAD)
     # Whoever waited for the lock must see the tables that the other one made meanwhile.
     return _postgres(url, 1, "READ COMMITTED", statement=0, lock=_MIGRATION_SECONDS)
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from monrest.store import engines
 from monrest.store.failures import StoreError, is_away, told
+from monrest.store.space import let_shrink
 from monrest.store.tables import metadata
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def upgrade(url: URL) -> None:
     try:
         with engine.begin() as connection:
             upgrade_connection(connection)
+        if engines.is_sqlite(url):
+            let_shrink(engine, Path(url.database or ""))
     except SQLAlchemyError as error:
         reason = engines.without_secrets(told(error), url)
         text = f"database.url: {engines.shown(url)}: {reason}"

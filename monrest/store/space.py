@@ -1,10 +1,13 @@
-"""Leaving room on the disk of the embedded database for what is more important than bulk."""
+"""The disk of the embedded database: room for what is more important than bulk, given back."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from pathlib import Path
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from monrest.base.errors import Unavailable
 
@@ -23,7 +26,7 @@ def require_space(connection: Connection) -> None:
     path = connection.exec_driver_sql("PRAGMA database_list").one()[2]
     disk = os.statvfs(path)
     size = disk.f_blocks * disk.f_frsize
-    # The file does not shrink when something is deleted, but has room then.
+    # What was deleted is not given back to the disk at once.
     pages = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
     page = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
     free = disk.f_bavail * disk.f_frsize + pages * page
@@ -32,3 +35,41 @@ def require_space(connection: Connection) -> None:
             "cannot store",
             f"the disk of the database is nearly full: {free // 1_048_576} MB are free",
         )
+
+
+_KEPT_FREE = 4096
+"""Pages that stay free in the file, for what comes next: 16 MB."""
+_PAGES = 2000
+_REWRITTEN = 1 << 30
+
+
+def let_shrink(engine: Engine, path: Path) -> None:
+    """Rewrite a file of an older version, which cannot shrink: once, unless it is large."""
+    with suppress(SQLAlchemyError, OSError):
+        size, disk = path.stat().st_size, os.statvfs(path)
+        connection = engine.raw_connection()
+        try:
+            cursor = connection.cursor()
+            (mode,) = cursor.execute("PRAGMA auto_vacuum").fetchone()
+            if not mode and size < min(_REWRITTEN, disk.f_bavail * disk.f_frsize // 3):
+                cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                cursor.execute("VACUUM")
+        finally:
+            connection.close()
+
+
+def is_loose(connection: Connection) -> bool:
+    """Whether the file has more free pages than it needs, and can give them back."""
+    if connection.dialect.name != "sqlite":
+        return False
+    can = connection.exec_driver_sql("PRAGMA auto_vacuum").scalar_one() != 0
+    free = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
+    return bool(can and free > _KEPT_FREE)
+
+
+def give_back(connection: Connection) -> bool:
+    """Give 8 MB of free pages back to the disk; whether there are more of them."""
+    for _ in range(_PAGES):
+        # The driver takes one step of a statement without rows, which is one page.
+        connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
+    return is_loose(connection)

@@ -6,6 +6,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from attrs import evolve
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
@@ -367,3 +368,26 @@ def test_the_number_of_a_folder_stays(world, tmp_path):
     again = world.join("one")
     assert (again.node.id == number, again.node.run == run) == (True, False)
     assert (tmp_path / "one" / "node.id").stat().st_mode & 0o777 == 0o600
+
+
+def test_results_are_bounded_for_a_user_and_in_all(world, monkeypatch):
+    jobs = world.join()
+    jobs.configure(evolve(jobs.config, results_per_user=3000, results=5000))
+    text = Document(value="x" * 1100)
+    kept = [start(jobs, at_once(text)) for _ in range(2)]
+    failed = get(jobs, start(jobs, at_once(text)))
+    assert (failed.rc, failed.outcome.size) == (1, 0)
+    assert "(jobs.results_per_user)" in failed.outcome.stderr
+    assert get(jobs, start(jobs, at_once(text, identity=BOB))).rc == 0
+    assert get(jobs, start(jobs, at_once(text, identity=BOB))).rc == 0
+    # One more of Bob's would be his third: what is left for all is less than that.
+    jobs.configure(evolve(jobs.config, results_per_user=4000))
+    assert "(jobs.results)" in get(jobs, start(jobs, at_once(text, identity=BOB))).outcome.stderr
+    assert result(jobs.remove(kept[0]))
+    assert get(jobs, start(jobs, at_once(text))).rc == 0
+    monkeypatch.setattr(statements, "MOST_KEPT_PER_USER", 3)
+    with pytest.raises(TooManyRequests, match="at most 3 of a user"):
+        start(jobs, at_once(text))
+    monkeypatch.setattr(statements, "MOST_KEPT", 5)
+    with pytest.raises(TooManyRequests, match="5 in all"):
+        start(jobs, at_once(text, identity=BOB))
