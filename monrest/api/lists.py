@@ -16,6 +16,7 @@ from monrest.api.endpoint import Context
 from monrest.api.visibility import view_of
 from monrest.api.zones import moment_of
 from monrest.base.concurrency import sliced
+from monrest.base.errors import BadRequest
 from monrest.base.names import Names
 from monrest.base.values import OBJECTS, Column, Document, RestRequest, Row, Rows
 from monrest.query.bind import bind, no_such_column
@@ -93,6 +94,21 @@ async def select(
     if request.strict and answer.warnings:
         raise no_such_column(answer.warnings)
     return answer
+
+
+async def read_columns(
+    context: Context, request: RestRequest, schema: TableSchema
+) -> frozenset[str] | None:
+    """Give the columns that the answer to a request is made of; None for all of them.
+
+    So what is large needs not be read for who does not want it.
+    """
+    try:
+        query = parse_query(request.parameters)
+        bound = bind(query, ColumnNames(schema), View(), await moment_of(context, request))
+    except BadRequest:
+        return None  # it may be a column that only the records have
+    return None if bound.selected is None or bound.unknown else frozenset(bound.needed)
 
 
 async def reselect(context: Context, request: RestRequest, answer: Document) -> Document:

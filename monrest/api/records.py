@@ -9,13 +9,28 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from attrs import evolve, frozen
 from sqlalchemy import Column as TableColumn
-from sqlalchemy import ColumnElement, Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Table,
+    Text,
+    case,
+    cast,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 
 from monrest.api.endpoint import (
     LIST_PARAMETERS,
@@ -31,7 +46,7 @@ from monrest.api.lists import local_schema, reselect, sparse
 from monrest.api.lists import select as select_rows
 from monrest.base.audit import audited
 from monrest.base.errors import Conflict, NotFound
-from monrest.base.values import Answer, Column, Document, RestRequest
+from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest
 from monrest.store.database import Database, Work
 from monrest.store.merge import merged
 
@@ -63,15 +78,121 @@ def birth(version: int) -> int:
     return version // _CHANGES
 
 
+def memory_of(document: ColumnElement[Any]) -> ColumnElement[int]:
+    """Estimate the bytes that a stored document needs while it is read and written to an answer.
+
+    That depends on what is in it: an empty list of two characters needs 56 bytes.
+    """
+    text = cast(document, Text)
+    size = func.length(text)
+
+    def count(found: str) -> ColumnElement[int]:
+        return size - func.length(func.replace(text, found, ""))
+
+    # One character beyond the basic plane makes each one of its text four bytes long.
+    characters = case((count("\\ud") > 0, 5 * size), else_=2 * size)
+    return characters + 120 * count("{") + 56 * count("[") + 56 * count(",")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / (1 << 20):g} MB"
+
+
+@frozen(kw_only=True, eq=False)
+class RecordLimits:
+    """How many records there may be of one owner and in all, and how much memory they may need.
+
+    ``document`` is the column with what is stored, ``owner`` says whose it is. ``size`` is in
+    bytes of memory, a quarter of it those of one owner. ``setting`` and ``size_setting`` are where
+    ``owned`` and ``size`` are configured.
+    """
+
+    noun: str
+    document: TableColumn[Any]
+    owner: ColumnElement[str] | None = None
+    owned: int = 500
+    count: int = 5_000
+    size: int = 24 << 20
+    setting: str = ""
+    size_setting: str = ""
+
+    @property
+    def owned_size(self) -> int:
+        """Bytes of one owner."""
+        return self.size // 4
+
+    @property
+    def description(self) -> str:
+        """The limits as the reference page shows them."""
+        owned = f"`{self.setting}` ({self.owned})" if self.setting else f"{self.owned:,}"
+        size = f"{_megabytes(self.size)} of memory"
+        size = f"`{self.size_setting}` ({size})" if self.size_setting else size
+        most = f"{self.count:,} {self.noun} and {size} in all"
+        if self.owner is None:
+            return f"At most {most}."
+        return f"At most {owned} of a user in {_megabytes(self.owned_size)} of memory, and {most}."
+
+    @contextmanager
+    def room(self, connection: Connection, key: Key, owner: str | None) -> Iterator[None]:
+        """Write the record ``key`` of ``owner``; Conflict where it grows beyond a limit.
+
+        None is for who is bound by the limits for all alone.
+        """
+        table = self.document.table
+        this = next(iter(table.primary_key.columns)) == key
+        own = select(memory_of(self.document)).where(this)
+        before = connection.execute(own).scalar_one_or_none()
+        yield
+        grown = (connection.execute(own).scalar_one_or_none() or 0) > (before or 0)
+        if not grown:
+            return
+        (mine, my_size), (count, size) = self._used(connection, owner)
+        if before is None and (mine > self.owned or count > self.count):
+            raise Conflict(
+                f"too many {self.noun}",
+                f"expected at most {self.owned} of a user and {self.count} in all",
+            )
+        where = f" ({self.size_setting})" if self.size_setting else ""
+        if my_size > self.owned_size or size > self.size:
+            raise Conflict(
+                f"the {self.noun} are too large together",
+                f"expected at most {_megabytes(self.owned_size)} of a user and "
+                f"{_megabytes(self.size)} in all{where}, as they are in memory; remove some or "
+                "make them smaller",
+            )
+
+    def _used(
+        self, connection: Connection, owner: str | None
+    ) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Count the records of an owner and the memory that they need, and those of all."""
+        theirs: ColumnElement[Any] = literal(0)
+        if self.owner is not None and owner is not None:
+            theirs = case((self.owner == owner, 1), else_=0)
+        query = select(theirs.label("mine"), func.count(), func.sum(memory_of(self.document)))
+        found = {
+            mine: (count, int(size))
+            for mine, count, size in connection.execute(query.group_by("mine"))
+        }
+        mine, others = found.get(1, (0, 0)), found.get(0, (0, 0))
+        return mine, (mine[0] + others[0], mine[1] + others[1])
+
+
+def bound_owner(identity: Identity, owner: str) -> str | None:
+    """Give whose limits a change by ``identity`` is bound by; None: administrators by no one's."""
+    return None if identity.may(ADMIN) else owner
+
+
 @frozen(eq=False)
 class StoredRecords(Generic[T]):
     """Records in a table with one key and a ``version``, which grows with every write.
 
-    ``value`` makes a value of a row. Each method gives the work of one transaction.
+    ``value`` makes a value of a row. Each method gives the work of one transaction. ``owner`` is
+    whose limits a change is bound by (``RecordLimits.room``).
     """
 
     table: Table
     value: Callable[[Row[*tuple[Any, ...]]], T]
+    limits: RecordLimits
 
     @property
     def key(self) -> TableColumn[Any]:
@@ -108,7 +229,13 @@ class StoredRecords(Generic[T]):
             self.add(connection, key, values)
         return taken is None
 
-    def add_number(self, first: int, values: Mapping[str, Any]) -> Work[int]:
+    def add_number(
+        self,
+        first: int,
+        values: Mapping[str, Any],
+        owner: str | None = None,
+        limits: RecordLimits | None = None,
+    ) -> Work[int]:
         """Store a new record with the first free number from ``first`` on; gives the number."""
         query = select(self.key).where(self.key >= first).order_by(self.key)
 
@@ -118,7 +245,8 @@ class StoredRecords(Generic[T]):
                 if taken != number:
                     break
                 number += 1
-            self.add(connection, number, values)
+            with (limits or self.limits).room(connection, number, owner):
+                self.add(connection, number, values)
             return number
 
         return work
@@ -128,6 +256,7 @@ class StoredRecords(Generic[T]):
         key: Key,
         version: int,
         values: Mapping[str, Any],
+        owner: str | None = None,
         before: Callable[[Connection, Any], object] = lambda *_: None,
     ) -> Work[bool]:
         """Store other values; False when the record has not this version any more.
@@ -142,7 +271,8 @@ class StoredRecords(Generic[T]):
             if row is None:
                 return False
             before(connection, row)
-            return connection.execute(query).rowcount == 1
+            with self.limits.room(connection, key, owner):
+                return connection.execute(query).rowcount == 1
 
         return work
 
@@ -197,6 +327,7 @@ class Records(ABC, Generic[T]):
     summary: ClassVar[str]
     columns: ClassVar[tuple[Column, ...]]
     fields: ClassVar[Fields]
+    limits: ClassVar[RecordLimits]
     shown: ClassVar[tuple[Column, ...]] = ()
     optional: ClassVar[frozenset[str]] = frozenset()
     made: ClassVar[Column]
@@ -361,6 +492,8 @@ class Records(ABC, Generic[T]):
 
         def writing(method: Method, what: str, handler: FamilyHandler, **more: Any) -> Endpoint:
             text = texts.get(what.partition(" ")[0], "")
+            if what == "create":
+                text = f"{text} {cls.limits.description}".strip()
             description = f"{what} a {cls.title}"
             changed = evolve(write, methods=(method,), description=description, text=text)
             return evolve(changed, handler=handler, **more)

@@ -160,6 +160,9 @@ def _add_searches(needs: Needs, arguments: Sequence[Any]) -> None:
         needs.service_columns.update(columns_of(searches, hosts=False))
 
 
+_TEXTS, _TEXTS_PER_NODE = 16_384, 400
+"""Characters of what all nodes of a process say."""
+
 _INDENT = "\u2002" * 3
 _DEEPEST = 20
 _MOST_LINES = 500
@@ -280,6 +283,7 @@ class ProcessCalculation:
             self.states[node.id] = self._noted(node, outcome)
             if node.id == ROOT:
                 self.root = outcome
+        self._bound_texts()
         # Only now: when a calculation fails its process keeps the states of before.
         plan.last = self.states
         return self._result()
@@ -399,6 +403,24 @@ class ProcessCalculation:
             outcome.bp_ref,
             outcome.bp_ref_peer,
         )
+
+    def _bound_texts(self) -> None:
+        """Cut the longest texts where all of them together are too long to be stored and listed."""
+        states = self.states
+        left, count = _TEXTS + _TEXTS_PER_NODE * len(states), len(states)
+        lengths = sorted(len(one.status_text) + len(one.short_desc) for one in states.values())
+        if sum(lengths) <= left:
+            return
+        for length in lengths:
+            if length * count > left:
+                break
+            left, count = left - length, count - 1
+        most = left // count // 2
+        for number, one in states.items():
+            if len(one.status_text) > most or len(one.short_desc) > most:
+                states[number] = one._replace(
+                    status_text=one.status_text[:most], short_desc=one.short_desc[:most]
+                )
 
     # ---------------------------------------------------------------- the process
 

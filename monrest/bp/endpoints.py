@@ -16,7 +16,7 @@ from monrest.api.endpoint import (
     Endpoint,
     Parameter,
 )
-from monrest.api.lists import local_schema, reselect, select, sparse
+from monrest.api.lists import local_schema, read_columns, reselect, select, sparse
 from monrest.api.rights import may_submit
 from monrest.base.audit import audit
 from monrest.base.concurrency import sliced
@@ -36,7 +36,7 @@ from monrest.bp.core_rows import ObjectName
 from monrest.bp.model import NODES, PROCESS
 from monrest.bp.node_state import runtime_of
 from monrest.bp.service import BusinessProcesses
-from monrest.bp.store import StoredProcess, number_of
+from monrest.bp.store import LIMITS, MOST_NODES, StoredProcess, number_of
 from monrest.commands.lookups import commanded
 from monrest.commands.permissions import Grant, grant, needed
 from monrest.livestatus.command import Target
@@ -72,7 +72,7 @@ _SCHEMA = local_schema("bp", COLUMNS, (), _HELD)
 _STORED = tuple(one.name for one in PROCESS.declared)
 
 
-def record(process: StoredProcess) -> dict[str, Any]:
+def record(process: StoredProcess, *, nodes: bool = True) -> dict[str, Any]:
     """Give a process as it is shown."""
     definition, result = process.definition, process.result
     return {
@@ -87,7 +87,7 @@ def record(process: StoredProcess) -> dict[str, Any]:
         "name": definition.name,
         "nodes": [
             {**node.document(), **runtime_of(result.node(node.id), result)}
-            for node in definition.nodes
+            for node in (definition.nodes if nodes else ())
         ],
         "rankDir": definition.rank_dir,
         "state_type": definition.state_type,
@@ -248,7 +248,10 @@ class ProcessEndpoints:
         visible = await self.readable_by(context, request.identity)
         known = [one for one in await self.bp.several() if visible(one)]
         theirs, problems = await self.mask_for(context, request.identity, known)
-        answer = await select(context, request, _SCHEMA, map(record, theirs))
+        columns = await read_columns(context, request, _SCHEMA)
+        nodes = columns is None or "nodes" in columns
+        rows = (record(one, nodes=nodes) for one in theirs)
+        answer = await select(context, request, _SCHEMA, rows)
         return evolve(answer, failed_sites=problems)
 
     async def process(
@@ -521,7 +524,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         text="It is a draft, which is not calculated regularly, until it is changed for the first "
         "time: an empty PATCH is enough. A name that is taken gets a number. Functions of nodes: "
         "status, groupstatus, fixed, worst, best, at_least, not_more, equals, statusfilter, "
-        f"random, custom. Processes that link to each other in a circle are refused. {_OTHERS}",
+        "random, custom. Processes that link to each other in a circle are refused. "
+        f"{_OTHERS}{LIMITS.description} All processes have at most {MOST_NODES:,} nodes.",
         handler=ProcessEndpoints.create,
         shape="object",
         parameters=(_ID, *PROCESS.declared),

@@ -26,8 +26,8 @@ from monrest.api.fields import (
 )
 from monrest.base.errors import BadRequest
 from monrest.base.truth import truth
-from monrest.bp.statusfilter import check_searches
-from monrest.query.regex import compile_pattern
+from monrest.bp.statusfilter import check_searches, patterns_of
+from monrest.query.regex import MOST_WEIGHT, compile_pattern
 from monrest.query.scan import UNPRINTABLE
 
 FUNCTIONS = (
@@ -179,6 +179,10 @@ ROOT = "node1"
 
 NEW_NAME = "New Business Process"
 _MOST_NODES = 5_000
+_MOST_EDGES = 20_000
+"""Children of all nodes of a process together."""
+_MOST_WEIGHT = 10 * MOST_WEIGHT
+"""The weight of all patterns of a process."""
 
 ILLEGAL = "`~!$%^&*|'\"<>?,()="
 """What names of hosts and services must not have, where a core does not say otherwise."""
@@ -384,6 +388,7 @@ def _nodes(given: Any) -> tuple[ProcessNode, ...]:
     taken = {one["id"] for one in given if isinstance(one, dict) and isinstance(one.get("id"), str)}
     free = (f"node{at}" for at in count(1) if f"node{at}" not in taken)
     nodes: dict[str, ProcessNode] = {}
+    edges, patterns, weight = 0, set[str](), 0
     for at, one in enumerate(given):
         where = f"nodes[{at}]"
         if not isinstance(one, dict):
@@ -395,7 +400,20 @@ def _nodes(given: Any) -> tuple[ProcessNode, ...]:
             raise BadRequest("invalid node id", f"{where}.id: expected letters, digits and _.:-")
         if number in nodes:
             raise BadRequest("invalid node id", f"{where}.id: expected no second {number}")
-        nodes[number] = _node(one, number, where)
+        node = nodes[number] = _node(one, number, where)
+        edges += len(node.depends)
+        if edges > _MOST_EDGES:
+            raise BadRequest(
+                "too many children",
+                f"nodes: expected at most {_MOST_EDGES} in depends of all nodes",
+            )
+        for pattern in set(_patterns(node.function)) - patterns:
+            patterns.add(pattern)
+            weight += compile_pattern(pattern, ignore_case=True, parameter=where).weight
+        if weight > _MOST_WEIGHT:
+            raise BadRequest(
+                "patterns are too large", f"{where}: expected smaller or fewer regular expressions"
+            )
     if nodes and ROOT not in nodes:
         raise BadRequest("no root node", f"nodes: expected one with the id {ROOT}")
     return tuple(nodes.values())
@@ -421,7 +439,7 @@ NODES = Ruled(
     type="list",
     rule=_nodes,
     nested=True,
-    most=f"{_MOST_NODES} nodes",
+    most=f"{_MOST_NODES} nodes, {_MOST_EDGES} children",
 )
 
 PROCESS = Fields(
@@ -526,6 +544,16 @@ def _function(given: Mapping[str, Any], where: str) -> Function:
     elif found.name == "statusfilter":
         check_searches(found.arguments, f"{where}.function")
     return found
+
+
+def _patterns(function: Function) -> Iterator[str]:
+    """Give the regular expressions of a function that was checked."""
+    if function.name == "status":
+        wanted = status_arguments(function.arguments)
+        if wanted.op in ("~", "!~"):
+            yield expression_of(wanted.service)
+    elif function.name == "statusfilter":
+        yield from patterns_of(function.arguments)
 
 
 def _check_status(function: Function, where: str) -> None:

@@ -139,6 +139,9 @@ def filters_of(general: Iterable[str], own: Iterable[str]) -> Filters:
     )
 
 
+_LONGEST_LINE, _MOST_LINES = 500, 200
+"""Of the children in the text of a node: characters of each, and how many."""
+
 NO_CHILDREN = "no dependent nodes"
 
 
@@ -186,8 +189,14 @@ def worst_of(
     labels = [label for label, _ in group]
     details = ""
     if first.status != OK:
-        lines = [f"\n- [{label}] {word} - {first_line(state[1])}" for label, state in group]
+        # Parents repeat this in their turn.
+        lines = [
+            f"\n- [{label}] {word} - {first_line(state[1])}"[:_LONGEST_LINE]
+            for label, state in group[:_MOST_LINES]
+        ]
         details = "".join(lines)
+        if len(group) > _MOST_LINES:
+            details += f"\n- {len(group) - _MOST_LINES} more"
     ok, warning, critical, unknown, pending = counts(items)
     return NodeOutcome(
         status=first.status,

@@ -7,7 +7,7 @@ processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
@@ -129,6 +129,15 @@ def check_searches(arguments: Sequence[Any], where: str) -> None:
     for at, one in enumerate(arguments[3:], 4):
         if isinstance(one, (list, dict)):
             raise BadRequest("invalid threshold", f"{where}: argument {at}: expected a number")
+
+
+def patterns_of(arguments: Sequence[Any]) -> Iterator[str]:
+    """Give the regular expressions in the searches of arguments that were checked."""
+    for search in searches_of(arguments):
+        for one in search.get("text_filter") or ():
+            value = one.get("value")
+            if one.get("op") in ("~", "!~"):
+                yield "" if value is None else str(value)
 
 
 def _check(search: Any, where: str) -> None:

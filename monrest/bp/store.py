@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from attrs import evolve, frozen
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
+from monrest.api.records import RecordLimits
 from monrest.base.errors import BadRequest, Conflict
 from monrest.bp.model import ROOT, ProcessDefinition, free_name, read, status_arguments
 from monrest.bp.node_state import NOTHING, UNKNOWN, ProcessResult, restored
@@ -76,6 +77,11 @@ def _links(document: StoredDocument, exports: Mapping[str, Mapping[str, int]]) -
         elif wanted.service in theirs:
             yield theirs[wanted.service]
 
+
+MOST_NODES = 20_000
+"""Nodes of all processes: what a list of them shows."""
+
+LIMITS = RecordLimits(noun="business processes", document=bp_processes.c.definition, count=1_000)
 
 DRAFT_SECONDS = 86400
 """How long a draft is kept that nobody commits, until the next one is made."""
@@ -182,7 +188,9 @@ def create(connection: Connection, definition: ProcessDefinition, start: int, no
     connection.execute(delete(bp_processes).where(old))
     documents = _documents(connection)
     number = next(one for one in count(start) if one not in documents)
-    _put(connection, number, _valid(number, definition, documents), now, draft=True)
+    document = _valid(number, definition, documents)
+    with LIMITS.room(connection, number, None):
+        _put(connection, number, document, now, draft=True)
     return number
 
 
@@ -216,7 +224,8 @@ def preview(
     before = documents.pop(number)
     definition = read(made(before))
     check(definition)
-    return ProcessChange(None if draft else before, _valid(number, definition, documents))
+    after = _valid(number, definition, documents, len(before.get("nodes") or ()))
+    return ProcessChange(None if draft else before, after)
 
 
 def change(
@@ -236,7 +245,8 @@ def change(
         return None
     if expected is not None and changed.after != expected.after:
         raise ProcessOvertakenError
-    _put(connection, number, changed.after, now, draft=False)
+    with LIMITS.room(connection, number, None):
+        _put(connection, number, changed.after, now, draft=False)
     return changed
 
 
@@ -269,9 +279,21 @@ def _documents(connection: Connection) -> dict[int, Mapping[str, Any]]:
 
 
 def _valid(
-    number: int, definition: ProcessDefinition, others: Mapping[int, Mapping[str, Any]]
+    number: int,
+    definition: ProcessDefinition,
+    others: Mapping[int, Mapping[str, Any]],
+    nodes: int = 0,
 ) -> Mapping[str, Any]:
-    """Give the document of a definition beside all others: its name is its own, no link a cycle."""
+    """Give the document of a definition beside all others: its name is its own, no link a cycle.
+
+    It had so many ``nodes`` before. Conflict for too many of all processes.
+    """
+    count = sum(len(one.get("nodes") or ()) for one in others.values()) + len(definition.nodes)
+    if count > MOST_NODES and len(definition.nodes) > nodes:
+        raise Conflict(
+            "too many nodes",
+            f"expected at most {MOST_NODES} of all business processes, got {count}",
+        )
     name = free_name(definition.name, frozenset(one["name"] for one in others.values()))
     document = evolve(definition, name=name).document()
     check_links(number, {**others, number: document})

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, select
 
 from monrest.api.endpoint import Context, Endpoint, Parameter
 from monrest.api.family import Family, Served
-from monrest.api.records import Records, Save, StoredRecords
+from monrest.api.records import RecordLimits, Records, Save, StoredRecords, bound_owner
 from monrest.base.errors import Conflict
 from monrest.base.values import Answer, Column, RestRequest, Rows
 from monrest.broadcasts import markdown, model
@@ -52,10 +52,20 @@ def _broadcast(row: Row[*tuple[Any, ...]]) -> Broadcast:
     return Broadcast(file=row.file, record=row.record, changed=row.changed, version=row.version)
 
 
-STORED = StoredRecords(broadcasts, _broadcast)
+LIMITS = RecordLimits(
+    noun="broadcasts",
+    document=broadcasts.c.record,
+    owner=broadcasts.c.record["author"].as_string(),
+    owned=100,
+    count=500,
+    size=2 << 20,
+)
+STORED = StoredRecords(broadcasts, _broadcast, LIMITS)
 
 
-def add(file: str, record: dict[str, Any], now: float, *, exact: bool) -> Work[str | None]:
+def add(
+    file: str, record: dict[str, Any], now: float, *, exact: bool, owner: str | None = None
+) -> Work[str | None]:
     """Store a new one; gives its file. If that is taken: None, or unless ``exact`` another."""
     query = select(broadcasts.c.file).where(broadcasts.c.file.startswith(file, autoescape=True))
 
@@ -64,7 +74,8 @@ def add(file: str, record: dict[str, Any], now: float, *, exact: bool) -> Work[s
         others = () if exact else (f"{file}_{number}" for number in range(1, _MOST_OF_A_DAY))
         name = next((one for one in (file, *others) if one not in taken), None)
         if name is not None:
-            STORED.add(connection, name, {"record": record, "changed": int(now)})
+            with LIMITS.room(connection, name, owner):
+                STORED.add(connection, name, {"record": record, "changed": int(now)})
         return name
 
     return work
@@ -87,6 +98,7 @@ class Broadcasts(Records[Broadcast]):
     summary = "messages to users"
     columns = COLUMNS
     fields = FIELDS
+    limits = LIMITS
     made = Column("file", "string", "", "name of the new broadcast")
     created = "successfully created broadcast."
     create_parameters = (Parameter(name="file", description="its name"),)
@@ -137,7 +149,8 @@ class Broadcasts(Records[Broadcast]):
         user = request.identity.user
         name = model.file_name(str(wanted)) if exact else model.usual_name(user, now, zone)
         made = {**model.checked(save.fields, now, zone), **await _author(context, request)}
-        file = await self.database.change(add(name, made, now, exact=exact))
+        owner = bound_owner(request.identity, user)
+        file = await self.database.change(add(name, made, now, exact=exact, owner=owner))
         if file is None:
             raise Conflict("the file exists", f"file: expected another name than {name}")
         return file
@@ -154,7 +167,8 @@ class Broadcasts(Records[Broadcast]):
             "record": {**model.checked(save.fields, now, zone), **author},
             "changed": int(now),
         }
-        return await self.database.change(STORED.replace(old.file, old.version, values))
+        owner = bound_owner(request.identity, str(author["author"]))
+        return await self.database.change(STORED.replace(old.file, old.version, values, owner))
 
     async def remove(self, old: Broadcast) -> bool:
         """Delete it."""

@@ -9,14 +9,14 @@ from attrs import frozen
 
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Parameter
 from monrest.api.fields import SITES, named_sites, selected_sites
-from monrest.api.records import Records, Save, first_number, number_of
+from monrest.api.records import Records, Save, bound_owner, first_number, number_of
 from monrest.base.values import Column, RestRequest
 from monrest.commands.permissions import refused_to_all
 from monrest.downtimes import store as statements
 from monrest.downtimes.cores import command_of
 from monrest.downtimes.downtime_rights import require_commands, visible
 from monrest.downtimes.model import FIELDS, TARGETS, Downtime, checked
-from monrest.downtimes.store import STORED
+from monrest.downtimes.store import LIMITS, STORED
 from monrest.sites.registry import remembered_sites
 
 COLUMNS = (
@@ -82,6 +82,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
     columns = COLUMNS
     optional = frozenset({"error"})
     fields = FIELDS
+    limits = LIMITS
     further_parameters = (
         Parameter(name="backends", description="comma list of sites, default: all of them"),
     )
@@ -139,7 +140,8 @@ class RecurringDowntimeRecords(Records[Downtime]):
         made = _complete(context, request, save.fields, request.identity.user)
         await require_commands(context, request.identity, made, sites)
         first, now = first_number(save.fields.get("file")), context.wall.now()
-        work = statements.add(first, made, sites, now, context.zone)
+        owner = bound_owner(request.identity, request.identity.user)
+        work = statements.add(first, made, sites, now, context.zone, owner)
         return str(await self.database.change(work))
 
     async def require_write(self, context: Context, request: RestRequest, old: Downtime) -> None:
@@ -158,7 +160,8 @@ class RecurringDowntimeRecords(Records[Downtime]):
             sites = _sites(context, named or request.sites)
         made = _complete(context, request, save.fields, old.record.get("created_by", ""))
         await require_commands(context, request.identity, made, sites)
-        work = statements.replace(old, made, sites, context.wall.now(), context.zone)
+        owner, now = bound_owner(request.identity, made["created_by"]), context.wall.now()
+        work = statements.replace(old, made, sites, now, context.zone, owner)
         return await self.database.change(work)
 
     async def remove(self, old: Downtime) -> bool:

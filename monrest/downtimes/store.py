@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from monrest.api.records import StoredRecords
+from monrest.api.records import RecordLimits, StoredRecords
 from monrest.base.schedule import between, following
 from monrest.downtimes.model import Downtime
 from monrest.store import recurring
@@ -48,7 +48,12 @@ def downtime_of(row: Row[*tuple[Any, ...]]) -> Downtime:
     )
 
 
-STORED = StoredRecords(downtimes, downtime_of)
+LIMITS = RecordLimits(
+    noun="recurring downtimes",
+    document=downtimes.c.record,
+    owner=downtimes.c.record["created_by"].as_string(),
+)
+STORED = StoredRecords(downtimes, downtime_of, LIMITS)
 
 
 def versions(connection: Connection) -> dict[int, int]:
@@ -72,10 +77,15 @@ def _values(
 
 
 def add(
-    first: int, record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
+    first: int,
+    record: Mapping[str, Any],
+    sites: Mapping[str, str],
+    now: float,
+    zone: tzinfo,
+    owner: str | None = None,
 ) -> Work[int]:
     """Store a new one with the first free number from ``first`` on; gives the number."""
-    return STORED.add_number(first, _values(record, sites, now, zone))
+    return STORED.add_number(first, _values(record, sites, now, zone), owner)
 
 
 def adopt(
@@ -87,7 +97,12 @@ def adopt(
 
 
 def replace(
-    old: Downtime, record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
+    old: Downtime,
+    record: Mapping[str, Any],
+    sites: Mapping[str, str],
+    now: float,
+    zone: tzinfo,
+    owner: str | None = None,
 ) -> Work[bool]:
     """Store another record instead of ``old``; False when that is not the stored one any more.
 
@@ -99,7 +114,7 @@ def replace(
             _plan(connection, old, row.next_at, now, zone)
 
     values = {**_values(record, sites, now, zone), "error": None, "failure": None}
-    return STORED.replace(old.number, old.version, values, before)
+    return STORED.replace(old.number, old.version, values, owner, before)
 
 
 def report(of: Downtime, error: str | None) -> Work[bool]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from monrest.api.endpoint import LIST_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import Fields, fields_of
-from monrest.api.lists import local_schema, select
-from monrest.api.records import Records, Save
+from monrest.api.lists import local_schema, read_columns, select
+from monrest.api.records import Records, Save, bound_owner
 from monrest.api.rights import is_read_only
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Forbidden
@@ -39,6 +39,9 @@ COLUMNS = (
     Column("user", "string", "", "owner"),
 )
 _PANEL = Column("panlet_<nr>", "object", "", "a panel each: what it shows, in `xdata`")
+_SCHEMA = local_schema("panorama", COLUMNS, ())
+_OF_DOCUMENTS = frozenset({"objects", "tab"})
+"""The columns that need more of a dashboard than whose it is and who may see it."""
 _SHOWN = (*COLUMNS[:6], _PANEL, *COLUMNS[6:])
 BACKUP_COLUMNS = (
     Column("dashboard", "object", "", "`tab`, `user` and panels, as a POST takes them"),
@@ -138,6 +141,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
     columns = COLUMNS
     shown = _SHOWN
     optional = frozenset({"maintenance"})
+    limits = statements.LIMITS
     fields = Fields((), computed=records.COMPUTED)
     further_parameters = _PARAMETERS
     made = Column("nr", "number", "", "number of the new dashboard")
@@ -162,10 +166,12 @@ class DashboardRecords(Records[AccessibleDashboard]):
     ) -> Sequence[AccessibleDashboard]:
         """Give those that the user may see by title; scripted ones are printed."""
         asker = await _asker(context, request)
-        stored = await self.database.run(statements.read(asker.runtime, key))
-        found = [one for one in stored.dashboards if asker.may(one.record)]
-        if key is None or not stored.dashboards:
-            taken = {one.nr for one in stored.dashboards}
+        columns = None if key is not None else await read_columns(context, request, _SCHEMA)
+        documents = columns is None or not columns.isdisjoint(_OF_DOCUMENTS)
+        reading = statements.read(asker.runtime, key, asker.may, documents=documents)
+        stored = await self.database.run(reading)
+        found, taken = list(stored.dashboards), stored.numbers
+        if key is None or not taken:
             scripts = [
                 one
                 for one in await self.panorama.scripts()
@@ -216,7 +222,9 @@ class DashboardRecords(Records[AccessibleDashboard]):
             record["user"] = asker.user
         taken = {one.nr for one in await self.panorama.scripts()}
         first, now = context.config.panorama.new_files_start_at, context.wall.now()
-        work = statements.add(first, taken, record, (asker.runtime, present), now)
+        owner = bound_owner(request.identity, record["user"])
+        limits = evolve(statements.LIMITS, size=context.config.panorama.memory)
+        work = statements.add(first, taken, record, (asker.runtime, present), now, owner, limits)
         return int(await self.database.change(work))
 
     async def require_write(
@@ -239,7 +247,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
         self, context: Context, request: RestRequest, old: AccessibleDashboard, save: Save
     ) -> bool:
         """Store it; owners say who may see it, administrators whose it is."""
-        del request
         before = old.dashboard.record
         record, present = records.parted(records.checked(save.fields, before["user"]))
         if not old.asker.admin and record["user"] != before["user"]:
@@ -247,7 +254,10 @@ class DashboardRecords(Records[AccessibleDashboard]):
         if not records.shared(before, record):
             old.require(Level.OWNER, "groups and users: owner's access")
         seen = (old.asker.runtime, present)
-        work = statements.replace(old.dashboard, record, seen, context.wall.now())
+        owner = bound_owner(request.identity, record["user"])
+        limits = evolve(statements.LIMITS, size=context.config.panorama.memory)
+        now = context.wall.now()
+        work = statements.replace(old.dashboard, record, seen, now, owner, limits)
         return await self.database.change(work)
 
     async def remove(self, old: AccessibleDashboard) -> bool:

@@ -54,7 +54,7 @@ free_text = partial(
 _PANEL = re.compile(r"(?:.*_)?panlet_([0-9]{1,9})", re.DOTALL)
 _NR = re.compile(r"[0-9A-Za-z_-]{1,100}")
 _LEVELS = ("read-only", "read-write")
-_LONGEST_RECORD = 4_194_304
+_LONGEST_RECORD = 1_048_576
 _short_text = partial(free_text, longest=10_000, title="invalid dashboard")
 USER = _short_text("user", "owner, if an administrator asks")
 VERSION = Number(

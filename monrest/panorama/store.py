@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from attrs import frozen
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from monrest.api.records import StoredRecords, first_version
-from monrest.panorama.model import NEW_TITLE, Dashboard
+from monrest.api.records import RecordLimits, StoredRecords, first_version, memory_of
+from monrest.base.errors import Conflict
+from monrest.config import PanoramaConfig
+from monrest.panorama.model import NEW_TITLE, RUNTIME, Dashboard
 from monrest.store.database import Work
 from monrest.store.tables import dashboard_backups as backups
 from monrest.store.tables import dashboard_maintenance as maintenances
@@ -25,13 +27,26 @@ _OLD_UNTITLED = _DAY
 _OLD = 14 * _DAY
 
 
+LIMITS = RecordLimits(
+    noun="dashboards",
+    document=dashboards.c.record,
+    owner=dashboards.c.record["user"].as_string(),
+    size=PanoramaConfig().memory,
+    size_setting="panorama.memory",
+)
+
+
 @frozen
 class StoredDashboards:
-    """Dashboards, what one user sees at present on them, and which are in maintenance, by nr."""
+    """Dashboards that may be seen, what one user sees at present on them, and maintenance, by nr.
+
+    ``numbers`` are those of all that are stored.
+    """
 
     dashboards: list[Dashboard]
     runtime: Mapping[str, Mapping[str, Any]]
     maintenance: Mapping[str, str]
+    numbers: frozenset[str]
 
 
 def _dashboard(row: Row[Any]) -> Dashboard:
@@ -44,20 +59,61 @@ def _dashboard(row: Row[Any]) -> Dashboard:
     )
 
 
-def read(username: str, nr: str | None = None) -> Work[StoredDashboards]:
-    """All dashboards, or the one with this number, as ``username`` sees them."""
+_SETTINGS = ("title", "groups", "users")
+_HEADS = select(
+    *(dashboards.c[name] for name in ("nr", "changed", "version")),
+    dashboards.c.record["user"].as_string().label("owner"),
+    *(dashboards.c.record["tab", "xdata", name].label(name) for name in _SETTINGS),
+)
+"""What says who may see a dashboard and where it stands in a list, without the document."""
+
+_AT_ONCE = 100
+
+
+def read(
+    username: str,
+    nr: str | None = None,
+    may: Callable[[Mapping[str, Any]], object] = lambda _: True,
+    *,
+    documents: bool = True,
+) -> Work[StoredDashboards]:
+    """All dashboards, or the one with this number, that ``may`` be seen by ``username``.
+
+    Without ``documents`` their records have only the owner, the title and the rights.
+    """
 
     def work(connection: Connection) -> StoredDashboards:
-        query, present = select(dashboards), select(runtimes).where(runtimes.c.username == username)
-        halted = select(maintenances)
+        query, halted = _HEADS, select(maintenances)
         if nr is not None:
             query = query.where(dashboards.c.nr == nr)
-            present = present.where(runtimes.c.nr == nr)
             halted = halted.where(maintenances.c.nr == nr)
+        rows = connection.execute(query).all()
+        found = {}
+        for row in rows:
+            settings = {name: getattr(row, name) for name in _SETTINGS}
+            record = {"user": row.owner, "tab": {"xdata": settings}}
+            if may(record):
+                found[row.nr] = Dashboard(
+                    nr=row.nr,
+                    record=record,
+                    changed=row.changed,
+                    version=row.version,
+                    file=f"{dashboards.name}/{row.nr}",
+                )
+        runtime: dict[str, Mapping[str, Any]] = {}
+        seen = list(found) if documents else []
+        for at in range(0, len(seen), _AT_ONCE):
+            some = seen[at : at + _AT_ONCE]
+            whole = connection.execute(select(dashboards).where(dashboards.c.nr.in_(some)))
+            found |= {row.nr: _dashboard(row) for row in whole}
+            present = select(runtimes).where(runtimes.c.username == username)
+            for row in connection.execute(present.where(runtimes.c.nr.in_(some))):
+                runtime[row.nr] = row.data
         return StoredDashboards(
-            [_dashboard(row) for row in connection.execute(query)],
-            {row.nr: row.data for row in connection.execute(present)},
+            list(found.values()),
+            runtime,
             {row.nr: row.text for row in connection.execute(halted)},
+            frozenset(row.nr for row in rows),
         )
 
     return work
@@ -69,6 +125,8 @@ def add(
     record: Mapping[str, Any],
     present: tuple[str, Mapping[str, Any]],
     now: float,
+    owner: str | None = None,
+    limits: RecordLimits = LIMITS,
 ) -> Work[str]:
     """Store a new one with the lowest free number from ``first`` on; gives it.
 
@@ -81,11 +139,8 @@ def add(
         while str(number) in used:
             number += 1
         nr = str(number)
-        connection.execute(
-            insert(dashboards).values(
-                nr=nr, record=dict(record), changed=int(now), version=first_version()
-            )
-        )
+        with limits.room(connection, nr, owner):
+            STORED.add(connection, nr, {"record": dict(record), "changed": int(now)})
         # That of a scripted one of this number, which was deleted as a file.
         halt(nr, None)(connection)
         _keep(connection, nr, *present)
@@ -122,7 +177,12 @@ def adopt(
 
 
 def replace(
-    old: Dashboard, record: Mapping[str, Any], present: tuple[str, Mapping[str, Any]], now: float
+    old: Dashboard,
+    record: Mapping[str, Any],
+    present: tuple[str, Mapping[str, Any]],
+    now: float,
+    owner: str | None = None,
+    limits: RecordLimits = LIMITS,
 ) -> Work[bool]:
     """Store another record instead of ``old``; False when that is not the stored one any more.
 
@@ -137,7 +197,12 @@ def replace(
     )
 
     def work(connection: Connection) -> bool:
-        if connection.execute(query).rowcount != 1:
+        if same:
+            done = connection.execute(query).rowcount == 1
+        else:
+            with limits.room(connection, old.nr, owner):
+                done = connection.execute(query).rowcount == 1
+        if not done:
             return False
         if not same:
             _back_up(connection, old, int(now))
@@ -161,9 +226,16 @@ def _keep(connection: Connection, nr: str, username: str, data: Mapping[str, Any
     connection.execute(delete(runtimes).where(runtimes.c.nr == nr, runtimes.c.username == username))
     if data:
         connection.execute(insert(runtimes).values(nr=nr, username=username, data=dict(data)))
+        mine = select(func.sum(memory_of(runtimes.c.data))).where(runtimes.c.username == username)
+        if connection.execute(mine).scalar_one() > LIMITS.owned_size:
+            raise Conflict(
+                "too much is shown on panels",
+                f"expected at most {LIMITS.owned_size >> 20} MB in {', '.join(sorted(RUNTIME))} "
+                "of all panels that a user sees",
+            )
 
 
-STORED = StoredRecords(dashboards, _dashboard)
+STORED = StoredRecords(dashboards, _dashboard, LIMITS)
 
 
 def remove(old: Dashboard) -> Work[bool]:

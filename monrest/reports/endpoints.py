@@ -9,14 +9,14 @@ from attrs import frozen
 
 from monrest.api.endpoint import Context, Parameter
 from monrest.api.fields import Text, named_sites, selected_sites
-from monrest.api.records import Records, Save, first_number, number_of
+from monrest.api.records import Records, Save, bound_owner, first_number, number_of
 from monrest.base.errors import Conflict, Forbidden
 from monrest.base.values import ADMIN, READ_ONLY, Column, Identity, RestRequest
 from monrest.reports import store as statements
 from monrest.reports.model import FIELDS, Report, checked, shown_permissions
 from monrest.reports.service import Reports
 from monrest.reports.settings import read
-from monrest.reports.store import STORED
+from monrest.reports.store import LIMITS, STORED
 from monrest.reports.templates import TEMPLATES
 from monrest.reports.url_report import check_link
 from monrest.sites.registry import remembered_sites
@@ -105,6 +105,7 @@ class ReportRecords(Records[AccessibleReport]):
     columns = COLUMNS
     optional = frozenset({"error"})
     fields = FIELDS
+    limits = LIMITS
     further_parameters = (
         Parameter(
             name="template",
@@ -168,7 +169,8 @@ class ReportRecords(Records[AccessibleReport]):
         made = self._checked(context, fields)
         made["user"] = _owner(request, fields, request.identity.user)
         first, now = first_number(fields.get("nr")), context.wall.now()
-        work = statements.add(first, made, sites, _limit(request), now, context.zone)
+        owner = bound_owner(request.identity, made["user"])
+        work = statements.add(first, made, sites, _limit(request), now, context.zone, owner)
         return await self.database.change(work)
 
     async def require_write(
@@ -195,7 +197,8 @@ class ReportRecords(Records[AccessibleReport]):
         same = made["user"] == before.owner
         limit = _limit(request) if mine else before.limit if same else None
         now = context.wall.now()
-        work = statements.replace(before, made, sites, limit, now, context.zone)
+        owner = bound_owner(request.identity, made["user"])
+        work = statements.replace(before, made, sites, limit, now, context.zone, owner)
         return await self.database.change(work)
 
     async def remove(self, old: AccessibleReport) -> bool:

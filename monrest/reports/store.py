@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
 
-from monrest.api.records import StoredRecords
+from monrest.api.records import RecordLimits, StoredRecords
 from monrest.base.schedule import between, following
 from monrest.reports.files import File
 from monrest.reports.letter import Letter
@@ -71,7 +71,10 @@ def report_of(row: Row[*tuple[Any, ...]]) -> Report:
     )
 
 
-STORED = StoredRecords(reports, report_of)
+LIMITS = RecordLimits(
+    noun="reports", document=reports.c.record, owner=reports.c.record["user"].as_string()
+)
+STORED = StoredRecords(reports, report_of, LIMITS)
 
 
 def _same(report: Report) -> ColumnElement[bool]:
@@ -105,9 +108,10 @@ def add(
     limit: Sequence[str] | None,
     now: float,
     zone: tzinfo,
+    owner: str | None = None,
 ) -> Work[int]:
     """Store a new one with the first free number from ``first`` on; gives the number."""
-    return STORED.add_number(first, _values(record, sites, limit, now, zone))
+    return STORED.add_number(first, _values(record, sites, limit, now, zone), owner)
 
 
 def adopt(
@@ -125,6 +129,7 @@ def replace(
     limit: Sequence[str] | None,
     now: float,
     zone: tzinfo,
+    owner: str | None = None,
 ) -> Work[bool]:
     """Store another record instead of ``old``; False when that is not the stored one any more.
 
@@ -136,7 +141,7 @@ def replace(
             _plan(connection, old, row.next_at, now, zone)
 
     values = _values(record, sites, limit, now, zone)
-    return STORED.replace(old.number, old.version, values, before)
+    return STORED.replace(old.number, old.version, values, owner, before)
 
 
 # -------------------------------------------------------------------- runs

@@ -22,12 +22,12 @@ from monrest.api.records import DONE, Records, Save, first_number, number_of
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
 from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest
+from monrest.events.filter import near_column
 from monrest.webhooks import store as statements
 from monrest.webhooks.following import filter_of
 from monrest.webhooks.model import (
     ALERTMANAGER,
     FIELDS,
-    MOST_WEBHOOKS,
     HookDelivery,
     Webhook,
     WebhookSecret,
@@ -37,7 +37,7 @@ from monrest.webhooks.model import (
 from monrest.webhooks.present import require_objects
 from monrest.webhooks.service import Webhooks
 from monrest.webhooks.signature import new_secret
-from monrest.webhooks.store import STORED
+from monrest.webhooks.store import LIMITS, STORED
 
 _OWNER = UserField("owner", "in whose name it looks; administrators may name somebody else")
 _HOURS = Number(
@@ -119,6 +119,7 @@ class WebhookRecords(Records[Webhook]):
     summary = "webhooks"
     columns = COLUMNS
     fields = FIELDS
+    limits = LIMITS
     further_parameters = (_OWNER,)
     made = Column("id", "number", "", "number of the new webhook")
     created = "successfully created webhook"
@@ -191,7 +192,6 @@ class WebhookRecords(Records[Webhook]):
     ) -> int:
         record = await self._checked(fields, request)
         record["owner"] = _owner(context, request, fields, request.identity.user)
-        config = context.config.webhooks
         values = {
             "record": record,
             "secrets": statements.secrets_of([secret]),
@@ -201,15 +201,9 @@ class WebhookRecords(Records[Webhook]):
         }
         work = statements.add(
             *(first_number(fields.get("id")), record["owner"], values),
-            *(MOST_WEBHOOKS, config.per_user),
+            context.config.webhooks.per_user,
         )
-        number = await self.database.change(work)
-        if not number:
-            raise Conflict(
-                "too many webhooks",
-                f"expected at most {config.per_user} of a user and {MOST_WEBHOOKS} in all",
-            )
-        return number
+        return await self.database.change(work)
 
     async def replace(
         self, context: Context, request: RestRequest, old: Webhook, save: Save
@@ -234,7 +228,8 @@ class WebhookRecords(Records[Webhook]):
             wanted = filter_of(record["filter"])
             await self.webhooks.source.check(wanted, request.identity)
         except BadRequest as error:
-            raise BadRequest("invalid filter", f"filter: {error.description}") from None
+            meant = near_column(error.description.rpartition(" ")[2])
+            raise BadRequest("invalid filter", f"filter: {error.description}{meant}") from None
         if record["body"] == ALERTMANAGER:
             require_objects(wanted)
         granted = grantable(request.identity, record["roles"] or None)

@@ -22,8 +22,6 @@ BODY_FORMS = (ALERTMANAGER, "cloudevents", "oncall", "plain", "slack", TEMPLATE)
 
 LONGEST_URL, LONGEST_FILTER = 2000, 8000
 MOST_HEADERS, LONGEST_HEADER = 20, 2000
-MOST_WEBHOOKS = 1000
-"""Webhooks of a database."""
 
 _URL = re.compile(
     r"https?://(?P<host>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,30})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -19,7 +19,8 @@ from sqlalchemy import (
     update,
 )
 
-from monrest.api.records import StoredRecords
+from monrest.api.records import RecordLimits, StoredRecords
+from monrest.config import WebhooksConfig
 from monrest.store.database import Work
 from monrest.store.space import require_space
 from monrest.store.tables import webhook_deliveries as deliveries
@@ -52,7 +53,15 @@ def _webhook(row: Row[*tuple[Any, ...]]) -> Webhook:
     )
 
 
-STORED = StoredRecords(webhooks, _webhook)
+LIMITS = RecordLimits(
+    noun="webhooks",
+    document=webhooks.c.record,
+    owner=webhooks.c.record["owner"].as_string(),
+    owned=WebhooksConfig().per_user,
+    count=1_000,
+    setting="webhooks.per_user",
+)
+STORED = StoredRecords(webhooks, _webhook, LIMITS)
 
 
 def _delivery(row: Row[*tuple[Any, ...]]) -> HookDelivery:
@@ -77,17 +86,10 @@ def counts(connection: Connection) -> dict[int, int]:
     return {row.webhook: row.waiting for row in connection.execute(waiting)}
 
 
-def add(first: int, owner: str, values: Mapping[str, Any], most: int, mine: int) -> Work[int]:
-    """Store a new one; 0 where there are ``most`` in all, or ``mine`` of the owner."""
+def add(first: int, owner: str, values: Mapping[str, Any], mine: int) -> Work[int]:
+    """Store a new one; Conflict where there are ``mine`` of the owner, or too many in all."""
     made = {"last_seq": 0, "failures": 0, "rests": 0.0, **values}
-    storing = STORED.add_number(first, made)
-
-    def work(connection: Connection) -> int:
-        records = list(connection.execute(select(webhooks.c.record)).scalars())
-        own = sum(record["owner"] == owner for record in records)
-        return 0 if len(records) >= most or own >= mine else storing(connection)
-
-    return work
+    return STORED.add_number(first, made, owner, evolve(LIMITS, owned=mine))
 
 
 def replace(
@@ -100,7 +102,7 @@ def replace(
     values: dict[str, Any] = {"record": record, "limit": limit, **_UNHINDERED}
     if not one.record["enabled"]:
         values["position"] = str(int(now))
-    storing = STORED.replace(one.number, one.version, values)
+    storing = STORED.replace(one.number, one.version, values, str(record["owner"]))
 
     def work(connection: Connection) -> bool:
         done = storing(connection)

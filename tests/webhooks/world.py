@@ -202,7 +202,7 @@ class World:
             "record": {**checked(record), "owner": "olga"}, "limit": None, "token": f"t{next(_TOKENS)}",
             "secrets": statements.secrets_of([WebhookSecret(key=SECRET)]), "position": str(NOW),
         }  # fmt: skip
-        return result(self.books.change(statements.add(1, "olga", values, 100, 100)))
+        return result(self.books.change(statements.add(1, "olga", values, 100)))
 
     def get(self, number=1):
         return next(iter(result(self.books.run(STORED.read(number)))), None)
