@@ -32,6 +32,11 @@ SLICE = 64 * 1024
 LARGEST_ANSWER = 1 << 30
 """Twice the largest answer of a Naemon (max_response_size); more is a lie."""
 _LARGEST_ROW = 16 << 20
+_MOST_VALUES = 500_000
+_LARGEST_LENIENT = 256 * 1024
+"""Bytes that expressions go through, and an eighth of those whose letters are mended."""
+_TRIED = 1 << 20
+"""Bytes that are parsed at most to find where a slice may end."""
 _LONGEST_MESSAGE = 64 * 1024
 _OK = 200
 _TRIES = 8
@@ -70,7 +75,16 @@ def parse_header(data: bytes) -> tuple[int, int]:
 
 _STRANGE_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|(-?\b(?:nan|inf)\b)', re.DOTALL)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_READER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
+_LONGEST_NUMBER = 4000
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER:
+        raise ProtocolError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+_READER = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_int=_whole)
 
 
 def _without_nan(match: re.Match[str]) -> str:
@@ -91,17 +105,27 @@ class _Incomplete(Exception):  # noqa: N818  not an error: the cut was in the wr
     """The text ends in the middle of a string or a list."""
 
 
-def _lenient(body: bytes | bytearray | memoryview) -> Any:
+def _lenient(body: bytes | bytearray | memoryview, reason: orjson.JSONDecodeError) -> Any:
     """Parse what orjson refuses: bytes that are not UTF-8, control characters, nan and inf.
 
     Broken bytes become U+FFFD, raw control characters are kept, nan and inf become null (they
-    are no numbers). Raise _Incomplete if more text might help, else ProtocolError.
+    are no numbers). What is large is mended in its letters only, since this keeps the interpreter.
+    Raise _Incomplete if more text might help, else ProtocolError.
     """
-    text = str(body, "utf-8", "replace")
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        pass
+        text = str(body, "utf-8")
+    except UnicodeDecodeError:
+        if len(body) > 8 * _LARGEST_LENIENT:
+            raise ProtocolError("a large row that is not UTF-8") from None
+        text = str(body, "utf-8", "replace")
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            reason = error
+    if len(body) > _LARGEST_LENIENT:
+        if reason.pos >= len(text) - 3:
+            raise _Incomplete
+        raise ProtocolError(f"not valid JSON near byte {reason.pos}: {reason.msg}")
     text = _STRANGE_NUMBER.sub(_without_nan, text)
     try:
         value, end = _READER.raw_decode(text.lstrip())
@@ -118,10 +142,14 @@ def _lenient(body: bytes | bytearray | memoryview) -> Any:
 
 
 def _load(body: bytes | bytearray | memoryview) -> Any:
+    if len(body) > _LARGEST_LENIENT:
+        values = len(body) - len(bytes(body).translate(None, b",[{"))
+        if values > _MOST_VALUES:
+            raise ProtocolError(f"{values} values in a row, or in rows that nothing separates")
     try:
         return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return _lenient(body)
+    except orjson.JSONDecodeError as error:
+        return _lenient(body, error)
 
 
 def checked(rows: Any, width: int | None, transform: Transform | None) -> list[Row]:
@@ -376,7 +404,7 @@ class RowParser:
     def _cut(self) -> None:
         separator = b"],\n[" if b"],\n[" in self._buffer else b"], ["
         end = len(self._buffer)
-        for _ in range(_TRIES):
+        for _ in range(max(1, min(_TRIES, _TRIED // len(self._buffer)))):
             end = self._buffer.rfind(separator, 0, end)
             if end < 0:
                 break
