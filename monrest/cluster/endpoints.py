@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shutil import disk_usage
 from typing import Any
 
 from attrs import evolve, frozen
@@ -42,6 +43,8 @@ STEPS = (
     Column("state", "string", "", "waiting, ordered, leaving, done, failed or skipped"),
 )
 _SCHEMA = local_schema("cluster", COLUMNS, ())
+_LEAST_FREE = 1_048_576
+"""Bytes of the disk of ``server.var_dir``."""
 _STEPS = local_schema("cluster_restart", STEPS, ())
 _URL = Parameter(name="url", description="the base URL by which the node was called", required=True)
 
@@ -149,10 +152,13 @@ class ClusterEndpoints:
 
     async def ready(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Answer GET /mon/ready: whether requests should be sent to this daemon."""
-        del context, request
+        del request
         await self.cluster.current()
         if reason := self.cluster.not_ready():
             raise Unavailable(reason, "send requests to another node")
+        folder = context.config.server.var_dir
+        if (await context.threads.run(lambda: disk_usage(folder))).free < _LEAST_FREE:
+            raise Unavailable("DISK FULL", "changes and large answers cannot be stored")
         return Document(value={"message": "OK"}, plain=True)
 
     async def healthy(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -309,7 +315,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/mon/ready",
         description="whether requests should be sent to this daemon",
         text="For load balancers, without credentials: 200 `OK`, or 503 `MAINTENANCE`, "
-        "`STARTING`, `STOPPING` or `NO DATABASE` with the reason. "
+        "`STARTING`, `STOPPING`, `NO DATABASE` or `DISK FULL`. "
         "Also at `/-/ready`, beside the API root.",
         handler=ClusterEndpoints.ready,
         shape="object",
