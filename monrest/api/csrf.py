@@ -74,35 +74,39 @@ def without_token(identity: Identity, document: Any) -> Any:
 def check_page(headers: Mapping[str, str]) -> None:
     """Raise Forbidden when a browser says that a page of another site makes the request.
 
-    Where ``Sec-Fetch-Site`` is missing, as without TLS, the hosts in ``Origin`` and ``Host`` are
-    compared, without their ports, which proxies drop. No page can set any of these headers, nor
-    ``X-Forwarded-Host``; programs other than browsers send no ``Origin``.
+    Where ``Sec-Fetch-Site`` is missing, as without TLS, the hosts and ports in ``Origin`` and
+    ``Host`` are compared. No page can set any of these headers, nor ``X-Forwarded-Host``; programs
+    other than browsers send no ``Origin``.
     """
     site = headers.get("sec-fetch-site", "").strip().lower()
     if site:
         own = site in _OWN_PAGE
     else:
         origin = headers.get("origin")
-        own = origin is None or _host(origin) in _hosts(headers)
+        own = origin is None or _own(origin, headers)
     if not own:
         raise Forbidden(
             _ALERT,
             "this request comes from a page of another site, by Sec-Fetch-Site or Origin; "
-            "a proxy in between has to pass on Host or X-Forwarded-Host",
+            "a proxy in between has to pass on Host or X-Forwarded-Host with the port",
         )
 
 
-def _hosts(headers: Mapping[str, str]) -> set[str]:
-    """Give the names by which the client knows this service."""
-    given = (headers.get("host", ""), *headers.get("x-forwarded-host", "").split(","))
-    return {_host(f"//{one.strip()}") for one in given} - {""}
+def _own(origin: str, headers: Mapping[str, str]) -> bool:
+    """Whether an origin is this service, by the names that the client has for it."""
+    scheme = origin.strip().partition(":")[0]
+    names = (headers.get("host", ""), *headers.get("x-forwarded-host", "").split(","))
+    page = _address(origin)
+    return page is not None and page in [_address(f"{scheme}://{one.strip()}") for one in names]
 
 
-def _host(url: str) -> str:
+def _address(url: str) -> tuple[str, int | None] | None:
     try:
-        return urlsplit(url.strip()).hostname or ""
+        parts = urlsplit(url.strip())
+        name, port = parts.hostname, parts.port
     except ValueError:
-        return ""
+        return None
+    return (name, port or {"http": 80, "https": 443}.get(parts.scheme)) if name else None
 
 
 def _equal(sent: str, token: str) -> bool:
