@@ -39,7 +39,7 @@ def test_the_defaults_are_those_of_the_contract():
     assert config.server.listen == ("tcp:8080:interface=127.0.0.1",)
     assert config.server.var_dir == "/var/lib/monrest"
     assert (config.server.request_timeout, config.server.workers) == (40.0, 1)
-    assert (config.server.max_url, config.server.max_body) == (131072, 33554432)
+    assert (config.server.max_url, config.server.max_body) == (131072, 2_097_152)
     assert config.server.drain_timeout == 30.0
     assert config.server.memory_limit == 512 << 20
     assert config.names.root == "/mon/r"

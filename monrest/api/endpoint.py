@@ -220,8 +220,9 @@ class Endpoint:
     all other changes. ``documents``: tells
     of the API and not of anything that is monitored, so that it is public unless
     ``server.public_docs`` is off. ``media`` are the types of an answer that is a file and none of
-    the formats of lists. ``handler`` is a function where a request has all that it needs, else a
-    method of the class of its family.
+    the formats of lists. ``body_limit`` are the bytes of the longest body, where it may be longer
+    than ``server.max_body``. ``handler`` is a function where a request has all that it needs, else
+    a method of the class of its family.
     """
 
     path: str
@@ -240,6 +241,7 @@ class Endpoint:
     own_session: bool = False
     documents: bool = False
     media: tuple[str, ...] = ()
+    body_limit: int = 0
 
     @property
     def changes(self) -> bool:

@@ -22,6 +22,7 @@ from monrest.base.values import Parameters, RestRequest
 from monrest.query.functions import Moment
 from monrest.query.parse import RESERVED
 from monrest.query.scan import printable
+from monrest.query.separators import check_values
 from monrest.query.times import MOST_TIME, parse_time
 from monrest.store.storable import require_storable
 
@@ -350,6 +351,7 @@ class Ruled(Field):
 
     def parsed(self, text: str, at: Reading = AS_IT_IS) -> Any:
         """Give what a form says in JSON."""
+        check_values(text.encode(), self.name)
         try:
             return orjson.loads(text) if text else None
         except orjson.JSONDecodeError:

@@ -330,6 +330,7 @@ class Records(ABC, Generic[T]):
     limits: ClassVar[RecordLimits]
     shown: ClassVar[tuple[Column, ...]] = ()
     optional: ClassVar[frozenset[str]] = frozenset()
+    body_limit: ClassVar[int] = 0
     made: ClassVar[Column]
     created: ClassVar[str]
     create_roles: ClassVar[tuple[str, ...]] = ()
@@ -486,7 +487,12 @@ class Records(ABC, Generic[T]):
             parameters=OBJECT_PARAMETERS,
         )
         write = evolve(
-            item, roles=cls.write_roles, parameters=parameters, columns=DONE, structured=True
+            item,
+            roles=cls.write_roles,
+            parameters=parameters,
+            columns=DONE,
+            structured=True,
+            body_limit=cls.body_limit,
         )
         texts = {"change": _MERGED, **cls.texts}
 
@@ -512,5 +518,5 @@ class Records(ABC, Generic[T]):
             item,
             writing("POST", "replace", cls.put),
             writing("PATCH", "change fields of", cls.patch),
-            writing("DELETE", "remove", cls.delete, parameters=(), structured=False),
+            writing("DELETE", "remove", cls.delete, parameters=(), structured=False, body_limit=0),
         )

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from functools import partial
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from attrs import define, field, frozen
 from twisted.application.service import Service
@@ -325,6 +326,10 @@ def _cancelled(failure: Failure) -> None:
     failure.trap(CancelledError)
 
 
+def _raise(error: Exception) -> NoReturn:
+    raise error
+
+
 class _Thread(threading.Thread):
     """Who stops without waiting for a call that hangs does not wait for it at the exit either."""
 
@@ -358,7 +363,20 @@ class Threads(Service):
         """
         if self._pool is None:
             raise RuntimeError(f"threads of {self.title} are not running")
-        return deferToThreadPool(self.reactor, self._pool, function)
+
+        # Twisted's pool would make a Failure of an error, in a cycle with the frame that made it.
+        # So would the frames of an error that was expected: all that the function held would stay
+        # until the next collection of everything.
+        def outcome() -> Callable[[], T]:
+            try:
+                result = function()
+            except Exception as error:  # noqa: BLE001  raised again where it is waited for
+                if isinstance(error, RestError):
+                    error.__context__ = error.__cause__ = error.__traceback__ = None
+                return partial(_raise, error)
+            return lambda: result
+
+        return deferToThreadPool(self.reactor, self._pool, outcome).addCallback(lambda one: one())
 
     async def stoppable(self, function: Callable[[Callable[[], bool]], T]) -> T:
         """Run ``function`` in a thread; what it gets says when nobody waits for it any more."""

@@ -195,7 +195,8 @@ class RestRequest:
     that is no plain value or list of such and hence in no parameter (empty for a body that is a
     list), None when there is none. ``progress`` takes how far the handler is. ``flows``: who asks
     reads rows of the answer piece by piece, so that they may be made meanwhile. ``strict``: a
-    column that no row has is an error.
+    column that no row has is an error. ``body_size`` are the bytes of memory that the body and its
+    values take, at most.
     """
 
     method: str
@@ -216,6 +217,7 @@ class RestRequest:
     progress: Progress = field(default=nobody_follows, eq=False, repr=False)
     flows: bool = False
     strict: bool = False
+    body_size: int = 0
 
 
 ColumnType: TypeAlias = Literal["string", "number", "boolean", "time", "array_of_strings", "object"]

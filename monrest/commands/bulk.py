@@ -32,6 +32,9 @@ from monrest.sites.site import Site
 MOST_COMMANDS = 10_000
 """Entries of one list."""
 
+_MOST_PARAMETERS = 1000
+"""Parameters of one command, and values of one parameter."""
+
 _ORDER = ("index", "code", "message", "commands", "error")
 _NOT_IN_ENTRIES = ("wait", "test_only", "force", "background")
 
@@ -113,13 +116,16 @@ def _read(
                 )
             )
         except RestError as error:
-            problems[index] = error
+            # Its frames hold the list of commands and this dictionary, which holds the error.
+            problems[index] = error.with_traceback(None)
 
 
 def _given(entry: Any) -> dict[str, tuple[str, ...]]:
     """An entry as parameters: null is absent, true is 1."""
     if not isinstance(entry, dict):
         raise BadRequest("invalid command", "expected an object with cmd and its parameters")
+    if len(entry) > _MOST_PARAMETERS:
+        raise BadRequest("invalid command", f"expected at most {_MOST_PARAMETERS} parameters")
     given: dict[str, tuple[str, ...]] = {}
     for name, value in entry.items():
         if name in _NOT_IN_ENTRIES:
@@ -127,6 +133,10 @@ def _given(entry: Any) -> dict[str, tuple[str, ...]]:
                 "invalid command", f"{name}: expected in the query string, for the whole request"
             )
         values = value if isinstance(value, list) else (value,)
+        if len(values) > _MOST_PARAMETERS:
+            raise BadRequest(
+                "invalid command", f"{name[:200]}: expected at most {_MOST_PARAMETERS} values"
+            )
         texts = tuple(_text(name, one) for one in values if one is not None)
         if texts:
             given[name] = texts

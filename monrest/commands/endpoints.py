@@ -32,6 +32,9 @@ from monrest.commands.submit import submit_one
 from monrest.livestatus.command import Target
 from monrest.objectconfig.site_commands import FORCE
 
+_LIST_BYTES = 4_194_304
+"""Bytes of a list of commands: some hundred for each."""
+
 MANNER_PARAMETERS = (
     WAIT,
     TEST_ONLY,
@@ -201,5 +204,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         parameters=(*_OBJECT_PARAMETERS, *COMMAND_PARAMETERS),
         columns=COLUMNS,
         structured=True,
+        body_limit=_LIST_BYTES,
     ),
 )

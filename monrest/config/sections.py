@@ -58,7 +58,7 @@ class ServerConfig:
     drain_timeout: float = 30.0
     workers: int = 1
     max_url: int = 131072
-    max_body: int = 33554432
+    max_body: int = 2_097_152
     memory_limit: Size = field(default=Size(512 << 20))
     ascii_json: bool = False
     demo_mode: bool = False

@@ -37,9 +37,12 @@ from monrest.explorer.chapters import (
 from monrest.explorer.examples import Example, examples
 from monrest.livestatus.catalogue import COMMANDS, Command
 from monrest.query.column_names import TableSchema
+from monrest.query.separators import MOST_VALUES
+from monrest.query.target import MOST_PARAMETERS
 from monrest.rows.columns import SCHEMAS
+from monrest.web.body import MOST_RELAXED
 
-_INTRODUCTION = """\
+_INTRODUCTION = f"""\
 # API reference
 
 Generated from the declarations of the endpoints: change those, then run `make docs`.
@@ -49,6 +52,11 @@ Paths follow the root `/mon/r`. A POST to a path that has only GET is the GET wi
 from the body, PUT is POST, HEAD is GET without a body. A name in a path is percent-encoded, a
 slash in it as `%2F`. A failure is an object with `code`, `message`, `description` and
 `"failed": true`.
+
+A body has up to `server.max_body` bytes (2 MB by default) where an endpoint names no other limit,
+up to {MOST_PARAMETERS:,} parameters, and up to {MOST_VALUES:,} commas and opening brackets
+together, also those within texts. JSON of up to {MOST_RELAXED:,} bytes may have comments (`#`)
+and commas after the last item.
 
 Types: `time` is Unix time in seconds; flags are the numbers 0 and 1, also where the type says
 `boolean`. `array_of_strings` is any list; what its elements are, the description says. A column
@@ -143,6 +151,8 @@ def _endpoint(
     sentences.append("Answers one object." if one.shape == "object" else "Answers a list.")
     if one.roles:
         sentences.append(f"Needs the role {', '.join(f'`{role}`' for role in one.roles)}.")
+    if one.body_limit:
+        sentences.append(f"Takes a body of up to {one.body_limit:,} bytes.")
     if one.schema:
         name = one.schema.name
         sentences.append(f"Columns: [{name}](#columns-of-{name}).")

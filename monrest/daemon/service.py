@@ -239,6 +239,7 @@ class Daemon(Service):
             dispatch=partial(context.dispatch, context),
             allowed=routes.allowed,
             public=routes.public,
+            route=routes.find,
             responder=Responder(
                 parts.turns,
                 parts.threads,

@@ -181,6 +181,8 @@ class _Writer:
             kept = self.examples.get(f"{method} {one.path}")
             if body and kept is not None and kept.body is not None:
                 body["content"][_JSON]["examples"] = {"demo": {"value": kept.body}}
+            if body and one.body_limit:
+                body["x-limit"] = f"{one.body_limit} bytes"
             if body:
                 found["requestBody"] = body
         parameters += [self._parameter(each) for each in one.common_parameters]

@@ -88,13 +88,10 @@ def _options(request: RestRequest) -> RenderOptions:
     )
 
 
-def _size(request: RestRequest, context: Context) -> int:
-    """Estimate the bytes that the request holds; a body of unknown length counts as the longest."""
+def _size(request: RestRequest) -> int:
+    """Estimate the bytes that the request holds."""
     size = _length(request.parameters) + len(request.path)
-    if request.document is not None:
-        given = request.caller.headers.get("content-length", "")
-        size += int(given) if given.isdigit() else context.config.server.max_body
-    return size
+    return size if request.document is None else size + request.body_size
 
 
 def _length(parameters: Parameters) -> int:
@@ -241,7 +238,7 @@ class JobEndpoints:
                 identity=request.identity,
                 caller=request.caller,
                 request_id=request.request_id,
-                size=_size(direct, context),
+                size=_size(direct),
                 changes=endpoint.changes,
             )
         )

@@ -305,6 +305,8 @@ _ATTRIBUTE = Parameter(
 )
 _FILTER = Parameter(name="<attribute>[<op>]", description="filter in the query string; repeatable")
 _Q = Parameter(name="q", description="filter in the query language, in the query string")
+_LONG_LISTS = 8_388_608
+"""Bytes of a body: a group may have a hundred thousand members."""
 _CREATED = (
     Column("count", "number", "", "on how many sites it was created"),
     Column("message", "string", "", "what was done"),
@@ -354,6 +356,7 @@ def _staged(
         columns=columns,
         roles=("admin",),
         structured=structured,
+        body_limit=_LONG_LISTS,
     )
 
 

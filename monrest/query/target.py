@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from urllib.parse import unquote, unquote_plus
+from urllib.parse import unquote, unquote_to_bytes
 
 from attrs import field, frozen
 
@@ -33,8 +33,7 @@ MOST_PARAMETERS = 20_000
 _MOST_UNCLOSED = 100
 _CACHED_LENGTH = 1024
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_WRAPPER = re.compile(r"q=(([^&])\2\2)", re.DOTALL)
-_WRAPPED = re.compile(r"(?:\A|&)q=([^&])\1\1", re.DOTALL)
+_PIECE = 65_536
 
 
 @frozen
@@ -118,54 +117,60 @@ def parameters(query: bytes, source: str = "query string") -> Parameters:
 
 
 def _parameters(query: bytes, source: str) -> Parameters:
-    try:
-        text = query.decode("utf-8")
-    except UnicodeDecodeError:
-        raise BadRequest("invalid UTF-8", f"{source}: expected UTF-8 text") from None
+    if query.count(b"&") - query.endswith(b"&") >= MOST_PARAMETERS:
+        raise BadRequest(
+            "too many parameters", f"{source}: expected at most {MOST_PARAMETERS} parameters"
+        )
     pairs: list[tuple[str, str]] = []
-    for name, value in _items(text):
-        decoded = _decoded(name, f"{source}: the name {name[:80]!a}")
+    for name, value in _items(query):
+        decoded = _decoded(name, f"{source}: the name {name[:80].decode('utf-8', 'replace')!a}")
         pairs.append((decoded, _decoded(value, f"parameter {decoded[:80]}")))
-        if len(pairs) > MOST_PARAMETERS:
-            raise BadRequest(
-                "too many parameters", f"{source}: expected at most {MOST_PARAMETERS} parameters"
-            )
     return tuple(pairs)
 
 
 _cached = lru_cache(maxsize=2048)(_parameters)
 
 
-def _items(text: str) -> Iterator[tuple[str, str]]:
-    if _WRAPPED.search(text) is None:
-        for item in text.split("&"):
-            if item:
-                name, _, value = item.partition("=")
-                yield name, value
-        return
+def _items(query: bytes) -> Iterator[tuple[bytes, bytes]]:
     start, unclosed = 0, 0
-    while start < len(text):
+    while start < len(query):
         end = -1
-        wrapper = _WRAPPER.match(text, start) if unclosed < _MOST_UNCLOSED else None
-        if wrapper is not None:
-            close = text.find(wrapper[1], wrapper.end())
-            unclosed += close < 0
-            end = text.find("&", close + 3) if close >= 0 else -1
-            if close >= 0 and end < 0:
-                end = len(text)
+        if query.startswith(b"q=", start) and unclosed < _MOST_UNCLOSED:
+            first = query[start + 2 : start + 14].decode("utf-8", "ignore")[:3]
+            if len(first) == 3 and first == first[0] * 3 and first[0] != "&":
+                wrapper = first.encode()
+                close = query.find(wrapper, start + 2 + len(wrapper))
+                unclosed += close < 0
+                end = query.find(b"&", close + len(wrapper)) if close >= 0 else -1
+                if close >= 0 and end < 0:
+                    end = len(query)
         if end < 0:
-            end = text.find("&", start)
-            end = len(text) if end < 0 else end
+            end = query.find(b"&", start)
+            end = len(query) if end < 0 else end
         if end > start:
-            name, _, value = text[start:end].partition("=")
+            name, _, value = query[start:end].partition(b"=")
             yield name, value
         start = end + 1
 
 
-def _decoded(text: str, what: str) -> str:
-    if "%" not in text and "+" not in text:
-        return text
+def _decoded(data: bytes, what: str) -> str:
+    if b"+" in data:
+        data = data.replace(b"+", b" ")
+    if b"%" in data:
+        data = b"".join(_unquoted(data))
     try:
-        return unquote_plus(text, errors="strict")
+        return data.decode("utf-8")
     except UnicodeDecodeError:
         raise BadRequest("invalid UTF-8", f"{what}: expected percent-encoded UTF-8") from None
+
+
+def _unquoted(data: bytes) -> Iterator[bytes]:
+    """Decode in pieces, since unquoting makes two objects of each ``%``."""
+    start = 0
+    while start < len(data):
+        end = start + _PIECE
+        split = data.rfind(b"%", end - 2, end)
+        if split >= 0:  # the digits of this one are in the next piece
+            end = split
+        yield unquote_to_bytes(data[start:end])
+        start = end

@@ -33,7 +33,7 @@ from monrest.base.meters import BOUNDS, Sample, Spread, joined, spread
 from monrest.base.trace import parent_of, trace_id
 from monrest.render.formats import RenderOptions
 from monrest.web.channel import ApiChannel, RemoteEnd
-from monrest.web.intake import Intake, no_room
+from monrest.web.intake import UNKNOWN, Intake, no_room
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
@@ -55,8 +55,8 @@ _METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"O
 _LONGEST_QUERY = 1000
 _LONGEST_AGENT = 200
 _SECRET = re.compile(SENSITIVE.encode("ascii"), re.IGNORECASE)
-_SUSPECT = re.compile(_SECRET.pattern + rb"|%[4-7]", re.IGNORECASE)
-"""Where nothing is found, no name is that of a secret; ``%`` may be a letter of one."""
+_SUSPECT = re.compile(_SECRET.pattern + rb"|%2[de]|%[4-7]", re.IGNORECASE)
+"""Where nothing is found, no name is that of a secret; ``%`` may be a character of one."""
 _CLOSE = [b"close"]
 _MOST_COUNTED = 2000
 """Paths that are counted for themselves before they are added up by their endpoints."""
@@ -130,7 +130,8 @@ class ApiRequest(Request):
     ``rest``: the path behind the API's root, set by the front resource; None outside of it.
     ``options``: how to render, as soon as it is known. ``expired``: the request time-out has
     struck. ``asking``: the user's name. ``key_id``: the beginning of the id of the API key.
-    ``error``: the message of the error document, for the access log.
+    ``error``: the message of the error document, for the access log. ``held``: the bytes of memory
+    that the body and its values take.
     """
 
     defaultContentType = None
@@ -155,7 +156,7 @@ class ApiRequest(Request):
     expired = False
     began: float | None = None
     limit = 0
-    _held = 0
+    held = 0
     _reserved = False
     _work: Deferred[Any] | None = None
     _answered = False
@@ -174,16 +175,30 @@ class ApiRequest(Request):
     def gotLength(self, length: int | None) -> None:
         """Prepare for a body of ``length`` bytes (None: chunked), if any; always in memory."""
         self.limit = cast("ApiChannel", self.channel).site.limits.max_body
+        if length is None or length > UNKNOWN:
+            self.limit = max(self.limit, UNKNOWN)  # until it is known who sends it, and where to
+        elif length > self.limit:
+            self.too_large = True
         if length != 0:
-            self.too_large = length is not None and length > self.limit
             self.content = self.body = BytesIO()
 
     def reserve(self, length: int) -> bool:
         """Take room for a body of ``length`` bytes before it comes; False if there is none."""
         self._reserved = self._site.intake.take(length)
         if self._reserved:
-            self._held = length
+            self.held = length
         return self._reserved
+
+    def hold_values(self, size: int) -> None:
+        """Take room for the values of the body, whose bytes are not needed any more then.
+
+        Values that could never fit in need all of the room. Raises Unavailable.
+        """
+        size = min(size, self._site.intake.most - self.held)
+        if not self._site.intake.take(size):
+            raise no_room()
+        self.held += size
+        self.content = self.body = BytesIO()
 
     def handleContentChunk(self, data: bytes) -> None:
         """Keep a part of the body, unless it grows over the limit or there is no room for it."""
@@ -194,16 +209,16 @@ class ApiRequest(Request):
             self.drop_body()
         elif self._reserved or self._site.intake.take(len(data)):
             if not self._reserved:
-                self._held += len(data)
+                self.held += len(data)
             self.body.write(data)
         else:
             cast("ApiChannel", self.channel).answer_early(self, Failure(no_room()))
 
     def drop_body(self) -> None:
         """Let go of the body and of the room that it takes."""
-        if self._held:
-            self._site.intake.give_back(self._held)
-            self._held = 0
+        if self.held:
+            self._site.intake.give_back(self.held)
+            self.held = 0
         if self.content is not None:
             self.content = self.body = BytesIO()
 

@@ -24,6 +24,7 @@ from twisted.web.server import NOT_DONE_YET
 from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.api import csrf
 from monrest.api.error_answers import Problem, describe
+from monrest.api.router import Match
 from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, MethodNotAllowed, RestError, TooLarge
 from monrest.base.log import REQUEST_ID
@@ -41,6 +42,7 @@ from monrest.base.values import (
     Rows,
 )
 from monrest.config import ServerConfig
+from monrest.query.separators import parsed_size
 from monrest.query.target import FORMATS, PathTarget, parameters, target
 from monrest.render.formats import RenderOptions, shows_headers
 from monrest.render.table import every_key
@@ -67,7 +69,10 @@ AllowedMethods: TypeAlias = Callable[[str, tuple[str, ...]], tuple[str, ...]]
 Public: TypeAlias = Callable[[str, tuple[str, ...]], bool]
 """Whether a method and path (in segments) answers without asking who it is."""
 
-_BIG_BODY = 131072
+Route: TypeAlias = Callable[[str, str, tuple[str, ...]], Match]
+"""The endpoint of a method and a path, whole and in segments; NotFound, MethodNotAllowed."""
+
+_BIG_BODY = 16_384
 _KEY_ID = 12
 """So much of the id of an API key names it: `monrest key revoke` takes it."""
 _WRAPPED: OutputFormat = "wrapped_json"
@@ -84,6 +89,7 @@ class Api:
     proxies: Proxies
     allowed: AllowedMethods
     public: Public
+    route: Route
     responder: Responder
     pages: Pages
     origins: Origins | None = field(init=False)
@@ -110,15 +116,19 @@ class Api:
     async def admit(self, request: ApiRequest) -> int:
         """Give the bytes of the body that a request may have, of which only the head is there.
 
-        Raises what the whole request would raise for a wrong path or wrong credentials.
+        Raises what the whole request would raise for a wrong path, wrong credentials or a role
+        that is missing.
         """
         headers = HeaderView(request.requestHeaders)
         where = self._target(request, headers)
         caller = self._caller(request, headers)
         if self.public(caller.method, where.segments):
             return min(UNKNOWN, self.server.max_body)
-        await self.authenticator.authenticate(caller)
-        return self.server.max_body
+        identity = await self.authenticator.authenticate(caller)
+        method = "POST" if caller.method == "PUT" else caller.method
+        endpoint = self.route(method, where.path, where.segments).endpoint
+        endpoint.check_roles(identity)
+        return max(self.server.max_body, endpoint.body_limit)
 
     def handle(self, request: ApiRequest) -> None:
         """Serve one request within the request time-out; cancelled when the client leaves."""
@@ -256,6 +266,7 @@ class Api:
             caller=caller,
             flows=True,
             strict=strict,
+            body_size=request.held,
         )
 
     async def _body(self, request: ApiRequest, headers: Mapping[str, str], method: str) -> Body:
@@ -269,9 +280,10 @@ class Api:
         content_type = headers.get("content-type", "")
         if not reads_body(method, content_type):
             return EMPTY
-        if len(raw) > _BIG_BODY:
-            return await self.responder.threads.run(lambda: read_body(raw, content_type))
-        return read_body(raw, content_type)
+        request.hold_values(parsed_size(raw))
+        if len(raw) <= _BIG_BODY:
+            return read_body(raw, content_type)
+        return await self.responder.threads.run(lambda: read_body(raw, content_type))
 
     # ---------------------------------------------------------------- other ends
 
@@ -349,7 +361,7 @@ def _forget_frames(failure: Failure) -> None:
     """
     error = failure.value
     if isinstance(error, (CancelledError, RestError)):
-        failure.tb = error.__traceback__ = None
+        failure.tb = error.__traceback__ = error.__context__ = None
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,7 @@
 """Parameters from a request body: form, multipart or relaxed JSON.
 
-Pure, and linear in the size of the body; big bodies are read in a thread.
+Pure, and linear in the size of the body; what is longer than a few kilobytes is read in a thread.
+What would be large when it is read is refused before it is split, decoded or parsed.
 
 Rules: docs/spec/http.md, "Parameters".
 """
@@ -19,6 +20,7 @@ from multipart import MultipartError, MultipartParser, parse_options_header
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters
+from monrest.query.separators import check_values
 from monrest.query.target import MOST_PARAMETERS, parameters
 
 JSON = "application/json"
@@ -26,6 +28,8 @@ FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 
 _MOST_PARTS = 10_000
+MOST_RELAXED = 262_144
+"""Bytes of JSON that is read again without its comments and last commas, in expressions."""
 _BLANK = b" \t\r\n"
 # Strings are matched first so that a comment sign or a comma inside one is left alone; a string
 # without an end takes everything, which keeps the search linear.
@@ -61,11 +65,13 @@ def read_body(raw: bytes, content_type: str) -> Body:
     """Read a body; without a content type it is taken for a form.
 
     Raises BadRequest for broken JSON, JSON that is neither object nor list, objects with more
-    than 20,000 values, JSON under another content type, and content types that hold no parameters.
+    than 20,000 values, JSON under another content type, content types that hold no parameters, and
+    for more separators of values than ``check_values`` lets pass.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if not raw.strip(_BLANK):
         return EMPTY
+    check_values(raw, "request body")
     if kind == JSON:
         return _json(raw)
     bare = raw.strip(_BLANK)
@@ -95,8 +101,8 @@ def merged(query: Parameters, body: Body) -> Parameters:
 def _json(raw: bytes) -> Body:
     try:
         document = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        document = _relaxed(raw)
+    except orjson.JSONDecodeError as error:
+        document = _relaxed(raw, str(error))
     if isinstance(document, list):
         return Body((), document, "")
     if not isinstance(document, dict):
@@ -104,20 +110,32 @@ def _json(raw: bytes) -> Body:
             "failed to parse json data argument",
             "request body: expected a JSON object {…} or a list […]",
         )
+    if len(document) > MOST_PARAMETERS:
+        raise _too_many()
     plain = {name: value for name, value in document.items() if _is_plain(value)}
     structured = next((name for name in document if name not in plain), None)
     texts = ((name, text) for name, value in plain.items() for text in _texts(value))
     pairs = list(islice(texts, MOST_PARAMETERS + 1))
     if len(pairs) > MOST_PARAMETERS:
-        raise BadRequest(
-            "too many parameters", f"request body: expected at most {MOST_PARAMETERS} values"
-        )
+        raise _too_many()
     return Body(tuple(pairs), document, structured)
 
 
-def _relaxed(raw: bytes) -> Any:
-    """Read JSON with ``#`` comments and commas after the last item."""
+def _too_many() -> BadRequest:
+    return BadRequest(
+        "too many parameters", f"request body: expected at most {MOST_PARAMETERS} values"
+    )
+
+
+def _relaxed(raw: bytes, reason: str) -> Any:
+    """Read JSON with ``#`` comments and commas after the last item; ``reason``: it has some."""
     try:
+        if len(raw) > MOST_RELAXED:
+            raise BadRequest(
+                "failed to parse json data argument",
+                f"request body: {reason}; comments and commas after the last item may be in "
+                f"bodies of up to {MOST_RELAXED} bytes",
+            )
         text = _COMMENT.sub(r"\1", raw.decode("utf-8"))
         return orjson.loads(_LAST_COMMA.sub(r"\1", text))
     except UnicodeDecodeError:
@@ -161,5 +179,6 @@ def _multipart(raw: bytes, content_type: str) -> Parameters:
     except UnicodeDecodeError:
         raise BadRequest("invalid UTF-8", f"parameter {part.name}: expected UTF-8 text") from None
     except MultipartError as error:
+        error.__traceback__ = None  # its frames hold the body and the parser, which holds it
         raise BadRequest("invalid multipart body", f"request body: {error}") from None
     return tuple(pairs)

@@ -1,8 +1,8 @@
 """The HTTP/1.1 connection: longer lines than Twisted's, and JSON when a request is refused early.
 
 Refused early is what never becomes a request: a line that is too long, a malformed request line
-or header, a body whose declared length is over the limit, a head that does not end. Answered early
-is a request whose body shall not come, or does not come.
+or header, a head that does not end. Answered early is a request whose body shall not come, or does
+not come.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
 from monrest.base.unix_peer import credentials
 from monrest.base.writing import write_now
 from monrest.web.intake import HEAD_SECONDS, LEAST, UNKNOWN, WINDOW, no_room
-from monrest.web.pace import Pace
+from monrest.web.pace import STOOD_STILL, Pace
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IDelayedCall
@@ -43,7 +43,8 @@ _LINGER_SECONDS = 2
 _LINGER_BYTES = 1 << 20
 _TLS = b"\x16\x03"  # a client that begins TLS would wait for the end of its head
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
-_REASONS = {400: b"Bad Request", 408: b"Request Timeout", 413: b"Content Too Large"}
+_REASONS = {400: b"Bad Request", 408: b"Request Timeout", 501: b"Not Implemented"}
+_LONGEST_NUMBER = 18
 
 
 def _percent_encoded(match: re.Match[bytes]) -> bytes:
@@ -199,9 +200,9 @@ class ApiChannel(HTTPChannel):
         """Look who wants to send a long body, before any of it is kept."""
         if self._head_due is not None:
             self._head_ends()
-        limit = self.site.limits.max_body
-        if self.length is not None and self.length > limit:
-            self._refuse(413, "request body too long", f"expected a body of up to {limit} bytes")
+        hosts = self.requests[-1].requestHeaders.getRawHeaders(b"Host", ())
+        if len(hosts) > 1 or (not hosts and self._version == b"HTTP/1.1"):
+            self._refuse(400, "bad request", "Host: expected once")
             return
         long = self.length is None or self.length > UNKNOWN
         self._continues = False
@@ -210,6 +211,16 @@ class ApiChannel(HTTPChannel):
             self._body_pace.begin(self._count_received, self._body_too_slow)
         if long:
             self._admit(self.requests[-1])
+
+    def _maybeChooseTransferDecoder(self, header: bytes, data: bytes) -> bool:
+        """Refuse what would leave it open where the body ends."""
+        if header == b"Transfer-Encoding" and data.lower() != b"chunked":
+            self._refuse(501, "unknown transfer coding", "Transfer-Encoding: expected chunked")
+            return False
+        if header == b"Content-Length" and len(data) > _LONGEST_NUMBER:
+            self._refuse(400, "bad request", f"Content-Length: expected {_LONGEST_NUMBER} digits")
+            return False
+        return bool(super()._maybeChooseTransferDecoder(header, data))
 
     def _send100Continue(self) -> None:
         """Ask for the body; for a long one only when it is known who sends it."""
@@ -233,7 +244,7 @@ class ApiChannel(HTTPChannel):
         if self._refused or request.channel is None:
             return
         request.limit = limit
-        if length is not None and length > limit:
+        if request.body.tell() > limit or (length is not None and length > limit):
             error: RestError = TooLarge(
                 "request body too long", f"expected a body of up to {limit} bytes"
             )
@@ -345,7 +356,10 @@ class ApiChannel(HTTPChannel):
             due.cancel()
 
     def _head_too_slow(self) -> None:
-        self._head_due = None
+        due, self._head_due = self._head_due, None
+        if due is not None and self.site.reactor.seconds() - due.getTime() > STOOD_STILL:
+            self._watch_head()
+            return
         self._refuse(
             408,
             "request timed out",

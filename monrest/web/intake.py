@@ -28,7 +28,7 @@ def no_room() -> Unavailable:
 
 @define(eq=False)
 class Intake:
-    """The room of ``most`` bytes for the bodies of all requests of the daemon.
+    """The room of ``most`` bytes for the bodies of all requests of the daemon, and their values.
 
     Each counts until its request is answered.
     """

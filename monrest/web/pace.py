@@ -7,6 +7,9 @@ from collections.abc import Callable
 from attrs import define, field
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
+STOOD_STILL = 1.0
+"""Seconds by which a timer is late when the process or its machine was stopped for a while."""
+
 READ_LEAST, READ_WINDOW = 30_000, 60.0
 """Bytes that a reader has to take in so many seconds, as long as there are some for it."""
 
@@ -16,7 +19,7 @@ class Pace:
     """Tells that a number of bytes has grown by less than ``least`` in ``seconds``.
 
     It is looked at between ``begin`` and ``end`` only, so that nobody is late while the other side
-    is not waiting for them.
+    is not waiting for them. What did not come while the process was stopped counts against nobody.
     """
 
     clock: IReactorTime
@@ -38,8 +41,10 @@ class Pace:
             timer.cancel()
 
     def _look(self, count: Callable[[], int], late: Callable[[], None]) -> None:
-        self._timer = None
-        if count() - self._before < self.least:
+        timer, self._timer = self._timer, None
+        assert timer is not None
+        stopped = self.clock.seconds() - timer.getTime() > STOOD_STILL
+        if count() - self._before < self.least and not stopped:
             late()
         else:
             self.begin(count, late)

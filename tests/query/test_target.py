@@ -145,7 +145,7 @@ def test_a_wrapper_of_plus_signs_is_still_a_wrapper():
         (b"name=%FF", "parameter name"),
         (b"a=1&q=***%C3***", "parameter q"),
         (b"%FF=1", "the name '%FF'"),
-        (b"a=\xff", "query string"),
+        (b"a=\xff", "parameter a"),
     ],
 )
 def test_bytes_that_are_not_utf8(query, named):

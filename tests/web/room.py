@@ -7,6 +7,8 @@ from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from monrest.accounts.authenticate import Authenticator, Proxies
+from monrest.api.endpoint import Endpoint
+from monrest.api.router import Match
 from monrest.base.alarm import FOREVER
 from monrest.base.errors import NotFound
 from monrest.base.names import Names
@@ -22,6 +24,7 @@ from tests.fakes.door import SECRET as KEY
 from tests.fakes.door import Groups, Passwords, Sessions, Users
 
 SIGNED = {"X-Mon-Auth-Key": KEY, "X-Mon-Auth-User": "ann"}
+USUAL = Endpoint(path="/hosts", description="hosts", handler=None)
 Reply = namedtuple("Reply", "status headers body length")
 
 
@@ -59,7 +62,7 @@ class Room:
         public_docs=True,
     ):
         self.public_docs = public_docs
-        self.clock, self.seen, self.answers = clock, [], {}
+        self.clock, self.seen, self.answers, self.endpoints = clock, [], {}, {}
         self._waiting, self.behind_proxy, self.sessions = [], behind_proxy, Sessions()
         self.server = server or ServerConfig()
         self.names = names or Names()
@@ -87,6 +90,7 @@ class Room:
             dispatch=self.dispatch,
             allowed=self.allowed,
             public=lambda method, segments: (method, segments) == ("POST", ("open",)),
+            route=lambda method, path, _: Match(self.endpoints.get(path, USUAL), None, ()),
             responder=Responder(
                 self.clock,
                 self.threads,

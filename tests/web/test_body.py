@@ -63,7 +63,7 @@ def test_a_list_is_a_document_without_parameters():
 @pytest.mark.parametrize(
     "text",
     ['{"a":', '{"a": nope}', '["a"', '"a"', "1", "null", "{} x", "x {}", '{"a": 1,,}',
-     "[" * 100_000, '{"a": "' + "\\" * 99_999, '{"a' + '"\\"' * 50_000, "{" + "," * 100_000,
+     "[" * 99_999, '{"a": "' + "\\" * 99_999, '{"a' + '"\\"' * 50_000, "{" + "," * 99_999,
      "{" + "#" * 100_000, '{"a": NaN}'],
 )  # fmt: skip
 def test_wrong_json(text):

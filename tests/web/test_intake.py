@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from monrest.web.intake import UNKNOWN
+from tests.web.room import USUAL
 from tests.web.wire import get, one
 
 LONG = UNKNOWN + 1
@@ -151,3 +153,37 @@ async def test_who_leaves_takes_his_body_along(serve):
         while served.room.site.intake.held:
             await one(await served.connect(), get("/fine"))
     assert [request.path for request in served.room.seen if request.path != "/fine"] == []
+
+
+async def test_an_endpoint_may_take_longer_bodies_and_one_with_a_role_only_from_who_holds_it(serve):
+    served = serve(max_body=100_000)
+    served.room.endpoints = {
+        "/long": evolve(USUAL, body_limit=200_000),
+        "/mine": evolve(USUAL, body_limit=200_000, roles=("admin",)),
+    }
+    client = await served.connect()
+    body = "a" * 150_000
+    assert (await one(client, posted("/long", of_length(150_000)) + body))[0] == 200
+    for path, length, code, message in (
+        ("/long", 200_001, 413, "request body too long"),
+        ("/short", 150_000, 413, "request body too long"),
+        ("/mine", 150_000, 403, "not authorized"),
+    ):
+        client = await served.connect()
+        assert (await answered_early(client, posted(path, of_length(length)), code))[1] == message
+    assert [request.path for request in served.room.seen] == ["/long"]
+
+
+async def test_the_values_of_a_body_count(serve):
+    served = serve()
+    client = await served.connect()
+    body = '{"a": [' + ",".join(["1"] * 10_000) + "]}"
+    head = get("/hosts", of_length(len(body)), "Content-Type: application/json", method="POST")
+    assert (await one(client, head + body))[0] == 200
+    assert served.room.seen[0].body_size > 200 * 10_000
+    assert served.room.site.intake.held == 0
+    served.room.site.intake.most = 2_000_000
+    assert (await one(client, head + body))[0] == 200, "alone it may need all of the room"
+    served.room.site.intake.held = 1000
+    assert (await one(client, head + body))[0] == 503
+    served.room.site.intake.held = 0

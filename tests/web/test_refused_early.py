@@ -6,6 +6,8 @@ import pytest
 
 from tests.web.wire import get, one
 
+CODING = "unknown transfer coding"
+
 
 def explained(reply, code):
     status, headers, body = reply
@@ -60,6 +62,11 @@ async def test_raw_utf8_in_a_url_is_utf8(serve):
         ("nonsense\r\n\r\n", 400, "bad request"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "no TLS here"),
         (get("/hosts", "no header"), 400, "bad request"),
+        ("GET /mon/r/hosts HTTP/1.1\r\n\r\n", 400, "bad request"),
+        (get("/hosts", "Host: y"), 400, "bad request"),
+        (get("/hosts", "Transfer-Encoding: identity", method="POST"), 501, CODING),
+        (get("/hosts", "Transfer-Encoding: gzip, chunked", method="POST"), 501, CODING),
+        (get("/hosts", "Content-Length: " + "9" * 5000, method="POST"), 400, "bad request"),
         (get("/hosts", "Content-Length: x", method="POST"), 400, "bad request"),
         (get("/hosts", "Content-Length: 33554433", method="POST"), 413, "request body too long"),
         (
