@@ -46,7 +46,6 @@ MEANINGS = (
     (r"parsing the object files", "reading an object configuration"),
     (r"business processes", "one calculation of all processes"),
     (r"^idle", "memory and start of a daemon without work"),
-    (r"of ours in a small request", "code that a small request passes"),
     (r"processor time of a small", "the cost of a small request without waiting"),
     (r": [\d,]+ services \(", "growth from one site to fifty"),
 )  # fmt: skip
