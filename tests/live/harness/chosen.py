@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .given import GIVEN, GLOBAL
 
-READING = {"test_any_core", "test_every_column", "test_pushdown_columns"}
+READING = {"test_any_core", "test_column_types", "test_every_column", "test_pushdown_columns"}
 """What they expect comes from the core itself."""
 
 COMMANDS = {"test_any_commands"}
