@@ -144,7 +144,10 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         told = [row for row in rows.rows if row[peer] in sources]
         records = await sliced(_records(told, keys, sources, schema, shown, now), context.clock)
         at = [keys.index(name) for name in ("peer_key", *names)]
-        places = {tuple(row[one] for one in at): place for place, row in enumerate(rows.rows)}
+        # A core may send lists where names belong.
+        places = {
+            tuple(text_of(row[one]) for one in at): place for place, row in enumerate(rows.rows)
+        }
         about = itemgetter("peer_key", "host_name", *([] if schema is HOSTS else [_SERVICE.name]))
         records += [one for one in lines if about(one) in places]
         records.sort(key=lambda one: places[about(one)])
@@ -290,13 +293,13 @@ def _row(
         "check_command": line.check_command,
         "command_line": line.command_line,
         "error": line.error,
-        "host_name": row[f"{prefix}name"],
+        "host_name": text_of(row[f"{prefix}name"]),
         "peer_key": row["peer_key"],
         "peer_name": row["peer_name"],
         "peer_section": row["peer_section"],
     }
     if schema is SERVICES:
-        record["service_description"] = row["description"]
+        record["service_description"] = text_of(row["description"])
     return record
 
 

@@ -193,13 +193,13 @@ def test_what_single_roles_open(views: Mapping[frozenset[str], View]) -> None:
     entries = {"/comments", "/downtimes"}
     informed = {
         *("/hosts", "/services", "/contacts", "/downtimes", "/logs", "/notifications"),
-        "/hosts/web*/commandline",
+        *("/hosts/web*/commandline", "/contactgroups"),
     }
     assert more.pop("admin") == set(LISTS)
     assert more == {
         **{role: set() for role in more},
-        "all_hosts": {"/hosts", *entries, *logs},
-        "all_services": {"/services", *entries, *logs},
+        "all_hosts": {"/hosts", "/hostgroups", *entries, *logs},
+        "all_services": {"/services", "/servicegroups", *entries, *logs},
         "configuration_information": informed,
         "system_information": {"/processinfo", "/sites", "/logs"},
     }
