@@ -397,7 +397,7 @@ class AsyncRowQuery(ListRequest[RowT], Generic[RowT]):
         """All rows; an ``AnsweredRows``, which names the sites that are missing."""
         return cast(list[RowT], await self._asked())
 
-    async def _asked(self, **more: str) -> Any:
+    async def _asked(self, **more: str | None) -> Any:
         return await self._client._run(operations.document(self.ask(**more), self._client._policy))
 
     async def first(self) -> RowT | None:
@@ -414,7 +414,7 @@ class AsyncRowQuery(ListRequest[RowT], Generic[RowT]):
 
     async def count(self) -> int:
         """How many rows there are, counted by the cores."""
-        return operations.number_of(await self._asked(columns="count(*) as n"))
+        return operations.number_of(await self._asked(columns="count(*) as n", sort=None))
 
     async def pages(self, size: int = PAGE) -> AsyncIterator[list[RowT]]:
         """The rows in lists of ``size``, each asked for when it is wanted."""

@@ -339,7 +339,7 @@ class RowQuery(ListRequest[RowT], Generic[RowT]):
         """All rows; an ``AnsweredRows``, which names the sites that are missing."""
         return cast(list[RowT], self._asked())
 
-    def _asked(self, **more: str) -> Any:
+    def _asked(self, **more: str | None) -> Any:
         return self._client._run(operations.document(self.ask(**more), self._client._policy))
 
     def first(self) -> RowT | None:
@@ -356,7 +356,7 @@ class RowQuery(ListRequest[RowT], Generic[RowT]):
 
     def count(self) -> int:
         """How many rows there are, counted by the cores."""
-        return operations.number_of(self._asked(columns="count(*) as n"))
+        return operations.number_of(self._asked(columns="count(*) as n", sort=None))
 
     def pages(self, size: int = PAGE) -> Iterator[list[RowT]]:
         """The rows in lists of ``size``, each asked for when it is wanted.

@@ -77,7 +77,7 @@ class ListRequest(Generic[RowT]):
         made._sites = sites
         return made
 
-    def ask(self, prefix: str = "", **more: str) -> Ask:
+    def ask(self, prefix: str = "", **more: str | None) -> Ask:
         """The request; ValueError for a condition that the query language cannot say."""
         parameters = {**self._parameters, **more}
         if self._clause is not None:

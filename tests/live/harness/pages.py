@@ -193,16 +193,17 @@ def syntax(line):
 
 
 def unlike(shown, output):
-    """How the output of a command differs from what a page shows of it: names and kinds, and words of messages."""
+    """How the output of a command differs from what a page shows of it: names and kinds, messages, result_url."""
     if not shown.startswith(("{", "[")):
         return [] if pattern(shown).fullmatch(output.strip()) else [f"{output!r} is not {shown!r}"]
     # An object with an ellipsis in place of some of its keys.
     whole = json.loads(re.sub(r"([{,])…(?=[,}])", r'\1"…":1', shown))
     now = json.loads(output)
     found = list(differences(whole, now))
-    if isinstance(whole, dict) and "…" not in whole.get("message", "…"):
-        message = pattern(whole["message"])
-        found += [] if message.fullmatch(now["message"]) else [f"{now['message']!r}"]
+    for name in ("message", "result_url"):
+        if isinstance(whole, dict) and "…" not in whole.get(name, "…"):
+            same = pattern(whole[name]).fullmatch(now[name])
+            found += [] if same else [f"{now[name]!r}"]
     return found
 
 
