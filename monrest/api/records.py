@@ -330,7 +330,6 @@ class Records(ABC, Generic[T]):
     limits: ClassVar[RecordLimits]
     shown: ClassVar[tuple[Column, ...]] = ()
     optional: ClassVar[frozenset[str]] = frozenset()
-    body_limit: ClassVar[int] = 0
     made: ClassVar[Column]
     created: ClassVar[str]
     create_roles: ClassVar[tuple[str, ...]] = ()
@@ -492,7 +491,6 @@ class Records(ABC, Generic[T]):
             parameters=parameters,
             columns=DONE,
             structured=True,
-            body_limit=cls.body_limit,
         )
         texts = {"change": _MERGED, **cls.texts}
 
@@ -518,5 +516,5 @@ class Records(ABC, Generic[T]):
             item,
             writing("POST", "replace", cls.put),
             writing("PATCH", "change fields of", cls.patch),
-            writing("DELETE", "remove", cls.delete, parameters=(), structured=False, body_limit=0),
+            writing("DELETE", "remove", cls.delete, parameters=(), structured=False),
         )

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from copy import deepcopy
 from enum import IntEnum
 from functools import partial
 from typing import Any
 
+import orjson
 from attrs import field, frozen
 
 from monrest.api.fields import (
@@ -234,8 +234,8 @@ def checked(given: Mapping[str, Any], user: str) -> dict[str, Any]:
     ``user`` owns it unless it says otherwise. Older forms become the present one. BadRequest
     that names the field.
     """
-    require_storable(given, _LONGEST_RECORD)
-    fields: dict[str, Any] = deepcopy(dict(given))
+    # Read again: a copy of Python's own takes ten times as long, and the reactor waits for it.
+    fields: dict[str, Any] = orjson.loads(require_storable(dict(given), _LONGEST_RECORD))
     version = VERSION.read(fields.pop(VERSION.name, None))
     public = fields.pop("public", None)
     record: dict[str, Any] = {

@@ -10,11 +10,12 @@ import orjson
 from monrest.base.errors import BadRequest
 
 
-def require_storable(record: Mapping[str, Any], longest: int) -> None:
-    """BadRequest for what no JSON can hold, and for more than ``longest`` bytes of it."""
+def require_storable(record: Mapping[str, Any], longest: int) -> bytes:
+    """Give a record as JSON; BadRequest for what none can hold, and for more than so many bytes."""
     try:
-        size = len(orjson.dumps(record))
+        raw = orjson.dumps(record)
     except orjson.JSONEncodeError:
         raise BadRequest("invalid record", "expected texts, and numbers of 64 bits") from None
-    if size > longest:
+    if len(raw) > longest:
         raise BadRequest("record is too long", f"expected at most {longest} bytes as JSON")
+    return raw

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -84,7 +85,9 @@ class Client:
                     "127.0.0.1", self.port, timeout=timeout
                 )
             try:
-                self.connection.request(method, self.root + path, body=body, headers=send)
+                # A body that is refused by its length is answered while it is still sent.
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    self.connection.request(method, self.root + path, body=body, headers=send)
                 answer = self.connection.getresponse()
                 response = Response(answer.status, answer.getheaders(), answer.read())
             except (http.client.RemoteDisconnected, ConnectionError):
