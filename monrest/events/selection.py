@@ -71,10 +71,8 @@ class EventSelection:
         self._bound = bound = bind(
             evolve(query, filter=plain), ColumnNames(schema), View(), self.moment
         )
-        unknown = [one.name for one in bound.unknown]
-        if unknown or bound.aggregates or bound.unpack is not None:
-            what = f"an event has no column {unknown[0]}" if unknown else "events have no groups"
-            raise BadRequest("error during request", f"columns: {what}")
+        if bound.aggregates or bound.unpack is not None:
+            raise BadRequest("error during request", "columns: events have no groups")
         index = {name: at for at, name in enumerate((*NAMES, *flags))}
         self._reader = reader = Reader(bound, index)
         self._placed = reader.place(items_of(bound.row_filter))

@@ -185,13 +185,13 @@ def test_comments(own, boss, path, word, given):
 @pytest.mark.parametrize(("path", "word"), [("/hosts/web02", "host"), ("/services/web02/http", "svc")])  # fmt: skip
 def test_what_does_not_match_says_so(boss, path, word):
     for number in (99999, 2147483647):
-        response = boss.post_form(f"{path}/cmd/del_comment", {"comment_id": number, **WAIT})
-        assert response.json == {
-            "message": "Nothing matched, no command was sent",
-            "commands": "",
-            "effect": "nothing matched",
-            "effects": {"s1": "nothing matched"},
-        }
+        for kind in ("comment", "downtime"):
+            field = f"{kind}_id"
+            response = boss.post_form(f"{path}/cmd/del_{kind}", {field: number, **WAIT})
+            assert response.status == 400, response
+            assert response.json["message"] == f"invalid value for {field}"
+            assert f" {kind} {number} of web02" in response.json["description"]
+            assert response.json["description"].startswith(f"{field}: there is no ")
     response = boss.post_form(f"/system/cmd/del_{word}_comment", {"comment_id": 99999, **WAIT})
     assert response.status == 400
     assert response.json["description"].startswith("comment_id: there is no ")

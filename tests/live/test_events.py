@@ -205,7 +205,7 @@ def test_arguments_of_commands_that_configure_are_for_who_sees_the_configuration
     [
         ({"types": "state,sate"}, "types: no such type of event: sate"),
         ({"since": "yesterdayish"}, "since: expected the id of an event"),
-        ({"columns": "nosuch"}, "columns: an event has no column nosuch"),
+        ({"columns": "nosuch"}, "columns: there is no column nosuch"),
         ({"columns": "count(*)"}, "columns: events have no groups"),
         ({"format": "csv"}, "format: expected one of sse, ndjson"),
         ({"limit": "some"}, "limit must be a non-negative integer"),

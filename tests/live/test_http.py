@@ -305,7 +305,9 @@ def test_path_that_is_not_utf8(daemon):
     ):
         status, body = raw_status(daemon.port, target, daemon.key)
         assert status == 400, (target, body)
-        assert set(json.loads(body)) == {"code", "message", "description"}
+        document = json.loads(body)
+        assert set(document) == {"code", "message", "description", "failed"}
+        assert document["failed"] is True
 
 
 def test_many_hosts_over_one_connection(client):

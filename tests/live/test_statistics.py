@@ -220,7 +220,9 @@ def test_process(client, differences):
 
 
 def test_process_without_any_known_column(client):
-    assert client.rows("/processinfo", {"columns": "nope"}) == [{"nope": None}]
+    response = client.get("/processinfo", {"columns": "nope"})
+    assert response.status == 400, response
+    assert response.json["description"] == "columns: there is no column nope"
 
 
 def test_process_stats(client):

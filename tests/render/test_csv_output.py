@@ -103,10 +103,11 @@ def test_lists_and_scalars_as_documents():
     assert lines(Document(value=7)) == "#value\n7\n"
 
 
-def test_errors_have_their_three_keys():
+def test_errors_have_their_four_keys():
     rendered = error_document(400, "error during request", "limit: no", RenderOptions(format="csv"))
     assert b"".join(rendered.pieces) == (
-        b'#key;value\ncode;400\ndescription;"limit: no"\nmessage;error during request\n'
+        b'#key;value\ncode;400\ndescription;"limit: no"\nfailed;true\n'
+        b"message;error during request\n"
     )
 
 

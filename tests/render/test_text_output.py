@@ -60,7 +60,11 @@ def test_objects_and_errors_as_key_and_value():
         "+-----+-------+\n"
     )
     rendered = error_document(404, "unknown rest path: /x", "", RenderOptions(format="text"))
-    assert b"| message     | unknown rest path: /x |\n" in b"".join(rendered.pieces)
+    lines = b"".join(rendered.pieces).decode().splitlines()[3:-1]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert [key for key, _ in cells] == ["code", "description", "failed", "message"]
+    assert dict(cells)["failed"] == "1"
+    assert dict(cells)["message"] == "unknown rest path: /x"
 
 
 def test_expanded_keys_become_columns():
