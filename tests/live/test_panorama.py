@@ -226,7 +226,9 @@ def test_whoever_may_change_something_creates(admin, olga, server):
     nr = create(olga, {**board(), "user": "admin"})
     assert admin.rows(f"{PATH}/{nr}")["user"] == "olga"
     with server.client("guest") as guest:
-        refused(guest.post_json(PATH, board()), 403, "authorized_for_read_only forbids every change")
+        refused(
+            guest.post_json(PATH, board()), 403, "authorized_for_read_only forbids every change"
+        )
 
 
 def test_panels_show_each_user_his_own(admin, olga, server):
