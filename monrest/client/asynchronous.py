@@ -398,7 +398,9 @@ class AsyncRowQuery(ListRequest[RowT], Generic[RowT]):
         return cast(list[RowT], await self._asked())
 
     async def _asked(self, **more: str | None) -> Any:
-        return await self._client._run(operations.document(self.ask(**more), self._client._policy))
+        return await self._client._run(
+            operations.document(self.ask("", **more), self._client._policy)
+        )
 
     async def first(self) -> RowT | None:
         """The first row, None when there is none."""

@@ -340,7 +340,7 @@ class RowQuery(ListRequest[RowT], Generic[RowT]):
         return cast(list[RowT], self._asked())
 
     def _asked(self, **more: str | None) -> Any:
-        return self._client._run(operations.document(self.ask(**more), self._client._policy))
+        return self._client._run(operations.document(self.ask("", **more), self._client._policy))
 
     def first(self) -> RowT | None:
         """The first row, None when there is none."""
