@@ -31,6 +31,7 @@ _HOST: RowTypes = (
 )
 _SERVICE: RowTypes = (("host_name", "string"), ("description", "string"), *_HOST[1:])
 _OUTPUT: RowTypes = (("plugin_output", "string"),)
+_HOST_GROUPS: RowTypes = (("host_groups", "list"),)
 
 _GROUP: RowTypes = (("name", "string"), ("members", "list"))
 
@@ -94,9 +95,10 @@ def hidden(
         found = Hidden(table=table, columns=columns, key="name")
     else:
         found = Hidden(table="hosts", columns=columns, key="host_name", prefix="host_")
-    if found.key not in shape.index:
-        core_type: CoreType = "list" if found.key == "members" else "string"
-        shape = evolve(shape, columns=(*shape.columns, (found.key, core_type)))
+    for name in (found.key, "name") if table == "hostgroups" else (found.key,):
+        if name not in shape.index:
+            core_type: CoreType = "list" if name == "members" else "string"
+            shape = evolve(shape, columns=(*shape.columns, (name, core_type)))
     return found, shape
 
 
@@ -107,9 +109,11 @@ class _Members:
     hosts: dict[str, Row] = field(factory=dict)
     services: dict[tuple[str, str], Row] = field(factory=dict)
     by_host: dict[str, list[Row]] = field(factory=dict)
+    by_group: dict[str, list[Row]] = field(factory=dict)
+    """Services by the groups of their hosts: another instance names no hidden host as a member."""
     groups: dict[str, list[Row]] = field(factory=dict)
 
-    def of(self, hidden: Hidden, key: Any, user: str) -> tuple[list[Row], list[Row]]:
+    def of(self, hidden: Hidden, key: Any, name: str, user: str) -> tuple[list[Row], list[Row]]:
         """The visible members of a row: hosts (of contacts their groups) and services."""
         if hidden.table == "contacts":
             return self.groups.get(str(key), []), []
@@ -121,10 +125,8 @@ class _Members:
             pairs = [(str(one[0]), str(one[1])) for one in key if isinstance(one, list) and one[1:]]
             return [], [self.services[one] for one in pairs if one in self.services]
         names = [str(one) for one in key]
-        return (
-            [self.hosts[one] for one in names if one in self.hosts],
-            [service for one in names for service in self.by_host.get(one, ())],
-        )
+        hosts = [self.hosts[one] for one in names if one in self.hosts]
+        return hosts, self.by_group.get(name, [])
 
 
 @frozen(kw_only=True, eq=False)
@@ -144,6 +146,7 @@ class VisibleMembers:
         """
         index = self.shape.index
         key = index[self.hidden.key]
+        named = index.get("name", key)
         types = dict(self.shape.columns)
         places = [
             (index[name], name.removeprefix(self.hidden.prefix), types[name])
@@ -156,7 +159,7 @@ class VisibleMembers:
             for at, row in enumerate(part.rows if members is not None else ()):
                 assert members is not None
                 whose = row[key] if self.hidden.key != "members" else as_list(row[key])
-                hosts, services = members.of(self.hidden, whose, self.user)
+                hosts, services = members.of(self.hidden, whose, str(row[named]), self.user)
                 row = [*row]
                 for place, name, core_type in places:
                     value = _value(self.hidden.table, name, hosts, services)
@@ -187,7 +190,8 @@ async def visible_members(
         asked.append(("contactgroups", _GROUP))
     elif hidden.table != "contactgroups":
         wants_output = f"{hidden.prefix}services_with_info" in hidden.columns
-        asked.append(("services", _SERVICE + _OUTPUT if wants_output else _SERVICE))
+        further = _HOST_GROUPS if hidden.table == "hostgroups" else ()
+        asked.append(("services", _SERVICE + (_OUTPUT if wants_output else further)))
     for table, columns in asked:
         seen = visibility(identity, table, strict)
 
@@ -221,6 +225,8 @@ def _noted(members: _Members, table: str, rows: Sequence[Row]) -> Steps[None]:
         else:
             members.services[name, str(row[1])] = row
             members.by_host.setdefault(name, []).append(row)
+            for group in as_list(row[-1]) if len(row) > len(_SERVICE) else ():
+                members.by_group.setdefault(str(group), []).append(row)
 
 
 def _value(table: str, column: str, hosts: list[Row], services: list[Row]) -> Any:
