@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8080
 
-.PHONY: demo test plan test-core lint types unit coverage bench examples docs book pages deb clean
+.PHONY: demo test plan test-core lint types unit coverage bench examples contract docs book pages deb clean
 
 # The book is built beside it, where it is not there yet: /mon/docs/book has it half a minute later.
 demo: $(VENV)/.book
@@ -57,6 +57,10 @@ bench: $(VENV)/.tools
 # Requests of the examples are sent to a demo, and its answers kept.
 examples: $(VENV)/.tools
 	$(BIN)/python -m tests.live.harness.documented
+
+# The golden files of what a user sees, where it changes on purpose: a commit of their own.
+contract: $(VENV)/.tools
+	$(BIN)/python -m tests.contract
 
 # The book, in docs/_build/index.html and at /mon/docs/book of a daemon; a page that is not right ends it.
 docs: pages book
