@@ -235,7 +235,11 @@ class Api:
         self, request: ApiRequest, caller: Caller, where: PathTarget, identity: Identity
     ) -> RestRequest:
         method = caller.method
-        query = parameters(request.query)
+        raw = request.query
+        if len(raw) > _BIG_BODY:
+            query = await self.responder.threads.run(lambda: parameters(raw))
+        else:
+            query = parameters(raw)
         body = EMPTY
         if request.too_large or request.body.tell():
             body = await self._body(request, caller.headers, method)

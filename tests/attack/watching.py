@@ -10,7 +10,7 @@ MOST_MEMORY = 32_000_000
 """Bytes that a request takes at most."""
 MOST_HELD = 0.05
 """Seconds of processor time between two turns of the reactor."""
-TRIES = 8
+TRIES = 4
 
 
 class Watched(Daemon):
