@@ -105,6 +105,8 @@ class Options(BaseOptions):
 def makeService(options: Options) -> IService:
     """Build the root service; the reactor is imported here and nowhere earlier."""
     _spare()
+    # Threads make large answers: the reactor's thread waits no longer than this for its turn.
+    sys.setswitchinterval(0.001)
     from twisted.internet import reactor
 
     measure_spans(reactor)

@@ -132,7 +132,7 @@ class KeyEndpoints:
         """Answer GET /mon/api_keys: all keys for administrators, their own for others."""
         keys = await self.keys.list(_owner(request.identity))
         answer = await select(context, request, _SCHEMA, map(record, keys))
-        return await sparse(context, request, answer, _OPTIONAL)
+        return sparse(request, answer, _OPTIONAL)
 
     async def api_key(
         self, context: Context, request: RestRequest, where: tuple[str, ...]

@@ -6,9 +6,10 @@ Everything that lists, routes or describes endpoints reads these declarations: t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from attrs import define, field, frozen
 
@@ -18,6 +19,7 @@ from monrest.base.errors import Forbidden
 from monrest.base.values import ADMIN, Answer, Column, ContactBook, Identity, RestRequest
 from monrest.query.columns import MOST_CALLS, MOST_ITEMS, MOST_NESTED, MOST_TEXT
 from monrest.query.functions import Moment
+from monrest.query.limit import Limit
 from monrest.query.parse import MOST_DIGITS, MOST_NAME, MOST_SORT_KEYS
 from monrest.query.q import MOST_BRACKETS, MOST_CONDITIONS
 from monrest.query.q import MOST_TEXT as MOST_Q
@@ -27,12 +29,18 @@ if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
     from monrest.api.dispatch import Dispatch
+    from monrest.base.answer_file import AnswerFiles
     from monrest.base.concurrency import Threads
     from monrest.base.names import Names
     from monrest.config import Config
     from monrest.query.column_names import TableSchema
     from monrest.sites.registry import Sites
     from monrest.sites.site import AnswerMemory
+
+T = TypeVar("T")
+
+FEW_VALUES = 20_000
+"""Values of rows that the reactor's thread works on: some milliseconds."""
 
 
 @define(eq=False)
@@ -77,7 +85,8 @@ class Context:
     ``contacts`` are the users as the cores know them. ``zone`` is the zone of dates without one,
     ``chosen_zone`` gives that of a user, None where they chose none. ``instance`` is the random id
     of this daemon among those that federate. ``dispatch`` has another request answered,
-    ``reactor`` starts programs, which ``clock`` does not.
+    ``reactor`` starts programs, which ``clock`` does not. ``answers`` are the threads that make
+    large answers, in ``files``; ``threads`` those for everything else.
     ``request_cache`` is what is known of requests that were answered before.
     """
 
@@ -92,6 +101,8 @@ class Context:
     contacts: ContactBook
     reactor: Any
     threads: Threads
+    answers: Threads
+    files: AnswerFiles
     memory: AnswerMemory
     instance: str = ""
     request_cache: RequestCache = field(factory=RequestCache)
@@ -99,6 +110,30 @@ class Context:
     def moment(self) -> Moment:
         """Give the present for the functions of one request."""
         return Moment(now=self.wall.now(), zone=self.zone)
+
+    async def compute(
+        self, work: Callable[[Limit], T], values: int, limit: Limit | None = None
+    ) -> T:
+        """Give what ``work`` makes of so many values: here when they are few, else in a thread.
+
+        ``work`` touches nothing but what it was given. ``limit`` is what is left of that of the
+        answer, where it is made in several parts.
+        """
+        limit = Limit() if limit is None else limit
+
+        def limited() -> T:
+            with limit:
+                limit.check()
+                return work(limit)
+
+        if values <= FEW_VALUES:
+            return limited()
+        left = threading.Event()
+        limit.left = left.is_set
+        try:
+            return await self.answers.run(limited)
+        finally:
+            left.set()
 
 
 Handler: TypeAlias = Callable[[Context, RestRequest, tuple[str, ...]], Awaitable[Answer]]

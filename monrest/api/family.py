@@ -10,6 +10,7 @@ from attrs import define, field, frozen
 from twisted.application.service import Service
 
 from monrest.api.endpoint import Context, Endpoint
+from monrest.base.answer_file import AnswerFiles
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, Turns
 from monrest.base.daemon_node import DaemonNode
@@ -39,8 +40,8 @@ class Common:
     state. ``who`` says who a caller is, ``as_user`` who somebody is who is not here. ``machine`` is
     the clock of this machine, ``wall`` the one by which all daemons go that share the database.
     ``node`` is this daemon and ``process`` this process of it; both are known when families are
-    opened. ``sheets`` is the thread for what takes seconds. ``connect`` gives another database and
-    its clock. ``does`` says whether this process does what one of all does, by the name of that
+    opened. ``answers`` are the threads that make large answers. ``connect`` gives another database
+    and its clock. ``does`` says whether this process does what one of all does, by the name of that
     duty. ``may_restart`` says what is in the way of a restart, empty for nothing.
     """
 
@@ -59,7 +60,8 @@ class Common:
     wall: WallClock = field(init=False)
     registry: Registry = field(init=False)
     threads: Threads = field(init=False)
-    sheets: Threads = field(init=False)
+    answers: Threads = field(init=False)
+    files: AnswerFiles = field(init=False)
     turns: Turns = field(init=False)
     spools: Spools = field(init=False)
     room: RowRoom = field(init=False)

@@ -5,17 +5,16 @@ The same engine as for core rows, without a core: records become rows of a decla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from attrs import evolve
 
 from monrest.api.endpoint import Context
 from monrest.api.visibility import view_of
 from monrest.api.zones import moment_of
-from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest
 from monrest.base.names import Names
 from monrest.base.values import OBJECTS, Column, Document, RestRequest, Row, Rows
@@ -26,10 +25,6 @@ from monrest.query.model import FilterTree
 from monrest.query.parse import parse_query
 from monrest.query.select import select_from_object
 
-A = TypeVar("A")
-T = TypeVar("T")
-
-_AT_A_TIME = 100
 _CORE_TYPES: Mapping[str, CoreType] = {
     "number": "float",
     "boolean": "int",
@@ -78,7 +73,6 @@ async def select(
 ) -> Rows | Document:
     """The records that the request wants, in the order given unless it asks for another.
 
-    The reactor turns while they are taken, so thousands are better made one by one (``map``).
     ``extra`` are conditions beside those of the request.
     """
     query = parse_query(request.parameters)
@@ -88,9 +82,11 @@ async def select(
     def row(record: Mapping[str, Any]) -> Row:
         return [record.get(name) for name in names]
 
-    rows = await sliced(_each(records, row), context.clock)
-    steps = of_records(bound, names, rows, ordered=True)
-    answer = await sliced(steps, context.clock, aside=context.threads.run)
+    rows = list(map(row, records))
+    answer = await context.compute(
+        lambda limit: of_records(bound, names, rows, limit, ordered=True),
+        len(rows) * (len(names) + bound.effort),
+    )
     if request.strict and answer.warnings:
         raise no_such_column(answer.warnings)
     return answer
@@ -126,15 +122,16 @@ async def reselect(context: Context, request: RestRequest, answer: Document) -> 
     there = {*answer.value, *(one.name for one in answer.columns)}
     if wrong := [one.warning for one in bound.unknown if one.name not in there]:
         raise no_such_column(wrong)
-    steps = select_from_object(answer.value, bound)
-    value, warnings = await sliced(steps, context.clock, aside=context.threads.run)
+    found = answer.value
+    value, warnings = await context.compute(
+        lambda limit: select_from_object(found, bound, limit), len(found) + bound.effort
+    )
     if request.strict and warnings:
         raise no_such_column(warnings)
     return evolve(answer, value=value, order=tuple(value), warnings=(*answer.warnings, *warnings))
 
 
-async def sparse(
-    context: Context,
+def sparse(
     request: RestRequest,
     answer: Rows | Document,
     optional: frozenset[str],
@@ -164,15 +161,6 @@ async def sparse(
         return [*(full[at] for at in kept), present]
 
     columns = tuple(answer.columns[at] for at in kept)
-    rows = await sliced(_each(answer.rows, row), context.clock)
+    rows = list(map(row, answer.rows))
     further = tuple(answer.columns[at] for at, _ in left)
     return evolve(answer, columns=columns, rows=rows, expand=itemgetter(len(kept)), further=further)
-
-
-def _each(items: Iterable[A], made: Callable[[A], T]) -> Generator[None, None, list[T]]:
-    results: list[T] = []
-    for item in items:
-        results.append(made(item))
-        if len(results) % _AT_A_TIME == 0:
-            yield
-    return results

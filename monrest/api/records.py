@@ -405,7 +405,7 @@ class Records(ABC, Generic[T]):
         schema = local_schema(self.path.rpartition("/")[2], (*self.columns, *further), ())
         answer = await select_rows(context, request, schema, rows)
         optional = self.optional.union(one.name for one in further)
-        return await sparse(context, request, answer, optional)
+        return sparse(request, answer, optional)
 
     async def answer_one(
         self, context: Context, request: RestRequest, where: tuple[str, ...]

@@ -129,7 +129,7 @@ def _handler(
         answer = await select(context, inner, schema, found.records, extra=wanted.rows)
         answer = evolve(answer, warnings=(*answer.warnings, *_unknown(found)))
         if report is OUTAGE or wanted.kind == "both":
-            answer = await sparse(context, inner, answer, ONLY_SOME, "_percent")
+            answer = sparse(inner, answer, ONLY_SOME, "_percent")
         return evolve(answer, failed_sites=found.problems, backend_seconds=found.seconds)
 
     return handler

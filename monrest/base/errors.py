@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from monrest.base.values import SiteProblem
 
 
+class ClientLeftError(Exception):
+    """The client has left: nobody hears why its answer is not made to the end."""
+
+
 class LostError(Exception):
     """Another daemon does by now what was begun here, and nothing was changed; nobody sees it."""
 

@@ -1,18 +1,17 @@
-"""Rows that wait for their answer in a spool, where they would not fit into memory."""
+"""Rows that wait for their answer in a file, where they would not fit into memory."""
 
 from __future__ import annotations
 
 import json
+import os
 import zlib
-from collections.abc import Callable, Generator, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 from attrs import define, field
 
-from monrest.base.errors import Unavailable
-from monrest.base.spool import Chunk, Spool, Spools
+from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.values import Row
 
 _BATCH = 200
@@ -26,38 +25,36 @@ _BY_HAND = b" "
 class RowStore:
     """Rows of one site; up to ``most`` of them stay in memory as they are.
 
-    ``keep`` yields calls that are to run in a thread. It raises Unavailable when there is no room.
+    The file is one of ``files``, and gone with the rows.
     """
 
-    spools: Spools
+    files: AnswerFiles
     most: int
     _held: list[StoredRows] = field(init=False, factory=list)
     _rows: int = field(init=False, default=0)
-    _spool: Spool | None = field(init=False, default=None)
+    _file: AnswerFile | None = field(init=False, default=None)
 
-    def keep(
-        self, rows: list[Row]
-    ) -> Generator[Callable[[], list[bytes]], list[bytes], StoredRows]:
-        """Give the same rows again later."""
+    def keep(self, rows: list[Row]) -> StoredRows:
+        """Give the same rows again later; raises Unavailable when the disk is full."""
         run = StoredRows(rows)
         self._held.append(run)
         self._rows += len(rows)
         if self._rows > self.most:
-            held, self._held, self._rows = self._held, [], 0
-            for one in held:
-                packed = yield partial(_packed, one.rows or [])
-                self._put(one, packed)
+            for one in self._held:
+                self._write(one)
+            self._held, self._rows = [], 0
         return run
 
-    def _put(self, run: StoredRows, packed: list[bytes]) -> None:
-        if self.spools.crowded:
-            raise Unavailable(
-                "no room for the answer", "the disk takes no large answers, ask for fewer lines"
-            )
-        if self._spool is None:
-            self._spool = Spool(self.spools)
-        run.chunks = [self._spool.add(data) for data in packed]
-        run.spool, run.rows = self._spool, None
+    def _write(self, run: StoredRows) -> None:
+        if self._file is None:
+            self._file = self.files.begun()
+        rows = run.rows or []
+        for start in range(0, len(rows), _BATCH):
+            data = zlib.compress(_written(rows[start : start + _BATCH]), _LEVEL)
+            run.places.append((self._file.size, len(data)))
+            self._file.write(data)
+        self._file.flush()
+        run.file, run.rows = self._file, None
 
 
 @define(eq=False)
@@ -65,26 +62,19 @@ class StoredRows:
     """A run of rows, which may be gone through more than once."""
 
     rows: list[Row] | None
-    chunks: list[Chunk] = field(init=False, factory=list)
-    spool: Spool | None = field(init=False, default=None)
+    places: list[tuple[int, int]] = field(init=False, factory=list)
+    file: AnswerFile | None = field(init=False, default=None)
 
     def __iter__(self) -> Iterator[Row]:
         if self.rows is not None:
             return iter(self.rows)
-        return (row for chunk in self.chunks for row in self._read(chunk))
+        return (row for at, size in self.places for row in self._read(at, size))
 
-    def _read(self, chunk: Chunk) -> list[Row]:
-        assert self.spool is not None
-        data = zlib.decompress(self.spool.read(chunk))
+    def _read(self, at: int, size: int) -> list[Row]:
+        assert self.file is not None
+        data = zlib.decompress(os.pread(self.file.content.fileno(), size, at))
         rows: list[Any] = json.loads(data) if data.startswith(_BY_HAND) else orjson.loads(data)
         return rows
-
-
-def _packed(rows: list[Row]) -> list[bytes]:
-    return [
-        zlib.compress(_written(rows[start : start + _BATCH]), _LEVEL)
-        for start in range(0, len(rows), _BATCH)
-    ]
 
 
 def _written(rows: list[Row]) -> bytes:

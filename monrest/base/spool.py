@@ -19,14 +19,13 @@ from twisted.internet.interfaces import IReactorFromThreads
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from monrest.base.answer_file import MOST_STORED
 from monrest.base.concurrency import Threads
 from monrest.base.errors import BadRequest
 from monrest.base.memory import MemoryBudget
 
 FREE = 1 << 20
 """Bytes of one request that need no room."""
-MOST_STORED = 4 << 30
-"""Bytes in the files of all spools."""
 IN_MEMORY = 256 << 10
 """Bytes of a spool that need no file."""
 _MOST_PARTS = 512

@@ -410,7 +410,7 @@ async def _answer(context: Context, request: RestRequest, keys: set[ObjectName])
         return Rows(columns=(_TYPE, _HOST_NAME), rows=[], failed_sites=problems)
     answer = await select(context, request, made.schema(), made.sorted())
     optional = frozenset(made.columns) - {"_type", "host_name"}
-    answer = await sparse(context, request, answer, optional)
+    answer = sparse(request, answer, optional)
     return evolve(answer, failed_sites=problems, backend_seconds=made.seconds)
 
 

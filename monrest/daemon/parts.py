@@ -19,12 +19,13 @@ from twisted.logger import Logger
 from monrest.accounts.family import Accounts
 from monrest.api.endpoint import Context
 from monrest.api.family import Common, Family, Life
+from monrest.base.answer_file import MOST_STORED, AnswerFiles
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, Turns
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.meters import Meters
 from monrest.base.metrics import Metrics
-from monrest.base.spool import MOST_STORED, RowRoom, Spools
+from monrest.base.spool import RowRoom, Spools
 from monrest.base.workers import Workers
 from monrest.cluster.service import Cluster
 from monrest.config import Config, LmdConfig, SiteConfig
@@ -44,6 +45,8 @@ from monrest.store.shared_clock import SharedClock, clock_of
 from monrest.web.api_site import ApiSite
 
 _THREADS = 4
+_ANSWERS = 4
+"""Large answers that are made at a time."""
 _DATABASE_PATIENCE = 60.0
 """Seconds for which a start waits for a database that is away."""
 
@@ -74,9 +77,10 @@ class Parts(Common):
         self.folder = Path(config.server.var_dir)
         self.workers = workers = Workers() if self.inherited is None else self.inherited.workers
         self.threads = Threads(clock, _THREADS, "monrest")
-        self.sheets = Threads(clock, 1, "sheets")
+        self.answers = Threads(clock, _ANSWERS, "answers")
         self.turns = Turns(clock)
-        self.spools = Spools(clock, self.folder / "spool", workers.share(MOST_STORED))
+        self.spools = Spools(clock, self.folder / "spool", workers.share(MOST_STORED) // 2)
+        self.files = AnswerFiles(self.spools.folder, workers.share(MOST_STORED) // 2)
         self.room = RowRoom(clock)
         self._share_memory()
         self.registry = Registry(
@@ -142,7 +146,8 @@ class Parts(Common):
 
     def laden(self) -> bool:
         """Whether a large answer is made here, or waits for its reader."""
-        return self.turns.busy() or self.room.held > 0 or self.spools.stored > 0
+        stored = self.spools.stored + self.files.stored
+        return self.turns.busy() or self.room.held > 0 or stored > 0
 
     def _lives(self) -> Iterator[tuple[Life[Any], Service]]:
         """Give what families do by themselves, in the order of the registry."""
@@ -157,7 +162,7 @@ class Parts(Common):
         else:
             self.node = self.inherited.node
             self.process = self.node.of_worker(self.workers.number)
-        for part in (*self._databases, *self._clocks, self.threads, self.sheets, self.spools):
+        for part in (*self._databases, *self._clocks, self.threads, self.answers, self.spools):
             part.startService()
         # Instances that federate know each other by it, also after one of them began anew.
         self.registry.identify(f"{self.node.id:x}")
@@ -202,7 +207,7 @@ class Parts(Common):
         await DeferredList([database.stopService() for database in self._databases])
         await self.registry.stopService()
         await self.spools.stopService()
-        await self.sheets.stopService()
+        await self.answers.stopService()
         self.garbage.stopService()
 
     async def _ended(self, stops: Iterable[Deferred[None]]) -> None:
@@ -230,6 +235,8 @@ class Parts(Common):
             contacts=accounts.contacts,
             reactor=self.reactor,
             threads=self.threads,
+            answers=self.answers,
+            files=self.files,
             memory=self.registry.memory,
         )
         return self.context

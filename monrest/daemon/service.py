@@ -241,10 +241,9 @@ class Daemon(Service):
             public=routes.public,
             route=routes.find,
             responder=Responder(
-                parts.turns,
-                parts.threads,
-                parts.sheets,
-                parts.spools,
+                self.reactor,
+                parts.answers,
+                parts.files,
                 ascii_json=config.server.ascii_json,
             ),
             pages=Pages(

@@ -19,6 +19,7 @@ from monrest.query.bind import Bound, bind
 from monrest.query.column_names import (
     ColumnNames,
     CoreColumn,
+    Getter,
     TableSchema,
     View,
     cut_arguments,
@@ -26,8 +27,7 @@ from monrest.query.column_names import (
 from monrest.query.evaluate import RowTest
 from monrest.query.functions import Moment
 from monrest.query.model import Condition, FilterTree, Group, leaves
-from monrest.query.select import Cell, Reader, items_of
-from monrest.query.steps import finished
+from monrest.query.select import Reader, items_of
 from monrest.sites.registry import SiteList
 from monrest.sites.site import Site
 
@@ -48,9 +48,9 @@ class EventSelection:
     _objects: tuple[ObjectSet, ...] = field(init=False, default=())
     _bound: Bound = field(init=False)
     _reader: Reader = field(init=False)
-    _placed: tuple[Cell, ...] = field(init=False, default=())
+    _placed: tuple[Getter, ...] = field(init=False, default=())
     _test: RowTest | None = field(init=False, default=None)
-    _cells: tuple[tuple[str, Cell], ...] | None = field(init=False, default=None)
+    _cells: tuple[tuple[str, Getter], ...] | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         self._mine = self.context()
@@ -130,21 +130,15 @@ class EventSelection:
         if self._test is None and self._cells is None:
             return data
         row = self._row(event, data)
-        self._reader.budget.renew()
-        self._reader.budget.begin()
-        if self._placed:
-            finished(self._reader.fill([row], self._placed))
-        if self._test is not None and not self._test(row):
-            return None
-        if self._cells is None:
-            return data
-        return {key: self._value(cell, row) for key, cell in self._cells}
-
-    def _value(self, cell: Cell, row: Row) -> Any:
-        if cell.read is not None:
-            return cell.read(row)
-        assert cell.in_steps is not None
-        return finished(cell.in_steps(row))
+        limit = self._reader.limit
+        limit.renew()
+        with limit:
+            self._reader.fill([row], self._placed)
+            if self._test is not None and not self._test(row):
+                return None
+            if self._cells is None:
+                return data
+            return {key: read(row) for key, read in self._cells}
 
     def _sees(self, event: Event) -> bool:
         if event.site == OWN:

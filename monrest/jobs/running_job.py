@@ -5,8 +5,10 @@ An answer is kept in pieces, and with patience while the database is away or ful
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+import threading
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from attrs import define, evolve, field, frozen
@@ -16,12 +18,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.api.error_answers import describe
+from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.audit import audit
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Threads, pause
-from monrest.base.errors import Forbidden, RestError, Unavailable
+from monrest.base.concurrency import Threads, pause, shielded
+from monrest.base.errors import ClientLeftError, Forbidden, RestError, Unavailable
 from monrest.base.log import REQUEST_ID
-from monrest.base.spool import Spool, Spools
 from monrest.base.values import READ_ONLY, Answer, Caller, Document, Identity, Progress, Rows
 from monrest.config import JobsConfig
 from monrest.jobs import store as statements
@@ -119,7 +121,6 @@ LONGEST_STDOUT = 4096
 PATIENCE = 60.0
 _LONGEST_STDERR = 4000
 _PIECE = 524288
-_BUDGET = 0.008
 _PAUSE = 2.0
 _TEXT_TYPES = ("application/json", "text/")
 
@@ -139,77 +140,34 @@ class Kept:
 
 @define(eq=False, kw_only=True)
 class Keeper:
-    """Takes a result in pieces, so that it is never whole in memory.
+    """Stores a result in pieces, so that it is never whole in memory.
 
-    While pieces cannot be stored it waits, for a minute at most, and the others are made ahead into
-    ``spool``, so that what they are made of can go. ``told`` gets the bytes that are stored so far.
+    While pieces cannot be stored it waits, for a minute at most. ``told`` gets the bytes that are
+    stored so far.
     """
 
     clock: IReactorTime
     keep: Keep
     told: Callable[[int], object]
-    spool: Spool
-    _pieces: Iterator[bytes] = field(init=False)
-    _parts: list[bytes] = field(factory=list, init=False)
-    _held: int = field(default=0, init=False)
-    _count: int = field(default=0, init=False)
-    _size: int = field(default=0, init=False)
-    _head: bytes = field(default=b"", init=False)
 
-    async def take(self, pieces: Iterator[bytes], outcome: JobEnd) -> Kept:
-        """Store ``pieces``; ``outcome`` comes back with their size, beside what is left.
+    async def take(self, result: AnswerFile, outcome: JobEnd) -> Kept:
+        """Store ``result``; ``outcome`` comes back with its size, beside what is left.
 
-        Raises Unavailable when they cannot be stored, and what ``pieces`` raise.
+        Raises Unavailable when it cannot be stored.
         """
-        self._pieces = pieces
-        end = self.clock.seconds() + _BUDGET
-        try:
-            while (piece := self._next()) is not None:
-                await self._take(piece)
-                if self.clock.seconds() >= end:
-                    await pause(self.clock)
-                    end = self.clock.seconds() + _BUDGET
-        finally:
-            close = getattr(pieces, "close", None)
-            if close is not None:
-                close()
-            self.spool.close()
-        last = (self._count, b"".join(self._parts)) if self._parts else None
+        size, stored, number = result.size, 0, 0
+        content = result.content
+        data = head = content.read(_PIECE)
+        while stored + len(data) < size:
+            await patiently(partial(self.keep, number, data), self.clock, PATIENCE)
+            stored, number = stored + len(data), number + 1
+            self.told(stored)
+            data = content.read(_PIECE)
         text = ""
         if outcome.content_type.startswith(_TEXT_TYPES):
-            text = storable(self._head.decode("utf-8", "replace"), LONGEST_STDOUT)
-        return Kept(evolve(outcome, size=self._size, stdout=text), last)
-
-    def _next(self) -> bytes | None:
-        waiting = self.spool.take()
-        return next(self._pieces, None) if waiting is None else waiting
-
-    async def _make_ahead(self) -> None:
-        end = self.clock.seconds() + _BUDGET
-        while not self.spool.spools.crowded and (piece := next(self._pieces, None)) is not None:
-            if piece:
-                self.spool.add(piece)
-            if self.clock.seconds() >= end:
-                await pause(self.clock)
-                end = self.clock.seconds() + _BUDGET
-
-    async def _take(self, piece: bytes) -> None:
-        if not piece:
-            return
-        self._parts.append(piece)
-        self._held += len(piece)
-        self._size += len(piece)
-        if len(self._head) < LONGEST_STDOUT:
-            self._head += piece[: LONGEST_STDOUT - len(self._head)]
-        if self._held >= _PIECE:
-            data, number = b"".join(self._parts), self._count
-            self._parts, self._held, self._count = [], 0, number + 1
-            try:
-                await self.keep(number, data)
-            except Unavailable:
-                await self._make_ahead()
-                await patiently(lambda: self.keep(number, data), self.clock, PATIENCE)
-            self.told(self._size)
+            text = storable(head[:LONGEST_STDOUT].decode("utf-8", "replace"), LONGEST_STDOUT)
+        last = (number, data) if data else None
+        return Kept(evolve(outcome, size=size, stdout=text), last)
 
 
 async def patiently(attempt: Callable[[], Awaitable[T]], clock: IReactorTime, seconds: float) -> T:
@@ -261,7 +219,7 @@ class Doer:
     clock: IReactorTime
     wall: WallClock
     threads: Threads
-    spools: Spools
+    files: AnswerFiles
     who: Callable[[Caller], Awaitable[Identity]]
     limits: Callable[[], JobsConfig]
     stopping: bool = field(default=False, init=False)
@@ -300,11 +258,10 @@ class Doer:
                 statements.keep(live.job, at, data, self.limits())
             ),
             told=live.storing_result,
-            spool=Spool(self.spools),
         )
         try:
             answer = await work.call(live.progress)
-            rendered, outcome = await self._rendered(answer, work)
+            result, outcome = await self._rendered(answer, work)
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001  the answer is an error document
@@ -315,8 +272,12 @@ class Doer:
             outcome = _outcome(rendered, told.code, told.headers, told.failed_sites)
             text = f"{told.message}: {told.description}" if told.description else told.message
             outcome = evolve(outcome, stderr=storable(text, _LONGEST_TOLD), message=told.message)
+            result = await self.threads.run(lambda: self.files.made_of(rendered.pieces))
         live.storing_result(0)
-        return await keeper.take(rendered.pieces, outcome)
+        try:
+            return await keeper.take(result, outcome)
+        finally:
+            result.close()
 
     async def _require_rights(self, work: JobWork) -> None:
         """Raise Forbidden unless the owner of a job that waited still has the rights they had."""
@@ -341,23 +302,31 @@ class Doer:
             raise Unavailable("cannot read", "it is not known whether who asked for it still may")
         return identity
 
-    async def _rendered(self, answer: Answer, work: JobWork) -> tuple[Rendered, JobEnd]:
+    async def _rendered(self, answer: Answer, work: JobWork) -> tuple[AnswerFile, JobEnd]:
         assert isinstance(answer, (Rows, Document))
         status = answer.status if isinstance(answer, Document) else 200
         sites = tuple(problem.site for problem in answer.failed_sites)
-        options = work.options
-        try:
-            if options.slow:
-                rendered = await self.threads.stoppable(
-                    lambda given_up: render(answer, options, given_up)
+        left = threading.Event()
+        rendered = render(answer, work.options, left.is_set)
+
+        async def in_file() -> AnswerFile | None:
+            # The thread works on the rows also when the job is canceled.
+            try:
+                return await self.threads.run(
+                    lambda: self.files.made_of(rendered.pieces, left.is_set)
                 )
-            else:
-                rendered = render(answer, options)
-        except BaseException:
-            if isinstance(answer, Rows):
-                answer.gone()
-            raise
-        return rendered, _outcome(rendered, status, answer.headers, sites)
+            except ClientLeftError:
+                return None
+            finally:
+                if isinstance(answer, Rows):
+                    answer.gone()
+
+        try:
+            made = await shielded(in_file())
+        finally:
+            left.set()
+        assert made is not None
+        return made, _outcome(rendered, status, answer.headers, sites)
 
     async def _end(self, live: RunningJob, kept: Kept) -> None:
         """Store the end; what cannot be stored in time ends without its result."""

@@ -18,6 +18,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from monrest.base.answer_file import AnswerFiles
 from monrest.base.audit import audit
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, Threads, pause, shielded
@@ -26,7 +27,6 @@ from monrest.base.errors import Unavailable
 from monrest.base.meters import Sample
 from monrest.base.notice import Notice
 from monrest.base.processes import Lease
-from monrest.base.spool import Spools
 from monrest.base.values import Caller, Identity
 from monrest.base.workers import Workers
 from monrest.config import JobsConfig
@@ -195,7 +195,7 @@ class Jobs(Service):
     clock: IReactorTime
     wall: WallClock
     threads: Threads
-    spools: Spools
+    files: AnswerFiles
     config: JobsConfig
     who: Callable[[Caller], Awaitable[Identity]]
     duty: Callable[[], bool] = lambda: True
@@ -217,7 +217,7 @@ class Jobs(Service):
             clock=self.clock,
             wall=self.wall,
             threads=self.threads,
-            spools=self.spools,
+            files=self.files,
             who=self.who,
             limits=lambda: self.config,
         )

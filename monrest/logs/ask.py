@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from attrs import define, evolve, field, frozen
-from twisted.internet.defer import Deferred, DeferredList, FirstError
+from twisted.internet.defer import Deferred, DeferredList, DeferredLock, FirstError
 from twisted.internet.defer import TimeoutError as TooLate
 
 from monrest.api.endpoint import Context
 from monrest.api.fields import Flag
-from monrest.base.concurrency import sliced
+from monrest.base.concurrency import shielded
 from monrest.base.errors import all_sites_failed
 from monrest.base.row_store import RowStore
 from monrest.base.values import (
@@ -37,12 +37,12 @@ from monrest.logs.cache_question import CachedPart, CacheQuestion
 from monrest.logs.source import lines_from
 from monrest.query.bind import Bound
 from monrest.query.column_names import TableSchema
+from monrest.query.limit import Limit
 from monrest.query.lines import FEW, Lines, SiteLines
 from monrest.query.model import CoreFilter, FilterTree, Group, Pushed, Test
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.pushdown import push_log_times
 from monrest.query.stages import SitePart
-from monrest.query.steps import Steps
 from monrest.rows.fetch import constants_of
 from monrest.rows.question import Plans, question
 from monrest.sites.fanout import require_sites
@@ -123,6 +123,9 @@ class LogReading:
     highest: int | None = field(init=False)
     now: int = field(init=False)
     _lines: Lines = field(init=False)
+    _limit: Limit = field(init=False, factory=Limit)
+    _turn: DeferredLock = field(init=False, factory=DeferredLock)
+    """Lines of one site after the other become rows."""
     _shares: dict[str, float] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -131,8 +134,8 @@ class LogReading:
         times = push_log_times(self.bound.row_filter)
         self.lowest, self.highest = times.first, times.highest
         self.now = int(self.context.wall.now())
-        store = partial(RowStore, self.context.memory.spools, FEW // number)
-        self._lines = Lines(self.bound, self.shape, number, store)
+        store = partial(RowStore, self.context.files, FEW // number)
+        self._lines = Lines(self.bound, self.shape, number, store, self._limit)
 
     async def answer(self) -> Rows | Document:
         """The answer; raise SitesFailed when no site answered."""
@@ -149,7 +152,8 @@ class LogReading:
                 problems.append(problem)
         if not told:
             require_answers(self.sites, problems)
-        result = await self._sliced(self._lines.answer([one.lines for one in told]))
+        lines = [one.lines for one in told]
+        result = await self._computed(lambda _: self._lines.answer(lines), self._lines.count)
         seconds = self.context.clock.seconds() - began
         return evolve(result, failed_sites=tuple(problems), backend_seconds=seconds)
 
@@ -234,10 +238,16 @@ class LogReading:
 
     async def _take(self, site: Site, lines: SiteLines, planned: SitePlan, rows: list[Row]) -> None:
         part = SitePart(plan=planned, rows=rows, constants=self.constants(site))
-        await self._sliced(lines.take(part))
+        # A site that is too late does not give up the turn: its lines are still worked on.
+        await shielded(self._taken(lines, part))
 
-    async def _sliced(self, steps: Steps[T]) -> T:
-        return await sliced(steps, self.context.clock, aside=self.context.threads.run)
+    async def _taken(self, lines: SiteLines, part: SitePart) -> None:
+        async with self._turn:
+            await self._computed(lambda _: lines.take(part), len(part.rows))
+
+    async def _computed(self, work: Callable[[Limit], T], rows: int) -> T:
+        values = rows * (self.shape.width + self.bound.effort)
+        return await self.context.compute(work, values, self._limit)
 
     @property
     def _top(self) -> int:

@@ -19,9 +19,9 @@ from monrest.objectconfig.attributes import OBJECT_TYPES, is_array
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
 from monrest.query.finish import of_records
+from monrest.query.limit import Limit
 from monrest.query.model import Item, Query, Ref
 from monrest.query.parse import parse_query
-from monrest.query.steps import finished
 
 ObjectRow = Mapping[str, Any]
 """An object as it is shown: meta keys beginning with a colon, and its attributes."""
@@ -85,7 +85,8 @@ def passing(bound: Bound, records: Iterable[ObjectRow]) -> list[ObjectRow]:
     """The records that pass ``bound_filter``, computed in one go: for threads."""
     names = _needed(bound)
     rows = [_row(record, names) for record in records]
-    answer = finished(of_records(bound, names, rows))
+    with Limit() as limit:
+        answer = of_records(bound, names, rows, limit)
     assert isinstance(answer, Rows)
     return [row[0] for row in answer.rows]
 
@@ -97,7 +98,8 @@ async def _queried(
     bound = _bound(context, query, names.union([one.name for one in meta]))
     needed = _needed(bound)
     rows = await sliced(_rows(records, needed), context.clock)
-    return await sliced(of_records(bound, needed, rows), context.clock, aside=context.threads.run)
+    values = len(rows) * (len(needed) + bound.effort)
+    return await context.compute(lambda limit: of_records(bound, needed, rows, limit), values)
 
 
 def _bound(context: Context, query: Query, names: Iterable[str]) -> Bound:

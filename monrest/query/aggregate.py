@@ -18,9 +18,6 @@ from monrest.query.functions import number_of, text_of
 from monrest.query.model import Pushed, Ref, Stat
 from monrest.query.order import in_order
 from monrest.query.select import Reader
-from monrest.query.steps import Steps
-
-_TURN = 500
 
 
 @define(eq=False)
@@ -65,26 +62,22 @@ class Groups:
             )
         return group
 
-    def rows_into(self, reader: Reader, rows: list[Row]) -> Steps[None]:
+    def rows_into(self, reader: Reader, rows: list[Row]) -> None:
         """Add rows one by one; expressions are computed per row, then aggregated."""
         selected = list(enumerate(self.bound.selected or ()))
         keys = [at for at, one in selected if one.kind == "value"]
         aggregated = [at for at, one in selected if one.kind in _ADD]
         cells = [reader.item(at) for at in (*keys, *aggregated)]
         adding = [(at, _ADD[one.kind]) for at, one in enumerate(self._cells)]
-        for start in range(0, len(rows), _TURN):
-            for values in (yield from reader.values(rows[start : start + _TURN], cells)):
-                group = self._group(values[: len(keys)])
-                group.count += 1
-                for (at, add), value in zip(adding, values[len(keys) :], strict=True):
-                    number = value if type(value) in (int, float) else number_of(value)
-                    if number is not None:
-                        group.cells[at] = add(group.cells[at], number, value)
-            yield
+        for values in reader.values(rows, cells):
+            group = self._group(values[: len(keys)])
+            group.count += 1
+            for (at, add), value in zip(adding, values[len(keys) :], strict=True):
+                number = value if type(value) in (int, float) else number_of(value)
+                if number is not None:
+                    group.cells[at] = add(group.cells[at], number, value)
 
-    def stats_into(
-        self, asked: Pushed, rows: list[Row], constants: Mapping[str, Any]
-    ) -> Steps[None]:
+    def stats_into(self, asked: Pushed, rows: list[Row], constants: Mapping[str, Any]) -> None:
         """Add what a core aggregated: group columns first, then one value per Stats line."""
         at_column = {name: position for position, name in enumerate(asked.columns)}
         offset = len(asked.columns)
@@ -96,27 +89,23 @@ class Groups:
             function = "sum" if one.kind == "avg" else one.kind
             stat = Stat(function, self._core(one).name)  # type: ignore[arg-type]  # sum, min or max
             cells.append((position, _MERGE[one.kind], at_stat[stat]))
-        for start in range(0, len(rows), _TURN):
-            for row in rows[start : start + _TURN]:
-                count = int(row[at_count])
-                if count == 0:
-                    continue
-                group = self._group([read(row) for read in readers])
-                group.count += count
-                for position, add, at in cells:
-                    group.cells[position] = add(group.cells[position], int(row[at]), count)
-            yield
+        for row in rows:
+            count = int(row[at_count])
+            if count == 0:
+                continue
+            group = self._group([read(row) for read in readers])
+            group.count += count
+            for position, add, at in cells:
+                group.cells[position] = add(group.cells[position], int(row[at]), count)
 
-    def groups_into(self, others: Groups) -> Steps[None]:
+    def groups_into(self, others: Groups) -> None:
         """Add the groups of the same aggregation over other rows."""
-        for at, other in enumerate(others.groups.values(), 1):
+        for other in others.groups.values():
             group = self._group(other.shown)
             group.count += other.count
             for position, one in enumerate(self._cells):
                 join = _JOIN[one.kind]
                 group.cells[position] = join(group.cells[position], other.cells[position])
-            if at % _TURN == 0:
-                yield
 
     def _core(self, one: Selected) -> CoreSource:
         assert isinstance(one.inner, Ref)
@@ -138,16 +127,12 @@ class Groups:
             return lambda row: _whole(row[position])
         return lambda row: row[position]
 
-    def result(self) -> Steps[list[Row]]:
+    def result(self) -> list[Row]:
         """One row per group in text order of the group values; one row when nothing groups."""
         if not self._keys and not self.groups:
             self._group([])
-        keys = yield from in_order(list(self.groups), lambda key: key, reverse=False)
-        rows: list[Row] = []
-        for start in range(0, len(keys), _TURN):
-            rows += [self._row(self.groups[key]) for key in keys[start : start + _TURN]]
-            yield
-        return rows
+        keys = in_order(list(self.groups), lambda key: key, reverse=False)
+        return [self._row(self.groups[key]) for key in keys]
 
     def _row(self, group: _Group) -> Row:
         shown = iter(group.shown)

@@ -27,7 +27,14 @@ from monrest.query.column_names import (
     needs,
 )
 from monrest.query.evaluate import Operand
-from monrest.query.expressions import blanks_as_plus, described, references, unpacked, uses_clock
+from monrest.query.expressions import (
+    blanks_as_plus,
+    described,
+    effort,
+    references,
+    unpacked,
+    uses_clock,
+)
 from monrest.query.functions import AGGREGATES, Moment, number_of
 from monrest.query.model import (
     Calculation,
@@ -142,6 +149,8 @@ class Bound:
     """Names in ``columns`` and ``sort`` that nothing on this collection has."""
     doubtful: tuple[NamedColumn, ...] = ()
     """Those that only the rows can tell: labels of performance data and custom variables."""
+    effort: int = 0
+    """How many values are computed or compared for each row; a pattern is many of them."""
 
 
 def bind(
@@ -215,6 +224,9 @@ class _Binder:
             timeless=self.timeless,
             unknown=tuple(self.unknown),
             doubtful=tuple(self.doubtful),
+            effort=self.weight
+            + sum(effort(one.inner) for one in selected or () if one.inner is not None)
+            + sum(1 for trees in stages.values() for _ in leaves(trees)),
         )
 
     def _nowhere(self, one: NamedColumn) -> str:

@@ -37,6 +37,21 @@ def calls(expression: Expression) -> Iterable[Call]:
             yield from calls(argument)
 
 
+_SEARCHES = 20_000
+
+
+def effort(expression: Expression) -> int:
+    """How many functions and operands an expression has; ``s`` may search thousands of times."""
+    if isinstance(expression, Calculation):
+        operands = [expression.first, *(operand for _, operand in expression.steps)]
+        return len(operands) + sum(map(effort, operands))
+    if isinstance(expression, Call):
+        return (_SEARCHES if expression.function == "s" else 1) + sum(
+            map(effort, expression.arguments)
+        )
+    return 0
+
+
 def unpacked(expression: Expression) -> Expression | None:
     """The argument of ``to_rows`` inside an expression, or None."""
     return next(

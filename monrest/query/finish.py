@@ -15,113 +15,109 @@ from monrest.base.values import Document, Row, Rows
 from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound
+from monrest.query.limit import Limit
 from monrest.query.lines import Lines
 from monrest.query.order import by_columns
 from monrest.query.plan import Layout, core_type
 from monrest.query.select import Reader, items_of
 from monrest.query.stages import Doubts, SitePart, Unpacking
-from monrest.query.steps import Steps
-
-_TURN = 500
 
 
-def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[Rows | Document]:
+def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart], limit: Limit) -> Rows | Document:
     """The answer: a Document for an aggregation without groups, Rows for everything else."""
+    limit.more(sum(part.count for part in parts))
     if bound.names.schema.merge == "logs":
-        return (yield from _of_lines(bound, shape, parts))
-    reader = Reader(bound, dict(shape.index))
+        return _of_lines(bound, shape, parts, limit)
+    reader = Reader(bound, dict(shape.index), limit=limit)
     groups = Groups(bound)
     whole = [part for part in parts if not part.plan.pushed.stats]
     for part in parts:
         if part.plan.pushed.stats:
-            yield from groups.stats_into(part.plan.pushed, part.rows, part.constants)
+            groups.stats_into(part.plan.pushed, part.rows, part.constants)
     rows: list[Row] = []
     if whole or not bound.aggregates:
-        rows = yield from _merged(reader, shape, whole)
+        rows = _merged(reader, shape, whole)
     # One core may have sorted already; rows of several are sorted together.
     presorted = len(parts) == 1 and parts[0].plan.sorted and bound.names.schema.merge == "concat"
-    return (yield from _answer(reader, shape, rows, groups, presorted=presorted))
+    return _answer(reader, shape, rows, groups, presorted=presorted)
 
 
 def of_records(
-    bound: Bound, names: Sequence[str], rows: list[Row], *, ordered: bool = False
-) -> Steps[Rows | Document]:
+    bound: Bound, names: Sequence[str], rows: list[Row], limit: Limit, *, ordered: bool = False
+) -> Rows | Document:
     """The answer made of rows that no core has: their values are those of the columns ``names``.
 
     ``ordered``: they come as they shall be shown to who asks for no order.
     """
+    limit.more(len(rows))
     columns = tuple((name, core_type(bound, name)) for name in names)
     shape = Layout(columns=columns, constants=())
-    reader = Reader(bound, dict(shape.index))
+    reader = Reader(bound, dict(shape.index), limit=limit)
     filtering = reader.place(items_of(bound.row_filter))
-    rows = yield from stages.kept(reader, bound.row_filter, rows, filtering)
+    rows = stages.kept(reader, bound.row_filter, rows, filtering)
     if not bound.aggregates and (bound.sort or not ordered):
-        rows = yield from by_columns(rows, stages.order_of(bound, shape.index))
-    return (yield from _answer(reader, shape, rows, Groups(bound)))
+        rows = by_columns(rows, stages.order_of(bound, shape.index))
+    return _answer(reader, shape, rows, Groups(bound))
 
 
-def _merged(reader: Reader, shape: Layout, parts: Sequence[SitePart]) -> Steps[list[Row]]:
+def _merged(reader: Reader, shape: Layout, parts: Sequence[SitePart]) -> list[Row]:
     """All rows that pass the filter of rows, in default order."""
     bound = reader.bound
     filtering = reader.place(items_of(bound.row_filter))
     order = stages.order_of(bound, shape.index)
     if bound.names.schema.merge == "groups":
-        rows = yield from merge_groups([(part.rows, part.constants) for part in parts], shape)
-        rows = yield from stages.kept(reader, bound.row_filter, rows, filtering)
-        rows = yield from by_columns(rows, order)
+        rows = merge_groups([(part.rows, part.constants) for part in parts], shape)
+        rows = stages.kept(reader, bound.row_filter, rows, filtering)
+        rows = by_columns(rows, order)
     else:
         rows = []
         for part in parts:
-            mine = yield from stages.filtered(reader, shape, part, filtering)
+            mine = stages.filtered(reader, shape, part, filtering)
             if not part.plan.sorted and not bound.aggregates:
-                mine = yield from by_columns(mine, order)
+                mine = by_columns(mine, order)
             rows = mine if not rows else rows + mine
     return rows
 
 
 def _answer(
     reader: Reader, shape: Layout, rows: list[Row], groups: Groups, *, presorted: bool = False
-) -> Steps[Rows | Document]:
+) -> Rows | Document:
     """The answer made of rows that pass; an aggregation adds them to ``groups``."""
     bound = reader.bound
     doubts = Doubts(reader)
     # Of a list that no row has there are no elements to look at.
-    yield from doubts.look(rows)
+    doubts.look(rows)
     if bound.unpack is not None:
-        rows = yield from Unpacking(reader).of(rows)
+        rows = Unpacking(reader).of(rows)
     if bound.aggregates:
         if rows:
-            yield from groups.rows_into(reader, rows)
-        return (yield from stages.of_groups(bound, groups, doubts.warnings))
+            groups.rows_into(reader, rows)
+        return stages.of_groups(bound, groups, doubts.warnings, reader.limit)
     if not presorted:
-        cells = stages.sorting(reader)
-        for start in range(0, len(rows) if cells else 0, _TURN):
-            yield from reader.fill(rows[start : start + _TURN], cells)
-        rows = yield from stages.in_wanted_order(reader, rows)
-    answer = yield from stages.chosen(bound, shape, reader, stages.cut(bound, rows))
+        reader.fill(rows, stages.sorting(reader))
+        rows = stages.in_wanted_order(reader, rows)
+    answer = stages.chosen(bound, shape, reader, stages.cut(bound, rows))
     return evolve(answer, warnings=doubts.warnings)
 
 
-def _of_lines(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[Rows | Document]:
+def _of_lines(
+    bound: Bound, shape: Layout, parts: Sequence[SitePart], limit: Limit
+) -> Rows | Document:
     """The answer made of log lines that are all there."""
-    lines = Lines(bound, shape, len(parts))
+    lines = Lines(bound, shape, len(parts), limit=limit)
     sites = []
     for part in parts:
         sites.append(lines.site())
-        yield from sites[-1].take(part)
-    return (yield from lines.answer(sites))
+        sites[-1].take(part)
+    return lines.answer(sites)
 
 
 # -------------------------------------------------------------------- groups of several sites
 
-_FEW_GROUPS = 100
-
 _PEERS = ("peer_key", "peer_name", "peer_section")
 
 
-def merge_groups(
-    sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: Layout
-) -> Steps[list[Row]]:
+def merge_groups(sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: Layout) -> list[Row]:
     """Rows of all sites merged by name; the constants of the sites become lists."""
     names = [name for name, _ in shape.columns]
     by_name = names.index("name")
@@ -129,9 +125,7 @@ def merge_groups(
     merged: dict[Any, Row] = {}
     for rows, constants in sites:
         own = [constants[name] for name in shape.constants]
-        for at_row, row in enumerate(rows):
-            if at_row % _FEW_GROUPS == 0:
-                yield
+        for row in rows:
             present = merged.get(row[by_name])
             if present is None:
                 merged[row[by_name]] = row + [

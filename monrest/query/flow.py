@@ -16,7 +16,6 @@ from monrest.query import stages
 from monrest.query.bind import Bound
 from monrest.query.plan import Layout
 from monrest.query.stages import Recipe, SitePart
-from monrest.query.steps import Steps
 
 _TURN = 500
 
@@ -134,7 +133,7 @@ def _batches(
                 yield recipe.of(wanted, part.constants)
 
 
-def unpacked(parts: Sequence[SitePart]) -> Steps[list[SitePart]]:
+def unpacked(parts: Sequence[SitePart]) -> list[SitePart]:
     """Make all parts parts of rows in memory."""
     whole = []
     for part in parts:
@@ -142,8 +141,6 @@ def unpacked(parts: Sequence[SitePart]) -> Steps[list[SitePart]]:
             rows: list[Row] = []
             for batch in part.packed.batches():
                 rows += batch
-                yield
-            part.packed.forget()
             part = evolve(part, rows=rows + part.rows, packed=None)
         whole.append(part)
     return whole

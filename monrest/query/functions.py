@@ -18,9 +18,8 @@ from attrs import frozen
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
 from monrest.query.model import Literal_
-from monrest.query.regex import Pattern, compile_pattern
+from monrest.query.regex import Pattern, compile_pattern, unlimited
 from monrest.query.scalars import number_of, text_of, within
-from monrest.query.steps import A_CALL, Budget, Steps, finished
 from monrest.query.times import format_duration, format_time
 
 __all__ = [
@@ -33,7 +32,6 @@ __all__ = [
     "calculate",
     "number_of",
     "pattern_of",
-    "substitution",
     "text_of",
 ]
 
@@ -66,13 +64,22 @@ class Moment:
     zone: tzinfo
 
 
-def build(name: str, arguments: Sequence[CallArgument], moment: Moment) -> RowReader:
+def build(
+    name: str,
+    arguments: Sequence[CallArgument],
+    moment: Moment,
+    check: Callable[[], None] = unlimited,
+) -> RowReader:
     """The row function ``name``, canonical or not, as a function of a row.
 
-    Raises BadRequest for an unknown function, for missing arguments and for literals that it
-    cannot use; the reader itself raises it only for a text that grows beyond ``MOST_MADE``.
+    What takes long calls ``check`` now and then. Raises BadRequest for an unknown function, for
+    missing arguments and for literals that it cannot use; the reader itself raises it only for a
+    text that grows beyond ``MOST_MADE``.
     """
-    maker = _MAKERS.get(CANONICAL.get(name, name))
+    name = CANONICAL.get(name, name)
+    if name == "s":
+        return _replace(arguments, check)
+    maker = _MAKERS.get(name)
     if maker is None:
         raise _refused(f"unknown function: {name}")
     return maker(arguments, moment)
@@ -178,35 +185,17 @@ def pattern_of(arguments: Sequence[CallArgument]) -> Pattern:
     return compile_pattern(text, ignore_case=False, parameter="columns")
 
 
-Substitution: TypeAlias = Callable[[str, Budget], Steps[str]]
-
-
-def substitution(arguments: Sequence[CallArgument]) -> Substitution:
-    """What ``s`` does with a text, in steps, because a text may have thousands of matches.
-
-    Raises BadRequest for a wrong pattern, and in a step for a text that grows beyond
-    ``MOST_MADE``.
-    """
+def _replace(arguments: Sequence[CallArgument], check: Callable[[], None]) -> RowReader:
     compiled = pattern_of(arguments)
     replacement = text_of(_literal(arguments, 2, _OF_S))
 
-    def replaced(text: str, budget: Budget) -> Steps[str]:
-        result = yield from compiled.replaced(replacement, text, MOST_MADE, budget)
+    def replaced(text: str) -> str:
+        result = compiled.replaced(replacement, text, MOST_MADE, check)
         if result is None or len(result) > len(text) + MOST_MADE:
             raise _too_long("s")
-        budget.spend(A_CALL + len(result))
         return result
 
-    return replaced
-
-
-def _replace(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
-    """``s`` in one go, for texts that are known to be short."""
-    replaced = substitution(arguments)
-    return _on_text(
-        _first(arguments, _OF_S),
-        lambda text: finished(replaced(text, Budget())),
-    )
+    return _on_text(_first(arguments, _OF_S), replaced)
 
 
 def _concat(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
@@ -299,7 +288,6 @@ _MAKERS: Mapping[str, Callable[[Sequence[CallArgument], Moment], RowReader]] = {
     "upper": _of_text("upper(column)", str.upper),
     "substr": _substr,
     "calc": _calc,
-    "s": _replace,
     "concat": _concat,
     "fmt": _fmt,
     "unit": _unit,
@@ -311,7 +299,7 @@ _MAKERS: Mapping[str, Callable[[Sequence[CallArgument], Moment], RowReader]] = {
     "servicestate": _state("servicestate", SERVICE_STATES),
 }
 
-ROW_FUNCTIONS = frozenset(_MAKERS)
+ROW_FUNCTIONS = frozenset({"s", *_MAKERS})
 
 # -------------------------------------------------------------------- calculations
 

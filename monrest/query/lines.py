@@ -20,14 +20,14 @@ from monrest.base.values import Document, LateRows, Row, Rows
 from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort
-from monrest.query.column_names import CoreSource
+from monrest.query.column_names import CoreSource, Getter
 from monrest.query.functions import number_of, text_of
+from monrest.query.limit import Limit
 from monrest.query.model import Ref
 from monrest.query.order import by_columns
 from monrest.query.plan import Layout
-from monrest.query.select import Cell, Reader, items_of
+from monrest.query.select import Reader, items_of
 from monrest.query.stages import Doubts, SitePart, Unpacking
-from monrest.query.steps import Steps
 
 FEW = 20_000
 """Rows of an answer that are held in memory as they are."""
@@ -38,8 +38,6 @@ MOST_HELD = 100_000
 MOST_GROUPS = 200_000
 """Groups of log lines, of all sites together: 200 MB."""
 
-_TURN = 500
-
 RowRun: TypeAlias = Iterable[Row]
 """Rows in their order, which may be gone through more than once."""
 
@@ -49,7 +47,7 @@ _Manner: TypeAlias = Literal["groups", "first", "whole", "stored"]
 class Store(Protocol):
     """Keeps rows until an answer is written."""
 
-    def keep(self, rows: list[Row]) -> Steps[RowRun]:
+    def keep(self, rows: list[Row]) -> RowRun:
         """Give the same rows again later."""
         ...  # the body of a protocol
 
@@ -58,9 +56,8 @@ class Store(Protocol):
 class HeldRows:
     """Keeps rows where they are."""
 
-    def keep(self, rows: list[Row]) -> Steps[RowRun]:
+    def keep(self, rows: list[Row]) -> RowRun:
         """See ``Store``."""
-        yield
         return rows
 
 
@@ -77,18 +74,19 @@ class Lines:
     shape: Layout
     number: int
     store: Callable[[], Store] = HeldRows
+    limit: Limit = field(factory=Limit)
     reader: Reader = field(init=False)
     doubts: Doubts = field(init=False)
     manner: _Manner = field(init=False)
-    filtering: tuple[Cell, ...] = field(init=False)
+    filtering: tuple[Getter, ...] = field(init=False)
     unpacking: Unpacking | None = field(init=False)
-    sorting: tuple[Cell, ...] = field(init=False)
+    sorting: tuple[Getter, ...] = field(init=False)
     order: list[int] = field(init=False)
     _held: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         bound = self.bound
-        self.reader = reader = Reader(bound, dict(self.shape.index))
+        self.reader = reader = Reader(bound, dict(self.shape.index), limit=self.limit)
         self.doubts = Doubts(reader)
         self.manner = self._manner()
         self.filtering = reader.place(items_of(bound.row_filter))
@@ -136,26 +134,31 @@ class Lines:
         """Make room for the lines of one site."""
         return SiteLines(self, self.store())
 
-    def answer(self, sites: Sequence[SiteLines]) -> Steps[Rows | Document]:
+    def answer(self, sites: Sequence[SiteLines]) -> Rows | Document:
         """The answer with the lines of these sites, in their order."""
         bound = self.bound
         if self.manner == "groups":
             groups = Groups(bound)
             for one in sites:
-                yield from groups.groups_into(one.groups)
-            return (yield from stages.of_groups(bound, groups, self.doubts.warnings))
+                groups.groups_into(one.groups)
+            return stages.of_groups(bound, groups, self.doubts.warnings, self.limit)
         if self.manner == "stored":
-            return (yield from self._stored(sites))
+            return self._stored(sites)
         rows = list(chain.from_iterable(one.rows for one in sites))
         if len(sites) > 1:
-            rows = yield from by_columns(rows, self.order)
+            rows = by_columns(rows, self.order)
         if bound.sort:
-            rows = yield from stages.in_wanted_order(self.reader, rows)
+            rows = stages.in_wanted_order(self.reader, rows)
             rows = stages.cut(bound, rows)
         else:
             rows = rows[slice(*self._page(len(rows)))]
-        answer = yield from stages.chosen(bound, self.shape, self.reader, rows)
+        answer = stages.chosen(bound, self.shape, self.reader, rows)
         return evolve(answer, warnings=self.doubts.warnings)
+
+    @property
+    def count(self) -> int:
+        """How many lines or groups are held."""
+        return self._held
 
     def _page(self, count: int) -> tuple[int, int]:
         """From which of so many rows on to before which one goes the answer.
@@ -169,8 +172,8 @@ class Lines:
         end = max(0, count - query.offset)
         return 0 if query.limit is None else max(0, end - query.limit), end
 
-    def _stored(self, sites: Sequence[SiteLines]) -> Steps[Rows]:
-        answer = yield from stages.chosen(self.bound, self.shape, self.reader, [])
+    def _stored(self, sites: Sequence[SiteLines]) -> Rows:
+        answer = stages.chosen(self.bound, self.shape, self.reader, [])
         start, end = self._page(sum(one.count for one in sites))
         runs = [run for one in sites for run in one.runs]
         # What a site told later is later; only an order of one's own mixes that.
@@ -184,10 +187,7 @@ class Lines:
 
         rows: list[Row] | LateRows = LateRows(again, end - start)
         if len(rows) <= FEW:
-            lines, rows = again(), []
-            while some := list(islice(lines, _TURN)):
-                rows += some
-                yield
+            rows = list(again())
         return evolve(answer, rows=rows, warnings=self.doubts.warnings)
 
 
@@ -205,53 +205,53 @@ class SiteLines:
     def __attrs_post_init__(self) -> None:
         self.groups = Groups(self.of.bound)
 
-    def take(self, part: SitePart) -> Steps[None]:
+    def take(self, part: SitePart) -> None:
         """Take the next lines, or what a store of lines has made groups of.
 
         Raise BadRequest when that is more than is held at once.
         """
         of = self.of
+        of.limit.more(part.count)
         before = len(self.groups.groups)
         if part.plan.pushed.stats:
-            yield from self.groups.stats_into(part.plan.pushed, part.rows, part.constants)
+            self.groups.stats_into(part.plan.pushed, part.rows, part.constants)
             of.hold(len(self.groups.groups) - before)
             return
-        rows = yield from stages.filtered(of.reader, of.shape, part, of.filtering)
+        rows = stages.filtered(of.reader, of.shape, part, of.filtering)
         if of.manner != "groups":
-            rows = yield from by_columns(rows, of.order)
-        yield from of.doubts.look(rows)
+            rows = by_columns(rows, of.order)
+        of.doubts.look(rows)
         if of.unpacking is not None:
-            rows = yield from of.unpacking.of(rows)
+            rows = of.unpacking.of(rows)
         if of.manner == "groups":
-            yield from self.groups.rows_into(of.reader, rows)
+            self.groups.rows_into(of.reader, rows)
             of.hold(len(self.groups.groups) - before)
             return
-        for start in range(0, len(rows) if of.sorting else 0, _TURN):
-            yield from of.reader.fill(rows[start : start + _TURN], of.sorting)
+        of.reader.fill(rows, of.sorting)
         if of.manner == "stored":
-            yield from self._keep(rows)
+            self._keep(rows)
             return
         self.rows += rows
         of.hold(len(rows))
         if of.manner == "first" and of.first is not None and len(self.rows) > of.first:
             if of.bound.sort:
-                self.rows = (yield from stages.in_wanted_order(of.reader, self.rows))[: of.first]
+                self.rows = stages.in_wanted_order(of.reader, self.rows)[: of.first]
             else:
                 del self.rows[: -of.first]
 
-    def _keep(self, rows: list[Row]) -> Steps[None]:
+    def _keep(self, rows: list[Row]) -> None:
         of = self.of
         keys: list[list[Any]] = []
         if of.merged:
-            rows = yield from stages.in_wanted_order(of.reader, rows)
-            keys = yield from _keys(of, rows)
-        answer = yield from stages.chosen(of.bound, of.shape, of.reader, rows)
+            rows = stages.in_wanted_order(of.reader, rows)
+            keys = _keys(of, rows)
+        answer = stages.chosen(of.bound, of.shape, of.reader, rows)
         made = [*answer.rows]
         for row, key in zip(made, keys, strict=False):
             row.append(key)
         self.count += len(made)
         if made:
-            self.runs.append((yield from self._store.keep(made)))
+            self.runs.append(self._store.keep(made))
 
 
 @frozen
@@ -283,7 +283,7 @@ def _sorts(bound: Bound, key: BoundSort) -> Literal["text", "number"] | None:
     return "number" if number and not bound.view.masks(source.column.name) else None
 
 
-def _keys(of: Lines, rows: list[Row]) -> Steps[list[list[Any]]]:
+def _keys(of: Lines, rows: list[Row]) -> list[list[Any]]:
     """For each row its sort keys and then the default order: pairs of a rank and a value.
 
     Values of the same rank and place are of the same type, so that any two keys compare.
@@ -291,15 +291,11 @@ def _keys(of: Lines, rows: list[Row]) -> Steps[list[list[Any]]]:
     keys: list[list[Any]] = [[] for _ in rows]
     for one in of.bound.sort:
         pair = _PAIRS[_sorts(of.bound, one) or "text", one.descending]
-        for key, value in zip(
-            keys, (yield from stages.sort_keys(of.reader, one, rows)), strict=True
-        ):
+        for key, value in zip(keys, stages.sort_keys(of.reader, one, rows), strict=True):
             key += pair(value)
-        yield
     for at in of.order:
         for key, row in zip(keys, rows, strict=True):
             key += _number(row[at])
-        yield
     return keys
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import re2
@@ -12,7 +13,6 @@ from attrs import field, frozen
 from monrest.base.errors import BadRequest
 from monrest.query.model import Operator
 from monrest.query.portable import pushability
-from monrest.query.steps import TURN, Budget, Steps, finished
 
 __all__ = [
     "MOST_PATTERN",
@@ -39,19 +39,21 @@ _MOST_MEMORY = 1 << 20
 _SHOWN = 100
 _LONGEST_LETTER = 4
 
-QUICK = 1_500_000
-"""Characters times weight that a search may go through while others wait: 20 ms at worst."""
-
 MOST_WEIGHT = 40_000
 """The weight of all patterns of a request, which is also what it takes to compile them."""
 
 _LEAST_WEIGHT = 40
-_UNBOUNDED = 2**62
-_A_MATCH = 200
-"""What a match costs, in characters."""
+_LONG = 1_500_000
+"""Characters times weight of a search that takes milliseconds."""
+_MATCHES = 1_000
+"""Matches after which somebody looks at the limit."""
 
 # RE2 takes these for k and s when it ignores case, most cores do not.
 _OWN_LETTERS = {0x212A: "\ufffd", 0x017F: "\ufffd"}
+
+
+def unlimited() -> None:
+    """Check nothing, for patterns that no client sends."""
 
 
 @frozen(eq=False)
@@ -72,34 +74,31 @@ class Pattern:
 
     def sub(self, replacement: str, text: str) -> str:
         """``replaced`` in one go and without bounds, for patterns that no client sends."""
-        most = MOST_TEXT * (len(replacement) + 1)
-        made = finished(self.replaced(replacement, text, most, Budget(left=_UNBOUNDED)))
+        made = self.replaced(replacement, text, MOST_TEXT * (len(replacement) + 1))
         assert made is not None
         return made
 
-    def replaced(self, replacement: str, text: str, most: int, budget: Budget) -> Steps[str | None]:
+    def replaced(
+        self, replacement: str, text: str, most: int, check: Callable[[], None] = unlimited
+    ) -> str | None:
         """``text`` with every match replaced by ``replacement`` as it is, without references.
 
         Matches are looked for in the first 64 KiB; what follows them is kept. None for a text
-        that grows by more than about ``most`` characters.
+        that grows by more than about ``most`` characters. ``check`` is called now and then.
         """
         data = text[:MOST_TEXT].encode("utf-8", "replace")
         new = replacement.encode("utf-8", "replace")
         end, grown = len(data), most * _LONGEST_LETTER
         pieces: list[bytes] = []
-        at = kept = done = 0
+        at = kept = 0
         last = (-1, -1)
-        while True:
-            # An expression that ends with "or" may look at all that is left for each match.
-            left = end - at
-            search = partial(self._compiled.search, data, at)
-            if left * self.weight > QUICK:
-                match = yield from budget.aside(search)
-            else:
-                match = search()
+        for count in itertools.count(1):
+            match = self._compiled.search(data, at)
             if match is None:
                 break
-            budget.spend_in_steps(_A_MATCH + len(new) + left // 64)
+            # An expression that ends with "or" may look at all that is left for each match.
+            if count % _MATCHES == 0 or (end - at) * self.weight > _LONG:
+                check()
             start, stop = span = match.span()
             # The library gives a match of nothing a second time when it has just moved there.
             if span != last:
@@ -112,10 +111,6 @@ class Pattern:
             if at == end:
                 break
             at = stop if stop > at else at + _bytes_of(data[at])
-            done += _A_MATCH + len(new) + left // 16
-            if done > TURN:
-                done = 0
-                yield
         if not pieces:
             return text
         return (b"".join(pieces) + data[kept:]).decode() + text[MOST_TEXT:]

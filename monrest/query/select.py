@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
@@ -15,41 +14,21 @@ from monrest.query.bind import Bound, Check, CheckTree
 from monrest.query.column_names import (
     CoreSource,
     Getter,
-    PerfList,
     PerfValueSource,
     SiteSource,
-    Variable,
     getter,
 )
 from monrest.query.evaluate import RowTest, all_of, any_of, mixed_test, value_test
-from monrest.query.expressions import calls, references
-from monrest.query.functions import build, calculate, substitution, text_of
-from monrest.query.model import Calculation, Call, Expression, Literal_, Ref, leaves
-from monrest.query.regex import QUICK, Pattern
-from monrest.query.steps import A_CALL, CAREFUL, TURN, Budget, Steps
+from monrest.query.expressions import references
+from monrest.query.functions import build, calculate
+from monrest.query.limit import Limit
+from monrest.query.model import Calculation, Expression, Literal_, Ref, leaves
+
+_FEW = 25
+"""Rows after which the limit is looked at where they are filtered."""
 
 ELEMENT = "\0element"
 """Index entry of the element that ``to_rows`` appends to a row."""
-
-_CELLS = 2_000
-"""Values a turn, where each is quick."""
-
-_A_LABEL = 8
-"""What taking one piece of performance data apart costs, in function calls."""
-
-_FEW_CHECKS = 40
-_AN_ELEMENT = 40
-"""Characters that an element of a list is taken to have."""
-
-InSteps: TypeAlias = Callable[[Row], Steps[Any]]
-
-
-@frozen
-class Cell:
-    """How a value of a row is computed: at once, or in steps where a pattern replaces."""
-
-    read: Getter | None
-    in_steps: InSteps | None = None
 
 
 @define(eq=False)
@@ -63,7 +42,7 @@ class Reader:
     bound: Bound
     index: dict[str, int]
     positions: dict[int, int] = field(factory=dict)
-    budget: Budget = field(factory=Budget)
+    limit: Limit = field(factory=Limit)
 
     @property
     def width(self) -> int:
@@ -87,8 +66,9 @@ class Reader:
             expression.function,
             [self._argument(one) for one in expression.arguments],
             self.bound.moment,
+            self.limit.check,
         )
-        return self.budget.metered(made)
+        return self.limit.counted(made)
 
     def _argument(self, expression: Expression) -> Literal_ | Getter:
         return expression if isinstance(expression, Literal_) else self.read(expression)
@@ -98,41 +78,17 @@ class Reader:
         if source is None:
             return lambda _row: None
         read = getter(source, self.index, self.bound.view)
-        if isinstance(source, PerfList):
-            return self._list(read)
-        if isinstance(source, PerfValueSource | Variable) or not self._computed(source):
-            return read
-        return self.budget.metered(read)
-
-    def _computed(self, source: Any) -> bool:
-        return not isinstance(source, CoreSource | SiteSource) or self.bound.view.masks(
+        if isinstance(source, CoreSource | SiteSource) and not self.bound.view.masks(
             source.column.name
-        )
-
-    def _list(self, read: Getter) -> Getter:
-        """All performance data of a row, at the price of taking every piece apart."""
-        spend = self.budget.spend
-
-        def apply(row: Row) -> Any:
-            value = read(row)
-            spend(A_CALL * _A_LABEL * len(value or ()))
-            return value
-
-        return apply
+        ):
+            return read
+        return self.limit.counted(read)
 
     def _calculation(self, expression: Calculation) -> Getter:
-        spend = self.budget.spend
-        work = A_CALL * (1 + len(expression.steps))
-        operate = calculate(
+        return calculate(
             self._argument(expression.first),
             [(op, self._argument(operand)) for op, operand in expression.steps],
         )
-
-        def compute(row: Row) -> Any:
-            spend(work)
-            return operate(row)
-
-        return compute
 
     def _labelled(self, expression: Calculation, text: str, compute: Getter) -> Getter:
         """``compute`` unless a row has a label of exactly this text."""
@@ -150,95 +106,32 @@ class Reader:
 
         return read
 
-    def item(self, at: int) -> Cell:
+    def item(self, at: int) -> Getter:
         """How the selected item at ``at`` is computed, or what an aggregate is computed from."""
         if at in self.positions:
-            return Cell(itemgetter(self.positions[at]))
+            return itemgetter(self.positions[at])
         assert self.bound.selected is not None
         one = self.bound.selected[at]
         assert one.inner is not None
-        cell = self._cell(one.inner)
-        if isinstance(one.inner, Calculation) and one.kind == "value" and cell.read is not None:
-            return Cell(self._labelled(one.inner, one.item.text, cell.read))
-        return cell
+        read = self.read(one.inner)
+        if isinstance(one.inner, Calculation) and one.kind == "value":
+            return self._labelled(one.inner, one.item.text, read)
+        return read
 
-    # ------------------------------------------------------------ in steps
-
-    def _cell(self, expression: Expression) -> Cell:
-        """The same in steps for an expression with ``s``, at once for every other."""
-        if not any(call.function == "s" for call in calls(expression)):
-            return Cell(self.read(expression))
-        assert isinstance(expression, Call | Calculation)
-        if isinstance(expression, Call) and expression.function == "s":
-            return self._substituted(expression)
-        if isinstance(expression, Call):
-            arguments = expression.arguments
-            compute = self.budget.metered(
-                build(expression.function, _from_list(arguments), self.bound.moment)
-            )
-        else:
-            arguments = (expression.first, *(operand for _, operand in expression.steps))
-            first, *others = _from_list(arguments)
-            operators = [op for op, _ in expression.steps]
-            compute = calculate(first, list(zip(operators, others, strict=True)))
-        cells = [self._cell(one) for one in arguments]
-
-        def in_steps(row: Row) -> Steps[Any]:
-            values: list[Any] = []
-            for cell in cells:
-                if cell.in_steps is not None:
-                    values.append((yield from cell.in_steps(row)))
-                elif cell.read is not None:
-                    values.append(cell.read(row))
-            return compute(values)
-
-        return Cell(None, in_steps)
-
-    def _substituted(self, expression: Call) -> Cell:
-        first, *literals = expression.arguments
-        cell = self._cell(first)
-        replaced = substitution([_nothing, *[self._argument(one) for one in literals]])
-
-        def in_steps(row: Row) -> Steps[Any]:
-            if cell.in_steps is not None:
-                value = yield from cell.in_steps(row)
-            else:
-                assert cell.read is not None
-                value = cell.read(row)
-            if value is None:
-                return None
-            return (yield from replaced(text_of(value), self.budget))
-
-        return Cell(None, in_steps)
-
-    def values(self, rows: Iterable[Row], cells: Sequence[Cell]) -> Steps[list[Row]]:
-        """The values of ``cells`` for each row, with a turn for others within a row as well."""
-        budget = self.budget
+    def values(self, rows: Iterable[Row], cells: Sequence[Getter]) -> list[Row]:
+        """The values of ``cells`` for each row."""
+        check = self.limit.check
         result: list[Row] = []
-        mark, count = budget.left - TURN, 0
         for row in rows:
-            made: Row = []
-            budget.begin()
-            for cell in cells:
-                if cell.in_steps is not None:
-                    made.append((yield from cell.in_steps(row)))
-                elif cell.read is not None:
-                    made.append(cell.read(row))
-                if budget.left < mark:
-                    yield
-                    mark, count = budget.left - TURN, 0
-            count += len(cells)
-            if count >= _CELLS:
-                yield
-                mark, count = budget.left - TURN, 0
-            result.append(made)
+            check()
+            result.append([read(row) for read in cells])
         return result
 
     # ------------------------------------------------------------ placed values
 
-    def place(self, items: Iterable[int]) -> tuple[Cell, ...]:
+    def place(self, items: Iterable[int]) -> tuple[Getter, ...]:
         """Give computed items a position behind each row; how those that had none are made."""
-        cells: list[Cell] = []
+        cells: list[Getter] = []
         selected = self.bound.selected or ()
         for at in items:
             if at not in self.positions and not isinstance(selected[at].inner, Ref):
@@ -246,40 +139,24 @@ class Reader:
                 self.positions[at] = self.width
         return tuple(cells)
 
-    def fill(self, rows: list[Row], cells: Sequence[Cell]) -> Steps[None]:
+    def fill(self, rows: list[Row], cells: Sequence[Getter]) -> None:
         """Append to each row what ``place`` promised."""
         if cells:
-            found = yield from self.values(rows, cells)
-            for row, values in zip(rows, found, strict=True):
+            for row, values in zip(rows, self.values(rows, cells), strict=True):
                 row += values
 
     # ------------------------------------------------------------ checks
 
-    def passing(self, trees: Sequence[CheckTree], rows: list[Row]) -> Steps[list[Row]]:
-        """The rows for which all of ``trees`` hold; what they look at has been placed and filled.
-
-        Long texts are searched aside, because some patterns take a second for 64 KiB.
-        """
+    def passing(self, trees: Sequence[CheckTree], rows: list[Row]) -> list[Row]:
+        """The rows for which all of ``trees`` hold, which look at what is placed and filled."""
         test = self.tests(trees)
         if test is None:
             return rows
-        checks = list(leaves(trees))
-        searched = [
-            (self._check_getter(check), check.operand.weight)
-            for check in checks
-            if isinstance(check.operand, Pattern)
-        ]
-        turn = max(1, CAREFUL * _FEW_CHECKS // (_FEW_CHECKS + len(checks)))
+        check = self.limit.check
         kept: list[Row] = []
-        for start in range(0, len(rows), turn):
-            some = rows[start : start + turn]
-            if searched and any(_long(row, searched) for row in some):
-                for row in some:
-                    passes = yield from self.budget.aside(partial(test, row))
-                    kept += [row] if passes else []
-            else:
-                kept += [row for row in some if test(row)]
-                yield
+        for start in range(0, len(rows), _FEW):
+            check()
+            kept += filter(test, rows[start : start + _FEW])
         return kept
 
     def tests(self, trees: Iterable[CheckTree]) -> RowTest | None:
@@ -298,9 +175,7 @@ class Reader:
     def _check_getter(self, check: Check) -> Getter:
         if check.source is not None:
             return getter(check.source, self.index, self.bound.view)
-        read = self.item(check.item).read
-        assert read is not None, "what takes steps was placed before"
-        return read
+        return self.item(check.item)
 
     def check(self, check: Check, read: Getter) -> RowTest:
         """The check applied to what ``read`` gives."""
@@ -323,32 +198,9 @@ def items_of(trees: Iterable[CheckTree]) -> Iterable[int]:
     return (check.item for check in leaves(trees) if check.item >= 0)
 
 
-def _long(row: Row, searched: Iterable[tuple[Getter, int]]) -> bool:
-    """Whether the searches in a row may take long."""
-    work = 0
-    for read, weight in searched:
-        value = read(row)
-        if type(value) is str:
-            work += len(value) * weight
-        elif type(value) is list:
-            work += len(value) * _AN_ELEMENT * weight
-    return work > QUICK
-
-
-def _from_list(arguments: Sequence[Expression]) -> list[Literal_ | Getter]:
-    """Arguments that are read from a list of their values."""
-    return [
-        one if isinstance(one, Literal_) else itemgetter(at) for at, one in enumerate(arguments)
-    ]
-
-
-def _nothing(_row: Row) -> None:
-    """Stands for the argument that is computed apart."""
-
-
 def select_from_object(
-    value: Mapping[str, Any], bound: Bound
-) -> Steps[tuple[dict[str, Any], tuple[str, ...]]]:
+    value: Mapping[str, Any], bound: Bound, limit: Limit
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Step 9 of the evaluation for an object: renames, functions and calculations of its keys.
 
     ``bound`` must be bound to names that declare no core column, so that each name reads a key.
@@ -361,10 +213,10 @@ def select_from_object(
             "columns: to_rows needs a list of rows, this resource answers one object",
         )
     row = list(value.values())
-    reader = ObjectReader(bound, {name: at for at, name in enumerate(value)})
+    reader = ObjectReader(bound, {name: at for at, name in enumerate(value)}, limit=limit)
     assert bound.selected is not None
     items = {one.item.key: at for at, one in enumerate(bound.selected) if one.kind == "value"}
-    (values,) = yield from reader.values([row], [reader.item(at) for at in items.values()])
+    (values,) = reader.values([row], [reader.item(at) for at in items.values()])
     selected = dict(zip(items, values, strict=True))
     return selected, tuple(one.warning for one in bound.unknown if one.name not in value)
 

@@ -1,7 +1,7 @@
 """What is done with rows one after the other (docs/spec/query.md, "Order of evaluation").
 
 Filter, disaggregation, aggregation, sort and selection, each for as many rows as there are at a
-time. Everything here is a generator that yields wherever something else may run.
+time.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from monrest.query.column_names import (
     mask,
 )
 from monrest.query.expressions import described, references
+from monrest.query.limit import Limit
 from monrest.query.model import Ref, leaves
 from monrest.query.order import by_value
 from monrest.query.plan import Layout, SitePlan
-from monrest.query.select import ELEMENT, Cell, Reader, items_of
-from monrest.query.steps import CAREFUL, Steps
+from monrest.query.select import ELEMENT, Reader, items_of
 
-_TURN = 500
+_ELEMENTS = 500
+"""Elements of lists that are filtered together, so that few of them are in memory."""
 
 
 class Packed(Protocol):
@@ -77,15 +78,6 @@ class SitePart:
         yield evolve(self, packed=None)
 
 
-def forgotten(parts: Sequence[SitePart], kept: object) -> Steps[None]:
-    """Let all rows go but the list that is ``kept``: in one go it takes as long as to make them."""
-    for part in parts:
-        if part.rows is not kept:
-            while part.rows:
-                del part.rows[-_TURN:]
-                yield
-
-
 @define(eq=False)
 class Doubts:
     """Names in ``columns`` and ``sort`` that no row has, for they may be typing errors.
@@ -96,7 +88,7 @@ class Doubts:
     reader: Reader
     _left: dict[NamedColumn, list[Getter]] | None = field(init=False, default=None)
 
-    def look(self, rows: list[Row]) -> Steps[None]:
+    def look(self, rows: list[Row]) -> None:
         """Take back the doubt about what these rows have."""
         if not rows:
             return
@@ -110,18 +102,13 @@ class Doubts:
                 for one in self.reader.bound.doubtful
             }
         left = self._left
-        for start in range(0, len(rows), CAREFUL):
+        for row in rows:
             if not left:
                 break
-            for row in rows[start : start + CAREFUL]:
-                found = [
-                    one
-                    for one, reads in left.items()
-                    if any(read(row) is not None for read in reads)
-                ]
-                for one in found:
+            self.reader.limit.check()
+            for one, reads in list(left.items()):
+                if any(read(row) is not None for read in reads):
                     del left[one]
-            yield
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -133,8 +120,8 @@ class Doubts:
 
 
 def filtered(
-    reader: Reader, shape: Layout, part: SitePart, filtering: Sequence[Cell] = ()
-) -> Steps[list[Row]]:
+    reader: Reader, shape: Layout, part: SitePart, filtering: Sequence[Getter] = ()
+) -> list[Row]:
     """The rows of one site that pass the row filter, with the constants of the site behind.
 
     ``filtering`` are the computed values that the filter looks at.
@@ -142,26 +129,18 @@ def filtered(
     rows = part.rows
     if shape.constants:
         values = [part.constants[name] for name in shape.constants]
-        for start in range(0, len(rows), _TURN):
-            for row in rows[start : start + _TURN]:
-                row += values
-            yield
+        for row in rows:
+            row += values
     trees = () if part.plan.filtered else reader.bound.row_filter
-    return (yield from kept(reader, trees, rows, filtering))
+    return kept(reader, trees, rows, filtering)
 
 
 def kept(
-    reader: Reader, trees: Sequence[CheckTree], rows: list[Row], cells: Sequence[Cell]
-) -> Steps[list[Row]]:
+    reader: Reader, trees: Sequence[CheckTree], rows: list[Row], cells: Sequence[Getter]
+) -> list[Row]:
     """The rows that pass; ``cells`` are the values that the checks look at beside columns."""
-    if not cells or not rows:
-        return (yield from reader.passing(trees, rows))
-    passing: list[Row] = []
-    for start in range(0, len(rows), _TURN):
-        some = rows[start : start + _TURN]
-        yield from reader.fill(some, cells)
-        passing += yield from reader.passing(trees, some)
-    return passing
+    reader.fill(rows, cells)
+    return reader.passing(trees, rows)
 
 
 def order_of(bound: Bound, index: Mapping[str, int]) -> list[int]:
@@ -175,7 +154,7 @@ class Unpacking:
 
     reader: Reader
     _read: Getter = field(init=False)
-    _cells: tuple[Cell, ...] = field(init=False)
+    _cells: tuple[Getter, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         reader, bound = self.reader, self.reader.bound
@@ -184,30 +163,31 @@ class Unpacking:
         reader.index[ELEMENT] = reader.width
         self._cells = reader.place(items_of(bound.element_filter))
 
-    def of(self, rows: list[Row]) -> Steps[list[Row]]:
+    def of(self, rows: list[Row]) -> list[Row]:
         """The elements of these rows that pass the filter of elements."""
         reader, trees = self.reader, self.reader.bound.element_filter
         result: list[Row] = []
         waiting: list[Row] = []
         for row in rows:
             elements = self._read(row)
-            for at in range(0, len(elements) if isinstance(elements, list) else 0, _TURN):
-                waiting += [[*row, element] for element in elements[at : at + _TURN]]
-                if len(waiting) >= _TURN:
-                    result += yield from kept(reader, trees, waiting, self._cells)
+            for element in elements if isinstance(elements, list) else ():
+                waiting.append([*row, element])
+                if len(waiting) >= _ELEMENTS:
+                    result += kept(reader, trees, waiting, self._cells)
                     waiting = []
-                    yield
-        return result + (yield from kept(reader, trees, waiting, self._cells))
+        return result + kept(reader, trees, waiting, self._cells)
 
 
 # -------------------------------------------------------------------- aggregation
 
 
-def of_groups(bound: Bound, groups: Groups, warnings: tuple[str, ...]) -> Steps[Rows | Document]:
+def of_groups(
+    bound: Bound, groups: Groups, warnings: tuple[str, ...], limit: Limit
+) -> Rows | Document:
     """The answer that is made of groups: filtered, sorted and cut."""
     result: list[Row] = []
     if groups.groups or not groups.grouped:
-        result = yield from groups.result()
+        result = groups.result()
     columns = groups.columns
     position = {
         at: new
@@ -216,15 +196,15 @@ def of_groups(bound: Bound, groups: Groups, warnings: tuple[str, ...]) -> Steps[
         )
     }
     if bound.aggregate_filter:
-        groups_reader = Reader(bound, {}, position)
-        result = yield from groups_reader.passing(bound.aggregate_filter, result)
+        groups_reader = Reader(bound, {}, position, limit=limit)
+        result = groups_reader.passing(bound.aggregate_filter, result)
     if not groups.grouped:
         value = dict(zip([one.name for one in columns], result[0], strict=True)) if result else {}
         return Document(value=value, columns=columns, order=tuple(value), warnings=warnings)
     for key in reversed(bound.sort):
         if key.item in position:
             at = position[key.item]
-            result = yield from by_value(
+            result = by_value(
                 result,
                 [row[at] for row in result],
                 descending=key.descending,
@@ -257,41 +237,36 @@ def textual(bound: Bound, key: BoundSort) -> bool:
     )
 
 
-def sorting(reader: Reader) -> tuple[Cell, ...]:
+def sorting(reader: Reader) -> tuple[Getter, ...]:
     """Give what sorting looks at a place in a row; it is filled before ``in_wanted_order``."""
     return reader.place(key.item for key in reader.bound.sort if key.item >= 0)
 
 
-def in_wanted_order(reader: Reader, rows: list[Row]) -> Steps[list[Row]]:
+def in_wanted_order(reader: Reader, rows: list[Row]) -> list[Row]:
     """Rows by the sort keys of the query, ties as they were."""
     bound = reader.bound
     for key in reversed(bound.sort):
-        keys = yield from sort_keys(reader, key, rows)
+        keys = sort_keys(reader, key, rows)
         wanted = textual(bound, key)
-        rows = yield from by_value(rows, keys, descending=key.descending, textual=wanted)
+        rows = by_value(rows, keys, descending=key.descending, textual=wanted)
     return rows
 
 
-def sort_keys(reader: Reader, key: BoundSort, rows: list[Row]) -> Steps[list[Any]]:
+def sort_keys(reader: Reader, key: BoundSort, rows: list[Row]) -> list[Any]:
     """What one sort key looks at in each row."""
     if key.item >= 0:
-        read = reader.item(key.item).read
+        read = reader.item(key.item)
     else:
         assert key.expression is not None
         read = reader.read(key.expression)
-    assert read is not None, "what takes steps was placed before"
-    keys: list[Any] = []
-    for start in range(0, len(rows), _TURN):
-        keys += [read(row) for row in rows[start : start + _TURN]]
-        yield
-    return keys
+    return [read(row) for row in rows]
 
 
-def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Steps[Rows]:
+def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Rows:
     """The answer made of rows that are as they shall be: their columns."""
     if bound.selected is None:
-        return (yield from _every_column(bound, shape, rows))
-    return (yield from _selected(bound, reader, rows))
+        return _every_column(bound, shape, rows)
+    return _selected(bound, reader, rows)
 
 
 def is_plain(bound: Bound, shape: Layout) -> bool:
@@ -302,7 +277,7 @@ def is_plain(bound: Bound, shape: Layout) -> bool:
     )
 
 
-def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
+def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Rows:
     assert bound.selected is not None
     last = {one.item.key: at for at, one in enumerate(bound.selected)}
     chosen = [bound.selected[at] for at in last.values()]
@@ -314,12 +289,9 @@ def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Steps[Rows]:
     elif None not in positions and positions:
         pick = itemgetter(*positions)
         single = len(positions) == 1
-        for start in range(0, len(rows), _TURN * 4):
-            turn = rows[start : start + _TURN * 4]
-            result += [[pick(row)] for row in turn] if single else [list(pick(row)) for row in turn]
-            yield
+        result = [[pick(row)] for row in rows] if single else [list(pick(row)) for row in rows]
     else:
-        result = yield from reader.values(rows, [reader.item(at) for at in last.values()])
+        result = reader.values(rows, [reader.item(at) for at in last.values()])
     return Rows(columns=columns, rows=result)
 
 
@@ -544,19 +516,17 @@ def _with_insertions(
     return evolve(made, inserted=ordered, peers=peers, peers_at=peers_at)
 
 
-def _every_column(bound: Bound, shape: Layout, rows: list[Row]) -> Steps[Rows]:
+def _every_column(bound: Bound, shape: Layout, rows: list[Row]) -> Rows:
     """The answer without a column list: all defaults sorted by name, and the expanded keys."""
     whole = evolve(_whole(bound, shape), inserted=None)
-    for start in range(0, len(rows), _TURN):
-        rows[start : start + _TURN] = whole.finished(rows[start : start + _TURN])
-        yield
+    rows = whole.finished(rows)
     return Rows(columns=whole.columns, rows=rows, expand=whole.expand, blanks=whole.blanks)
 
 
 # -------------------------------------------------------------------- labels that no row has
 
 
-def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Steps[tuple[str, ...]]:
+def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> tuple[str, ...]:
     """Labels of performance data that a filter names and that no fetched row has."""
     wanted: dict[str, PerfValueSource] = {}
     for check in leaves(bound.row_filter):
@@ -568,20 +538,20 @@ def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> Ste
     sources = {(index[name], prefix) for one in wanted.values() for name, prefix in one.sources}
     places = [(at, partial(labels, prefix=prefix)) for at, prefix in sources]
     rows = (row for part in parts for piece in part.pieces() for row in piece.rows)
-    return (yield from unseen_labels(wanted, rows, places))
+    return unseen_labels(wanted, rows, places)
 
 
 def unseen_labels(
     names: Iterable[str],
     rows: Iterable[Row],
     places: Sequence[tuple[int, Callable[[Any], Collection[str]]]],
-) -> Steps[tuple[str, ...]]:
+) -> tuple[str, ...]:
     """Those of ``names`` that are a label in no row.
 
     ``places``: where in a row performance data or variables stand, and what gives their keys.
     """
     missing = dict.fromkeys(names)
-    for at, row in enumerate(rows):
+    for row in rows:
         for place, keys in places:
             if row[place]:
                 found = keys(row[place])
@@ -589,6 +559,4 @@ def unseen_labels(
                     del missing[name]
         if not missing:
             break
-        if at % CAREFUL == 0:
-            yield
     return tuple(missing)

@@ -19,10 +19,6 @@ from monrest.query.functions import number_of
 from monrest.query.model import CoreFilter, Group, Pushed, Stat, Test, columns_of, rewritten
 from monrest.query.pushdown import Pushable, both
 from monrest.query.sendable import PENDING_COLUMNS, harmless, in_icinga
-from monrest.query.steps import Steps
-
-_TURN = 100
-"""Rows a turn; each is tested against some fifty conditions."""
 
 START = "{program_start}"
 """Operand that stands for the start of the site's core."""
@@ -184,7 +180,7 @@ def _one_test(test: Test, at: int) -> Callable[[Row], bool]:
 
 def count_rows(
     spec: StatsSpec, rows: Sequence[Row], index: Mapping[str, int], program_start: int = 0
-) -> Steps[list[Any]]:
+) -> list[Any]:
     """The fields of a batch over rows, in the shape of a Stats answer: the row count first."""
     common = None if spec.fields[0].function == "count" else spec.fields[0].condition
     matches = core_test(started(common, program_start), index)
@@ -192,23 +188,21 @@ def count_rows(
     tests = [core_test(started(one.condition, program_start), index) for one in fields]
     count = 0
     result: list[Any] = [None if one.function in ("min", "max") else 0 for one in fields]
-    for start in range(0, len(rows), _TURN):
-        for row in rows[start : start + _TURN]:
-            count += matches(row)
-            for at, one in enumerate(fields):
-                if not tests[at](row):
-                    continue
-                if one.function == "count":
-                    result[at] += 1
-                    continue
-                value = number_of(row[index[one.column]]) or 0
-                if one.function == "sum":
-                    result[at] += value
-                elif result[at] is None:
-                    result[at] = value
-                else:
-                    result[at] = (min if one.function == "min" else max)(result[at], value)
-        yield
+    for row in rows:
+        count += matches(row)
+        for at, one in enumerate(fields):
+            if not tests[at](row):
+                continue
+            if one.function == "count":
+                result[at] += 1
+                continue
+            value = number_of(row[index[one.column]]) or 0
+            if one.function == "sum":
+                result[at] += value
+            elif result[at] is None:
+                result[at] = value
+            else:
+                result[at] = (min if one.function == "min" else max)(result[at], value)
     return [count, *(0 if one is None else one for one in result)]
 
 

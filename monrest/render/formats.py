@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from monrest.base.errors import error_value
 from monrest.base.truth import flag
-from monrest.base.values import OBJECTS, Document, Rows, nothing
+from monrest.base.values import OBJECTS, Document, Rows
 from monrest.render.csv import csv
 from monrest.render.json import document_json, ndjson, rows_json
 from monrest.render.text import text_table
@@ -50,7 +50,7 @@ class RenderOptions:
     pretty: bool = False
 
     slow: bool = field(init=False)
-    """Whether ``render`` does all the work before it returns and so belongs into a thread."""
+    """Whether the first piece takes all the work, and so belongs into a thread."""
 
     @slow.default
     def _is_slow(self) -> bool:
@@ -61,9 +61,7 @@ class RenderOptions:
 class Rendered:
     """A response body: its Content-Type, its Content-Disposition if any, and the bytes.
 
-    ``pieces`` are made as they are asked for, about 64 KiB each and a few milliseconds of work.
-    An empty piece means that more work is to be done before bytes come. ``close()`` on the
-    iterator lets go of everything.
+    ``pieces`` are made as they are asked for, about 64 KiB each.
     """
 
     content_type: str
@@ -76,14 +74,11 @@ def render(
     options: RenderOptions,
     given_up: Callable[[], bool] = nobody_gives_up,
 ) -> Rendered:
-    """Render ``answer``; its rows are let go of while the pieces are taken, and gone with the last.
+    """Render ``answer``; its rows are let go of while the pieces are taken.
 
-    Raises ``BadRequest`` when the format cannot hold the answer (Excel's limits). What is slow
-    asks ``given_up`` now and then and ends when it is true; what it raises then nobody hears.
+    The pieces raise ``BadRequest`` when the format cannot hold the answer (Excel's limits). What is
+    slow asks ``given_up`` now and then and ends when it is true.
     """
-    if isinstance(answer, Rows) and answer.gone is not nothing:
-        rendered = render(evolve(answer, gone=nothing), options, given_up)
-        return evolve(rendered, pieces=_and_then(rendered.pieces, answer.gone))
     pretty = options.pretty
     if options.format == "xls":
         return Rendered(
@@ -108,13 +103,6 @@ def render(
     else:
         pieces = document_json(answer, pretty=pretty)
     return Rendered(content_type=JSON, disposition=None, pieces=pieces)
-
-
-def _and_then(pieces: Iterator[bytes], gone: Callable[[], None]) -> Iterator[bytes]:
-    try:
-        yield from pieces
-    finally:
-        gone()
 
 
 def error_document(

@@ -1,8 +1,4 @@
-"""Cutting work into pieces: the reactor gets bytes in amounts that never hold it up.
-
-A renderer is an iterator of pieces of about 64 KiB. An empty piece means "still working": it
-gives the reactor its turn and is written as nothing.
-"""
+"""Cutting work into pieces of about 64 KiB, so that no call keeps the interpreter for long."""
 
 from __future__ import annotations
 
@@ -59,15 +55,11 @@ def batches(
 def gathered(fragments: Iterable[bytes]) -> Iterator[bytes]:
     """Join small fragments into pieces of half of ``PIECE`` and more.
 
-    An empty fragment goes through at once. A piece holds at most ``MOST_FRAGMENTS`` of them, so
-    that thousands of tiny ones cannot make one call long.
+    A piece holds at most ``MOST_FRAGMENTS`` of them.
     """
     waiting: list[bytes] = []
     size = 0
     for fragment in fragments:
-        if not fragment:
-            yield b""
-            continue
         waiting.append(fragment)
         size += len(fragment)
         if size >= PIECE // 2 or len(waiting) >= MOST_FRAGMENTS:

@@ -15,7 +15,7 @@ from monrest.base.values import Document, Rows
 from monrest.render.json import digits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from monrest.base.values import Answer, Row, RowList
 
@@ -63,14 +63,14 @@ def failed_sites(answer: Answer) -> str:
     return f"failed sites: {', '.join(' '.join(one.split()) for one in told)}" if told else ""
 
 
-def every_key(answer: Answer) -> Generator[None, None, Answer]:
+def every_key(answer: Answer) -> Answer:
     """A list as one row that has all keys of its rows, with the first value of each."""
     records: Iterable[Any] = ()
     if isinstance(answer, Rows):
         names, expand = [column.name for column in answer.columns], answer.expand
         records = (
             {**(expand(row) if expand else {}), **dict(zip(names, row, strict=False))}
-            for row in answer.once()
+            for row in answer.rows
         )
     elif isinstance(answer, Document) and isinstance(answer.value, list):
         records = answer.value
@@ -78,7 +78,6 @@ def every_key(answer: Answer) -> Generator[None, None, Answer]:
         return answer
     keys: dict[str, Any] = {}
     for record in records:
-        yield
         if not isinstance(record, Mapping):
             return answer
         for name in record:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from monrest.base.values import Document, Row, Rows
 
-_MEASURED_ROWS = 25
-_MEASURED_CELLS = 1_000
 _MOST_WIDTH = 1_000
 """Characters that the cells of a column are filled up to; longer ones stick out."""
 
@@ -86,7 +84,7 @@ def text_table(answer: Rows | Document) -> Iterator[bytes]:
     """Write the answer as a table; empty when neither rows nor columns are known.
 
     When sites failed, a last line names them. All rows are measured before the first line is
-    written; meanwhile empty pieces come out.
+    written.
     """
     table, missing = table_of(answer), failed_sites(answer)
 
@@ -98,7 +96,6 @@ def text_table(answer: Rows | Document) -> Iterator[bytes]:
             return
         header = [shown(name) for name in table.names]
         widths = [width(cell) for cell in header]
-        turn = max(1, min(_MEASURED_ROWS, _MEASURED_CELLS // len(header)))
         # What is made while it is read is made twice, and nothing of it is kept.
         kept = isinstance(table.rows, list)
         for index in range(len(table.rows)):
@@ -106,8 +103,6 @@ def text_table(answer: Rows | Document) -> Iterator[bytes]:
             if kept:
                 table.rows[index] = cells
             widths = list(map(max, widths, map(width, cells)))
-            if index % turn == 0:
-                yield b""
         widths = [min(wanted, _MOST_WIDTH) for wanted in widths]
 
         separator = ("+" + "+".join("-" * (wanted + 2) for wanted in widths) + "+\n").encode()

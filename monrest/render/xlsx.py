@@ -13,10 +13,9 @@ import math
 import re
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
 
-from monrest.base.errors import BadRequest
+from monrest.base.errors import BadRequest, ClientLeftError
 from monrest.base.extras import require
 from monrest.render.json import dumps, well_formed
 from monrest.render.slices import PIECE, taken
@@ -112,10 +111,6 @@ def _write(sheet: Worksheet, number: int, values: list[str | int | float]) -> No
             sheet.write_number(number, column, value)
 
 
-class NobodyWaitsError(Exception):
-    """Nobody waits for the workbook any more."""
-
-
 def nobody_gives_up() -> bool:
     """Say that the answer is wanted whatever happens."""
     return False
@@ -124,22 +119,21 @@ def nobody_gives_up() -> bool:
 def excel(
     answer: Rows | Document, given_up: Callable[[], bool] = nobody_gives_up
 ) -> Iterator[bytes]:
-    """Write the answer as a workbook and return its bytes in pieces; rows are let go of.
+    """Write the answer as a workbook and give its bytes in pieces; rows are let go of.
 
-    The whole workbook is made before this returns, in a temporary file, which takes seconds
-    for large answers: to be called in a thread. Raises ``BadRequest`` naming ``limit`` or
-    ``columns`` when there are more than a sheet can hold, ``NotInstalled``, NobodyWaitsError soon
-    after ``given_up`` has become true.
+    The whole workbook is made before the first piece, in a temporary file, which takes seconds
+    for large answers. Raises ``BadRequest`` naming ``limit`` or ``columns`` when there are more
+    than a sheet can hold, ``NotInstalled``, ClientLeftError soon after ``given_up`` has become
+    true.
     """
     require("xlsxwriter", "Excel files")
     table = table_of(answer)
     _check(table)
-    with ExitStack() as stack:
-        target = stack.enter_context(tempfile.TemporaryFile())
+    with tempfile.TemporaryFile() as target:
         _fill(target, table, answer.failed_sites, given_up)
         target.seek(0)
-        stack.pop_all()
-    return _file_pieces(target)
+        while piece := target.read(PIECE):
+            yield piece
 
 
 def _fill(
@@ -161,7 +155,7 @@ def _fill(
             sheet.write_string(0, column, cell_text(name), head)
         for index in range(len(table.rows)):
             if given_up():
-                raise NobodyWaitsError
+                raise ClientLeftError
             (row,) = taken(table.rows, index, 1)
             _write(sheet, index + 1, [cell(value) for value in table.values(row)])
         if failed:
@@ -174,10 +168,3 @@ def _fill(
                 _write(
                     missing, index, [cell_text(text) for text in (one.site, one.name, one.reason)]
                 )
-
-
-def _file_pieces(source: IO[bytes]) -> Iterator[bytes]:
-    # Closed at the end, when the reader leaves, or with the last reference to the iterator.
-    with source:
-        while piece := source.read(PIECE):
-            yield piece

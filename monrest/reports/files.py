@@ -14,12 +14,12 @@ import orjson
 from attrs import field, frozen
 from markupsafe import Markup, escape
 
-from monrest.base.errors import BadRequest
+from monrest.base.errors import BadRequest, ClientLeftError
 from monrest.base.extras import is_installed, require
 from monrest.render.csv import FORMULA, csv_field, readable_field
 from monrest.render.json import well_formed
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
-from monrest.render.xlsx import MOST_ROWS, NobodyWaitsError, cell_text, nobody_gives_up
+from monrest.render.xlsx import MOST_ROWS, cell_text, nobody_gives_up
 from monrest.reports.picture import STATES, WIDTH, Box, Picture, Shape, Stroke
 from monrest.reports.sheet import CellKind, Grid, Heading, Note, Sheet, Spelling
 
@@ -115,7 +115,7 @@ def _template() -> Template:
 
 
 def page(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
-    """The file; raises NobodyWaitsError when told to."""
+    """The file; raises ClientLeftError when told to."""
     language = sheet.spelling.language
     text = _template().render(
         sheet=sheet,
@@ -132,7 +132,7 @@ def _rows(sheet: Sheet, grid: Grid, given_up: Callable[[], bool]) -> Iterator[Ma
     """The rows of a table; a template would take several times as long."""
     for number, row in enumerate(grid.rows):
         if number % _AT_A_TIME == 0 and given_up():
-            raise NobodyWaitsError
+            raise ClientLeftError
         cells = [
             _cell(grid, head.kind, value, sheet.spelling.cell(head.kind, value))
             for head, value in zip(grid.heads, row, strict=True)
@@ -218,7 +218,7 @@ def _csv_lines(sheet: Sheet, given_up: Callable[[], bool]) -> Iterator[str]:
         yield "#" + ";".join(readable_field(head.title) for head in grid.heads) + "\n"
         for at, row in enumerate(grid.rows):
             if at % _LINES == 0 and given_up():
-                raise NobodyWaitsError
+                raise ClientLeftError
             cells = (
                 csv_field(_plain(sheet.spelling, head.kind, value))
                 for head, value in zip(grid.heads, row, strict=True)
@@ -298,7 +298,7 @@ def _fill(
         target.autofilter(0, 0, min(len(grid.rows), MOST_ROWS - 1), len(grid.heads) - 1)
     for at, row in enumerate(grid.rows[: MOST_ROWS - 1]):
         if at % _LINES == 0 and given_up():
-            raise NobodyWaitsError
+            raise ClientLeftError
         for column, (head, value) in enumerate(zip(grid.heads, row, strict=True)):
             _write(target, at + 1, column, sheet.spelling, head.kind, value, formats.get(head.kind))
 
@@ -388,7 +388,7 @@ class File:
 
 
 def rendered(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> list[File]:
-    """All forms of a report; takes seconds, so in a thread. NobodyWaitsError when told to."""
+    """All forms of a report; takes seconds, so in a thread. ClientLeftError when told to."""
     found = []
     for name, (_, _, render) in FORMATS.items():
         data = sheet.kept.get(name)

@@ -20,7 +20,8 @@ from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfbase.ttfonts import TTFError, TTFont
 from reportlab.pdfgen.canvas import Canvas
 
-from monrest.render.xlsx import NobodyWaitsError, nobody_gives_up
+from monrest.base.errors import ClientLeftError
+from monrest.render.xlsx import nobody_gives_up
 from monrest.reports.picture import (
     BAD,
     GRIDLINE,
@@ -429,7 +430,7 @@ class _Writer:
         striped = False
         for number, row in enumerate(grid.rows):
             if number % _EVERY == 0 and self.given_up():
-                raise NobodyWaitsError
+                raise ClientLeftError
             cells = self._cells(grid, row, widths)
             height = max(len(lines) for lines in cells) * _LEADING + _PAD
             if self.room(height):
@@ -542,7 +543,7 @@ class _Numbered(Canvas):  # type: ignore[misc]  # the library has no types
 
 
 def pdf(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
-    """The file; takes seconds for thousands of rows, and raises NobodyWaitsError when told to."""
+    """The file; takes seconds for thousands of rows, and raises ClientLeftError when told to."""
     font, bold = fonts()
     target = io.BytesIO()
     canvas = _Numbered(target, pagesize=_PAGE, pageCompression=1)

@@ -18,7 +18,6 @@ from twisted.python.failure import Failure
 from monrest.api.endpoint import Context, Handler
 from monrest.api.visibility import SYSTEM, view_of, visibility
 from monrest.api.zones import moment_of
-from monrest.base.concurrency import sliced
 from monrest.base.spool import Share
 from monrest.base.truth import truth
 from monrest.base.values import (
@@ -37,12 +36,13 @@ from monrest.query.bind import Bound, bind, no_such_column, typo
 from monrest.query.column_names import TableSchema, Visibility, labels, variable_columns
 from monrest.query.finish import finish
 from monrest.query.flow import FEW, flow, flows, unpacked
+from monrest.query.limit import Limit
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
 from monrest.query.select import Reader
-from monrest.query.stages import SitePart, absent_labels, filtered, forgotten, unseen_labels
+from monrest.query.stages import SitePart, absent_labels, filtered, unseen_labels
 from monrest.query.totals import (
     StatsSpec,
     asks_for_start,
@@ -180,7 +180,7 @@ async def _through_all_stages(
     else:
         if packing.size:
             await packing.share.admit(packing.size)
-            parts = await sliced(unpacked(parts), context.clock)
+        members = None
         if asked.hidden:
             members = await visible_members(
                 context,
@@ -191,17 +191,22 @@ async def _through_all_stages(
                 packing.share,
             )
             problems = (*problems, *members.problems)
-            parts = await sliced(members.put_into(parts), context.clock)
-        missing = await sliced(absent_labels(bound, shape, parts), context.clock)
+        size = sum(part.count for part in parts) * (shape.width + bound.effort)
+
+        def opened(_: Limit) -> tuple[list[SitePart], tuple[str, ...]]:
+            whole = unpacked(parts)
+            if members is not None:
+                whole = members.put_into(whole)
+            return whole, absent_labels(bound, shape, whole)
+
+        parts, missing = await context.compute(opened, size)
+        packing.forget()
         unseen = await _unseen(
             context, asked.sites, bound.names.schema, asked.seen, missing, packing.share
         )
         if unseen:
             raise typo(unseen)
-        steps = finish(bound, shape, parts)
-        result = await sliced(steps, context.clock, aside=context.threads.run)
-        kept = result.rows if isinstance(result, Rows) else None
-        await sliced(forgotten(parts, kept), context.clock)
+        result = await context.compute(lambda limit: finish(bound, shape, parts, limit), size)
     if isinstance(result, Rows):
         result = evolve(result, gone=packing.let_go)
     return evolve(result, failed_sites=problems, backend_seconds=gathered.seconds)
@@ -281,7 +286,8 @@ async def _unseen(
         if variables is not None:
             keys += [partial(_variables, variables, prefix) for _, prefix in schema.custom]
         places = list(enumerate(keys))
-        return await sliced(unseen_labels(missing, rows, places), context.clock)
+        size = packing.size + sum(len(one.rows) for one in gathered.answers) * len(places)
+        return await context.compute(lambda _: unseen_labels(missing, rows, places), size)
     finally:
         packing.forget()
 
@@ -425,10 +431,6 @@ async def _batch(
                     packed=packing.of(answer.site),
                 )
                 rows.append((answer, part))
-        missing = await sliced(
-            absent_labels(bound, shape, [part for _, part in rows]), context.clock
-        )
-        strange.update(await _unseen(context, sites, schema, seen, missing, share))
         members = (
             await visible_members(
                 context, identity, made_here, shape, [one.site for one, _ in rows], share
@@ -438,15 +440,25 @@ async def _batch(
         )
         if members is not None:
             gathered = evolve(gathered, problems=(*gathered.problems, *members.problems))
-        for answer, part in rows:
-            began = _program_start(answer.site)
-            for piece in part.pieces():
-                if members is not None:
-                    (piece,) = await sliced(members.put_into([piece]), context.clock)
-                steps = filtered(Reader(bound, dict(shape.index)), shape, piece)
-                kept = await sliced(steps, context.clock, aside=context.threads.run)
-                counted = count_rows(batch, kept, shape.index, began)
-                answers.append(await sliced(counted, context.clock))
+        parts = [(part, _program_start(answer.site)) for answer, part in rows]
+
+        def counted(limit: Limit) -> tuple[Sequence[str], list[Sequence[Any]]]:
+            limit.more(sum(part.count for part, _ in parts))
+            missing = absent_labels(bound, shape, [part for part, _ in parts])
+            found: list[Sequence[Any]] = []
+            for part, began in parts:
+                for piece in part.pieces():
+                    if members is not None:
+                        (piece,) = members.put_into([piece])
+                    kept = filtered(Reader(bound, dict(shape.index), limit=limit), shape, piece)
+                    found.append(count_rows(batch, kept, shape.index, began))
+            return missing, found
+
+        values = len(batch.fields) + bound.effort
+        size = sum(part.count for part, _ in parts) * values
+        missing, found = await context.compute(counted, size)
+        answers += found
+        strange.update(await _unseen(context, sites, schema, seen, missing, share))
     finally:
         packing.forget()
     return merge_stats(batch, answers), gathered

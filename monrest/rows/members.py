@@ -7,20 +7,20 @@ columns are made here, of those that are visible (docs/spec/accounts.md, "Visibi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import define, evolve, field, frozen
 
 from monrest.api.endpoint import Context
 from monrest.api.visibility import visibility
-from monrest.base.concurrency import sliced
 from monrest.base.spool import Share
 from monrest.base.values import Capabilities, Identity, Row, SiteProblem
 from monrest.query.column_names import EMPTY, CoreType, View, secret
+from monrest.query.limit import Limit
 from monrest.query.model import Pushed
 from monrest.query.plan import Layout
 from monrest.query.stages import SitePart
-from monrest.query.steps import Steps
 from monrest.sites.fanout import fan_out
 from monrest.sites.normalise import RowTypes, as_list
 from monrest.sites.site import Site
@@ -52,8 +52,6 @@ _SHOWN: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("hosts", "services_with_info"): (1, 2, 3, 6),
 }
 """The values of a member that a list shows, as positions in the rows of ``_HOST``, ``_SERVICE``."""
-
-_FEW = 50
 
 
 @frozen(kw_only=True)
@@ -139,7 +137,7 @@ class VisibleMembers:
     sites: Mapping[str, _Members]
     problems: tuple[SiteProblem, ...] = ()
 
-    def put_into(self, parts: Sequence[SitePart]) -> Steps[list[SitePart]]:
+    def put_into(self, parts: Sequence[SitePart]) -> list[SitePart]:
         """The parts with rows that have nothing of hidden members.
 
         A part without answer about the members has no rows any more.
@@ -156,7 +154,7 @@ class VisibleMembers:
         for part in parts:
             members = self.sites.get(part.constants["peer_key"])
             rows: list[Row] = []
-            for at, row in enumerate(part.rows if members is not None else ()):
+            for row in part.rows if members is not None else ():
                 assert members is not None
                 whose = row[key] if self.hidden.key != "members" else as_list(row[key])
                 hosts, services = members.of(self.hidden, whose, str(row[named]), self.user)
@@ -165,8 +163,6 @@ class VisibleMembers:
                     value = _value(self.hidden.table, name, hosts, services)
                     row[place] = EMPTY[core_type] if value is None else value
                 rows.append(row)
-                if at % _FEW == 0:
-                    yield
             found.append(evolve(part, rows=rows))
         return found
 
@@ -202,7 +198,8 @@ async def visible_members(
         gathered = await fan_out(sites, pushed, columns, context.clock, share=share)
         problems |= {one.site: one for one in gathered.problems}
         for answer in gathered.answers:
-            await sliced(_noted(found[answer.site.id], table, answer.rows), context.clock)
+            note = partial(_note, found[answer.site.id], table, answer.rows)
+            await context.compute(note, len(answer.rows) * len(columns))
     return VisibleMembers(
         hidden=hidden,
         shape=shape,
@@ -212,10 +209,8 @@ async def visible_members(
     )
 
 
-def _noted(members: _Members, table: str, rows: Sequence[Row]) -> Steps[None]:
-    for at, row in enumerate(rows):
-        if at % _FEW == 0:
-            yield
+def _note(members: _Members, table: str, rows: Sequence[Row], _: Limit) -> None:
+    for row in rows:
         name = str(row[0])
         if table == "contactgroups":
             for one in as_list(row[1]):

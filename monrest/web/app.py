@@ -25,7 +25,6 @@ from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.api import csrf
 from monrest.api.error_answers import Problem, describe
 from monrest.api.router import Match
-from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, MethodNotAllowed, RestError, TooLarge
 from monrest.base.log import REQUEST_ID
 from monrest.base.names import Names
@@ -45,7 +44,6 @@ from monrest.config import ServerConfig
 from monrest.query.separators import parsed_size
 from monrest.query.target import FORMATS, PathTarget, parameters, target
 from monrest.render.formats import RenderOptions, shows_headers
-from monrest.render.table import every_key
 from monrest.web.api_site import ApiRequest, HeaderView
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
 from monrest.web.intake import UNKNOWN
@@ -183,7 +181,7 @@ class Api:
         only_keys = flag(self._keys_header.title(), headers.get(self._keys_header, ""))
         answer = await self.dispatch(rest)
         if only_keys and not any(name == "columns" for name, _ in rest.parameters):
-            answer = await sliced(every_key(answer), self.responder.clock)
+            answer = await self.responder.keys_of(answer)
         request.rows = len(answer.rows) if isinstance(answer, Rows) else 1
         request.backend_seconds = answer.backend_seconds
         await self.responder.answer(request, answer, request.options)
@@ -287,7 +285,7 @@ class Api:
         request.hold_values(parsed_size(raw))
         if len(raw) <= _BIG_BODY:
             return read_body(raw, content_type)
-        return await self.responder.threads.run(lambda: read_body(raw, content_type))
+        return await self.pages.threads.run(lambda: read_body(raw, content_type))
 
     # ---------------------------------------------------------------- other ends
 

@@ -1,4 +1,4 @@
-"""Writing an answer: status, headers, compression, and the choice between one write and many.
+"""Writing an answer: status, headers, compression, here when it is small and from a file when not.
 
 A body whose size is known carries ``Content-Length``, and an ``ETag`` where a client may keep it
 (docs/spec/http.md, "Answers that are kept").
@@ -6,44 +6,51 @@ A body whose size is known carries ``Content-Length``, and an ``ETag`` where a c
 
 from __future__ import annotations
 
+import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from io import BytesIO
+from itertools import chain
+from typing import IO, TYPE_CHECKING, TypeVar, cast
 
-from attrs import define, evolve, field
+from attrs import define, field
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPullProducer
+from twisted.logger import Logger
+from zope.interface import implementer
 
-from monrest.base.concurrency import Threads
-from monrest.base.spool import Spool, Spools
-from monrest.base.values import (
-    Document,
-    Endless,
-    LateRows,
-    OutputFormat,
-    Page,
-    Rows,
-    Stream,
-    nothing,
-)
+from monrest.api.endpoint import FEW_VALUES
+from monrest.base.answer_file import AnswerFile, AnswerFiles
+from monrest.base.concurrency import Threads, shielded
+from monrest.base.errors import ClientLeftError
+from monrest.base.values import Document, Endless, OutputFormat, Page, Rows, Stream
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
+from monrest.render.table import every_key
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
 from monrest.web.outlet import ClientOutlet, SharedChunk
-from monrest.web.producer import BodyProducer
+from monrest.web.pace import pace_of_reader
 from monrest.web.row_flow import Flow
 
 if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
     from twisted.internet.interfaces import IReactorTime
 
     from monrest.api.error_answers import Problem
     from monrest.base.values import Answer
     from monrest.web.api_site import ApiRequest
+    from monrest.web.channel import ApiChannel
+
+log = Logger()
+
+T = TypeVar("T")
 
 _SMALL = 65536
+_PIECE = 262_144
+_MADE_HERE = 524_288
+"""Bytes of a body that is made on the reactor's thread, and waits in memory for its reader."""
 _WORTH_COMPRESSING = 1024
-_GATHER_SECONDS = 0.005
 _TEXT_TYPES = ("application/json", "application/x-ndjson", "text/")
 _VARIES = [b"Accept, Accept-Encoding"]
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
@@ -100,7 +107,12 @@ def names_tag(header: bytes, tag: bytes) -> bool:
     return tag in found or b"*" in found
 
 
-def gzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def values_of(answer: Rows | Document) -> int:
+    """How many values the rows of an answer have; 0 for a document, which is mostly small."""
+    return len(answer.rows) * len(answer.columns) if isinstance(answer, Rows) else 0
+
+
+def gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Compress at level 1, which takes a twentieth of the time that rendering took."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WINDOW)
     for piece in pieces:
@@ -108,20 +120,41 @@ def gzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
     yield compressor.flush()
 
 
+@implementer(IPullProducer)
+@define(eq=False)
+class FileProducer:
+    """Sends a file as fast as the client reads; ``done`` fires at its end."""
+
+    content: IO[bytes]
+    request: ApiRequest
+    done: Deferred[None] = field(init=False, factory=Deferred)
+
+    def resumeProducing(self) -> None:
+        """Send the next piece."""
+        try:
+            piece = self.content.read(_PIECE)
+        except OSError:
+            self.done.errback()
+            return
+        if piece:
+            self.request.write(piece)
+        elif not self.done.called:
+            self.done.callback(None)
+
+    def stopProducing(self) -> None:
+        """The client is gone: the request is cancelled, and with it ``done``."""
+
+
 @define(eq=False)
 class Responder:
-    """Sends answers and errors; ``spools`` keep what is made ahead of a client.
-
-    ``threads`` read large bodies, ``sheets`` make Excel files: one at a time, because each holds up
-    the reactor for as long as the interpreter lets it.
+    """Sends answers and errors; what is large is made in one of ``threads``, in ``files``.
 
     ``ascii_json``: JSON has nothing beyond ASCII in it.
     """
 
     clock: IReactorTime
     threads: Threads
-    sheets: Threads
-    spools: Spools
+    files: AnswerFiles
     ascii_json: bool = False
     _chunk: SharedChunk = field(init=False, factory=SharedChunk)
 
@@ -131,34 +164,27 @@ class Responder:
             await self.stream(request, answer)
             return
         if isinstance(answer, Page):
-            paging = self.page(request, answer)
-            if paging is not None:
-                await paging
+            await self.page(request, answer)
             return
         if isinstance(answer, Endless):
             await self.endless(request, answer)
             return
         assert isinstance(answer, (Rows, Document))
-        gone = answer.gone if isinstance(answer, Rows) else nothing
-        try:
-            if isinstance(answer, Document) and answer.status != 200:
-                request.setResponseCode(answer.status)
-            if answer.headers:
-                _add_headers(request, answer.headers)
-            if answer.failed_sites:
-                request.name_failed_sites(problem.site for problem in answer.failed_sites)
-            if isinstance(answer, Document) and answer.plain:
-                options = RenderOptions(pretty=options.pretty)
-            if options.slow:
-                rendered = await self.sheets.stoppable(
-                    lambda given_up: render(answer, options, given_up)
-                )
-            else:
-                rendered = render(answer, options)
-            if self.ascii_json and self._escapes(rendered.content_type):
-                rendered = evolve(rendered, pieces=ascii_only(rendered.pieces))
-            flows = isinstance(answer, Rows) and isinstance(answer.rows, LateRows)
-            request.answered()
+        if isinstance(answer, Document) and answer.status != 200:
+            request.setResponseCode(answer.status)
+        if answer.headers:
+            _add_headers(request, answer.headers)
+        if answer.failed_sites:
+            request.name_failed_sites(problem.site for problem in answer.failed_sites)
+        if isinstance(answer, Document) and answer.plain:
+            options = RenderOptions(pretty=options.pretty)
+        compress, body = await self._body(request, answer, options)
+        request.answered()
+        if isinstance(body, AnswerFile):
+            await self._send_file(request, body)
+        elif len(body) > _SMALL:
+            await self._send_long(request, body, compress=compress)
+        else:
             # A header of its own (a cookie, a warning) is not said again by a 304 that lacks it.
             tagged = (
                 request.method in (b"GET", b"HEAD")
@@ -166,13 +192,139 @@ class Responder:
                 and not answer.headers
                 and not answer.failed_sites
             )
-            sending = self.send(request, rendered, flows=flows, tagged=tagged)
-            if sending is not None:
-                await sending
+            self._send_small(request, body, tagged=tagged, compress=compress)
+
+    async def keys_of(self, answer: Answer) -> Answer:
+        """One row with all keys of an answer, in the place of its rows."""
+        if not isinstance(answer, Rows):
+            return every_key(answer)
+        if values_of(answer) > FEW_VALUES:
+            keys = await shielded(self._aside(answer, lambda: every_key(answer)))
+            assert keys is not None
+            return keys
+        try:
+            return every_key(answer)
         finally:
-            # An error, as of a client that leaves, keeps the frames that know of the rows.
-            if gone is not nothing:
-                gone()
+            answer.gone()
+
+    async def _aside(self, answer: Rows | Document, work: Callable[[], T]) -> T | None:
+        """What ``work`` makes of an answer in a thread, None when the client has left.
+
+        The rows are let go of when that has ended. To be shielded: the thread works on them also
+        when nobody waits any more.
+        """
+        try:
+            return await self.threads.run(work)
+        except ClientLeftError:
+            return None
+        finally:
+            _let_go(answer)
+
+    async def _body(
+        self, request: ApiRequest, answer: Rows | Document, options: RenderOptions
+    ) -> tuple[bool, bytes | AnswerFile]:
+        """The whole body, in a file when it is large, and whether it is (to be) compressed.
+
+        A small one is made here; of a large one that begins here the rest is made in a thread.
+        """
+        left = threading.Event()
+        rendered = render(answer, options, left.is_set)
+        compress = self._headers(request, rendered)
+        pieces: Iterator[bytes] = rendered.pieces
+        if self._escapes(rendered.content_type):
+            pieces = ascii_only(pieces)
+        first, size = [], 0
+        if not options.slow and values_of(answer) <= FEW_VALUES:
+            try:
+                for piece in pieces:
+                    first.append(piece)
+                    size += len(piece)
+                    if size > _MADE_HERE:
+                        break
+            except BaseException:
+                _let_go(answer)
+                raise
+            if size <= _MADE_HERE:
+                _let_go(answer)
+                return compress, b"".join(first)
+        whole: Iterator[bytes] = chain(first, pieces)
+        if compress:
+            request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
+            whole = gzipped(whole)
+        try:
+            made = await shielded(
+                self._aside(answer, lambda: self.files.made_of(whole, left.is_set))
+            )
+        finally:
+            left.set()
+        assert made is not None
+        if options.slow and made.size <= _SMALL:
+            small = made.content.read()
+            made.close()
+            return False, small
+        return compress, made
+
+    async def _send_long(self, request: ApiRequest, body: bytes, *, compress: bool) -> None:
+        if compress:
+            request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
+            body = b"".join(gzipped([body]))
+        if len(body) <= _SMALL or request.method == b"HEAD":
+            self._whole(request, body)
+            return
+        request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
+        await self._send(request, BytesIO(body))
+
+    async def _send_file(self, request: ApiRequest, body: AnswerFile) -> None:
+        request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % body.size])
+        try:
+            if request.method == b"HEAD":
+                request.write(b"")
+            else:
+                await self._send(request, body.content)
+        finally:
+            self._close(body)
+
+    def _close(self, body: AnswerFile) -> None:
+        """Close a file; giving a large one back to the system takes milliseconds."""
+        if self.threads.running:
+            self.threads.run(body.close)
+        else:
+            body.close()
+
+    async def _send(self, request: ApiRequest, content: IO[bytes]) -> None:
+        """Send all of ``content``; a client that reads too slowly is cut off (see ``Pace``)."""
+        pace = pace_of_reader(self.clock)
+        channel = cast("ApiChannel", request.channel)
+
+        def too_slow() -> None:
+            log.info("a client that reads too slowly is cut off")
+            channel.forceAbortClient()
+
+        pace.begin(channel.taken, too_slow)
+        try:
+            producer = FileProducer(content, request)
+            request.registerProducer(producer, False)
+            await producer.done
+        finally:
+            pace.end()
+            if not request.left:
+                request.unregisterProducer()
+
+    def _send_small(
+        self, request: ApiRequest, body: bytes, *, tagged: bool, compress: bool
+    ) -> None:
+        """Send a body at once; ``tagged``: the client may ask whether it is still the same."""
+        compress = compress and len(body) > _WORTH_COMPRESSING
+        if tagged:
+            digest = sha256(body)
+            (kind,) = request.responseHeaders.getRawHeaders(b"Content-Type", ())
+            digest.update(b"%d%s" % (compress, kind))
+            if self._is_kept(request, b'"%s"' % digest.hexdigest()[:_TAG_DIGITS].encode()):
+                return
+        if compress:
+            request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
+            body = b"".join(gzipped(iter([body])))
+        self._whole(request, body)
 
     async def stream(self, request: ApiRequest, answer: Stream) -> None:
         """Send what was rendered before, as fast as the client reads and no faster."""
@@ -212,24 +364,19 @@ class Responder:
         finally:
             flow.close()
 
-    def page(self, request: ApiRequest, page: Page) -> Deferred[None] | None:
-        """Send a page, or say that the client has it already (None: all is written)."""
+    async def page(self, request: ApiRequest, page: Page) -> None:
+        """Send a page, or say that the client has it already."""
         request.answered()
         rendered = Rendered(content_type=page.content_type, disposition=None, pieces=iter(()))
         packed = self._headers(request, rendered)
         _add_headers(request, page.headers)
         tag = b'"%s%s"' % (page.tag.encode("ascii"), b"-gzip" if packed else b"")
         if self._is_kept(request, tag):
-            return None
+            return
         if packed:
             request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
         body = page.packed if packed else page.body
-        if len(body) <= _SMALL or request.method == b"HEAD":
-            self._whole(request, body)
-            return None
-        request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
-        pieces = (body[at : at + _SMALL] for at in range(0, len(body), _SMALL))
-        return BodyProducer(self.clock, request, pieces, None).send()
+        await self._send_long(request, body, compress=False)
 
     async def endless(self, request: ApiRequest, answer: Endless) -> None:
         """Write a body without an end until it is over or the client leaves."""
@@ -263,48 +410,6 @@ class Responder:
         escapes = self._escapes(rendered.content_type)
         pieces = ascii_only(rendered.pieces) if escapes else rendered.pieces
         self._whole(request, b"".join(pieces))
-
-    def send(
-        self, request: ApiRequest, rendered: Rendered, *, flows: bool, tagged: bool
-    ) -> Deferred[None] | None:
-        """Send a body: at once if it is small, else while it is made (None: all is written).
-
-        What ``flows`` is made as it is read; of anything else the rest is made ahead for a client
-        that takes its time. ``tagged``: the client may keep a small one, and ask whether it is
-        still the same.
-        """
-        compress = self._headers(request, rendered)
-        pieces, first, size = rendered.pieces, [], 0
-        end = self.clock.seconds() + _GATHER_SECONDS
-        for piece in pieces:
-            first.append(piece)
-            size += len(piece)
-            if size > _SMALL or (len(first) > 1 and self.clock.seconds() > end):
-                break
-        else:
-            body = b"".join(first)
-            compress = compress and size > _WORTH_COMPRESSING
-            if tagged:
-                digest = sha256(body)
-                digest.update(b"%d%s" % (compress, _encoded(rendered.content_type)))
-                if self._is_kept(request, b'"%s"' % digest.hexdigest()[:_TAG_DIGITS].encode()):
-                    return None
-            if compress:
-                request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
-                body = b"".join(gzipped(iter([body])))
-            self._whole(request, body)
-            return None
-        if request.method == b"HEAD":
-            close = getattr(pieces, "close", None)
-            if close is not None:
-                close()
-            return None
-        whole = _joined(first, pieces)
-        if compress:
-            request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
-            whole = gzipped(whole)
-        spool = None if flows else Spool(self.spools)
-        return BodyProducer(self.clock, request, whole, spool).send()
 
     def _escapes(self, content_type: str) -> bool:
         """Whether a body of this type must be in ASCII."""
@@ -349,6 +454,12 @@ class Responder:
         request.write(body)
 
 
+def _let_go(answer: Rows | Document) -> None:
+    """Give back the room of the rows: an error keeps the frames that know of them."""
+    if isinstance(answer, Rows):
+        answer.gone()
+
+
 def _add_headers(request: ApiRequest, headers: Iterable[tuple[str, str]]) -> None:
     for name, value in headers:
         request.responseHeaders.addRawHeader(name.encode("ascii"), value.encode("ascii"))
@@ -358,12 +469,6 @@ def _joined_names(*lists: bytes) -> list[bytes]:
     """One header with each name of several lists once."""
     names = (name.strip() for one in lists for name in one.split(b","))
     return [b", ".join(dict.fromkeys(names))]
-
-
-def _joined(first: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
-    while first:
-        yield first.pop(0)
-    yield from rest
 
 
 @lru_cache(maxsize=32)

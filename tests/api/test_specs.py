@@ -30,23 +30,13 @@ OK = {
 ALWAYS = "total total_active hard"
 
 
-def ended(steps):
-    """The value of steps that are taken to their end."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            return stop.value
-
-
 def counted(spec, **changes):
     """The fields that one object with these values counts in."""
     values = {**OK, **changes}
     columns = spec.columns()
-    steps = count_rows(
+    result = count_rows(
         spec, [[values[name] for name in columns]], {one: at for at, one in enumerate(columns)}
     )
-    result = ended(steps)
     assert result[0] == 1
     return {name for name, value in merge_stats(spec, [result]).items() if value}
 
@@ -186,8 +176,8 @@ def sums(kind, *objects, now=10_000, start=0):
     spec = check_stats(kind, now)
     columns = spec.columns()
     rows = [[{**CHECKED, **one}[name] for name in columns] for one in objects]
-    steps = count_rows(spec, rows, {one: at for at, one in enumerate(columns)}, start)
-    return merge_stats(spec, [ended(steps)])
+    result = count_rows(spec, rows, {one: at for at, one in enumerate(columns)}, start)
+    return merge_stats(spec, [result])
 
 
 @pytest.mark.parametrize("kind", ["hosts", "services"])
@@ -239,8 +229,7 @@ def test_a_core_that_started_just_when_another_span_begins(pushed):
         result = list(range(len(planned.stats)))
     else:
         rows = [[{**CHECKED, "last_check": start}[name] for name in columns]]
-        steps = count_rows(spec, rows, {one: at for at, one in enumerate(columns)}, start)
-        result = list(ended(steps))
+        result = count_rows(spec, rows, {one: at for at, one in enumerate(columns)}, start)
     found = merge_stats(spec, [result])
     assert len(found) == len(spec.fields) == len(result) - 1
     assert pushed or found["hosts_active_all_sum"] == found["hosts_active_5_sum"] == 1

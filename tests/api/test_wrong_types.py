@@ -15,10 +15,10 @@ from monrest.query.bind import bind
 from monrest.query.column_names import EMPTY, ColumnNames, CoreColumn, TableSchema, View, Visibility
 from monrest.query.finish import finish
 from monrest.query.functions import Moment
+from monrest.query.limit import Limit
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.stages import SitePart, absent_labels
-from monrest.query.steps import finished
 from monrest.render.formats import RenderOptions, render
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.normalise import normaliser
@@ -93,8 +93,9 @@ def answered(
         parts.append(
             SitePart(plan=made, rows=change(read) if change else read, constants=constants)
         )
-    finished(absent_labels(bound, shape, parts))
-    result: Rows | Document = finished(finish(bound, shape, parts))
+    absent_labels(bound, shape, parts)
+    with Limit() as limit:
+        result: Rows | Document = finish(bound, shape, parts, limit)
     return result
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from datetime import UTC
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,7 @@ from twisted.internet.defer import succeed
 from monrest.accounts.family import Accounts
 from monrest.api.dispatch import Dispatch
 from monrest.api.endpoint import Context, RequestCache
+from monrest.base.answer_file import AnswerFiles
 from monrest.base.meters import Meters
 from monrest.base.metrics import Metrics
 from monrest.base.names import Names
@@ -96,6 +99,8 @@ def make_context(clock: Any, *sites: Any, families=FAMILIES, **given: Any) -> Co
         "meters": Meters(clock),
         "logcache": NoLogCache(),
         "threads": NoThreads(),
+        "answers": NoThreads(),
+        "files": AnswerFiles(Path(tempfile.gettempdir())),
         "users": NoUsers(),
         "memory": own_memory(Reactor()),
         "request_cache": RequestCache(),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
+from monrest.base.answer_file import AnswerFiles
 from monrest.base.daemon_node import DaemonNode
-from monrest.base.spool import Spools
 from monrest.base.values import ADMIN, Document, Identity
 from monrest.config import JobsConfig
 from monrest.jobs.running_job import JobWork
@@ -52,7 +52,7 @@ class World:
         home = self.folder / name
         home.mkdir(exist_ok=True)
         jobs = Jobs(
-            database=store, clock=clock, wall=Wall(clock), threads=AtOnce(), spools=Spools(clock, home),
+            database=store, clock=clock, wall=Wall(clock), threads=AtOnce(), files=AnswerFiles(home),
             config=JobsConfig(**config), who=self.who,
         )  # fmt: skip
         jobs.identify(DaemonNode.open(home))

@@ -180,7 +180,7 @@ def test_rows_go_although_the_database_is_away(world):
     body = b"".join(whole(jobs, number))
     assert len(body) == get(jobs, number).outcome.size
     assert len(json.loads(body)) == 4000
-    assert jobs.spools.held == 0
+    assert jobs.files.stored == 0
 
 
 def test_bulk_leaves_room_on_the_disk(world, monkeypatch):

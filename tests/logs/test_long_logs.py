@@ -68,7 +68,7 @@ class Store(RowStore):
     held = 0
 
     def keep(self, rows):
-        run = yield from super().keep(rows)
+        run = super().keep(rows)
         Store.held = max(Store.held, self._rows)
         return run
 

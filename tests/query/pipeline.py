@@ -19,10 +19,10 @@ from monrest.query.column_names import (
 )
 from monrest.query.finish import finish
 from monrest.query.functions import Moment
+from monrest.query.limit import Limit
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.stages import SitePart, absent_labels
-from monrest.query.steps import finished
 
 NOW = 1_795_242_791.0
 
@@ -163,10 +163,11 @@ def run(
         )
         for site, rows in (sites or {"s1": S1}).items()
     ]
-    missing = finished(absent_labels(bound, shape, parts))
+    missing = absent_labels(bound, shape, parts)
     if missing:
         raise BadRequest("possible typo in filter", ", ".join(missing))
-    result = finished(finish(bound, shape, parts))
+    with Limit() as limit:
+        result = finish(bound, shape, parts, limit)
     if isinstance(result, Document):
         return result.value
     assert isinstance(result, Rows)

@@ -14,10 +14,10 @@ from monrest.query.column_names import ColumnNames, CoreColumn, DerivedColumn
 from monrest.query.finish import finish
 from monrest.query.flow import flow, straight
 from monrest.query.functions import Moment
+from monrest.query.limit import Limit
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.query.stages import SitePart
-from monrest.query.steps import finished
 from monrest.rows.columns.checkable_columns import HOSTS, SERVICES
 from tests.query.pipeline import EVERYBODY, NOBODY, NOW
 
@@ -68,7 +68,8 @@ def test_the_same_rows_on_every_way(schema: Any, view: Any, params: str, data: s
     def part() -> SitePart:
         return SitePart(plan=made, rows=copied(rows), constants=CONSTANTS)
 
-    staged = finished(finish(bound, shape, [part()]))
+    with Limit() as limit:
+        staged = finish(bound, shape, [part()], limit)
     late = flow(bound, shape, [part()])
     way = straight(bound, shape)
     assert isinstance(staged, Rows)

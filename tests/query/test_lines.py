@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -12,22 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monrest.base.answer_file import AnswerFiles
 from monrest.base.errors import BadRequest
 from monrest.base.row_store import RowStore
-from monrest.base.spool import Spools
 from monrest.base.values import Capabilities, Document, Row, Rows
 from monrest.query import lines as module
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import PEER_COLUMNS, ColumnNames, View
 from monrest.query.functions import Moment, text_of
+from monrest.query.limit import Limit
 from monrest.query.lines import HeldRows, Lines
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, layout, plan
 from monrest.query.stages import SitePart
-from monrest.query.steps import finished
 from monrest.rows.columns import LOGS
 from tests.examples import examples
-from tests.fakes.threads import Reactor
 from tests.query.pipeline import NOW
 
 COLUMNS = ["time", "lineno", "class", "type", "state", "host_name", "message"]
@@ -100,7 +100,8 @@ def answered(
     bound, shape = asked(pairs)
     made = plan(bound, shape, CORE, push_down=False)
     assert made is not None
-    whole = Lines(bound, shape, len(sites), store)
+    limit = Limit()
+    whole = Lines(bound, shape, len(sites), store, limit)
     taken = []
     for number, batches in enumerate(sites):
         taken.append(whole.site())
@@ -109,8 +110,10 @@ def answered(
             # A core tells its newest lines first.
             rows: list[Row] = [[line.get(name) for name, _ in shape.columns] for line in batch]
             part = SitePart(plan=made, rows=rows[::-1], constants=constants)
-            finished(taken[-1].take(part))
-    result = finished(whole.answer(taken))
+            with limit:
+                taken[-1].take(part)
+    with limit:
+        result = whole.answer(taken)
     if isinstance(result, Document):
         return result.value
     assert isinstance(result, Rows)
@@ -126,7 +129,7 @@ def in_batches(log: list[Line], cuts: list[int]) -> list[list[Line]]:
     ]
 
 
-SPOOLS = Spools(Reactor(), Path("nothing is written here"))
+FILES = AnswerFiles(Path(tempfile.gettempdir()))
 
 CUTS = st.lists(st.integers(1000, 1010), max_size=4)
 
@@ -139,7 +142,7 @@ def test_batches_make_no_difference(pairs: Any, sites: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for few in (20_000, 7, 0):
             patch.setattr(module, "FEW", few)
-            for store in (HeldRows, lambda: RowStore(SPOOLS, 3)):
+            for store in (HeldRows, lambda: RowStore(FILES, 3)):
                 found = answered(pairs, batches, store)
                 assert shown(found) == shown(whole)
 
@@ -194,12 +197,11 @@ def test_many_rows_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     stores: list[RowStore] = []
 
     def store() -> RowStore:
-        stores.append(RowStore(SPOOLS, 100))
+        stores.append(RowStore(FILES, 100))
         return stores[-1]
 
     found = answered((("columns", "message"),), [in_batches(log, [*range(0, 1000, 90)])], store)
     assert [row[0] for row in found[1]] == [str(at) for at in range(1000)]
-    assert stores[0]._spool is not None
     assert stores[0]._rows <= 100
 
 

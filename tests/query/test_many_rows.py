@@ -1,49 +1,13 @@
-"""Queries of many rows: their texts are bounded, and others run in between."""
+"""Texts that functions make of many rows are bounded, and so is the time for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partialmethod
-from typing import Any
-from zoneinfo import ZoneInfo
-
 import pytest
 
-from monrest.base.errors import BadRequest
-from monrest.query.bind import bind
-from monrest.query.column_names import ColumnNames
-from monrest.query.finish import finish
-from monrest.query.functions import Moment
-from monrest.query.parse import parse_query
-from monrest.query.plan import layout, plan
-from monrest.query.stages import SitePart, absent_labels, forgotten
-from monrest.query.steps import Budget, Steps
-from tests.query.pipeline import EVERYBODY, HOSTS, NAEMON, NOW, host, run
-
-
-def many_rows(params: str, row: Mapping[str, Any], count: int) -> tuple[Any, Any, SitePart]:
-    """The query bound and planned, and ``count`` rows that read like ``row``."""
-    pairs = tuple((n, v) for n, _, v in (part.partition("→") for part in params.split("&")))
-    bound = bind(
-        parse_query(pairs), ColumnNames(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC"))
-    )
-    shape = layout(bound, [NAEMON])
-    made = plan(bound, shape, NAEMON, push_down=False)
-    assert made is not None
-    rows = [[row[name] for name, _ in shape.columns] for _ in range(count)]
-    return bound, shape, SitePart(plan=made, rows=rows, constants={})
-
-
-def turns(steps: Steps[Any]) -> int:
-    """How many safe points there are."""
-    count = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration:
-            return count
-        count += 1
-
+from monrest.base.errors import BadRequest, ClientLeftError
+from monrest.query import limit as module
+from monrest.query.limit import Limit
+from tests.query.pipeline import host, run
 
 NESTED = "{}'x'{}".format("concat(" * 19, ",".join(["", *["lower(alias))"] * 19]))
 
@@ -64,46 +28,23 @@ def test_texts_made_of_many_rows_are_bounded_in_all(
 ) -> None:
     rows = {"s1": [host(f"h{at}", 0, [], [], alias="ALIAS" * 20) for at in range(60)]}
     assert run(params, rows)
-    monkeypatch.setattr(Budget, "begin", partialmethod(limited, Budget.begin, 5_000))
-    with pytest.raises(BadRequest, match="at most 67108864 characters in one answer"):
+    monkeypatch.setattr(module, "MOST_MADE", 5_000)
+    with pytest.raises(BadRequest, match="functions make at most 5000 characters in one answer"):
         run(params, rows)
     assert run("columns→concat(alias,name) as a", {"s1": rows["s1"][:20]})
 
 
-def limited(self: Budget, begin: Any, left: int) -> None:
-    """The same budget with less to spend."""
-    self.left = min(self.left, left)
-    begin(self)
+def test_the_processor_time_of_one_answer_is_bounded_in_all_its_parts() -> None:
+    limit = Limit()
+    for _ in range(3):
+        with limit:
+            limit.check()
+    assert limit.seconds < module.SECONDS
+    limit.seconds = 0.0
+    with limit, pytest.raises(BadRequest, match="2 seconds of processor time"):
+        limit.check()
 
 
-def test_looking_for_a_label_in_many_rows_lets_others_run() -> None:
-    bound, shape, part = many_rows("nolabel→1", host("h", 0, [], [], perf_data="a=1"), 1000)
-    assert turns(absent_labels(bound, shape, [part])) >= 1000 / 25
-
-
-def test_rows_with_long_lists_are_taken_apart_in_several_turns() -> None:
-    row = host("h", 0, [], [f"s{at}" for at in range(600)])
-    bound, shape, part = many_rows("columns→to_rows(services) as s&limit→1", row, 10)
-    assert turns(finish(bound, shape, [part])) >= 10
-
-
-def test_groups_that_cores_counted_are_added_in_several_turns() -> None:
-    pairs = (("columns", "count(*),avg(state),name"),)
-    bound = bind(
-        parse_query(pairs), ColumnNames(HOSTS, {}), EVERYBODY, Moment(NOW, ZoneInfo("UTC"))
-    )
-    shape = layout(bound, [NAEMON])
-    made = plan(bound, shape, NAEMON)
-    assert made is not None
-    assert made.pushed.stats
-    rows: list[Any] = [[f"h{at}", 2, 3] for at in range(2000)]
-    steps = finish(bound, shape, [SitePart(plan=made, rows=rows, constants={})])
-    assert turns(steps) >= 2 * 2000 / 500
-
-
-def test_rows_are_let_go_in_turns():
-    _, _, part = many_rows("columns→name", host("h", 0, [], []), 2100)
-    assert turns(forgotten([part], part.rows)) == 0
-    assert len(part.rows) == 2100
-    assert turns(forgotten([part], None)) > 3
-    assert part.rows == []
+def test_work_ends_when_the_client_has_left() -> None:
+    with Limit(left=lambda: True) as limit, pytest.raises(ClientLeftError):
+        limit.check()

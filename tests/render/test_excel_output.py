@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.base.errors import BadRequest
+from monrest.base.errors import BadRequest, ClientLeftError
 from monrest.base.values import Column, Document, Rows
 from monrest.render import xlsx
 from monrest.render.formats import RenderOptions, error_document, render
@@ -143,10 +143,10 @@ def test_errors_are_sheets_too():
 
 def test_what_a_sheet_cannot_hold_is_refused_by_name():
     with pytest.raises(BadRequest, match=r"limit: .* 1048575 rows"):
-        render(Rows(columns=columns("a"), rows=[[1]] * 1048576), EXCEL)
+        next(render(Rows(columns=columns("a"), rows=[[1]] * 1048576), EXCEL).pieces)
     names = [f"c{number}" for number in range(16385)]
     with pytest.raises(BadRequest, match=r"columns: .* 16384 columns"):
-        render(Rows(columns=columns(*names), rows=[]), EXCEL)
+        next(render(Rows(columns=columns(*names), rows=[]), EXCEL).pieces)
 
 
 def test_rows_are_let_go_of_and_the_file_is_closed(monkeypatch):
@@ -160,9 +160,9 @@ def test_rows_are_let_go_of_and_the_file_is_closed(monkeypatch):
     monkeypatch.setattr(xlsx.tempfile, "TemporaryFile", watched)
     rows = [[index] for index in range(100)]
     pieces = render(Rows(columns=columns("a"), rows=rows), EXCEL).pieces
+    content = b"".join(pieces)
     assert not any(rows)
     assert len(rows) == 100
-    content = b"".join(pieces)
     assert zipfile.ZipFile(io.BytesIO(content)).testzip() is None
     assert opened
     assert all(file.closed for file in opened)
@@ -194,6 +194,6 @@ def test_any_values_make_a_workbook_that_opens(rows):
 def test_work_that_nobody_waits_for_ends():
     rows = [[number] for number in range(1000)]
     asked = iter(range(1000))
-    with pytest.raises(xlsx.NobodyWaitsError):
-        render(Rows(columns=columns("a"), rows=rows), EXCEL, lambda: next(asked) >= 3)
+    with pytest.raises(ClientLeftError):
+        next(render(Rows(columns=columns("a"), rows=rows), EXCEL, lambda: next(asked) >= 3).pieces)
     assert rows[3:] == [[number] for number in range(3, 1000)]

@@ -100,13 +100,6 @@ def test_cells(value, expected):
     assert shown(value) == expected
 
 
-def test_measuring_gives_the_reactor_its_turns_before_the_first_line():
-    answer = Rows(columns=columns("a"), rows=[[index] for index in range(1000)])
-    pieces = list(render(answer, RenderOptions(format="text")).pieces)
-    assert pieces[:10] == [b""] * 10
-    assert b"".join(pieces).count(b"\n") == 1004
-
-
 @given(
     st.integers(1, 4).flatmap(
         lambda width: st.lists(

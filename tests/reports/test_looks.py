@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.render.xlsx import NobodyWaitsError
+from monrest.base.errors import ClientLeftError
 from monrest.reports import build, problems
 from monrest.reports.files import FORMATS, csv, disposition, file_name, page, rendered, workbook
 from monrest.reports.pdf import _Numbered, column_widths, fonts, pdf, pieces
@@ -203,7 +203,7 @@ def test_csv():
 
 def test_nobody_waits_any_more():
     for render in (page, pdf, csv, workbook):
-        with pytest.raises(NobodyWaitsError):
+        with pytest.raises(ClientLeftError):
             render(sheet(5), lambda: True)
 
 

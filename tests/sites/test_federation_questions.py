@@ -17,12 +17,12 @@ from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
 from monrest.query.finish import finish
 from monrest.query.functions import Moment
+from monrest.query.limit import Limit
 from monrest.query.model import Group, Pushed, Stat
 from monrest.query.model import Test as Where
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
 from monrest.query.stages import SitePart
-from monrest.query.steps import finished
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import RecordReader, document, records
 from monrest.sites.federation.questions import question
@@ -60,7 +60,8 @@ def answered(pushed, rows):
     asking = plan(bound, shape, CORE, push_down=False)
     values = [[row[name] for name, _ in shape.columns] for row in rows]
     part = SitePart(plan=SitePlan(pushed=asking.pushed), rows=values, constants={})
-    result = finished(finish(bound, shape, [part]))
+    with Limit() as limit:
+        result = finish(bound, shape, [part], limit)
     if isinstance(result, Document):
         return result.value
     names = [column.name for column in result.columns]

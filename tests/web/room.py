@@ -1,5 +1,6 @@
 """A whole web room around a scripted dispatch: real site, channel, Klein and renderer."""
 
+import tempfile
 from collections import namedtuple
 from pathlib import Path
 
@@ -10,9 +11,9 @@ from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.api.endpoint import Endpoint
 from monrest.api.router import Match
 from monrest.base.alarm import FOREVER
+from monrest.base.answer_file import AnswerFiles
 from monrest.base.errors import NotFound
 from monrest.base.names import Names
-from monrest.base.spool import Spools
 from monrest.base.values import Column, Document, Rows
 from monrest.config import AuthConfig, ServerConfig
 from monrest.web.api_site import ApiSite
@@ -94,8 +95,7 @@ class Room:
             responder=Responder(
                 self.clock,
                 self.threads,
-                self.threads,
-                Spools(self.clock, Path()),
+                AnswerFiles(Path(tempfile.gettempdir())),
                 ascii_json=self.server.ascii_json,
             ),
             pages=Pages(

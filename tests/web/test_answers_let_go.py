@@ -5,12 +5,11 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.web.http_headers import Headers
 
-from monrest.base.spool import Spools
+from monrest.base.answer_file import AnswerFiles
 from monrest.base.values import Column, Rows
 from monrest.render.formats import RenderOptions
 from monrest.web.respond import Responder
 from tests.fakes.sites import outcome
-from tests.fakes.threads import Reactor
 
 
 class Client:
@@ -31,15 +30,15 @@ class Client:
 class Busy:
     """Threads that have other things to do."""
 
-    def stoppable(self, _function):
+    def run(self, _function):
         return Deferred()
 
 
 @pytest.mark.parametrize("format", ["json", "xls"])
 def test_who_leaves_before_the_answer_begins(tmp_path, format):
     clock, gone = Clock(), []
-    responder = Responder(clock, Busy(), Busy(), Spools(Reactor(), tmp_path))
-    data = [[number, "x" * 1000] for number in range(200)]
+    responder = Responder(clock, Busy(), AnswerFiles(tmp_path))
+    data = [[number, "x" * 10] for number in range(11_000)]
     answer = Rows(columns=(Column("id"), Column("text")), rows=data, gone=lambda: gone.append(1))
     work = responder.answer(Client(), answer, RenderOptions(format=format))
     sending = Deferred.fromCoroutine(work)
