@@ -14,6 +14,7 @@ from monrest.accounts.passwords import Passwords
 from monrest.accounts.sessions import Sessions
 from monrest.accounts.slowdown import Slowdown
 from monrest.accounts.users import Users
+from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 
 
@@ -106,7 +107,7 @@ FAMILY = Family(
             ),
         ),
         Served(
-            key_endpoints.ENDPOINTS,
+            declared(key_endpoints.KeyEndpoints),
             lambda common: key_endpoints.KeyEndpoints(keys=common.the(Accounts).keys),
         ),
     ),

@@ -78,6 +78,12 @@ COLUMNS = (
     Column("superuser", "boolean", "", "1 for a superuser key; absent for a user's key"),
     Column("user", "string", "", "whose key it is; absent for a superuser key"),
 )
+_CREATED = (
+    Column("file", "string", "", "where the key is kept: table and record in the database"),
+    Column("hashed_key", "string", "", "hash of the key, its id"),
+    Column("message", "string", "", "what was done"),
+    Column("private_key", "string", "", "the key itself, which is never shown again"),
+)
 _OPTIONAL = frozenset({"force_user", "last_from", "last_used", "roles", "superuser", "user"})
 _SCHEMA = local_schema("api_keys", COLUMNS, ())
 
@@ -108,9 +114,6 @@ def _no_such_key() -> NotFound:
     return NotFound("no such api key")
 
 
-# -------------------------------------------------------------------- creation
-
-
 @frozen(kw_only=True)
 class _Asked:
     """The parameters of a creation as they were given; ``roles`` are full names."""
@@ -128,16 +131,28 @@ class KeyEndpoints:
 
     keys: Keys
 
+    @Endpoint(
+        path="/mon/api_keys",
+        description="API keys",
+        text="Administrators see all of them, others their own.",
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def api_keys(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer GET /mon/api_keys: all keys for administrators, their own for others."""
         keys = await self.keys.list(_owner(request.identity))
         answer = await select(context, request, _SCHEMA, map(record, keys))
         return sparse(request, answer, _OPTIONAL)
 
+    @Endpoint(
+        path="/mon/api_keys/<id>",
+        description="one API key by its hash",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def api_key(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/api_keys/<id>."""
         key = await self.keys.get(where[0])
         owner = _owner(request.identity)
         if key is None or (owner is not None and key.user != owner):
@@ -145,10 +160,18 @@ class KeyEndpoints:
         value = {name: item for name, item in record(key).items() if item is not None}
         return await reselect(context, request, Document(value=value, columns=COLUMNS))
 
+    @Endpoint(
+        path="/mon/api_keys/<id>",
+        methods=("DELETE",),
+        description="delete an API key",
+        text="It is refused from then on.",
+        shape="object",
+        parameters=(),
+        columns=(Column("message", "string", "", "what was done"),),
+    )
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer DELETE /mon/api_keys/<id>."""
         del context
         identity, target = request.identity, where[0]
         with audited(request, "key delete", target):
@@ -156,8 +179,18 @@ class KeyEndpoints:
                 raise _no_such_key()
         return Document(value={"message": "successfully removed 1 api key."})
 
+    @Endpoint(
+        path="/mon/api_keys",
+        methods=("POST",),
+        description="make an API key",
+        text="The key is in the answer and nowhere else, since only its hash is stored. A key "
+        "that is made with a restricted key is restricted to the same roles at least.",
+        shape="object",
+        parameters=_CREATION,
+        columns=_CREATED,
+        at_once=True,
+    )
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer POST /mon/api_keys; the only place that ever shows the key itself."""
         with audited(request, "key create") as line:
             key, plain = await self._create(context, request)
             line.target = key.hashed_key
@@ -251,52 +284,3 @@ def _single(given: Mapping[str, list[str]], name: str) -> str:
     if len(values) != 1:
         raise BadRequest("too many values", f"{name}: expected one value, got {len(values)}")
     return values[0].strip()
-
-
-_CREATED = (
-    Column("file", "string", "", "where the key is kept: table and record in the database"),
-    Column("hashed_key", "string", "", "hash of the key, its id"),
-    Column("message", "string", "", "what was done"),
-    Column("private_key", "string", "", "the key itself, which is never shown again"),
-)
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/api_keys",
-        description="API keys",
-        text="Administrators see all of them, others their own.",
-        handler=KeyEndpoints.api_keys,
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/api_keys",
-        methods=("POST",),
-        description="make an API key",
-        text="The key is in the answer and nowhere else, since only its hash is stored. A key "
-        "that is made with a restricted key is restricted to the same roles at least.",
-        handler=KeyEndpoints.create,
-        shape="object",
-        parameters=_CREATION,
-        columns=_CREATED,
-        at_once=True,
-    ),
-    Endpoint(
-        path="/mon/api_keys/<id>",
-        description="one API key by its hash",
-        handler=KeyEndpoints.api_key,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/api_keys/<id>",
-        methods=("DELETE",),
-        description="delete an API key",
-        text="It is refused from then on.",
-        handler=KeyEndpoints.delete,
-        shape="object",
-        parameters=(),
-        columns=(Column("message", "string", "", "what was done"),),
-    ),
-)

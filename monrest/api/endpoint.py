@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from datetime import tzinfo
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from monrest.api.fields import Field, Flag, ParameterType, Seconds
 from monrest.base.clock import WallClock
@@ -238,6 +239,13 @@ STATISTICS_PARAMETERS = (*OBJECT_PARAMETERS, *LIST_PARAMETERS[1:3], *SITE_PARAME
 """Statistics are objects, whose filters choose what is counted."""
 
 
+async def _no_handler(*_: object) -> Answer:
+    raise NotImplementedError
+
+
+H = TypeVar("H", bound=Callable[..., Awaitable[Answer]])
+
+
 @frozen(kw_only=True)
 class Endpoint:
     """One path template with the methods that one handler serves.
@@ -257,12 +265,12 @@ class Endpoint:
     ``server.public_docs`` is off. ``media`` are the types of an answer that is a file and none of
     the formats of lists. ``body_limit`` are the bytes of the longest body, where it may be longer
     than ``server.max_body``. ``handler`` is a function where a request has all that it needs, else
-    a method of the class of its family.
+    a method of the class of its family: mostly the one that the declaration stands above.
     """
 
     path: str
     description: str
-    handler: Handler | FamilyHandler = field(eq=False)
+    handler: Handler | FamilyHandler = field(default=_no_handler, eq=False)
     methods: tuple[Method, ...] = ("GET",)
     text: str = ""
     shape: Literal["list", "object"] = "list"
@@ -277,6 +285,11 @@ class Endpoint:
     documents: bool = False
     media: tuple[str, ...] = ()
     body_limit: int = 0
+
+    def __call__(self, handler: H) -> H:
+        """Declare the handler that follows; ``declared`` finds it."""
+        vars(handler).setdefault("__endpoints__", []).insert(0, evolve(self, handler=handler))
+        return handler
 
     @property
     def changes(self) -> bool:
@@ -309,6 +322,13 @@ class Endpoint:
                 f"this path requires certain roles: {', '.join(self.roles)}"
                 f"{identity.why_not(_full(missing[0]))}",
             )
+
+
+def declared(room: type | ModuleType) -> tuple[Endpoint, ...]:
+    """The endpoints that stand above the methods of a class or the functions of a module."""
+    here = room.__name__ if isinstance(room, ModuleType) else room.__module__
+    handlers = [made for made in vars(room).values() if getattr(made, "__module__", "") == here]
+    return tuple(one for made in handlers for one in getattr(made, "__endpoints__", ()))
 
 
 def is_variable(segment: str) -> bool:
