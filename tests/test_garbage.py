@@ -34,7 +34,7 @@ class Collector:
 
 @pytest.fixture
 def room():
-    return RowRoom(Reactor(), most=100, free=0)
+    return RowRoom(Reactor(), most=100)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_few_new_objects_are_left_alone(made):
 def test_new_objects_are_looked_at_once(made, room):
     collector, clock, busy = made
     busy.append("a request")
-    room.share().grow(50)
+    room.share().admit(50)
     collector.fresh = FEW
     seconds(clock, 3)
     assert collector.calls == [1]
@@ -77,12 +77,12 @@ def test_very_many_are_looked_at_when_no_rows_are_among_them(made, room):
     collector, clock, busy = made
     busy.append("a large answer")
     holder, later = room.share(), room.share()
-    holder.grow(50)
+    holder.admit(50)
     collector.fresh = MANY
     seconds(clock, 20)
     assert collector.calls == []
     # Nobody else waits for that.
-    assert later.grow(1)
+    assert later.admit(1).called
     holder.release()
     later.release()
     seconds(clock, INTERVAL)
@@ -93,7 +93,7 @@ def test_what_went_with_its_rows_is_not_looked_for(made, room):
     collector, clock, busy = made
     busy.append("a large answer")
     holder = room.share()
-    holder.grow(50)
+    holder.admit(50)
     collector.fresh = MANY
     seconds(clock, 1)
     holder.release()
@@ -101,7 +101,7 @@ def test_what_went_with_its_rows_is_not_looked_for(made, room):
     seconds(clock, PATIENCE)
     assert collector.calls == []
     # The next ones may wait as long as these.
-    holder.grow(50)
+    holder.admit(50)
     collector.fresh = MANY
     seconds(clock, PATIENCE - 1)
     assert collector.calls == []
@@ -110,7 +110,7 @@ def test_what_went_with_its_rows_is_not_looked_for(made, room):
 def test_very_many_do_not_wait_for_ever(made, room):
     collector, clock, _ = made
     holder = room.share()
-    holder.grow(50)
+    holder.admit(50)
     collector.fresh = MANY
     seconds(clock, PATIENCE - INTERVAL)
     assert collector.calls == []

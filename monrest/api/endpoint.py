@@ -6,7 +6,6 @@ Everything that lists, routes or describes endpoints reads these declarations: t
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from datetime import tzinfo
 from types import ModuleType
@@ -30,13 +29,12 @@ if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
     from monrest.api.dispatch import Dispatch
-    from monrest.base.answer_file import AnswerFiles
     from monrest.base.concurrency import Threads
     from monrest.base.names import Names
     from monrest.config import Config
+    from monrest.livestatus.inbox import AnswerMemory, Inbox
     from monrest.query.column_names import TableSchema
     from monrest.sites.registry import Sites
-    from monrest.sites.site import AnswerMemory
 
 T = TypeVar("T")
 
@@ -86,8 +84,8 @@ class Context:
     ``contacts`` are the users as the cores know them. ``zone`` is the zone of dates without one,
     ``chosen_zone`` gives that of a user, None where they chose none. ``instance`` is the random id
     of this daemon among those that federate. ``dispatch`` has another request answered,
-    ``reactor`` starts programs, which ``clock`` does not. ``answers`` are the threads that make
-    large answers, in ``files``; ``threads`` those for everything else.
+    ``reactor`` starts programs, which ``clock`` does not. ``memory`` has the answers of cores and
+    the threads that work on large ones; ``threads`` are for everything else.
     ``request_cache`` is what is known of requests that were answered before.
     """
 
@@ -102,8 +100,6 @@ class Context:
     contacts: ContactBook
     reactor: Any
     threads: Threads
-    answers: Threads
-    files: AnswerFiles
     memory: AnswerMemory
     instance: str = ""
     request_cache: RequestCache = field(factory=RequestCache)
@@ -113,28 +109,31 @@ class Context:
         return Moment(now=self.wall.now(), zone=self.zone)
 
     async def compute(
-        self, work: Callable[[Limit], T], values: int, limit: Limit | None = None
+        self,
+        work: Callable[[Limit], T],
+        values: int,
+        limit: Limit | None = None,
+        inbox: Inbox | None = None,
     ) -> T:
         """Give what ``work`` makes of so many values: here when they are few, else in a thread.
 
         ``work`` touches nothing but what it was given. ``limit`` is what is left of that of the
-        answer, where it is made in several parts.
+        answer, where it is made in several parts. Rows that are stored in ``inbox`` are many.
         """
         limit = Limit() if limit is None else limit
 
-        def limited() -> T:
+        def limited(left: Callable[[], bool]) -> T:
+            limit.left = left
             with limit:
                 limit.check()
                 return work(limit)
 
-        if values <= FEW_VALUES:
-            return limited()
-        left = threading.Event()
-        limit.left = left.is_set
-        try:
-            return await self.answers.run(limited)
-        finally:
-            left.set()
+        if inbox is not None and inbox.size:
+            inbox.begin_work()
+            return await self.memory.threads.stoppable(limited, inbox.end_work)
+        if values > FEW_VALUES:
+            return await self.memory.threads.stoppable(limited)
+        return limited(bool)
 
 
 Handler: TypeAlias = Callable[[Context, RestRequest, tuple[str, ...]], Awaitable[Answer]]

@@ -16,7 +16,7 @@ from monrest.base.concurrency import Threads, Turns
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.meters import Meters
 from monrest.base.metrics import Metrics
-from monrest.base.spool import RowRoom, Spools
+from monrest.base.spool import RowRoom
 from monrest.base.values import Caller, Identity
 from monrest.base.workers import Workers
 from monrest.config import Config
@@ -63,7 +63,6 @@ class Common:
     answers: Threads = field(init=False)
     files: AnswerFiles = field(init=False)
     turns: Turns = field(init=False)
-    spools: Spools = field(init=False)
     room: RowRoom = field(init=False)
     database: Database = field(init=False)
     health: DatabaseHealth = field(init=False)

@@ -1,11 +1,11 @@
-"""Large answers in files without a name, from the first byte made until the last one is sent.
+"""Files without a name: large answers of cores, and our own until their last byte is sent.
 
 How much that is: docs/spec/memory.md. A file vanishes with the process.
 """
 
 from __future__ import annotations
 
-import contextlib
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
@@ -19,22 +19,28 @@ from monrest.base.errors import ClientLeftError, Unavailable
 MOST_STORED = 4 << 30
 """Bytes in all files."""
 
-_BUFFER = 1 << 18
-
 
 @define(eq=False)
 class AnswerFiles:
-    """Makes files in ``folder``, which has room for ``most`` bytes; in any thread."""
+    """Makes files in ``folder``, which have ``most`` bytes together; in any thread."""
 
     folder: Path
     most: int = MOST_STORED
     stored: int = field(default=0, init=False)
-    _lock: threading.RLock = field(factory=threading.RLock, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+
+    def begun(self) -> AnswerFile:
+        """Make an empty file. Raises Unavailable."""
+        try:
+            content = tempfile.TemporaryFile(buffering=0, dir=self.folder)  # noqa: SIM115  it closes with the answer
+        except OSError as error:
+            raise _no_room(error) from None
+        return AnswerFile(self, content)
 
     def made_of(self, pieces: Iterable[bytes], left: Callable[[], bool] = bool) -> AnswerFile:
-        """Write ``pieces`` into a file, which is at its beginning then.
+        """Write ``pieces`` into a file.
 
-        ``left`` says that nobody waits any more, which is a ClientLeftError. Raises Unavailable
+        ``left`` says that the client has left, which is a ClientLeftError. Raises Unavailable
         when the disk is full, and what ``pieces`` raise.
         """
         made = self.begun()
@@ -43,19 +49,10 @@ class AnswerFiles:
                 made.write(piece)
                 if left():
                     raise ClientLeftError  # noqa: TRY301  the file is closed for all reasons alike
-            made.rewind()
         except BaseException:
             made.close()
             raise
         return made
-
-    def begun(self) -> AnswerFile:
-        """Make an empty file. Raises Unavailable."""
-        try:
-            content = tempfile.TemporaryFile(buffering=_BUFFER, dir=self.folder)  # noqa: SIM115  it closes with the answer
-        except OSError as error:
-            raise _no_room(error) from None
-        return AnswerFile(self, content)
 
     def take(self, count: int) -> None:
         """Count bytes that are written, or given back when below 0; raises Unavailable."""
@@ -67,40 +64,43 @@ class AnswerFiles:
 
 @define(eq=False)
 class AnswerFile:
-    """An answer of ``size`` bytes."""
+    """A file of ``size`` bytes, in any thread; one that is closed ends the work on it."""
 
     files: AnswerFiles
-    content: IO[bytes]
+    _content: IO[bytes]
     size: int = field(default=0, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
-    def write(self, piece: bytes) -> None:
-        """Add to the end. Raises Unavailable."""
-        self.files.take(len(piece))
-        self.size += len(piece)
-        try:
-            self.content.write(piece)
-        except OSError as error:
-            raise _no_room(error) from None
+    def write(self, data: bytes) -> int:
+        """Add ``data`` and give its place. Raises Unavailable, ClientLeftError when closed."""
+        with self._lock:
+            file, at = self._open(), self.size
+            self.files.take(len(data))
+            self.size += len(data)
+            rest = memoryview(data)
+            try:
+                while rest:
+                    rest = rest[os.pwrite(file, rest, self.size - len(rest)) :]
+            except OSError as error:
+                raise _no_room(error) from None
+        return at
 
-    def flush(self) -> None:
-        """Write what is left. Raises Unavailable."""
-        try:
-            self.content.flush()
-        except OSError as error:
-            raise _no_room(error) from None
-
-    def rewind(self) -> None:
-        """Go to the beginning. Raises Unavailable."""
-        self.flush()
-        self.content.seek(0)
+    def read(self, at: int, size: int) -> bytes:
+        """Give the bytes at a place. Raises OSError, ClientLeftError when closed."""
+        with self._lock:
+            return os.pread(self._open(), size, at)
 
     def close(self) -> None:
         """Give its room back."""
-        self.files.take(-self.size)
-        self.size = 0
-        # What is left in its buffer may not fit on the disk.
-        with contextlib.suppress(OSError):
-            self.content.close()
+        with self._lock:
+            self.files.take(-self.size)
+            self.size = 0
+            self._content.close()
+
+    def _open(self) -> int:
+        if self._content.closed:
+            raise ClientLeftError
+        return self._content.fileno()
 
     def __del__(self) -> None:
         """Close what was made for a client that had left."""

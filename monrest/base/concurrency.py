@@ -23,7 +23,7 @@ from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from zope.interface import implementer
 
-from monrest.base.errors import LostError, RestError
+from monrest.base.errors import ClientLeftError, LostError, RestError
 
 log = Logger()
 
@@ -378,11 +378,27 @@ class Threads(Service):
 
         return deferToThreadPool(self.reactor, self._pool, outcome).addCallback(lambda one: one())
 
-    async def stoppable(self, function: Callable[[Callable[[], bool]], T]) -> T:
-        """Run ``function`` in a thread; what it gets says when nobody waits for it any more."""
+    async def stoppable(
+        self,
+        function: Callable[[Callable[[], bool]], T],
+        ended: Callable[[], object] = lambda: None,
+    ) -> T:
+        """Run ``function`` in a thread; what it is given says whether the caller has left.
+
+        ``ended`` is called when the thread has ended, also after the caller has left.
+        """
         left = threading.Event()
+
+        async def whole() -> T | None:
+            try:
+                return await self.run(lambda: function(left.is_set))
+            except ClientLeftError:
+                return None
+            finally:
+                ended()
+
         try:
-            return await self.run(lambda: function(left.is_set))
+            return cast("T", await shielded(whole()))
         finally:
             left.set()
 

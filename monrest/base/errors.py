@@ -21,6 +21,18 @@ class ClientLeftError(Exception):
     """The client has left: nobody hears why its answer is not made to the end."""
 
 
+class BrokenRowsError(Exception):
+    """The answer of ``site``, which had come whole, turns out to be broken while its rows are read.
+
+    ``error`` is what its core would have failed with.
+    """
+
+    def __init__(self, site: Any, error: Any) -> None:
+        super().__init__(site, error)
+        self.site = site
+        self.error = error
+
+
 class LostError(Exception):
     """Another daemon does by now what was begun here, and nothing was changed; nobody sees it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -51,9 +50,7 @@ class RowStore:
         rows = run.rows or []
         for start in range(0, len(rows), _BATCH):
             data = zlib.compress(_written(rows[start : start + _BATCH]), _LEVEL)
-            run.places.append((self._file.size, len(data)))
-            self._file.write(data)
-        self._file.flush()
+            run.places.append((self._file.write(data), len(data)))
         run.file, run.rows = self._file, None
 
 
@@ -72,7 +69,7 @@ class StoredRows:
 
     def _read(self, at: int, size: int) -> list[Row]:
         assert self.file is not None
-        data = zlib.decompress(os.pread(self.file.content.fileno(), size, at))
+        data = zlib.decompress(self.file.read(at, size))
         rows: list[Any] = json.loads(data) if data.startswith(_BY_HAND) else orjson.loads(data)
         return rows
 

@@ -11,16 +11,17 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from hashlib import sha256
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, overload
 
 from attrs import define, field, frozen
+
+from monrest.base.errors import BrokenRowsError
 
 Row: TypeAlias = list[Any]
 """One result row; the position of a value is given by the layout that travels beside it."""
@@ -287,38 +288,28 @@ class Expansion:
         return found
 
 
-class RowList(Protocol):
-    """Rows of an answer: a list, or what is read like one from its beginning to its end."""
-
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Row]: ...
-    @overload
-    def __getitem__(self, at: SupportsIndex, /) -> Row: ...
-    @overload
-    def __getitem__(self, at: slice, /) -> list[Row]: ...
-    @overload
-    def __setitem__(self, at: SupportsIndex, row: Row, /) -> None: ...
-    @overload
-    def __setitem__(self, at: slice, rows: Iterable[Row], /) -> None: ...
-
-
 @define(eq=False)
 class LateRows:
-    """So many rows that are made while they are read; ``make`` begins anew.
+    """Rows that are made whenever they are gone through; ``make`` begins anew.
 
-    They are forgotten when they were read: to set one does nothing.
+    Their number is known when that was done to the end once, or is ``count``.
     """
 
     make: Callable[[], Iterator[Row]]
-    count: int
-    _at: int = field(init=False, default=0)
-    _rows: Iterator[Row] | None = field(init=False, default=None)
+    count: int = 0
 
     def __len__(self) -> int:
         return self.count
 
+    def __bool__(self) -> bool:
+        return True
+
     def __iter__(self) -> Iterator[Row]:
-        return self.make()
+        count = 0
+        for row in self.make():
+            count += 1
+            yield row
+        self.count = count
 
     @overload
     def __getitem__(self, at: SupportsIndex, /) -> Row: ...
@@ -326,97 +317,13 @@ class LateRows:
     def __getitem__(self, at: slice, /) -> list[Row]: ...
     def __getitem__(self, at: SupportsIndex | slice, /) -> Row | list[Row]:
         if isinstance(at, slice):
-            start, stop, step = at.indices(self.count)
-            if step != 1:
-                raise IndexError("rows that are made while they are read have no steps")
-            return self._taken(start, max(start, stop))
-        place = at.__index__()
-        if not 0 <= place < self.count:
-            raise IndexError(place)
-        return self._taken(place, place + 1)[0]
-
-    def _taken(self, start: int, stop: int) -> list[Row]:
-        if self._rows is None or start < self._at:
-            self._rows, self._at = self.make(), 0
-        rows = list(islice(self._rows, start - self._at, stop - self._at))
-        self._at = stop
-        return rows
-
-    def __setitem__(self, at: SupportsIndex | slice, value: Any, /) -> None:
-        del at, value
+            return list(islice(self.make(), at.start, at.stop, at.step))
+        for row in islice(self.make(), at.__index__(), None):
+            return row
+        raise IndexError(at)
 
 
-@define(eq=False)
-class WrittenRows:
-    """Rows that were written before, by what stood in them; those not wanted again are forgotten.
-
-    They are in two parts of up to ``_MOST_WRITTEN`` bytes. What is wanted is put into the newer
-    one; when that is full, the older one is forgotten and another one begun.
-    """
-
-    _wanted: dict[RowKey, bytes] = field(factory=dict, init=False)
-    _before: dict[RowKey, bytes] = field(factory=dict, init=False)
-    _size: int = field(default=0, init=False)
-
-    def find(self, key: RowKey) -> bytes | None:
-        """Give what such a row was written as, None when there was none; see ``keep``."""
-        found = self._wanted.get(key)
-        if found is None:
-            found = self._before.get(key)
-            if found is not None:
-                self.keep(key, found)
-        return found
-
-    def keep(self, key: RowKey, written: bytes) -> bytes:
-        """Remember what such a row is written as, or that there was one: then it is empty."""
-        self._wanted[key] = written
-        self._size += len(key[1]) + len(written)
-        if self._size > _MOST_WRITTEN:
-            self._before, self._wanted, self._size = self._wanted, {}, 0
-        return written
-
-
-_MOST_WRITTEN = 1 << 20
-
-
-@define(eq=False)
-class Blanks:
-    """Objects of rows with these ``columns``: their keys are in order, and nothing is in them.
-
-    To put 120 keys of each row in order again would be a fifth of writing it. ``written`` are rows
-    of which the objects need not be made again, where such are kept.
-    """
-
-    columns: tuple[Column, ...]
-    written: WrittenRows | None = None
-    names: tuple[str, ...] = field(init=False)
-    _made: dict[tuple[tuple[str, ...], ...], tuple[dict[str, Any], tuple[str, ...]]] = field(
-        factory=dict, init=False
-    )
-
-    def __attrs_post_init__(self) -> None:
-        self.names = tuple([column.name for column in self.columns])
-
-    def of(
-        self, further: tuple[tuple[str, ...], ...] = ()
-    ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Give one for a row that has these groups of keys beside its columns, to be copied.
-
-        Behind it come all of these keys in their order, and then the names of the columns.
-        """
-        made = self._made.get(further)
-        if made is None:
-            keys = (*chain.from_iterable(further), *self.names)
-            if len(self._made) >= _MOST_BLANKS:
-                return dict.fromkeys(keys), keys
-            made = self._made[further] = dict.fromkeys(sorted(set(keys))), keys
-        return made
-
-
-_MOST_BLANKS = 64
-
-RowKey: TypeAlias = tuple[Blanks, bytes]
-"""The objects that rows of a layout become, and the values of one as JSON."""
+RowList: TypeAlias = list[Row] | LateRows
 
 
 @frozen(kw_only=True)
@@ -427,17 +334,17 @@ class Rows(Answer):
     ``further`` are those of keys that only ``expand`` gives, as far as they are declared.
     Rows may be longer than ``columns``: what follows is for ``expand``, which gives the further
     keys of a row (performance data and custom variables) and is None when there are none.
-    ``blanks`` are for answers that are made alike. The rows belong to the renderer, which may let
-    go of them as it goes. ``gone`` is called when all of them are written, and again at the end of
-    the answer, whatever that is.
+    The rows belong to the renderer, which may let go of them as it goes. ``gone`` is called when
+    all of them are written, and again at the end of the answer, whatever that is. ``without`` makes
+    the answer anew when going through the rows has raised a BrokenRowsError.
     """
 
     columns: tuple[Column, ...]
     rows: RowList
     expand: Expand | None = None
     further: tuple[Column, ...] = ()
-    blanks: Blanks | None = field(default=None, eq=False, repr=False)
     gone: Callable[[], None] = field(default=nothing, eq=False, repr=False)
+    without: Callable[[BrokenRowsError], Rows] | None = field(default=None, eq=False, repr=False)
 
     def once(self) -> Iterator[Row]:
         """Give the rows for one look at them; their room ends with it."""

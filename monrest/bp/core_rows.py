@@ -17,7 +17,6 @@ from attrs import define, field, fields, frozen
 
 from monrest.base.values import Row
 from monrest.bp.node_state import CRITICAL, OK, NodeState
-from monrest.livestatus.recall import Recall
 from monrest.query.column_names import CoreType
 from monrest.query.evaluate import RowTest
 from monrest.query.model import CoreFilter, Group, Pushed, Test
@@ -53,20 +52,9 @@ NOWHERE = Places()
 
 @define(eq=False)
 class RowMemory:
-    """What is kept from one run to the next: answers of sites, and the places of services."""
+    """What is kept from one run to the next: the places of services."""
 
     places: Places = NOWHERE
-    _recalls: dict[tuple[str, str], Recall] = field(factory=dict, init=False)
-
-    def recall(self, table: str, site: str) -> Recall:
-        """Give what a site answered before to the question for this table."""
-        return self._recalls.setdefault((table, site), Recall())
-
-    def keep(self, places: Places, sites: Iterable[str]) -> None:
-        """Remember where everything stands, and forget sites that are not asked any more."""
-        wanted = frozenset(sites)
-        self.places = places
-        self._recalls = {key: one for key, one in self._recalls.items() if key[1] in wanted}
 
 
 @define(eq=False)

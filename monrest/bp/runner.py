@@ -16,7 +16,6 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager, nullcontext
 from datetime import tzinfo
-from functools import partial
 from typing import ClassVar, TypeAlias
 
 from attrs import define, evolve, field, frozen
@@ -54,7 +53,6 @@ from monrest.bp.node_state import DEFAULT_ORDER, NodeState, ProcessResult
 from monrest.bp.store import StoredProcess
 from monrest.bp.visible import references, visible_nodes
 from monrest.config import BpConfig
-from monrest.livestatus.recall import Recall
 from monrest.query.functions import Moment
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.pushdown import both
@@ -104,7 +102,7 @@ async def gather(
         return
     asked = [evolve(one, filter=both(one.filter, rule(one.table))) for one in questions]
     with nullcontext(share) if share else sites[0].memory.room.turn() as share:
-        waiting = [Deferred.fromCoroutine(ask(sites, one, clock, memory, share)) for one in asked]
+        waiting = [Deferred.fromCoroutine(ask(sites, one, clock, share)) for one in asked]
         wanted = frozenset(needs.matched_hosts)
         outcomes = await DeferredList(waiting, consumeErrors=True)
         for question, (_, outcome) in zip(questions, outcomes, strict=True):
@@ -121,7 +119,7 @@ async def gather(
                     problems[site.id] = SiteProblem(site.id, site.name, LIE)
         await sliced(live.services.settle(), clock)
         if memory is not None:
-            memory.keep(live.services.places, [site.id for site in sites])
+            memory.places = live.services.places
         yield Answers(live, tuple(problems.values()), share)
 
 
@@ -129,26 +127,18 @@ async def ask(
     sites: Sequence[Site],
     question: CoreQuestion,
     clock: IReactorTime,
-    memory: RowMemory | None = None,
     share: Share | None = None,
 ) -> Gathered:
     """Ask one question; that no site answers at all is no error."""
-    recalls = None
-    if memory is not None and question.table in ("hosts", "services"):
-        recalls = partial(_recall, memory, question.table)
 
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
         known = core.tables.get(question.table)
         return question.pushed(known) if known else None
 
     try:
-        return await fan_out(sites, plan, question.layout, clock, recalls=recalls, share=share)
+        return await fan_out(sites, plan, question.layout, clock, share=share)
     except SitesFailed as error:
         return Gathered((), error.problems, 0.0)
-
-
-def _recall(memory: RowMemory, table: str, site: Site) -> Recall:
-    return memory.recall(table, site.id)
 
 
 _CARRIERS: Mapping[str, RowTypes] = {
@@ -183,15 +173,9 @@ async def carriers(
     found: dict[tuple[str, str, str], str] = {}
     if not sites:
         return found
-    packing = sites[0].memory.packing()
-    try:
-        gathered = await fan_out(sites, plan, layout, clock, packed=packing.of)
-        packing.check()
-        for answer in gathered.answers:
-            rows = packing.rows(answer.site, answer.rows)
-            await sliced(_carried(answer.site.id, rows, variable, found), clock)
-    finally:
-        packing.let_go()
+    gathered = await fan_out(sites, plan, layout, clock)
+    for answer in gathered.answers:
+        await sliced(_carried(answer.site.id, answer.rows, variable, found), clock)
     return found
 
 

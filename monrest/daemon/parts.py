@@ -25,7 +25,7 @@ from monrest.base.concurrency import Threads, Turns
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.meters import Meters
 from monrest.base.metrics import Metrics
-from monrest.base.spool import RowRoom, Spools
+from monrest.base.spool import RowRoom
 from monrest.base.workers import Workers
 from monrest.cluster.service import Cluster
 from monrest.config import Config, LmdConfig, SiteConfig
@@ -35,9 +35,9 @@ from monrest.daemon.inherited import Inherited
 from monrest.daemon.process_meters import process_measured
 from monrest.daemon.restart import Restarting
 from monrest.jobs.service import Jobs
+from monrest.livestatus.inbox import AnswerMemory
 from monrest.rows.estate_meters import Estate
 from monrest.sites.registry import Registry
-from monrest.sites.site import AnswerMemory
 from monrest.store.database import Database
 from monrest.store.database_health import DatabaseHealth
 from monrest.store.duties import Duties
@@ -79,13 +79,12 @@ class Parts(Common):
         self.threads = Threads(clock, _THREADS, "monrest")
         self.answers = Threads(clock, _ANSWERS, "answers")
         self.turns = Turns(clock)
-        self.spools = Spools(clock, self.folder / "spool", workers.share(MOST_STORED) // 2)
-        self.files = AnswerFiles(self.spools.folder, workers.share(MOST_STORED) // 2)
+        self.files = AnswerFiles(self.folder / "spool", workers.share(MOST_STORED))
         self.room = RowRoom(clock)
         self._share_memory()
         self.registry = Registry(
             *(clock, self._sites()),
-            memory=AnswerMemory(self.room, self.spools),
+            memory=AnswerMemory(self.room, self.files, self.answers),
             lmd=self._lmd(),
         )
         self.garbage = Garbage(clock, self.room, self._serving)
@@ -126,9 +125,7 @@ class Parts(Common):
 
     def _share_memory(self) -> None:
         """Share the memory out by the configuration."""
-        budget = self.config.server.memory
-        self.spools.configure(budget)
-        self.room.configure(budget)
+        self.room.configure(self.config.server.memory)
 
     def _sites(self) -> list[SiteConfig]:
         """The sites with this process's part of the connections that a core may have."""
@@ -146,8 +143,7 @@ class Parts(Common):
 
     def laden(self) -> bool:
         """Whether a large answer is made here, or waits for its reader."""
-        stored = self.spools.stored + self.files.stored
-        return self.turns.busy() or self.room.held > 0 or stored > 0
+        return self.turns.busy() or self.room.held > 0 or self.files.stored > 0
 
     def _lives(self) -> Iterator[tuple[Life[Any], Service]]:
         """Give what families do by themselves, in the order of the registry."""
@@ -162,7 +158,8 @@ class Parts(Common):
         else:
             self.node = self.inherited.node
             self.process = self.node.of_worker(self.workers.number)
-        for part in (*self._databases, *self._clocks, self.threads, self.answers, self.spools):
+        self.files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for part in (*self._databases, *self._clocks, self.threads, self.answers):
             part.startService()
         # Instances that federate know each other by it, also after one of them began anew.
         self.registry.identify(f"{self.node.id:x}")
@@ -206,7 +203,6 @@ class Parts(Common):
         await self.duties.stopService()
         await DeferredList([database.stopService() for database in self._databases])
         await self.registry.stopService()
-        await self.spools.stopService()
         await self.answers.stopService()
         self.garbage.stopService()
 
@@ -235,8 +231,6 @@ class Parts(Common):
             contacts=accounts.contacts,
             reactor=self.reactor,
             threads=self.threads,
-            answers=self.answers,
-            files=self.files,
             memory=self.registry.memory,
         )
         return self.context

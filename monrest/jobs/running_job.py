@@ -5,7 +5,6 @@ An answer is kept in pieces, and with patience while the database is away or ful
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -21,10 +20,19 @@ from monrest.api.error_answers import describe
 from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.audit import audit
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Threads, pause, shielded
-from monrest.base.errors import ClientLeftError, Forbidden, RestError, Unavailable
+from monrest.base.concurrency import Threads, pause
+from monrest.base.errors import Forbidden, RestError, Unavailable
 from monrest.base.log import REQUEST_ID
-from monrest.base.values import READ_ONLY, Answer, Caller, Document, Identity, Progress, Rows
+from monrest.base.values import (
+    READ_ONLY,
+    Answer,
+    Caller,
+    Document,
+    Identity,
+    Progress,
+    Rows,
+    nothing,
+)
 from monrest.config import JobsConfig
 from monrest.jobs import store as statements
 from monrest.jobs.model import Job, JobEnd, percent_of, storable
@@ -156,13 +164,12 @@ class Keeper:
         Raises Unavailable when it cannot be stored.
         """
         size, stored, number = result.size, 0, 0
-        content = result.content
-        data = head = content.read(_PIECE)
+        data = head = result.read(0, _PIECE)
         while stored + len(data) < size:
             await patiently(partial(self.keep, number, data), self.clock, PATIENCE)
             stored, number = stored + len(data), number + 1
             self.told(stored)
-            data = content.read(_PIECE)
+            data = result.read(stored, _PIECE)
         text = ""
         if outcome.content_type.startswith(_TEXT_TYPES):
             text = storable(head[:LONGEST_STDOUT].decode("utf-8", "replace"), LONGEST_STDOUT)
@@ -306,26 +313,11 @@ class Doer:
         assert isinstance(answer, (Rows, Document))
         status = answer.status if isinstance(answer, Document) else 200
         sites = tuple(problem.site for problem in answer.failed_sites)
-        left = threading.Event()
-        rendered = render(answer, work.options, left.is_set)
-
-        async def in_file() -> AnswerFile | None:
-            # The thread works on the rows also when the job is canceled.
-            try:
-                return await self.threads.run(
-                    lambda: self.files.made_of(rendered.pieces, left.is_set)
-                )
-            except ClientLeftError:
-                return None
-            finally:
-                if isinstance(answer, Rows):
-                    answer.gone()
-
-        try:
-            made = await shielded(in_file())
-        finally:
-            left.set()
-        assert made is not None
+        rendered = render(answer, work.options)
+        made = await self.threads.stoppable(
+            lambda left: self.files.made_of(render(answer, work.options, left).pieces, left),
+            answer.gone if isinstance(answer, Rows) else nothing,
+        )
         return made, _outcome(rendered, status, answer.headers, sites)
 
     async def _end(self, live: RunningJob, kept: Kept) -> None:

@@ -14,6 +14,7 @@ from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from monrest.base.errors import Unavailable
 from monrest.base.values import Row
 from monrest.base.writing import write_now
 from monrest.livestatus.core_errors import LivestatusError
@@ -32,8 +33,8 @@ class Owner(Typing):
     def connection_answered(self, connection: Connection, rows: list[Row]) -> None:
         """The request was answered with 200 and these rows."""
 
-    def connection_failed(self, connection: Connection, error: LivestatusError) -> None:
-        """The answer was a refusal or nonsense; the connection must not be used again."""
+    def connection_failed(self, connection: Connection, error: Exception) -> None:
+        """The answer was a refusal or nonsense, or found no room on the disk."""
 
     def connection_spoiled(self, connection: Connection) -> None:
         """Bytes came that nobody asked for; they would be taken for the next answer."""
@@ -80,7 +81,7 @@ class Connection(Protocol):
         self.owner.connection_heard()
         try:
             rows = reader.feed(data)
-        except LivestatusError as error:
+        except (LivestatusError, Unavailable) as error:
             self.reader = None
             self.owner.connection_failed(self, error)
             return

@@ -1,23 +1,18 @@
 """Reading answers: the fixed16 header, rows while they arrive, everything cores do wrong.
 
-Pure functions over bytes. Rows are parsed in slices as the bytes come in, so that no single step
-holds up the reactor. Rules: docs/spec/livestatus.md, "Answers".
+Pure functions over bytes. Rows are parsed in slices, so that no single step holds up a thread.
+Rules: docs/spec/livestatus.md, "Answers".
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Generator, Hashable, Iterator
-from functools import partial
-from itertools import chain
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import orjson
-from attrs import define, field
 
-from monrest.base.errors import Unavailable
-from monrest.base.spool import Chunk, Share, Spool, Spools
 from monrest.base.values import Row
 from monrest.livestatus.core_errors import (
     NoHeaderError,
@@ -25,6 +20,7 @@ from monrest.livestatus.core_errors import (
     RefusedError,
     first_line,
 )
+from monrest.livestatus.inbox import StoredRows
 
 HEADER_SIZE = 16
 SLICE = 64 * 1024
@@ -45,15 +41,6 @@ _HEADER = re.compile(rb"([0-9]{3}) (?=[ 0-9]{11}\n)( *[0-9]+)\n")
 
 Transform: TypeAlias = Callable[[list[Row]], list[Row]]
 """Turns rows as the core gives them into the rows that are wanted; called once per slice."""
-
-SEPARATORS = ("\n", "\x01", "\x02", "\x03")
-"""What is between rows, values, elements of lists and parts of elements in rows read as text."""
-
-_DAMAGE = re.compile(rb"\\u0[7fF][c-fC-F]")
-
-
-class Damaged(list[Row]):
-    """Rows with letters that a Naemon writes instead of emoji."""
 
 
 def parse_header(data: bytes) -> tuple[int, int]:
@@ -190,195 +177,20 @@ def parse_object(body: bytes | bytearray) -> dict[str, Any]:
     return value
 
 
-def looks_damaged(body: bytes | bytearray) -> bool:
-    """Whether a body holds letters that may have been emoji."""
-    return b"\\" in body and _DAMAGE.search(body) is not None
-
-
-def parse_texts(body: bytes | bytearray, width: int | None = None) -> list[Row]:
-    """The rows of a body in CSV with ``SEPARATORS``; every value is text. Raise ProtocolError."""
-    row, value, *_ = SEPARATORS
-    lines = str(body, "utf-8", "replace").split(row)
-    if lines.pop():
-        raise ProtocolError("the last row has no end")
-    return checked([line.split(value) for line in lines], width, None)
-
-
-@define(eq=False)
-class PackedRows:
-    """The rows of one large answer, kept as the core wrote them until somebody takes them.
-
-    An answer is packed when ``share`` has no room for its rows. What was packed has been parsed
-    once, so that taking it finds nothing wrong. ``count`` rows are packed, in ``size`` bytes; those
-    at the end of the answer are not among them. ``dropped``: the disk did not take them, and memory
-    must not.
-    """
-
-    share: Share
-    spools: Spools
-    count: int = field(default=0, init=False)
-    size: int = field(default=0, init=False)
-    dropped: bool = field(default=False, init=False)
-    _length: int = field(default=0, init=False)
-    _packs: bool = field(default=False, init=False)
-    _unpack: Callable[[bytes], list[Row]] = field(default=parse_rows, init=False)
-    _spool: Spool | None = field(default=None, init=False)
-    _chunks: list[Chunk] = field(factory=list, init=False)
-
-    @property
-    def packs(self) -> bool:
-        """Whether rows of this answer are packed."""
-        return self._packs
-
-    def begin(self, length: int, transform: Transform | None) -> None:
-        """Begin with an answer of ``length`` bytes, which may be the second one."""
-        self.forget()
-        self._unpack = partial(parse_rows, transform=transform)
-        self._length = length
-        self._packs = not self.share.grow(length)
-
-    def begin_packing(self, unpack: Callable[[bytes], list[Row]]) -> None:
-        """Begin with an answer that is packed in any case; ``unpack`` makes rows of a piece."""
-        self.forget()
-        self._unpack = unpack
-        self._length, self._packs = 0, True
-
-    async def admit_again(self) -> None:
-        """Have room for all rows, and for as much again."""
-        if self._packs:
-            await self.share.admit(2 * self._length)
-
-    def pack(self, piece: bytes | memoryview, count: int) -> bool:
-        """Keep a piece of ``count`` rows; False if they are to be kept as rows."""
-        if self._packs and (self.dropped or self.spools.crowded):
-            self.forget()
-            self.dropped = True
-        elif self._packs:
-            if self._spool is None:
-                self._spool = Spool(self.spools)
-            self._chunks.append(self._spool.add(bytes(piece)))
-            self.count += count
-            self.size += len(piece)
-        return self._packs
-
-    def forget(self) -> None:
-        """Let go of all that was packed."""
-        spool, self._spool = self._spool, None
-        if spool is not None:
-            spool.close()
-        self._chunks.clear()
-        self.count = self.size = 0
-        self.dropped = False
-
-    def batches(self) -> Iterator[list[Row]]:
-        """Give the rows in their order; each batch is parsed when it is asked for."""
-        for chunk in self._chunks:
-            assert self._spool is not None
-            yield self._unpack(self._spool.read(chunk))
-
-
-@define(eq=False)
-class Packing:
-    """What one question holds of large answers: the packed rows of each site.
-
-    Whoever fails has to let all of it go: nothing is held for an answer that will not be given,
-    however long its error is kept. ``shared``: others have rows in the share as well.
-    """
-
-    share: Share
-    spools: Spools
-    shared: bool = field(default=False, kw_only=True)
-    _sites: dict[Hashable, PackedRows] = field(factory=dict, init=False)
-
-    def of(self, site: Hashable) -> PackedRows:
-        """Give those of a site."""
-        known = self._sites.get(site)
-        if known is None:
-            known = self._sites[site] = PackedRows(self.share, self.spools)
-        return known
-
-    def holds_something(self) -> bool:
-        """Whether anything is packed or in the room, or was dropped."""
-        for one in self._sites.values():
-            if one.size or one.dropped:
-                return True
-        return self.share.size > 0
-
-    @property
-    def size(self) -> int:
-        """Bytes of all that is packed."""
-        return sum(one.size for one in self._sites.values())
-
-    def check(self) -> None:
-        """Raise Unavailable if something was dropped."""
-        if any(one.dropped for one in self._sites.values()):
-            for one in self._sites.values():
-                one.forget()
-            raise Unavailable(
-                "no room for large answers", "the disk is full: ask for fewer rows", seconds=10
-            )
-
-    def opened(self, site: Hashable, rows: list[Row]) -> Generator[None, Any, list[Row]]:
-        """All rows of a site, of which these were not packed; there must be room for them."""
-        packed = self._sites.get(site)
-        if packed is None or not packed.count:
-            return rows
-        whole: list[Row] = []
-        for batch in packed.batches():
-            whole += batch
-            yield
-        packed.forget()
-        return whole + rows
-
-    def rows(self, site: Hashable, rows: list[Row]) -> Iterator[Row]:
-        """The same one after the other, of which only some are in memory at a time."""
-        packed = self._sites.get(site)
-        if packed is not None:
-            yield from chain.from_iterable(packed.batches())
-        yield from rows
-
-    def let_go(self) -> None:
-        """Hold nothing any more."""
-        self.share.release()
-        self.forget()
-
-    def give_up(self) -> None:
-        """Hold nothing of this question; rows of others keep their room in a common share."""
-        self.forget()
-        if not self.shared:
-            self.share.release()
-
-    def forget(self) -> None:
-        """Hold nothing that is packed."""
-        for one in self._sites.values():
-            one.forget()
-
-
 class RowParser:
     r"""Rows of one body, parsed in slices of about 64 KiB while the bytes arrive.
 
     A slice ends between two rows: at ``],\n[`` (Naemon) or ``], [`` (Icinga 2). Text that looks
     like this inside a string or a nested list does not parse as a slice, because a quote or a
     bracket is left open there; then an earlier cut is tried and after that twice as much text.
-    Rows that ``packed`` takes are not among those that ``finish`` gives.
     """
 
-    def __init__(
-        self,
-        width: int | None = None,
-        transform: Transform | None = None,
-        packed: PackedRows | None = None,
-    ) -> None:
+    def __init__(self, width: int | None = None, transform: Transform | None = None) -> None:
         self._width = width
         self._transform = transform
-        self._packed = packed
         self._rows: list[Row] = []
         self._buffer = bytearray()
         self._threshold = SLICE
-        self._damaged = False
-
-    def expect(self, length: int) -> None:
-        """Take note that the body has so many bytes."""
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body; raise ProtocolError as soon as it is broken."""
@@ -387,19 +199,16 @@ class RowParser:
             if len(self._buffer) >= self._threshold:
                 self._cut()
 
+    def taken(self) -> list[Row]:
+        """The rows that are whole, each once."""
+        rows, self._rows = self._rows, []
+        return rows
+
     def finish(self) -> list[Row]:
-        """All rows, after the last byte of the body."""
-        self._look()
+        """The rows that were not taken, after the last byte of the body."""
         rows = parse_rows(self._buffer, self._width, self._transform)
         self._buffer = bytearray()
-        if self._rows:
-            self._rows += rows
-            rows = self._rows
-        return Damaged(rows) if self._damaged else rows
-
-    def _look(self) -> None:
-        if not self._damaged:
-            self._damaged = looks_damaged(self._buffer)
+        return self.taken() + rows if self._rows else rows
 
     def _cut(self) -> None:
         separator = b"],\n[" if b"],\n[" in self._buffer else b"], ["
@@ -422,80 +231,54 @@ class RowParser:
         buffer[end + 1] = ord("]")
         try:
             with memoryview(buffer) as view, view[: end + 2] as piece:
-                rows = checked(_load(piece), self._width, None)
-                packed = self._packed is not None and self._packed.pack(piece, len(rows))
+                rows = _load(piece)
         except _Incomplete:
             buffer[end + 1] = ord(",")
             return False
-        self._look()
-        if not packed:
-            self._rows += rows if self._transform is None else self._transform(rows)
+        self._rows += checked(rows, self._width, self._transform)
         buffer[end + 2] = ord("[")
         del buffer[: end + 2]
         return True
 
 
-class TextParser(RowParser):
-    """Rows of one body in CSV, parsed in slices as well."""
-
-    def finish(self) -> list[Row]:
-        """All rows, after the last byte of the body."""
-        self._rows += parse_texts(self._buffer, self._width)
-        return self._rows
-
-    def _cut(self) -> None:
-        end = self._buffer.rfind(SEPARATORS[0].encode()) + 1
-        self._rows += parse_texts(self._buffer[:end], self._width)
-        del self._buffer[:end]
-        self._threshold = len(self._buffer) + SLICE
-
-
 class AnswerReader:
     """One answer: header, then rows or a refusal; fed with bytes as they come.
 
-    ``texts``: the rows come as CSV. ``parser`` reads them, if it is not the usual one. ``packed``
-    may keep rows of a large answer, and gives them itself. ``started``: some byte was seen.
-    ``surplus``: more bytes came than were announced, so that the connection cannot be used again.
+    ``parser`` makes what reads its rows. ``stored`` takes a large one as it comes, and has its
+    rows. ``started``: some byte was seen. ``surplus``: more bytes came than were announced, so
+    that the connection cannot be used again.
     """
 
     __slots__ = (
         "_head",
         "_left",
-        "_own",
-        "_packed",
+        "_make_parser",
         "_parser",
         "_refused",
+        "_stored",
+        "_stores",
         "started",
         "surplus",
-        "texts",
-        "transform",
-        "width",
     )
 
     def __init__(
-        self,
-        width: int | None = None,
-        transform: Transform | None = None,
-        texts: bool = False,
-        parser: RowParser | None = None,
-        packed: PackedRows | None = None,
+        self, parser: Callable[[], RowParser] = RowParser, stored: StoredRows | None = None
     ) -> None:
-        self._own = parser
-        self._packed = packed
-        self.width = width
-        self.transform = transform
-        self.texts = texts
+        self._make_parser = parser
+        self._stored = stored
         self.started = False
         self.surplus = False
         self._head = b""
         self._left = 0
         self._parser: RowParser | None = None
+        self._stores = False
         self._refused = 0
 
     def feed(self, data: bytes) -> list[Row] | None:
-        """All rows once the answer is complete, None before that.
+        """The rows that are not stored once the answer is complete, None before that.
 
-        Raise RefusedError for a status other than 200 and ProtocolError for nonsense.
+        Raise RefusedError for a status other than 200, ProtocolError for nonsense and Unavailable
+        when the disk is full.
         """
         if self._parser is None and not self._refused:
             if self._head:
@@ -507,18 +290,13 @@ class AnswerReader:
             status, length = parse_header(data)
             data = data[HEADER_SIZE:]
             self._left = length
+            self._head = b""
             if status == _OK:
-                if len(data) == length and not self.texts and self._own is None:
-                    packed = self._packed
-                    if packed is not None and (packed.size or packed.dropped):
-                        packed.forget()
-                    rows = parse_rows(data, self.width, self.transform)
-                    return Damaged(rows) if looks_damaged(data) else rows
-                self._parser = self._own or self._new_parser(length)
-                self._parser.expect(length)
+                self._parser = self._make_parser()
+                stored = self._stored
+                self._stores = stored is not None and stored.begin(length, self._make_parser)
             else:
                 self._refused = status
-                self._head = b""
         if self._refused:
             self._refuse(data)
             return None
@@ -532,13 +310,6 @@ class AnswerReader:
             return NoHeaderError(first_line(str(self._head, "utf-8", "replace")))
         return None
 
-    def _new_parser(self, length: int) -> RowParser:
-        if self.texts:
-            return TextParser(self.width, self.transform)
-        if self._packed is not None:
-            self._packed.begin(length, self.transform)
-        return RowParser(self.width, self.transform, self._packed)
-
     def _more(self, data: bytes) -> list[Row] | None:
         parser = self._parser
         assert parser is not None
@@ -546,6 +317,10 @@ class AnswerReader:
             self.surplus = True
             data = data[: self._left]
         self._left -= len(data)
+        if self._stores:
+            assert self._stored is not None
+            self._stored.add(data)
+            return None if self._left else []
         parser.feed(data)
         return None if self._left else parser.finish()
 

@@ -6,7 +6,7 @@ The body is an object: its rows, then the failed sites with their reasons (docs/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from monrest.base.values import Row
 from monrest.livestatus.core_errors import ProtocolError, first_line
@@ -22,47 +22,32 @@ class WrappedRows(list[Row]):
 
 
 class WrappedParser(RowParser):
-    """Rows of one body, given to ``take`` while they arrive; ``begin`` hears its length."""
+    """Rows of one body; what ``finish`` gives are WrappedRows."""
 
-    def __init__(
-        self,
-        width: int | None,
-        take: Callable[[list[Row]], list[Row]],
-        begin: Callable[[int], None],
-    ) -> None:
-        super().__init__(width, take)
-        self._take = take
-        self._begin = begin
+    def __init__(self, width: int | None) -> None:
+        super().__init__(width)
         self._inside = False
-
-    def expect(self, length: int) -> None:
-        """See ``RowParser``."""
-        self._begin(length)
 
     def feed(self, data: bytes) -> None:
         """See ``RowParser``."""
         if not self._inside:
-            self._buffer += data
-            if len(self._buffer) < len(_BEFORE):
+            data = bytes(self._buffer) + data
+            self._buffer = bytearray()
+            if len(data) < len(_BEFORE):
+                self._buffer += data
                 return
-            if not self._buffer.startswith(_BEFORE):
+            if not data.startswith(_BEFORE):
                 raise ProtocolError("an answer that is not wrapped")
-            data, self._buffer, self._inside = (
-                bytes(self._buffer[len(_BEFORE) :]),
-                bytearray(),
-                True,
-            )
+            data, self._inside = data[len(_BEFORE) :], True
         super().feed(data)
 
     def finish(self) -> WrappedRows:
-        """The rows that ``take`` has left, and the failed sites."""
+        """See ``RowParser``."""
         whole = parse_object(_BEFORE + self._buffer)
-        self._buffer = bytearray()
         failed = whole.get("failed") or {}
         if not isinstance(failed, dict):
             raise ProtocolError("no list of failed sites")
-        rows = WrappedRows(self._rows)
-        rows += checked(whole.get("data"), self._width, self._take)
+        rows = WrappedRows(self.taken() + checked(whole.get("data"), self._width, None))
         rows.failed = {str(site): first_line(str(text)) for site, text in failed.items()}
         return rows
 

@@ -36,8 +36,8 @@ from monrest.livestatus.core_errors import (
     tls_error,
 )
 from monrest.livestatus.endpoints import CONNECT_TIMEOUT
-from monrest.livestatus.framing import AnswerReader, PackedRows, RowParser, Transform
-from monrest.livestatus.recall import Recall, RecallParser
+from monrest.livestatus.framing import AnswerReader, RowParser, Transform
+from monrest.livestatus.inbox import StoredRows
 
 
 @frozen
@@ -47,45 +47,37 @@ class CoreRequest:
     For a core behind another instance these are the path and query below its site.
 
     ``width``: values per row as the core sends them. ``transform`` makes the wanted rows of them,
-    while they arrive. ``log``: takes long and must not run beside another of its kind. ``recall``:
-    what was answered before, for rows that are kept. ``packed``: where rows of a large answer may
-    be kept. ``urgent``: goes first and may exceed the limit of connections by one, so that a busy
-    site can still be probed. ``texts``: asks for CSV. ``parser``: what reads the body, made anew
-    for each time that it is asked. ``key_at``: which value of a row, as it is sent, is the id of
-    its site; None where all rows are of one site. ``further``: requests whose rows belong to the
-    same answer, which one request would be too long for. ``among``: the sites over whose rows a
-    limit counts, where it does so over several.
+    a slice at a time. ``log``: takes long and must not run beside another of its kind. ``stored``:
+    where a large answer is kept, None: its rows are given however many they are. ``urgent``: goes
+    first and may exceed the limit of connections by one, so that a busy site can still be probed.
+    ``parser``: what reads the body, made anew for each time that it is asked. ``key_at``: which
+    value of a row, as it is sent, is the id of its site; None where all rows are of one site.
+    ``further``: requests whose rows belong to the same answer, which one request would be too long
+    for. ``among``: the sites over whose rows a limit counts, where it does so over several.
     """
 
     request: bytes
     width: int | None = None
     transform: Transform | None = None
     log: bool = False
-    recall: Recall | None = None
-    packed: PackedRows | None = None
+    stored: StoredRows | None = None
     urgent: bool = False
-    texts: bool = False
     parser: Callable[[], RowParser] | None = None
     key_at: int | None = None
     further: tuple[bytes, ...] = ()
     among: str = ""
 
-    def with_rows_in(
-        self, recall: Recall | None, packed: PackedRows | None, among: str = ""
-    ) -> CoreRequest:
-        """The same request, whose rows are kept there, and limited ``among`` these sites."""
+    def with_rows_in(self, stored: StoredRows | None, among: str = "") -> CoreRequest:
+        """The same request, whose large answer is kept there, and limited ``among`` these sites."""
         return CoreRequest(
-            *(self.request, self.width, self.transform, self.log),
-            *(recall, packed, self.urgent, self.texts),
+            *(self.request, self.width, self.transform, self.log, stored, self.urgent),
             *(self.parser, self.key_at, self.further, among),
         )
 
     def reader(self) -> AnswerReader:
         """What reads the answer."""
-        parser = None if self.parser is None else self.parser()
-        if self.recall is not None:
-            parser = RecallParser(self.width, self.transform, self.recall, self.packed)
-        return AnswerReader(self.width, self.transform, self.texts, parser, self.packed)
+        parser = self.parser or partial(RowParser, self.width, self.transform)
+        return AnswerReader(parser, self.stored)
 
 
 @define(eq=False)
@@ -103,7 +95,7 @@ class Exchange:
     connection: Connection | None = None
     retried: bool = False
 
-    def fail(self, error: LivestatusError) -> None:
+    def fail(self, error: Exception) -> None:
         """Tell whoever waits, unless it was told already.
 
         Several fail in one go when a connection cannot be made, and whoever hears it first may
@@ -368,7 +360,7 @@ class Pool:
             self._rest(connection)
         exchange.done.callback(rows)
 
-    def connection_failed(self, connection: Connection, error: LivestatusError) -> None:
+    def connection_failed(self, connection: Connection, error: Exception) -> None:
         """Close the connection: a Naemon may have kept lines of a refused request."""
         exchange = self._release(connection)
         self._drop(connection)

@@ -134,7 +134,7 @@ class LogReading:
         times = push_log_times(self.bound.row_filter)
         self.lowest, self.highest = times.first, times.highest
         self.now = int(self.context.wall.now())
-        store = partial(RowStore, self.context.files, FEW // number)
+        store = partial(RowStore, self.context.memory.files, FEW // number)
         self._lines = Lines(self.bound, self.shape, number, store, self._limit)
 
     async def answer(self) -> Rows | Document:
@@ -153,7 +153,8 @@ class LogReading:
         if not told:
             require_answers(self.sites, problems)
         lines = [one.lines for one in told]
-        result = await self._computed(lambda _: self._lines.answer(lines), self._lines.count)
+        async with self._turn:
+            result = await self._computed(lambda _: self._lines.answer(lines), self._lines.count)
         seconds = self.context.clock.seconds() - began
         return evolve(result, failed_sites=tuple(problems), backend_seconds=seconds)
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from monrest.base.values import Column, Expansion, KeysAndValues, Row, WrittenRows
+from monrest.base.values import Column, Expansion, KeysAndValues, Row
 from monrest.query import perfdata
 from monrest.query.scalars import text_of
 
@@ -341,7 +341,6 @@ class ColumnNames:
     known: Mapping[str, str] = field(factory=dict, eq=False)
     made: dict[Any, Any] = field(factory=dict, eq=False)
     """What was derived from these names once and serves every later request."""
-    written: WrittenRows = field(factory=WrittenRows, eq=False)
     """Rows with all columns, as JSON."""
 
     def keep(self, key: object, value: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import define, evolve, field
 
 from monrest.base.values import Document, Row, Rows
 from monrest.query import stages
@@ -24,22 +24,41 @@ from monrest.query.stages import Doubts, SitePart, Unpacking
 
 
 def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart], limit: Limit) -> Rows | Document:
-    """The answer: a Document for an aggregation without groups, Rows for everything else."""
-    limit.more(sum(part.count for part in parts))
+    """The answer: a Document for an aggregation without groups, Rows for everything else.
+
+    Of large answers only the rows that pass the filter are in memory, and of these none that an
+    aggregation has counted.
+    """
     if bound.names.schema.merge == "logs":
         return _of_lines(bound, shape, parts, limit)
     reader = Reader(bound, dict(shape.index), limit=limit)
-    groups = Groups(bound)
-    whole = [part for part in parts if not part.plan.pushed.stats]
+    filtering = reader.place(items_of(bound.row_filter))
+    end = _End(reader, shape)
+    order = stages.order_of(bound, shape.index)
+    rows: list[Row] = []
     for part in parts:
         if part.plan.pushed.stats:
-            groups.stats_into(part.plan.pushed, part.rows, part.constants)
-    rows: list[Row] = []
-    if whole or not bound.aggregates:
-        rows = _merged(reader, shape, whole)
+            for batch in part.batches():
+                end.groups.stats_into(part.plan.pushed, batch, part.constants)
+    whole = [part for part in parts if not part.plan.pushed.stats]
+    if bound.names.schema.merge == "groups":
+        found = [(batch, part.constants) for part in whole for batch in part.batches()]
+        limit.more(sum(len(batch) for batch, _ in found))
+        rows = stages.kept(reader, bound.row_filter, merge_groups(found, shape), filtering)
+        return end.answer(by_columns(rows, order))
+    for part in whole:
+        mine: list[Row] = []
+        for batch in part.batches():
+            some = stages.filtered(reader, shape, part, batch, filtering)
+            if bound.aggregates:
+                end.count(some)
+            else:
+                mine = some if not mine else mine + some
+        if not part.plan.sorted:
+            mine = by_columns(mine, order)
+        rows = mine if not rows else rows + mine
     # One core may have sorted already; rows of several are sorted together.
-    presorted = len(parts) == 1 and parts[0].plan.sorted and bound.names.schema.merge == "concat"
-    return _answer(reader, shape, rows, groups, presorted=presorted)
+    return end.answer(rows, presorted=len(parts) == 1 and parts[0].plan.sorted)
 
 
 def of_records(
@@ -54,50 +73,50 @@ def of_records(
     shape = Layout(columns=columns, constants=())
     reader = Reader(bound, dict(shape.index), limit=limit)
     filtering = reader.place(items_of(bound.row_filter))
+    end = _End(reader, shape)
     rows = stages.kept(reader, bound.row_filter, rows, filtering)
     if not bound.aggregates and (bound.sort or not ordered):
         rows = by_columns(rows, stages.order_of(bound, shape.index))
-    return _answer(reader, shape, rows, Groups(bound))
+    return end.answer(rows)
 
 
-def _merged(reader: Reader, shape: Layout, parts: Sequence[SitePart]) -> list[Row]:
-    """All rows that pass the filter of rows, in default order."""
-    bound = reader.bound
-    filtering = reader.place(items_of(bound.row_filter))
-    order = stages.order_of(bound, shape.index)
-    if bound.names.schema.merge == "groups":
-        rows = merge_groups([(part.rows, part.constants) for part in parts], shape)
-        rows = stages.kept(reader, bound.row_filter, rows, filtering)
-        rows = by_columns(rows, order)
-    else:
-        rows = []
-        for part in parts:
-            mine = stages.filtered(reader, shape, part, filtering)
-            if not part.plan.sorted and not bound.aggregates:
-                mine = by_columns(mine, order)
-            rows = mine if not rows else rows + mine
-    return rows
+@define(eq=False)
+class _End:
+    """What is done with the rows that pass; to be made when what the filter reads is placed."""
 
+    reader: Reader
+    shape: Layout
+    groups: Groups = field(init=False)
+    _doubts: Doubts = field(init=False)
+    _unpacking: Unpacking | None = field(init=False)
 
-def _answer(
-    reader: Reader, shape: Layout, rows: list[Row], groups: Groups, *, presorted: bool = False
-) -> Rows | Document:
-    """The answer made of rows that pass; an aggregation adds them to ``groups``."""
-    bound = reader.bound
-    doubts = Doubts(reader)
-    # Of a list that no row has there are no elements to look at.
-    doubts.look(rows)
-    if bound.unpack is not None:
-        rows = Unpacking(reader).of(rows)
-    if bound.aggregates:
-        if rows:
-            groups.rows_into(reader, rows)
-        return stages.of_groups(bound, groups, doubts.warnings, reader.limit)
-    if not presorted:
-        reader.fill(rows, stages.sorting(reader))
-        rows = stages.in_wanted_order(reader, rows)
-    answer = stages.chosen(bound, shape, reader, stages.cut(bound, rows))
-    return evolve(answer, warnings=doubts.warnings)
+    def __attrs_post_init__(self) -> None:
+        bound = self.reader.bound
+        self.groups, self._doubts = Groups(bound), Doubts(self.reader)
+        self._unpacking = None if bound.unpack is None else Unpacking(self.reader)
+
+    def _elements(self, rows: list[Row]) -> list[Row]:
+        # Of a list that no row has there are no elements to look at.
+        self._doubts.look(rows)
+        return rows if self._unpacking is None else self._unpacking.of(rows)
+
+    def count(self, rows: list[Row]) -> None:
+        """Add rows to the groups of an aggregation."""
+        if rows := self._elements(rows):
+            self.groups.rows_into(self.reader, rows)
+
+    def answer(self, rows: list[Row], *, presorted: bool = False) -> Rows | Document:
+        """The answer made of all rows, or of the groups."""
+        reader, bound = self.reader, self.reader.bound
+        if bound.aggregates:
+            self.count(rows)
+            return stages.of_groups(bound, self.groups, self._doubts.warnings, reader.limit)
+        rows = self._elements(rows)
+        if not presorted:
+            reader.fill(rows, stages.sorting(reader))
+            rows = stages.in_wanted_order(reader, rows)
+        answer = stages.chosen(bound, self.shape, reader, stages.cut(bound, rows))
+        return evolve(answer, warnings=self._doubts.warnings)
 
 
 def _of_lines(

@@ -211,13 +211,12 @@ class SiteLines:
         Raise BadRequest when that is more than is held at once.
         """
         of = self.of
-        of.limit.more(part.count)
         before = len(self.groups.groups)
         if part.plan.pushed.stats:
             self.groups.stats_into(part.plan.pushed, part.rows, part.constants)
             of.hold(len(self.groups.groups) - before)
             return
-        rows = stages.filtered(of.reader, of.shape, part, of.filtering)
+        rows = stages.filtered(of.reader, of.shape, part, part.rows, of.filtering)
         if of.manner != "groups":
             rows = by_columns(rows, of.order)
         of.doubts.look(rows)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from attrs import define, evolve, field, frozen
 
-from monrest.base.values import Blanks, Column, Document, Expand, Row, Rows, WrittenRows
+from monrest.base.values import Column, Document, Expand, Row, Rows
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, CheckTree, NamedColumn, Selected
 from monrest.query.column_names import (
@@ -41,41 +41,32 @@ _ELEMENTS = 500
 """Elements of lists that are filtered together, so that few of them are in memory."""
 
 
-class Packed(Protocol):
-    """So many rows that are made when they are read."""
-
-    count: int
+class Stored(Protocol):
+    """Rows that are made when they are gone through."""
 
     def batches(self) -> Iterator[list[Row]]:
-        """Give the rows in their order."""
+        """Give the rows in their order. Raises BrokenRowsError."""
         ...  # the body of a protocol
-
-    def forget(self) -> None:
-        """Let go of the rows."""
 
 
 @frozen(kw_only=True)
 class SitePart:
     """The rows of one site in the common layout (or its Stats) and what is constant for it.
 
-    ``packed`` are rows that come before ``rows``; only ``flow`` takes them as they are.
+    ``stored`` has the rows of a large answer, of which ``rows`` has none.
     """
 
     plan: SitePlan
     rows: list[Row]
     constants: Mapping[str, Any]
-    packed: Packed | None = None
+    stored: Stored | None = None
 
-    @property
-    def count(self) -> int:
-        """How many rows there are in all."""
-        return len(self.rows) + (self.packed.count if self.packed is not None else 0)
-
-    def pieces(self) -> Iterator[SitePart]:
-        """The same part in pieces, of which one at a time has rows."""
-        for batch in self.packed.batches() if self.packed is not None else ():
-            yield evolve(self, rows=batch, packed=None)
-        yield evolve(self, packed=None)
+    def batches(self) -> Iterator[list[Row]]:
+        """All rows, of which only some are in memory at a time."""
+        if self.rows:
+            yield self.rows
+        if self.stored is not None:
+            yield from self.stored.batches()
 
 
 @define(eq=False)
@@ -120,13 +111,18 @@ class Doubts:
 
 
 def filtered(
-    reader: Reader, shape: Layout, part: SitePart, filtering: Sequence[Getter] = ()
+    reader: Reader,
+    shape: Layout,
+    part: SitePart,
+    rows: list[Row],
+    filtering: Sequence[Getter] = (),
 ) -> list[Row]:
     """The rows of one site that pass the row filter, with the constants of the site behind.
 
-    ``filtering`` are the computed values that the filter looks at.
+    ``rows`` are some of the ``part``. ``filtering`` are the computed values that the filter looks
+    at.
     """
-    rows = part.rows
+    reader.limit.more(len(rows))
     if shape.constants:
         values = [part.constants[name] for name in shape.constants]
         for row in rows:
@@ -368,8 +364,7 @@ class Recipe:
     ``constants`` and ``derived`` are added to it, ``pick`` takes the columns out of that, None
     where they are all of it; ``masks`` are what is cut out of the columns at these places. Where
     the columns of the answer are those of the core in their order with others between them, these
-    are put in: ``peers`` from the place ``peers_at`` on, then ``inserted``. ``blanks`` are for the
-    answers.
+    are put in: ``peers`` from the place ``peers_at`` on, then ``inserted``.
     """
 
     columns: tuple[Column, ...]
@@ -381,12 +376,6 @@ class Recipe:
     inserted: tuple[Inserted, ...] | None = None
     peers: tuple[str, ...] = ()
     peers_at: int = 0
-    written: WrittenRows | None = None
-    blanks: Blanks = field(init=False)
-
-    @blanks.default
-    def _no_blanks(self) -> Blanks:
-        return Blanks(self.columns, self.written)
 
     def of(self, rows: list[Row], constants: Mapping[str, Any]) -> list[Row]:
         """The rows of the answer made of those of a site, which may be changed for it."""
@@ -479,7 +468,6 @@ def _whole(bound: Bound, shape: Layout) -> Recipe:
         expand=expander(final, bound.view, schema.perf, schema.custom)
         if schema.perf or schema.custom
         else None,
-        written=bound.names.written,
     )
     made = _with_insertions(bound, shape, made, derived)
     bound.names.keep(key, made)
@@ -520,24 +508,27 @@ def _every_column(bound: Bound, shape: Layout, rows: list[Row]) -> Rows:
     """The answer without a column list: all defaults sorted by name, and the expanded keys."""
     whole = evolve(_whole(bound, shape), inserted=None)
     rows = whole.finished(rows)
-    return Rows(columns=whole.columns, rows=rows, expand=whole.expand, blanks=whole.blanks)
+    return Rows(columns=whole.columns, rows=rows, expand=whole.expand)
 
 
 # -------------------------------------------------------------------- labels that no row has
 
 
+def filters_by_label(bound: Bound) -> bool:
+    """Whether a filter names a label of performance data."""
+    return any(isinstance(one.source, PerfValueSource) for one in leaves(bound.row_filter))
+
+
 def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> tuple[str, ...]:
     """Labels of performance data that a filter names and that no fetched row has."""
-    wanted: dict[str, PerfValueSource] = {}
-    for check in leaves(bound.row_filter):
-        if isinstance(check.source, PerfValueSource):
-            wanted[check.source.key] = check.source
+    checks = [check.source for check in leaves(bound.row_filter)]
+    wanted = {one.key: one for one in checks if isinstance(one, PerfValueSource)}
     if not wanted:
         return ()
     index = shape.index
     sources = {(index[name], prefix) for one in wanted.values() for name, prefix in one.sources}
     places = [(at, partial(labels, prefix=prefix)) for at, prefix in sources]
-    rows = (row for part in parts for piece in part.pieces() for row in piece.rows)
+    rows = (row for part in parts for batch in part.batches() for row in batch)
     return unseen_labels(wanted, rows, places)
 
 

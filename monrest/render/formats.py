@@ -5,25 +5,21 @@ Rules: docs/spec/render.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, field, frozen
 
 from monrest.base.errors import error_value
 from monrest.base.truth import flag
-from monrest.base.values import OBJECTS, Document, Rows
+from monrest.base.values import OBJECTS, Document, OutputFormat, Rows
 from monrest.render.csv import csv
 from monrest.render.json import document_json, ndjson, rows_json
 from monrest.render.text import text_table
 from monrest.render.wrapped import wrapped_json
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
-from monrest.render.xlsx import excel, nobody_gives_up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from monrest.base.values import OutputFormat
+from monrest.render.xlsx import excel
 
 JSON = "application/json; charset=utf-8"
 LINES = "application/x-ndjson"
@@ -72,37 +68,46 @@ class Rendered:
 def render(
     answer: Rows | Document,
     options: RenderOptions,
-    given_up: Callable[[], bool] = nobody_gives_up,
+    given_up: Callable[[], bool] = bool,
 ) -> Rendered:
     """Render ``answer``; its rows are let go of while the pieces are taken.
 
-    The pieces raise ``BadRequest`` when the format cannot hold the answer (Excel's limits). What is
-    slow asks ``given_up`` now and then and ends when it is true.
+    The pieces raise ``BadRequest`` when the format cannot hold the answer (Excel's limits), and
+    ClientLeftError soon after ``given_up`` has become true.
     """
+    kind, disposition = _KINDS[options.format]
+    pieces = _pieces(answer, options, given_up)
+    return Rendered(content_type=kind, disposition=disposition, pieces=pieces)
+
+
+_KINDS: Mapping[OutputFormat, tuple[str, str | None]] = {
+    "json": (JSON, None),
+    "wrapped_json": (JSON, None),
+    "ndjson": (LINES, None),
+    "text": (TEXT, None),
+    "csv": (CSV, 'attachment; filename="rest.csv"'),
+    "xls": (EXCEL, 'attachment; filename="rest.xlsx"'),
+}
+
+
+def _pieces(
+    answer: Rows | Document, options: RenderOptions, given_up: Callable[[], bool]
+) -> Iterator[bytes]:
     pretty = options.pretty
     if options.format == "xls":
-        return Rendered(
-            content_type=EXCEL,
-            disposition='attachment; filename="rest.xlsx"',
-            pieces=excel(answer, given_up),
-        )
-    if options.format == "csv":
-        return Rendered(
-            content_type=CSV,
-            disposition='attachment; filename="rest.csv"',
-            pieces=csv(answer, headers=options.headers, readable=options.readable),
-        )
-    if options.format == "ndjson":
-        return Rendered(content_type=LINES, disposition=None, pieces=ndjson(answer))
-    if options.format == "text":
-        return Rendered(content_type=TEXT, disposition=None, pieces=text_table(answer))
-    if options.format == "wrapped_json":
-        pieces = wrapped_json(answer, pretty=pretty)
+        yield from excel(answer, given_up)
+    elif options.format == "csv":
+        yield from csv(answer, headers=options.headers, readable=options.readable)
+    elif options.format == "ndjson":
+        yield from ndjson(answer)
+    elif options.format == "text":
+        yield from text_table(answer, given_up)
+    elif options.format == "wrapped_json":
+        yield from wrapped_json(answer, pretty=pretty)
     elif isinstance(answer, Rows):
-        pieces = rows_json(answer, pretty=pretty)
+        yield from rows_json(answer, pretty=pretty)
     else:
-        pieces = document_json(answer, pretty=pretty)
-    return Rendered(content_type=JSON, disposition=None, pieces=pieces)
+        yield from document_json(answer, pretty=pretty)
 
 
 def error_document(

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 from attrs import define, field
 
-from monrest.base.values import Blanks, Document, Expansion, WrittenRows
+from monrest.base.values import Document, Expansion
 from monrest.render.slices import PIECE, batches, gathered
 
 if TYPE_CHECKING:
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
 
 DEEPEST = 200
 """Containers nested deeper than this are shown as null; orjson itself ends at 254."""
-
-FEW = 8
-"""Lists of at most this many rows are written in one go."""
-
-ASKED_AGAIN = 200
-"""Lists of more rows than this are not asked for again while their rows are the same."""
 
 SMALL = 2000
 """Values of at most this many nodes and kilobytes of text are written in one go."""
@@ -173,35 +168,56 @@ and as long for fifteen.
 """
 
 
+_Keys: TypeAlias = tuple[tuple[str, ...], ...]
+
+
+@lru_cache(maxsize=64)
+def _blanks_of(names: tuple[str, ...]) -> dict[_Keys, tuple[dict[str, Any], tuple[str, ...]]]:
+    """Objects of rows with these columns whose keys are in order, by the further keys of a row.
+
+    To put 120 keys of each row in order again would be a fifth of writing it.
+    """
+    del names
+    return {}
+
+
+_MOST_BLANKS = 64
+
+
 @define(eq=False)
 class RowWriter:
     """Writes the rows of ``answer`` as JSON objects."""
 
     answer: Rows
     pretty: bool = False
-    _blanks: Blanks = field(init=False)
-    _known: WrittenRows | None = field(init=False)
-    """Where such rows may have been written before: dashboards ask for few, again and again."""
+    _names: tuple[str, ...] = field(init=False)
+    _blanks: dict[_Keys, tuple[dict[str, Any], tuple[str, ...]]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        answer, blanks = self.answer, self.answer.blanks
-        if blanks is None or blanks.columns is not answer.columns:
-            blanks = Blanks(answer.columns)
-        few = len(answer.rows) <= ASKED_AGAIN and not self.pretty
-        self._blanks, self._known = blanks, blanks.written if few else None
+        self._names = tuple([column.name for column in self.answer.columns])
+        self._blanks = _blanks_of(self._names)
+
+    def _blank(self, further: _Keys) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """An object to be copied, and its keys: first the further ones, then the columns."""
+        made = self._blanks.get(further)
+        if made is None:
+            keys = (*chain.from_iterable(further), *self._names)
+            made = dict.fromkeys(sorted(set(keys))), keys
+            if len(self._blanks) < _MOST_BLANKS:
+                self._blanks[further] = made
+        return made
 
     def objects(self, rows: list[Row]) -> list[dict[str, Any]]:
         """Make an object of each row; what ``expand`` gives never overrides a column."""
-        expand, blanks = self.answer.expand, self._blanks
+        expand, names = self.answer.expand, self._names
         if isinstance(expand, Expansion):
             return self._expanded(expand.sources, rows)
-        names = blanks.names
         if expand is None and len(names) in SHORT and set(map(len, rows)) == {len(names)}:
             return SHORT[len(names)](names, rows)
         objects = []
         for row in rows:
             further = expand(row) if expand is not None else _NO_FURTHER
-            blank, keys = blanks.of((tuple(further),))
+            blank, keys = self._blank((tuple(further),))
             value = blank.copy()
             value.update(zip(keys, chain(further.values(), row), strict=False))
             objects.append(value)
@@ -211,7 +227,6 @@ class RowWriter:
         self, sources: Sequence[tuple[int, Callable[[Any], KeysAndValues]]], rows: list[Row]
     ) -> list[dict[str, Any]]:
         """Make an object of each row, whose further keys are in groups that many rows have."""
-        blank_of = self._blanks.of
         objects = []
         for row in rows:
             further: list[tuple[str, ...]] = []
@@ -221,7 +236,7 @@ class RowWriter:
                     keys, found = made_of(row[at])
                     further.append(keys)
                     values += found
-            blank, names = blank_of(tuple(further))
+            blank, names = self._blank(tuple(further))
             value = blank.copy()
             value.update(zip(names, values + row, strict=False))
             objects.append(value)
@@ -229,28 +244,9 @@ class RowWriter:
 
     def inner(self, batch: list[Row]) -> memoryview:
         """Write one batch with commas between its rows, without brackets."""
-        if self._known is not None and (texts := self._written(batch, self._known)):
-            return memoryview(b",".join(texts))
         # Cut off the brackets of the list, with the newlines beside them when indented.
         start, end = (2, -2) if self.pretty else (1, -1)
         return memoryview(dumps(self.objects(batch), pretty=self.pretty))[start:end]
-
-    def _written(self, batch: list[Row], known: WrittenRows) -> list[bytes]:
-        """Give each row as JSON, and write only those that are new; empty where all are new."""
-        try:
-            keys = [(self._blanks, orjson.dumps(row)) for row in batch]
-        except orjson.JSONEncodeError:
-            return []
-        found = list(map(known.find, keys))
-        if found.count(None) == len(found):
-            # Whoever reads a list page by page wants each of them once.
-            for key in keys:
-                known.keep(key, b"")
-            return []
-        new = self.objects([row for row, text in zip(batch, found, strict=True) if not text])
-        made = map(dumps, new)
-        texts = zip(keys, found, strict=True)
-        return [text or known.keep(key, next(made)) for key, text in texts]
 
     def lines(self, batch: list[Row]) -> bytes:
         """Write one batch with each row on a line."""
@@ -322,8 +318,6 @@ def document_value(value: Any, *, pretty: bool, level: int = 0) -> Iterator[byte
 
 def rows_json(answer: Rows, *, pretty: bool) -> Iterator[bytes]:
     """Write a list answer as a JSON text with a newline at the end."""
-    if len(answer.rows) <= FEW and not pretty:
-        return iter((dumps(RowWriter(answer).objects(list(answer.rows))) + b"\n",))
 
     def fragments() -> Iterator[bytes]:
         yield from rows_value(answer, pretty=pretty)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -21,15 +22,17 @@ GONE: Row = []
 """Stands for a row that was rendered and let go; never changed."""
 
 
-def taken(rows: RowList, start: int, count: int) -> list[Row]:
-    """Take up to ``count`` rows out of ``rows`` from ``start``, leaving ``GONE`` in their place.
+def let_go(rows: RowList) -> Iterator[Row]:
+    """Go through ``rows``, of which a list lets go.
 
-    The length of ``rows`` stays, the memory of what was rendered becomes free while the rest is
-    still being written.
+    The memory of what was rendered becomes free while the rest is still being written.
     """
-    batch = rows[start : start + count]
-    rows[start : start + len(batch)] = [GONE] * len(batch)
-    return batch
+    if not isinstance(rows, list):
+        yield from rows
+        return
+    for at, row in enumerate(rows):
+        rows[at] = GONE
+        yield row
 
 
 def batches(
@@ -40,10 +43,8 @@ def batches(
     ``encode`` gets the rows of one batch. ``most`` limits the rows of a batch however small
     they are. The rows are let go of as they are taken.
     """
-    position, step = 0, min(FIRST_ROWS, most)
-    while position < len(rows):
-        batch = taken(rows, position, step)
-        position += len(batch)
+    left, step = let_go(rows), min(FIRST_ROWS, most)
+    while batch := list(islice(left, step)):
         piece = encode(batch)
         # Growing by four at most: one batch of short rows says little about the next.
         fitting = len(batch) * PIECE // max(1, len(piece))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from monrest.base.errors import ClientLeftError
 from monrest.base.values import Document, Rows
 from monrest.render.json import digits
 
@@ -38,9 +39,11 @@ class Table:
 def row_names(answer: Rows) -> list[str]:
     """Output names in order: as asked, or the sorted keys of the first row when it expands."""
     names = [column.name for column in answer.columns]
-    if answer.expand is None or not answer.rows:
+    if answer.expand is None:
         return names
-    return sorted({*names, *answer.expand(answer.rows[0])})
+    for row in answer.rows[:1]:
+        return sorted({*names, *answer.expand(row)})
+    return names
 
 
 def document_names(answer: Document) -> list[str]:
@@ -63,8 +66,11 @@ def failed_sites(answer: Answer) -> str:
     return f"failed sites: {', '.join(' '.join(one.split()) for one in told)}" if told else ""
 
 
-def every_key(answer: Answer) -> Answer:
-    """A list as one row that has all keys of its rows, with the first value of each."""
+def every_key(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> Rows | Document:
+    """A list as one row that has all keys of its rows, with the first value of each.
+
+    Raises ClientLeftError soon after ``given_up`` has become true.
+    """
     records: Iterable[Any] = ()
     if isinstance(answer, Rows):
         names, expand = [column.name for column in answer.columns], answer.expand
@@ -72,12 +78,14 @@ def every_key(answer: Answer) -> Answer:
             {**(expand(row) if expand else {}), **dict(zip(names, row, strict=False))}
             for row in answer.rows
         )
-    elif isinstance(answer, Document) and isinstance(answer.value, list):
+    elif isinstance(answer.value, list):
         records = answer.value
     else:
         return answer
     keys: dict[str, Any] = {}
     for record in records:
+        if given_up():
+            raise ClientLeftError
         if not isinstance(record, Mapping):
             return answer
         for name in record:

@@ -11,12 +11,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from monrest.base.errors import ClientLeftError
 from monrest.render.json import digits, dumps, well_formed
 from monrest.render.slices import batches, gathered
 from monrest.render.table import failed_sites, number_text, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from monrest.base.values import Document, Row, Rows
 
@@ -80,11 +81,11 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "| " + " | ".join(padded) + " |\n"
 
 
-def text_table(answer: Rows | Document) -> Iterator[bytes]:
+def text_table(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> Iterator[bytes]:
     """Write the answer as a table; empty when neither rows nor columns are known.
 
     When sites failed, a last line names them. All rows are measured before the first line is
-    written.
+    written. Raises ClientLeftError soon after ``given_up`` has become true.
     """
     table, missing = table_of(answer), failed_sites(answer)
 
@@ -98,9 +99,11 @@ def text_table(answer: Rows | Document) -> Iterator[bytes]:
         widths = [width(cell) for cell in header]
         # What is made while it is read is made twice, and nothing of it is kept.
         kept = isinstance(table.rows, list)
-        for index in range(len(table.rows)):
-            cells = cells_of(table.rows[index])
-            if kept:
+        for index, row in enumerate(table.rows):
+            if given_up():
+                raise ClientLeftError
+            cells = cells_of(row)
+            if isinstance(table.rows, list):
                 table.rows[index] = cells
             widths = list(map(max, widths, map(width, cells)))
         widths = [min(wanted, _MOST_WIDTH) for wanted in widths]

@@ -65,8 +65,7 @@ def columns_meta(
 
 def _of_rows(answer: Rows) -> list[dict[str, Any]]:
     first: dict[str, Any] = {}
-    if answer.rows:
-        row = answer.rows[0]
+    for row in answer.rows[:1]:
         first = dict(answer.expand(row)) if answer.expand is not None else {}
         first.update(
             (column.name, value) for column, value in zip(answer.columns, row, strict=False)

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from monrest.base.errors import BadRequest, ClientLeftError
 from monrest.base.extras import require
 from monrest.render.json import dumps, well_formed
-from monrest.render.slices import PIECE, taken
+from monrest.render.slices import PIECE, let_go
 from monrest.render.table import Table, number_text, table_of
 
 if TYPE_CHECKING:
@@ -87,19 +87,23 @@ def _number_or_text(text: str) -> str | int | float:
 
 
 def _check(table: Table) -> None:
-    rows, columns = len(table.rows) + 1, len(table.names)
-    if rows > MOST_ROWS:
-        raise BadRequest(
-            "error during request",
-            f"limit: an Excel sheet holds {MOST_ROWS - 1} rows, this answer has {rows - 1}; "
-            "ask for fewer, or for csv",
-        )
+    rows, columns = len(table.rows), len(table.names)
+    if rows >= MOST_ROWS:
+        raise _too_many(rows)
     if columns > MOST_COLUMNS:
         raise BadRequest(
             "error during request",
             f"columns: an Excel sheet holds {MOST_COLUMNS} columns, this answer has {columns}; "
             "ask for fewer, or for csv",
         )
+
+
+def _too_many(rows: int) -> BadRequest:
+    return BadRequest(
+        "error during request",
+        f"limit: an Excel sheet holds {MOST_ROWS - 1} rows, this answer has {rows}; "
+        "ask for fewer, or for csv",
+    )
 
 
 def _write(sheet: Worksheet, number: int, values: list[str | int | float]) -> None:
@@ -111,14 +115,7 @@ def _write(sheet: Worksheet, number: int, values: list[str | int | float]) -> No
             sheet.write_number(number, column, value)
 
 
-def nobody_gives_up() -> bool:
-    """Say that the answer is wanted whatever happens."""
-    return False
-
-
-def excel(
-    answer: Rows | Document, given_up: Callable[[], bool] = nobody_gives_up
-) -> Iterator[bytes]:
+def excel(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> Iterator[bytes]:
     """Write the answer as a workbook and give its bytes in pieces; rows are let go of.
 
     The whole workbook is made before the first piece, in a temporary file, which takes seconds
@@ -150,14 +147,18 @@ def _fill(
         head = book.add_format({"bold": True, "align": "center", "bg_color": "#C0C0C0"})
         if table.names:
             sheet.set_column(0, len(table.names) - 1, COLUMN_WIDTH)
-            sheet.autofilter(0, 0, len(table.rows), len(table.names) - 1)
         for column, name in enumerate(table.names):
             sheet.write_string(0, column, cell_text(name), head)
-        for index in range(len(table.rows)):
+        count = 0
+        for row in let_go(table.rows):
             if given_up():
                 raise ClientLeftError
-            (row,) = taken(table.rows, index, 1)
-            _write(sheet, index + 1, [cell(value) for value in table.values(row)])
+            count += 1
+            if count >= MOST_ROWS:
+                raise _too_many(max(count, len(table.rows)))
+            _write(sheet, count, [cell(value) for value in table.values(row)])
+        if table.names:
+            sheet.autofilter(0, 0, count, len(table.names) - 1)
         if failed:
             missing = book.add_worksheet("failed sites")
             missing.set_tab_color("red")

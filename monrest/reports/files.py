@@ -19,7 +19,7 @@ from monrest.base.extras import is_installed, require
 from monrest.render.csv import FORMULA, csv_field, readable_field
 from monrest.render.json import well_formed
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
-from monrest.render.xlsx import MOST_ROWS, cell_text, nobody_gives_up
+from monrest.render.xlsx import MOST_ROWS, cell_text
 from monrest.reports.picture import STATES, WIDTH, Box, Picture, Shape, Stroke
 from monrest.reports.sheet import CellKind, Grid, Heading, Note, Sheet, Spelling
 
@@ -114,7 +114,7 @@ def _template() -> Template:
     return environment.get_template("page")
 
 
-def page(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
+def page(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
     """The file; raises ClientLeftError when told to."""
     language = sheet.spelling.language
     text = _template().render(
@@ -206,7 +206,7 @@ _WIDTHS: dict[CellKind, int] = {
 }  # fmt: skip
 
 
-def csv(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
+def csv(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
     """All tables one below the other, each with a line of its titles; empty lines between."""
     return "".join(_csv_lines(sheet, given_up)).encode("utf-8", "replace")
 
@@ -240,7 +240,7 @@ def _plain(spelling: Spelling, kind: CellKind, value: Any) -> Any:
     return f"'{text}" if kind == "text" and text.startswith(FORMULA) else text
 
 
-def workbook(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
+def workbook(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
     """A workbook with a sheet for each table, after one that says what the report is about."""
     target = io.BytesIO()
     from xlsxwriter import Workbook
@@ -387,7 +387,7 @@ class File:
         return FORMATS[self.format][1]
 
 
-def rendered(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> list[File]:
+def rendered(sheet: Sheet, given_up: Callable[[], bool] = bool) -> list[File]:
     """All forms of a report; takes seconds, so in a thread. ClientLeftError when told to."""
     found = []
     for name, (_, _, render) in FORMATS.items():

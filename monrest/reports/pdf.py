@@ -21,7 +21,6 @@ from reportlab.pdfbase.ttfonts import TTFError, TTFont
 from reportlab.pdfgen.canvas import Canvas
 
 from monrest.base.errors import ClientLeftError
-from monrest.render.xlsx import nobody_gives_up
 from monrest.reports.picture import (
     BAD,
     GRIDLINE,
@@ -542,7 +541,7 @@ class _Numbered(Canvas):  # type: ignore[misc]  # the library has no types
         super().save()
 
 
-def pdf(sheet: Sheet, given_up: Callable[[], bool] = nobody_gives_up) -> bytes:
+def pdf(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
     """The file; takes seconds for thousands of rows, and raises ClientLeftError when told to."""
     font, bold = fonts()
     target = io.BytesIO()

@@ -6,18 +6,19 @@ which collection, which conditions its path adds and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from attrs import evolve
+from attrs import define, evolve, field
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
 from monrest.api.endpoint import Context, Handler
 from monrest.api.visibility import SYSTEM, view_of, visibility
 from monrest.api.zones import moment_of
+from monrest.base.errors import BrokenRowsError
 from monrest.base.spool import Share
 from monrest.base.truth import truth
 from monrest.base.values import (
@@ -25,24 +26,34 @@ from monrest.base.values import (
     Capabilities,
     Document,
     Identity,
+    LateRows,
     RestRequest,
     Row,
+    RowList,
     Rows,
+    SiteProblem,
     nobody_follows,
     part_of,
 )
-from monrest.livestatus.framing import Packing
+from monrest.livestatus.inbox import Inbox
 from monrest.query.bind import Bound, bind, no_such_column, typo
 from monrest.query.column_names import TableSchema, Visibility, labels, variable_columns
 from monrest.query.finish import finish
-from monrest.query.flow import FEW, flow, flows, unpacked
+from monrest.query.flow import flow, flows
 from monrest.query.limit import Limit
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
-from monrest.query.plan import SitePlan, stats_layout
+from monrest.query.plan import Layout, SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
 from monrest.query.select import Reader
-from monrest.query.stages import SitePart, absent_labels, filtered, unseen_labels
+from monrest.query.stages import (
+    Recipe,
+    SitePart,
+    absent_labels,
+    filtered,
+    filters_by_label,
+    unseen_labels,
+)
 from monrest.query.totals import (
     StatsSpec,
     asks_for_start,
@@ -51,13 +62,11 @@ from monrest.query.totals import (
     merge_stats,
     plan_stats,
 )
-from monrest.rows.members import hidden, visible_members
+from monrest.rows.members import Hidden, hidden, visible_members
 from monrest.rows.question import Question, known_cores, names_of, question
-from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
+from monrest.sites.fanout import Gathered, fan_out, without
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 async def fetch(
@@ -81,28 +90,23 @@ async def fetch(
         context, request, schema, extra=extra, forced=forced, push_down=push_down
     )
     progress = request.progress
-    packing = Packing(context.memory.room.share(), context.memory.spools)
+    inbox = context.memory.inbox()
     try:
         gathered = await fan_out(
             *(asked.sites, asked.plans.pushed, asked.shape.columns, context.clock),
             progress=progress if progress is nobody_follows else part_of(progress, 0, 80),
-            packed=packing.of,
+            inbox=inbox,
             asks=asked.plans.asks,
             shared=True,
         )
-        result: Rows | Document | None = None
-        if not packing.holds_something():
-            result = _few(context, request.identity, asked, gathered)
-        if result is None:
-            result = await _through_all_stages(context, request, asked, gathered, packing, late)
+        result = await _answer(context, request, asked, gathered, inbox, late=late)
+        if request.strict and result.warnings:
+            result = await _without_doubts(context, asked, result)
+        if request.strict and result.warnings:
+            raise no_such_column(result.warnings)  # noqa: TRY301  room is given back for all alike
     except BaseException:
-        packing.let_go()
+        inbox.let_go()
         raise
-    if request.strict and result.warnings:
-        result = await _without_doubts(context, asked, result)
-        if result.warnings:
-            packing.let_go()
-            raise no_such_column(result.warnings)
     if isinstance(result, Rows) and context.config.display.expose_custom_variables:
         result = _with_exposed(context, request, result)
     return result
@@ -126,90 +130,122 @@ def rows_of(schema: TableSchema, conditions: Conditions | None = None) -> Handle
     return handler
 
 
-def _few(context: Context, identity: Identity, asked: Question, gathered: Gathered) -> Rows | None:
-    """The answer where it is made of a few rows that are in order; None where it is not."""
-    way, answers = asked.straight, gathered.answers
-    if way is None or not answers or (way.single and len(answers) > 1):
-        return None
-    made, found = way.recipe, list[tuple[list[Row], Mapping[str, Any]]]()
-    count = 0
-    for answer in answers:
-        core = answer.capabilities
-        one = asked.plans.made[core.key, core.ordered]
-        count += len(answer.rows)
-        if one is None or not one.filtered or not one.sorted or count > FEW:
-            return None
-        constants = constants_of(context, identity, answer.site) if made.constants else _NOTHING
-        found.append((answer.rows, constants))
-    return Rows(
-        columns=made.columns,
-        rows=way.rows(found),
-        expand=made.expand,
-        blanks=made.blanks,
-        warnings=way.warnings,
-        failed_sites=gathered.problems,
-        backend_seconds=gathered.seconds,
-    )
-
-
-async def _through_all_stages(
+async def _answer(
     context: Context,
     request: RestRequest,
     asked: Question,
     gathered: Gathered,
-    packing: Packing,
+    inbox: Inbox,
+    *,
     late: bool,
 ) -> Rows | Document:
-    """The answer of ``fetch`` made of any number of rows that need any work."""
-    bound, shape, plans = asked.bound, asked.shape, asked.plans
-    packing.check()
-    parts = [
-        SitePart(
-            plan=one,
-            rows=answer.rows,
-            constants=constants_of(context, request.identity, answer.site),
-            packed=packing.of(answer.site),
-        )
-        for answer in gathered.answers
-        if (one := plans.of(answer.capabilities)) is not None
-    ]
+    """The answer of ``fetch``; a site whose rows turn out to be broken is a problem beside it."""
+    while True:
+        try:
+            return await _made(context, request, asked, gathered, inbox, late=late)
+        except BrokenRowsError as broken:
+            gathered = without(gathered, broken)
+
+
+async def _made(
+    context: Context,
+    request: RestRequest,
+    asked: Question,
+    gathered: Gathered,
+    inbox: Inbox,
+    *,
+    late: bool,
+) -> Rows | Document:
+    bound, shape, recipe = asked.bound, asked.shape, asked.recipe
+    parts = _parts(context, request.identity, asked, gathered, inbox)
     problems = gathered.problems
-    result: Rows | Document
-    if packing.size and late and not asked.hidden and flows(bound, shape, parts):
-        result = flow(bound, shape, parts)
-    else:
-        if packing.size:
-            await packing.share.admit(packing.size)
-        members = None
-        if asked.hidden:
-            members = await visible_members(
-                context,
-                request.identity,
-                asked.hidden,
-                shape,
-                [answer.site for answer in gathered.answers],
-                packing.share,
-            )
-            problems = (*problems, *members.problems)
-        size = sum(part.count for part in parts) * (shape.width + bound.effort)
-
-        def opened(_: Limit) -> tuple[list[SitePart], tuple[str, ...]]:
-            whole = unpacked(parts)
-            if members is not None:
-                whole = members.put_into(whole)
-            return whole, absent_labels(bound, shape, whole)
-
-        parts, missing = await context.compute(opened, size)
-        packing.forget()
+    if recipe is not None and flows(bound, parts):
+        if inbox.size and late:
+            return _flowing(context, request, asked, gathered, inbox)
+        await inbox.admit()
+        size = sum(len(part.rows) for part in parts) * len(recipe.columns)
+        whole = partial(_in_one_go, bound, recipe, parts)
+        rows = await context.compute(whole, size, inbox=inbox)
+        return _straight(bound, recipe, rows, gathered, inbox)
+    if not bound.aggregates:
+        await inbox.admit()
+    if asked.hidden:
+        sites = [answer.site for answer in gathered.answers]
+        identity = request.identity
+        members = await visible_members(context, identity, asked.hidden, shape, sites, inbox.share)
+        problems = (*problems, *members.problems)
+        parts = [members.put_into(part) for part in parts]
+    size = sum(len(one.rows) for one in gathered.answers) * (shape.width + bound.effort)
+    if filters_by_label(bound):
+        missing = await context.compute(
+            lambda _: absent_labels(bound, shape, parts), size, inbox=inbox
+        )
         unseen = await _unseen(
-            context, asked.sites, bound.names.schema, asked.seen, missing, packing.share
+            context, asked.sites, bound.names.schema, asked.seen, missing, inbox.share
         )
         if unseen:
             raise typo(unseen)
-        result = await context.compute(lambda limit: finish(bound, shape, parts, limit), size)
+    result = await context.compute(
+        lambda limit: finish(bound, shape, parts, limit), size, inbox=inbox
+    )
     if isinstance(result, Rows):
-        result = evolve(result, gone=packing.let_go)
+        result = evolve(result, gone=inbox.let_go)
+    else:
+        inbox.let_go()
     return evolve(result, failed_sites=problems, backend_seconds=gathered.seconds)
+
+
+def _parts(
+    context: Context, identity: Identity, asked: Question, gathered: Gathered, inbox: Inbox
+) -> list[SitePart]:
+    stored = inbox.size > 0
+    return [
+        SitePart(
+            plan=one,
+            # What is made of stored rows may be made again: these stay as they are.
+            rows=[[*row] for row in answer.rows] if stored else answer.rows,
+            constants=constants_of(context, identity, answer.site),
+            stored=answer.stored if stored else None,
+        )
+        for answer in gathered.answers
+        if (one := asked.plans.of(answer.capabilities)) is not None
+    ]
+
+
+def _flowing(
+    context: Context, request: RestRequest, asked: Question, gathered: Gathered, inbox: Inbox
+) -> Rows:
+    """The answer whose rows are made while they are written."""
+    bound, recipe = asked.bound, asked.recipe
+    assert recipe is not None
+
+    def made() -> Iterator[Row]:
+        parts = _parts(context, request.identity, asked, gathered, inbox)
+        return flow(bound, recipe, parts)
+
+    def again(broken: BrokenRowsError) -> Rows:
+        return _flowing(context, request, asked, without(gathered, broken), inbox)
+
+    answer = _straight(bound, recipe, LateRows(made), gathered, inbox)
+    return evolve(answer, without=again)
+
+
+def _straight(
+    bound: Bound, recipe: Recipe, rows: RowList, gathered: Gathered, inbox: Inbox
+) -> Rows:
+    return Rows(
+        columns=recipe.columns,
+        rows=rows,
+        expand=recipe.expand,
+        warnings=tuple([one.warning for one in bound.unknown]),
+        failed_sites=gathered.problems,
+        backend_seconds=gathered.seconds,
+        gone=inbox.let_go,
+    )
+
+
+def _in_one_go(bound: Bound, recipe: Recipe, parts: list[SitePart], _: Limit) -> list[Row]:
+    return list(flow(bound, recipe, parts))
 
 
 def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
@@ -224,8 +260,7 @@ def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
     inner = rows.expand
     if not names or inner is None:
         return rows
-    # Such rows are not those that are written without the header.
-    return evolve(rows, expand=lambda row: {**names, **inner(row)}, blanks=None)
+    return evolve(rows, expand=lambda row: {**names, **inner(row)})
 
 
 async def _without_doubts(
@@ -275,21 +310,28 @@ async def _unseen(
         known = tuple(name for name, _ in columns if capabilities.has(schema.table, name))
         return Pushed(table=schema.table, columns=known, filter=seen) if known else None
 
-    packing = context.memory.packing(share)
+    inbox = context.memory.inbox(share)
     try:
-        gathered = await fan_out(sites, everything, columns, context.clock, packed=packing.of)
-        packing.check()
-        rows = (row for one in gathered.answers for row in packing.rows(one.site, one.rows))
+        gathered = await fan_out(sites, everything, columns, context.clock, inbox=inbox)
         keys: list[Callable[[Any], Collection[str]]] = [
             partial(labels, prefix=prefix) for _, prefix in schema.perf
         ]
         if variables is not None:
             keys += [partial(_variables, variables, prefix) for _, prefix in schema.custom]
         places = list(enumerate(keys))
-        size = packing.size + sum(len(one.rows) for one in gathered.answers) * len(places)
-        return await context.compute(lambda _: unseen_labels(missing, rows, places), size)
+
+        def rows() -> Iterator[Row]:
+            for one in gathered.answers:
+                with suppress(BrokenRowsError):
+                    for batch in one.batches():
+                        yield from batch
+
+        size = sum(len(one.rows) for one in gathered.answers) * len(places)
+        return await context.compute(
+            lambda _: unseen_labels(missing, rows(), places), size, inbox=inbox
+        )
     finally:
-        packing.forget()
+        inbox.let_go()
 
 
 def _variables(visible: Visibility, prefix: str, values: Mapping[str, str]) -> Collection[str]:
@@ -343,7 +385,15 @@ async def fetch_stats(
     share = context.memory.room.share()
     waiting = [
         Deferred.fromCoroutine(
-            _batch(context, request.identity, sites, bound, batch, seen, strange, share)
+            _Batch(
+                context=context,
+                identity=request.identity,
+                sites=sites,
+                bound=bound,
+                spec=batch,
+                seen=seen,
+                share=share,
+            ).merged()
         )
         for batch in batches(spec)
     ]
@@ -356,8 +406,9 @@ async def fetch_stats(
     for _, outcome in outcomes:
         if isinstance(outcome, Failure):
             outcome.raiseException()
-        fields, gathered = outcome
+        fields, gathered, names = outcome
         value.update(fields)
+        strange.update(names)
         problems.update({problem.site: problem for problem in gathered.problems})
         seconds = max(seconds, gathered.seconds)
     if unseen is None and strange:
@@ -368,100 +419,113 @@ async def fetch_stats(
     return Document(value=ordered, failed_sites=tuple(problems.values()), backend_seconds=seconds)
 
 
-async def _batch(
-    context: Context,
-    identity: Identity,
-    sites: Sequence[Site],
-    bound: Bound,
-    batch: StatsSpec,
-    seen: CoreFilter | None,
-    strange: set[str],
-    share: Share,
-) -> tuple[dict[str, Any], Gathered]:
-    """One batch of the fields of a ``spec``, with what the sites said.
+@define(eq=False, kw_only=True)
+class _Batch:
+    """Some fields of a ``spec``; rows that are counted here need no room: a piece at a time is.
 
-    Rows that have to be counted here are so a piece at a time, so that they need no room.
+    ``seen`` is what the user may see, in core terms.
     """
-    schema = bound.names.schema
-    made_here, shape = hidden(
-        schema.table, stats_layout(bound, batch.columns()), bound.view, known_cores(sites)
-    )
-    asked: dict[str, Pushed] = {}
-    made: dict[tuple[str, int], Pushed] = {}
-    varies = asks_for_start(batch)
 
-    def planned(site: Site, capabilities: Capabilities) -> Pushed | None:
-        if not capabilities.tables.get(schema.table):
+    context: Context
+    identity: Identity
+    sites: Sequence[Site]
+    bound: Bound
+    spec: StatsSpec
+    seen: CoreFilter | None
+    share: Share
+    _hidden: Hidden = field(init=False)
+    _shape: Layout = field(init=False)
+    _made: dict[tuple[str, int], Pushed] = field(factory=dict, init=False)
+    """What is asked, for each kind of core: of hundreds of sites most have the same."""
+
+    def __attrs_post_init__(self) -> None:
+        bound = self.bound
+        self._hidden, self._shape = hidden(
+            bound.names.schema.table,
+            stats_layout(bound, self.spec.columns()),
+            bound.view,
+            known_cores(self.sites),
+        )
+
+    async def merged(self) -> tuple[dict[str, Any], Gathered, Sequence[str]]:
+        """The fields, what the sites said, and names in filters that no row has."""
+        inbox = self.context.memory.inbox(self.share)
+        try:
+            gathered = await fan_out(
+                *(self.sites, self._planned, self._shape.columns, self.context.clock),
+                inbox=inbox,
+                shared=True,
+            )
+            while True:
+                try:
+                    answers, missing, problems = await self._counted(gathered, inbox)
+                    break
+                except BrokenRowsError as broken:
+                    gathered = without(gathered, broken)
+            schema = self.bound.names.schema
+            unseen = await _unseen(self.context, self.sites, schema, self.seen, missing, self.share)
+        finally:
+            inbox.let_go()
+        gathered = evolve(gathered, problems=(*gathered.problems, *problems))
+        return merge_stats(self.spec, answers), gathered, unseen
+
+    def _planned(self, site: Site, capabilities: Capabilities) -> Pushed | None:
+        bound, table = self.bound, self.bound.names.schema.table
+        if not capabilities.tables.get(table):
             return None
-        # Of hundreds of sites most have the same kind of core.
-        key = (capabilities.key, _program_start(site) if varies else 0)
-        if key not in made:
-            made[key] = planned_for(site, capabilities)
-        asked[site.id] = made[key]
-        return made[key]
-
-    def planned_for(site: Site, capabilities: Capabilities) -> Pushed:
-        part = push_all(bound.row_filter, schema.table, capabilities, bound.view)
         start = _program_start(site)
-        pushed = plan_stats(batch, schema.table, part, seen, capabilities, start)
-        if pushed is None:
-            columns = tuple(
-                name for name, _ in shape.columns if capabilities.has(schema.table, name)
-            )
-            pushed = Pushed(table=schema.table, columns=columns, filter=both(seen, part.filter))
-        return pushed
+        key = (capabilities.key, start if asks_for_start(self.spec) else 0)
+        made = self._made.get(key)
+        if made is None:
+            part = push_all(bound.row_filter, table, capabilities, bound.view)
+            made = plan_stats(self.spec, table, part, self.seen, capabilities, start)
+            if made is None:
+                names = [name for name, _ in self._shape.columns if capabilities.has(table, name)]
+                where = both(self.seen, part.filter)
+                made = Pushed(table=table, columns=tuple(names), filter=where)
+            self._made[key] = made
+        return made
 
-    packing = context.memory.packing(share)
-    try:
-        gathered = await fan_out(
-            *(sites, planned, shape.columns, context.clock), packed=packing.of, shared=True
-        )
-        packing.check()
+    async def _counted(
+        self, gathered: Gathered, inbox: Inbox
+    ) -> tuple[list[Sequence[Any]], Sequence[str], Sequence[SiteProblem]]:
+        """Totals of each site, labels that no row has, and sites that do not tell the members."""
+        bound, shape, spec = self.bound, self._shape, self.spec
         answers: list[Sequence[Any]] = []
-        rows: list[tuple[SiteAnswer, SitePart]] = []
+        parts: list[tuple[SitePart, int]] = []
+        sites: list[Site] = []
+        problems: Sequence[SiteProblem] = ()
         for answer in gathered.answers:
-            pushed = asked.get(answer.site.id)
-            if pushed is not None and pushed.stats:
-                answers += answer.rows[:1]
-            elif pushed is not None:
-                part = SitePart(
-                    plan=SitePlan(pushed=pushed),
-                    rows=answer.rows,
-                    constants=constants_of(context, identity, answer.site),
-                    packed=packing.of(answer.site),
-                )
-                rows.append((answer, part))
-        members = (
-            await visible_members(
-                context, identity, made_here, shape, [one.site for one, _ in rows], share
+            if answer.asked.stats:
+                for rows in answer.batches():
+                    answers += rows[:1]
+                continue
+            part = SitePart(
+                plan=SitePlan(pushed=answer.asked),
+                rows=[[*row] for row in answer.rows] if inbox.size else answer.rows,
+                constants=constants_of(self.context, self.identity, answer.site),
+                stored=answer.stored,
             )
-            if made_here and rows
-            else None
-        )
-        if members is not None:
-            gathered = evolve(gathered, problems=(*gathered.problems, *members.problems))
-        parts = [(part, _program_start(answer.site)) for answer, part in rows]
+            sites.append(answer.site)
+            parts.append((part, _program_start(answer.site)))
+        if self._hidden and sites:
+            members = await visible_members(
+                *(self.context, self.identity, self._hidden, shape, sites, self.share)
+            )
+            problems = members.problems
+            parts = [(members.put_into(part), began) for part, began in parts]
 
-        def counted(limit: Limit) -> tuple[Sequence[str], list[Sequence[Any]]]:
-            limit.more(sum(part.count for part, _ in parts))
+        def count(limit: Limit) -> Sequence[str]:
             missing = absent_labels(bound, shape, [part for part, _ in parts])
-            found: list[Sequence[Any]] = []
             for part, began in parts:
-                for piece in part.pieces():
-                    if members is not None:
-                        (piece,) = members.put_into([piece])
-                    kept = filtered(Reader(bound, dict(shape.index), limit=limit), shape, piece)
-                    found.append(count_rows(batch, kept, shape.index, began))
-            return missing, found
+                for rows in part.batches():
+                    reader = Reader(bound, dict(shape.index), limit=limit)
+                    kept = filtered(reader, shape, part, rows)
+                    answers.append(count_rows(spec, kept, shape.index, began))
+            return missing
 
-        values = len(batch.fields) + bound.effort
-        size = sum(part.count for part, _ in parts) * values
-        missing, found = await context.compute(counted, size)
-        answers += found
-        strange.update(await _unseen(context, sites, schema, seen, missing, share))
-    finally:
-        packing.forget()
-    return merge_stats(batch, answers), gathered
+        size = sum(len(one.rows) for one in gathered.answers) * (len(spec.fields) + bound.effort)
+        return answers, await self.context.compute(count, size, inbox=inbox), problems
 
 
 def _program_start(site: Site) -> int:

@@ -6,7 +6,7 @@ columns are made here, of those that are visible (docs/spec/accounts.md, "Visibi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -137,11 +137,15 @@ class VisibleMembers:
     sites: Mapping[str, _Members]
     problems: tuple[SiteProblem, ...] = ()
 
-    def put_into(self, parts: Sequence[SitePart]) -> list[SitePart]:
-        """The parts with rows that have nothing of hidden members.
+    def put_into(self, part: SitePart) -> SitePart:
+        """The part with rows that have nothing of hidden members.
 
-        A part without answer about the members has no rows any more.
+        One without an answer about the members has no rows any more.
         """
+        return evolve(part, rows=[], stored=_Seen(self, part))
+
+    def rows(self, site: str, rows: Sequence[Row]) -> list[Row]:
+        """Some rows of a site with what the user sees of their members."""
         index = self.shape.index
         key = index[self.hidden.key]
         named = index.get("name", key)
@@ -150,21 +154,29 @@ class VisibleMembers:
             (index[name], name.removeprefix(self.hidden.prefix), types[name])
             for name in self.hidden.columns
         ]
+        members = self.sites.get(site)
+        if members is None:
+            return []
         found = []
-        for part in parts:
-            members = self.sites.get(part.constants["peer_key"])
-            rows: list[Row] = []
-            for row in part.rows if members is not None else ():
-                assert members is not None
-                whose = row[key] if self.hidden.key != "members" else as_list(row[key])
-                hosts, services = members.of(self.hidden, whose, str(row[named]), self.user)
-                row = [*row]
-                for place, name, core_type in places:
-                    value = _value(self.hidden.table, name, hosts, services)
-                    row[place] = EMPTY[core_type] if value is None else value
-                rows.append(row)
-            found.append(evolve(part, rows=rows))
+        for row in rows:
+            whose = row[key] if self.hidden.key != "members" else as_list(row[key])
+            hosts, services = members.of(self.hidden, whose, str(row[named]), self.user)
+            row = [*row]
+            for place, name, core_type in places:
+                value = _value(self.hidden.table, name, hosts, services)
+                row[place] = EMPTY[core_type] if value is None else value
+            found.append(row)
         return found
+
+
+@frozen
+class _Seen:
+    members: VisibleMembers
+    part: SitePart
+
+    def batches(self) -> Iterator[list[Row]]:
+        for batch in self.part.batches():
+            yield self.members.rows(self.part.constants["peer_key"], batch)
 
 
 async def visible_members(

@@ -17,11 +17,12 @@ from monrest.base.values import Capabilities, RestRequest
 from monrest.livestatus.pool import CoreRequest
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import ColumnNames, TableSchema
-from monrest.query.flow import Straight, straight
+from monrest.query.flow import straight
 from monrest.query.model import CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan, layout, plan
 from monrest.query.pushdown import both
+from monrest.query.stages import Recipe
 from monrest.rows.members import Hidden
 from monrest.rows.members import hidden as hidden_members
 from monrest.sites.registry import SiteList
@@ -96,8 +97,8 @@ class Question:
     ``listed`` are the sites among which they were selected, ``cores`` what was known of theirs.
     ``seen`` is what the user may see, ``allowed`` that and the condition of the path, both in
     terms of a core; None for everything. ``hidden`` are columns that are made here, because not all
-    members of the rows are visible. ``selects``: what selected the sites. ``straight``: how
-    the answer is made of few rows, None where they have to go through all stages.
+    members of the rows are visible. ``selects``: what selected the sites. ``recipe``: how a row
+    of a core becomes one of the answer, None where rows have to go through all stages.
     """
 
     listed: SiteList
@@ -110,7 +111,7 @@ class Question:
     plans: Plans
     seen: CoreFilter | None
     allowed: CoreFilter | None
-    straight: Straight | None
+    recipe: Recipe | None
 
 
 async def question(
@@ -189,7 +190,7 @@ async def _made(
         plans=Plans(bound, shape, allowed, len(sites) == 1, push_down),
         seen=seen,
         allowed=allowed,
-        straight=None if hidden else straight(bound, shape),
+        recipe=None if hidden else straight(bound, shape),
     )
     if schema.table in SORTED_AT_START and not bound.aggregates:
         for site in sites:

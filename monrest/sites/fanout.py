@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -11,14 +11,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
-from monrest.base.concurrency import sliced
-from monrest.base.errors import BadRequest, SitesFailed, all_sites_failed
+from monrest.base.errors import BadRequest, BrokenRowsError, all_sites_failed
 from monrest.base.spool import Share
 from monrest.base.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 from monrest.livestatus.core_errors import LivestatusError
-from monrest.livestatus.framing import PackedRows, Packing
+from monrest.livestatus.inbox import Inbox, StoredRows
 from monrest.livestatus.pool import CoreRequest
-from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
 from monrest.sites.asking import prepare
 from monrest.sites.normalise import RowTypes
@@ -33,10 +31,8 @@ PlanSite: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
 class SiteAnswer:
     """The rows of one site, what it was asked and how many seconds that took.
 
-    Whoever keeps packed rows has the rest of them here.
-
     ``rows`` are of the common layout, or as the core sent them (``asked.columns``, then one value
-    per Stats line) without a layout and for Stats.
+    per Stats line) without a layout and for Stats. A large answer is ``stored``.
     """
 
     site: Site
@@ -44,6 +40,12 @@ class SiteAnswer:
     asked: Pushed
     capabilities: Capabilities
     seconds: float
+    stored: StoredRows
+
+    def batches(self) -> Iterator[list[Row]]:
+        """All rows, of which only some are in memory at a time. Raises BrokenRowsError."""
+        yield self.rows
+        yield from self.stored.batches()
 
 
 @frozen
@@ -66,8 +68,7 @@ async def fan_out(
     layout: RowTypes | None,
     clock: IReactorTime,
     progress: Progress = nobody_follows,
-    recalls: Callable[[Site], Recall] | None = None,
-    packed: Callable[[Site], PackedRows] | None = None,
+    inbox: Inbox | None = None,
     asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] | None = None,
     shared: bool = False,
     share: Share | None = None,
@@ -77,50 +78,55 @@ async def fan_out(
     A site that is down costs nothing. Raise BadRequest when there is no site, SitesFailed
     (SitesTimedOut when every one of them timed out) when no site could answer, and what ``plan``
     raises. Cancelling ends the queries that are still running. ``progress`` is told of each site.
-    ``recalls`` have the rows of the time before: those that are the same are given again.
-    ``packed`` keep rows of large answers, which come before those that are given here. Without
-    them all rows are given, once there is room for them; that is in ``share``, which somebody who
-    asks again before the rows are gone has to give: nobody waits for room that they have. ``asks``
-    are known of the time before, and those of this time are added. ``shared``: equal queries of
-    others that are under way may answer.
+    ``inbox`` takes large answers as they come, which are not among the rows that are given here.
+    Without one all rows are given, once there is room for them; that is in ``share``, which a
+    caller that asks again before the rows are gone has to give: it would wait for room that they
+    have. ``asks`` are known of the time before, and those of this time are added. ``shared``:
+    equal queries of others that are under way may answer.
     """
     if not sites:
         require_sites(sites)
-    packing = None
-    if packed is None:
-        packing = sites[0].memory.packing(share)
-        packed = packing.of
+    own = sites[0].memory.inbox(share) if inbox is None else inbox
     gathering = _Gathering(
-        *(sites, plan, layout, clock, progress, recalls, packed),
+        *(sites, plan, layout, clock, progress, own),
         asks={} if asks is None else asks,
         shared=shared,
     )
-    if packing is None:
+    if inbox is not None:
         return await gathering.start()
     try:
         gathered = await gathering.start()
-        if not packing.holds_something():
-            return gathered
-        packing.check()
-        if packing.size:
-            await packing.share.admit(packing.size)
-            gathered = await sliced(_opened(gathered, packing), clock)
-    except SitesFailed:
-        # Whoever gave the share may do without these rows, and have others in it.
-        packing.give_up()
-        raise
+        if own.size:
+            gathered = await _opened(gathered, own)
     except BaseException:
-        packing.let_go()
+        own.let_go()
         raise
-    return evolve(gathered, share=packing.share)
+    return evolve(gathered, share=own.share)
 
 
-def _opened(gathered: Gathered, packing: Packing) -> Generator[None, Any, Gathered]:
+async def _opened(gathered: Gathered, inbox: Inbox) -> Gathered:
+    """The same with all rows; what turns out to be no answer is a problem of its site."""
+    found = await inbox.opened([(one.stored, one.rows) for one in gathered.answers])
+    whole = gathered
     answers = []
-    for answer in gathered.answers:
-        rows = yield from packing.opened(answer.site, answer.rows)
-        answers.append(evolve(answer, rows=rows))
-    return evolve(gathered, answers=tuple(answers))
+    for answer, rows in zip(gathered.answers, found, strict=True):
+        if isinstance(rows, LivestatusError):
+            whole = without(whole, BrokenRowsError(answer.site, rows))
+        else:
+            answers.append(evolve(answer, rows=rows))
+    return evolve(whole, answers=tuple(answers))
+
+
+def without(gathered: Gathered, broken: BrokenRowsError) -> Gathered:
+    """The same without a site whose rows are none, which is a problem of it.
+
+    Raises SitesFailed when no other site has answered.
+    """
+    answers = tuple(one for one in gathered.answers if one.site is not broken.site)
+    problems = (*gathered.problems, broken.site.broken(broken.error))
+    if not answers:
+        raise all_sites_failed(problems)
+    return evolve(gathered, answers=answers, problems=problems)
 
 
 def require_sites(sites: Sequence[Site]) -> None:
@@ -139,8 +145,7 @@ class _Gathering:
     layout: RowTypes | None
     clock: IReactorTime
     progress: Progress
-    recalls: Callable[[Site], Recall] | None = None
-    packed: Callable[[Site], PackedRows] | None = None
+    inbox: Inbox
     done: Deferred[Gathered] = field(init=False)
     answers: dict[int, SiteAnswer] = field(init=False, factory=dict)
     problems: dict[int, SiteProblem] = field(init=False, factory=dict)
@@ -189,19 +194,16 @@ class _Gathering:
         except Exception:  # noqa: BLE001  the whole request fails with it
             self._break(Failure())
             return
-        recall = None if self.recalls is None else self.recalls(site)
-        if recall is not None:
-            recall.use(ask.request, ask.transform)
-        packed = None if self.packed is None else self.packed(site)
         joint = ask.key_at is not None and pushed.limit is not None and not ask.log
-        ask = ask.with_rows_in(recall, packed, self.among if joint else "")
+        stored = StoredRows(self.inbox, site)
+        ask = ask.with_rows_in(stored, self.among if joint else "")
         sent = self.clock.seconds()
         running = site.query(ask, shared=self.shared)
         self.open[at] = running
         running.addCallbacks(
             self._answered,
             self._failed,
-            callbackArgs=(at, site, pushed, capabilities, sent),
+            callbackArgs=(at, site, pushed, capabilities, stored, sent),
             errbackArgs=(at, site),
         )
 
@@ -220,10 +222,11 @@ class _Gathering:
         site: Site,
         pushed: Pushed,
         capabilities: Capabilities,
+        stored: StoredRows,
         sent: float,
     ) -> None:
         seconds = self.clock.seconds() - sent
-        self.answers[at] = SiteAnswer(site, rows, pushed, capabilities, seconds)
+        self.answers[at] = SiteAnswer(site, rows, pushed, capabilities, seconds, stored)
         if type(rows) is PartialRows:
             self.problems[at] = site.incomplete()
         self.open.pop(at, None)

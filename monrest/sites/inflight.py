@@ -332,7 +332,7 @@ class SharedQueries:
             else:
                 for one in followers:
                     one.done.errback(Failure(result.value))
-        elif len(result) > MOST_ROWS or (ask.packed is not None and ask.packed.packs):
+        elif len(result) > MOST_ROWS or (ask.stored is not None and ask.stored.size):
             if len(self._large) >= MOST_LARGE:
                 self._large.clear()
             self._large.add(key)

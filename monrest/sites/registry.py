@@ -14,12 +14,13 @@ from twisted.logger import Logger
 from monrest.base.errors import BadRequest
 from monrest.base.meters import Sample
 from monrest.base.notice import Notice
+from monrest.livestatus.inbox import AnswerMemory
 from monrest.sites.federation.federated_site import FederatedSite, words
 from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import Whom
 from monrest.sites.lmd.lmd_site import LmdSite
 from monrest.sites.lmd.lmd_source import LmdSource
-from monrest.sites.site import AnswerMemory, Hurry, Site, own_memory
+from monrest.sites.site import Hurry, Site
 
 if TYPE_CHECKING:
     from monrest.config.sections import LmdConfig, SiteConfig
@@ -182,7 +183,7 @@ class Registry(Service):
 
     @memory.default
     def _own_memory(self) -> AnswerMemory:
-        return own_memory(self.reactor)
+        return AnswerMemory.own(self.reactor)
 
     def __attrs_post_init__(self) -> None:
         self.listed = SiteList(())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from zlib import crc32
 
@@ -14,9 +13,8 @@ from twisted.internet.defer import Deferred, DeferredList, fail
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.python.failure import Failure
 
-from monrest.base.concurrency import sliced
 from monrest.base.meters import Sample
-from monrest.base.spool import RowRoom, Share, Spools
+from monrest.base.spool import Share
 from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.livestatus.command_channel import IDLE, CommandChannel
 from monrest.livestatus.core_errors import (
@@ -27,7 +25,7 @@ from monrest.livestatus.core_errors import (
     first_line,
 )
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
-from monrest.livestatus.framing import Damaged, Packing
+from monrest.livestatus.inbox import AnswerMemory, StoredRows
 from monrest.livestatus.pool import CoreRequest, Pool
 from monrest.query.model import Pushed
 from monrest.sites.asking import prepare
@@ -42,7 +40,6 @@ from monrest.sites.capabilities import (
 )
 from monrest.sites.health import INTERVAL, Breaker, Health
 from monrest.sites.inflight import InFlight, SharedQueries
-from monrest.sites.naemon_emoji import as_texts, mend
 from monrest.sites.normalise import RowTypes
 from monrest.sites.transport import CommandSender, Hops, Queries
 
@@ -87,25 +84,6 @@ class _Core:
 
 
 @define(eq=False)
-class AnswerMemory:
-    """Where rows of all sites are: in the room for them, and in files beyond it."""
-
-    room: RowRoom
-    spools: Spools
-
-    def packing(self, share: Share | None = None) -> Packing:
-        """Make what a question holds, which takes its room in ``share``, or in one of its own."""
-        if share is not None:
-            return Packing(share, self.spools, shared=True)
-        return Packing(self.room.share(), self.spools)
-
-
-def own_memory(reactor: Any) -> AnswerMemory:
-    """What a site has that shares with nobody: the disk takes none of it."""
-    return AnswerMemory(RowRoom(reactor), Spools(reactor, Path()))
-
-
-@define(eq=False)
 class Site:
     """A site; ``reactor`` connects and keeps the time.
 
@@ -133,7 +111,7 @@ class Site:
 
     @memory.default
     def _own_memory(self) -> AnswerMemory:
-        return own_memory(self.reactor)
+        return AnswerMemory.own(self.reactor)
 
     def __attrs_post_init__(self) -> None:
         config = self.config
@@ -297,18 +275,18 @@ class Site:
         """
         await self.verdict()
         assert self.capabilities is not None
-        packing = self.memory.packing(share)
-        ask = prepare(pushed, self.capabilities, layout)
+        inbox = self.memory.inbox(share)
+        stored = StoredRows(inbox, self)
+        ask = prepare(pushed, self.capabilities, layout).with_rows_in(stored)
         try:
-            rows = await self.query(ask.with_rows_in(None, packing.of(self)))
-            packing.check()
-            if packing.size:
-                await packing.share.admit(packing.size)
-                rows = await sliced(packing.opened(self, rows), self.reactor)
+            rows = await self.query(ask)
+            (opened,) = await inbox.opened([(stored, rows)])
         except BaseException:
-            packing.give_up()
+            inbox.let_go()
             raise
-        return rows
+        if isinstance(opened, LivestatusError):
+            raise opened
+        return opened
 
     def query(self, ask: CoreRequest, *, shared: bool = False) -> Deferred[list[Row]]:
         """Send what was prepared for this site's capabilities; fails with LivestatusError.
@@ -326,9 +304,9 @@ class Site:
         hurried = self.hurry is not None
         exchange = partial(self._send, ask, core.key)
         send = partial(self.in_flight.run, exchange, timeout, hurried=hurried)
-        alone = hurried or not shared or ask.recall is not None
+        alone = hurried or not shared
         done = send() if alone else self.shared.ask(ask, send)
-        return done.addCallbacks(self._answered, self._failed, callbackArgs=(ask,))
+        return done.addErrback(self._failed)
 
     def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:
         """Send a query that was made for the kind of core with the key ``core``."""
@@ -371,6 +349,12 @@ class Site:
         reason = self.shown(first_line(error.reason))
         return SiteProblem(self.id, self.name, reason, error.timed_out)
 
+    def broken(self, error: LivestatusError) -> SiteProblem:
+        """What to tell the user when rows that had come whole turn out to be none."""
+        self._core.failed += 1
+        self.breaker.suspect()
+        return self.problem(error)
+
     def incomplete(self) -> SiteProblem:
         """What to tell the user when only some of the sites behind it have answered."""
         return SiteProblem(self.id, self.name, "incomplete: sites of the other side have failed")
@@ -381,28 +365,6 @@ class Site:
             if text in reason:
                 reason = reason.replace(text, "…")
         return reason
-
-    def _answered(self, rows: list[Row], ask: CoreRequest) -> list[Row] | Deferred[list[Row]]:
-        if type(rows) is not Damaged or ask.log:
-            return rows
-        kind = self.capabilities.kind if self.capabilities else ""
-        return Deferred.fromCoroutine(self._mended(rows, ask)) if kind == "naemon" else rows
-
-    async def _mended(self, rows: list[Row], ask: CoreRequest) -> list[Row]:
-        """The rows with their emoji; as they are when they cannot be read once more."""
-        if ask.packed is not None:
-            await ask.packed.admit_again()
-        timeout = max(0.0, self.timeout)
-        again = CoreRequest(ask.request, ask.width)
-        as_csv = CoreRequest(as_texts(ask.request), ask.width, texts=True)
-        try:
-            whole = await self.pool.query(again, timeout)
-            texts = await self.pool.query(as_csv, timeout)
-        except LivestatusError:
-            return rows
-        if ask.packed is not None:
-            ask.packed.forget()
-        return await sliced(mend(whole, texts, ask.transform), self.reactor)
 
     def _failed(self, failure: Failure) -> Failure:
         self._core.failed += isinstance(failure.value, LivestatusError)

@@ -182,9 +182,9 @@ class Api:
         answer = await self.dispatch(rest)
         if only_keys and not any(name == "columns" for name, _ in rest.parameters):
             answer = await self.responder.keys_of(answer)
-        request.rows = len(answer.rows) if isinstance(answer, Rows) else 1
         request.backend_seconds = answer.backend_seconds
         await self.responder.answer(request, answer, request.options)
+        request.rows = len(answer.rows) if isinstance(answer, Rows) else 1
         request.finish()
 
     # ---------------------------------------------------------------- reading

@@ -6,16 +6,14 @@ A body whose size is known carries ``Content-Length``, and an ``ETag`` where a c
 
 from __future__ import annotations
 
-import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
-from io import BytesIO
 from itertools import chain
-from typing import IO, TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IPullProducer
 from twisted.logger import Logger
@@ -23,9 +21,9 @@ from zope.interface import implementer
 
 from monrest.api.endpoint import FEW_VALUES
 from monrest.base.answer_file import AnswerFile, AnswerFiles
-from monrest.base.concurrency import Threads, shielded
-from monrest.base.errors import ClientLeftError
-from monrest.base.values import Document, Endless, OutputFormat, Page, Rows, Stream
+from monrest.base.concurrency import Threads
+from monrest.base.errors import BrokenRowsError
+from monrest.base.values import Document, Endless, LateRows, OutputFormat, Page, Rows, Stream
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
 from monrest.render.table import every_key
@@ -48,7 +46,7 @@ T = TypeVar("T")
 
 _SMALL = 65536
 _PIECE = 262_144
-_MADE_HERE = 524_288
+_MADE_HERE = 262_144
 """Bytes of a body that is made on the reactor's thread, and waits in memory for its reader."""
 _WORTH_COMPRESSING = 1024
 _TEXT_TYPES = ("application/json", "application/x-ndjson", "text/")
@@ -107,9 +105,12 @@ def names_tag(header: bytes, tag: bytes) -> bool:
     return tag in found or b"*" in found
 
 
-def values_of(answer: Rows | Document) -> int:
-    """How many values the rows of an answer have; 0 for a document, which is mostly small."""
-    return len(answer.rows) * len(answer.columns) if isinstance(answer, Rows) else 0
+def is_large(answer: Rows | Document) -> bool:
+    """Whether an answer has so many rows that a thread works on them."""
+    if isinstance(answer, Document):
+        return False
+    many = len(answer.rows) * len(answer.columns) > FEW_VALUES
+    return many or isinstance(answer.rows, LateRows)
 
 
 def gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -122,27 +123,32 @@ def gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 @implementer(IPullProducer)
 @define(eq=False)
-class FileProducer:
-    """Sends a file as fast as the client reads; ``done`` fires at its end."""
+class BodyProducer:
+    """Sends what ``read`` gives of a place and a size as fast as the client takes it.
 
-    content: IO[bytes]
+    ``done`` fires at its end.
+    """
+
+    read: Callable[[int, int], bytes]
     request: ApiRequest
     done: Deferred[None] = field(init=False, factory=Deferred)
+    _at: int = field(init=False, default=0)
 
     def resumeProducing(self) -> None:
         """Send the next piece."""
         try:
-            piece = self.content.read(_PIECE)
+            piece = self.read(self._at, _PIECE)
         except OSError:
             self.done.errback()
             return
+        self._at += len(piece)
         if piece:
             self.request.write(piece)
         elif not self.done.called:
             self.done.callback(None)
 
     def stopProducing(self) -> None:
-        """The client is gone: the request is cancelled, and with it ``done``."""
+        """The client has left: the request is cancelled, and with it ``done``."""
 
 
 @define(eq=False)
@@ -174,14 +180,15 @@ class Responder:
             request.setResponseCode(answer.status)
         if answer.headers:
             _add_headers(request, answer.headers)
-        if answer.failed_sites:
-            request.name_failed_sites(problem.site for problem in answer.failed_sites)
         if isinstance(answer, Document) and answer.plain:
             options = RenderOptions(pretty=options.pretty)
-        compress, body = await self._body(request, answer, options)
+        compress = self._headers(request, render(answer, options))
+        body, answer = await self._made(answer, options, compress=compress)
+        if answer.failed_sites:
+            request.name_failed_sites(problem.site for problem in answer.failed_sites)
         request.answered()
         if isinstance(body, AnswerFile):
-            await self._send_file(request, body)
+            await self._send_file(request, body, compress=compress)
         elif len(body) > _SMALL:
             await self._send_long(request, body, compress=compress)
         else:
@@ -196,73 +203,86 @@ class Responder:
 
     async def keys_of(self, answer: Answer) -> Answer:
         """One row with all keys of an answer, in the place of its rows."""
-        if not isinstance(answer, Rows):
-            return every_key(answer)
-        if values_of(answer) > FEW_VALUES:
-            keys = await shielded(self._aside(answer, lambda: every_key(answer)))
-            assert keys is not None
-            return keys
+        if not isinstance(answer, (Rows, Document)):
+            return answer
         try:
-            return every_key(answer)
-        finally:
-            answer.gone()
-
-    async def _aside(self, answer: Rows | Document, work: Callable[[], T]) -> T | None:
-        """What ``work`` makes of an answer in a thread, None when the client has left.
-
-        The rows are let go of when that has ended. To be shielded: the thread works on them also
-        when nobody waits any more.
-        """
-        try:
-            return await self.threads.run(work)
-        except ClientLeftError:
-            return None
+            if not is_large(answer):
+                return every_key(answer)
+            keys, answer = await self._in_thread(answer, every_key)
         finally:
             _let_go(answer)
+        return evolve(keys, failed_sites=answer.failed_sites)
 
-    async def _body(
-        self, request: ApiRequest, answer: Rows | Document, options: RenderOptions
-    ) -> tuple[bool, bytes | AnswerFile]:
-        """The whole body, in a file when it is large, and whether it is (to be) compressed.
-
-        A small one is made here; of a large one that begins here the rest is made in a thread.
-        """
-        left = threading.Event()
-        rendered = render(answer, options, left.is_set)
-        compress = self._headers(request, rendered)
-        pieces: Iterator[bytes] = rendered.pieces
-        if self._escapes(rendered.content_type):
-            pieces = ascii_only(pieces)
-        first, size = [], 0
-        if not options.slow and values_of(answer) <= FEW_VALUES:
+    async def _in_thread(
+        self,
+        answer: Rows | Document,
+        work: Callable[[Rows | Document, Callable[[], bool]], T],
+    ) -> tuple[T, Rows | Document]:
+        """What ``work`` makes of an answer, and of which: sites may turn out to be broken."""
+        while True:
             try:
-                for piece in pieces:
+                return await self.threads.stoppable(partial(work, answer)), answer
+            except BrokenRowsError as broken:
+                assert isinstance(answer, Rows)
+                assert answer.without is not None
+                answer = answer.without(broken)
+
+    async def _made(
+        self, answer: Rows | Document, options: RenderOptions, *, compress: bool
+    ) -> tuple[bytes | AnswerFile, Rows | Document]:
+        """The whole body and of which answer it is; a large one in a file, compressed if wanted.
+
+        A small one is made here; of one that turns out to be large the rest is made in a thread.
+        """
+        first: list[bytes] = []
+        begun = self._pieces(answer, options)
+
+        def in_file(answer: Rows | Document, left: Callable[[], bool]) -> AnswerFile:
+            pieces = chain(first, begun) if first else self._pieces(answer, options, left)
+            return self.files.made_of(gzipped(pieces) if compress else pieces, left)
+
+        try:
+            if not options.slow and not is_large(answer):
+                size = 0
+                for piece in begun:
                     first.append(piece)
                     size += len(piece)
                     if size > _MADE_HERE:
                         break
-            except BaseException:
-                _let_go(answer)
-                raise
-            if size <= _MADE_HERE:
-                _let_go(answer)
-                return compress, b"".join(first)
-        whole: Iterator[bytes] = chain(first, pieces)
+                else:
+                    return b"".join(first), answer
+            made, answer = await self._in_thread(answer, in_file)
+        finally:
+            _let_go(answer)
+        if made.size > _SMALL or compress:
+            return made, answer
+        body = made.read(0, made.size)
+        made.close()
+        return body, answer
+
+    def _pieces(
+        self, answer: Rows | Document, options: RenderOptions, left: Callable[[], bool] = bool
+    ) -> Iterator[bytes]:
+        rendered = render(answer, options, left)
+        return (
+            ascii_only(rendered.pieces) if self._escapes(rendered.content_type) else rendered.pieces
+        )
+
+    async def _send_file(self, request: ApiRequest, body: AnswerFile, *, compress: bool) -> None:
         if compress:
             request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
-            whole = gzipped(whole)
+        request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % body.size])
         try:
-            made = await shielded(
-                self._aside(answer, lambda: self.files.made_of(whole, left.is_set))
-            )
+            if request.method == b"HEAD":
+                request.write(b"")
+            else:
+                await self._send(request, body.read)
         finally:
-            left.set()
-        assert made is not None
-        if options.slow and made.size <= _SMALL:
-            small = made.content.read()
-            made.close()
-            return False, small
-        return compress, made
+            # Giving a large file back to the system takes milliseconds.
+            if self.threads.running:
+                self.threads.run(body.close)
+            else:
+                body.close()
 
     async def _send_long(self, request: ApiRequest, body: bytes, *, compress: bool) -> None:
         if compress:
@@ -272,27 +292,10 @@ class Responder:
             self._whole(request, body)
             return
         request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
-        await self._send(request, BytesIO(body))
+        await self._send(request, lambda at, size: body[at : at + size])
 
-    async def _send_file(self, request: ApiRequest, body: AnswerFile) -> None:
-        request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % body.size])
-        try:
-            if request.method == b"HEAD":
-                request.write(b"")
-            else:
-                await self._send(request, body.content)
-        finally:
-            self._close(body)
-
-    def _close(self, body: AnswerFile) -> None:
-        """Close a file; giving a large one back to the system takes milliseconds."""
-        if self.threads.running:
-            self.threads.run(body.close)
-        else:
-            body.close()
-
-    async def _send(self, request: ApiRequest, content: IO[bytes]) -> None:
-        """Send all of ``content``; a client that reads too slowly is cut off (see ``Pace``)."""
+    async def _send(self, request: ApiRequest, read: Callable[[int, int], bytes]) -> None:
+        """Send what ``read`` gives; a client that reads too slowly is cut off (see ``Pace``)."""
         pace = pace_of_reader(self.clock)
         channel = cast("ApiChannel", request.channel)
 
@@ -302,7 +305,7 @@ class Responder:
 
         pace.begin(channel.taken, too_slow)
         try:
-            producer = FileProducer(content, request)
+            producer = BodyProducer(read, request)
             request.registerProducer(producer, False)
             await producer.done
         finally:

@@ -20,10 +20,9 @@ from monrest.query.model import Group, Test
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.commands import SentToSite
 from monrest.sites.fanout import Gathered, SiteAnswer
-from monrest.sites.site import own_memory
 from tests.fakes.context import make_context
 from tests.fakes.keystore import value_of
-from tests.fakes.threads import Reactor
+from tests.fakes.threads import Reactor, own_memory
 
 NOW = 1_700_000_000
 AT = f"[{NOW}]"

@@ -18,7 +18,7 @@ from monrest.bp.runner import Batch
 from monrest.bp.service import DUTY, BusinessProcesses
 from monrest.bp.store import Calculated
 from monrest.config import BpConfig
-from monrest.livestatus.framing import SLICE
+from monrest.livestatus.inbox import FREE
 from monrest.sites.registry import SiteList
 from monrest.store.duties import Duties
 from monrest.store.tables import duties as table
@@ -127,7 +127,7 @@ def test_nothing_that_follows_a_calculation_waits_for_its_room(
 ):
     """Who delivers asks the cores about services, whose rows need room as well."""
     row = [{"string": "", "dict": {}}.get(kind, 0) for _, kind in SERVICE_COLUMNS]
-    more_than_is_read_in_one_go = rows_in_pieces(*[row] * (2 * SLICE // len(row)))
+    more_than_is_read_in_one_go = rows_in_pieces(*[row] * (2 * FREE // len(row)))
     site = town.site("a", Script(default=more_than_is_read_in_one_go))
     setting = Setting(town.clock, database, threads, tmp_path, [site])
     room, held = town.memory.room, []

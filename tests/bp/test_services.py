@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.bp.core_rows import NOWHERE, RowMemory, Services
+from monrest.bp.core_rows import NOWHERE, Services
 
 NAMES = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), max_size=8)
 WIDTH = 3
@@ -47,14 +47,3 @@ def test_names_that_are_none(name):
     for row in ([name, "x", 0], ["b", name, 0]):
         with pytest.raises(TypeError):
             settled([["a", "x", 0], row], known)
-
-
-def test_sites_that_are_not_asked_any_more_are_forgotten():
-    memory = RowMemory()
-    one, two = memory.recall("services", "one"), memory.recall("services", "two")
-    places = settled([["a", "x", 0]]).places
-    memory.keep(places, ["two", "three"])
-    assert memory.places is places
-    assert memory.recall("services", "two") is two
-    assert memory.recall("hosts", "two") is not two
-    assert memory.recall("services", "one") is not one

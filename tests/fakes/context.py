@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from datetime import UTC
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +12,6 @@ from twisted.internet.defer import succeed
 from monrest.accounts.family import Accounts
 from monrest.api.dispatch import Dispatch
 from monrest.api.endpoint import Context, RequestCache
-from monrest.base.answer_file import AnswerFiles
 from monrest.base.meters import Meters
 from monrest.base.metrics import Metrics
 from monrest.base.names import Names
@@ -23,9 +20,8 @@ from monrest.config import Config
 from monrest.daemon.families import FAMILIES, dispatch_of
 from monrest.logs.source import CORES
 from monrest.sites.registry import SiteList
-from monrest.sites.site import own_memory
 from tests.fakes.clocks import Wall
-from tests.fakes.threads import Reactor
+from tests.fakes.threads import Reactor, own_memory
 
 
 class KnownContacts:
@@ -99,8 +95,6 @@ def make_context(clock: Any, *sites: Any, families=FAMILIES, **given: Any) -> Co
         "meters": Meters(clock),
         "logcache": NoLogCache(),
         "threads": NoThreads(),
-        "answers": NoThreads(),
-        "files": AnswerFiles(Path(tempfile.gettempdir())),
         "users": NoUsers(),
         "memory": own_memory(Reactor()),
         "request_cache": RequestCache(),

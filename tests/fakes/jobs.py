@@ -6,6 +6,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
 from monrest.base.answer_file import AnswerFiles
+from monrest.base.concurrency import Threads
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.values import ADMIN, Document, Identity
 from monrest.config import JobsConfig
@@ -26,8 +27,7 @@ class AtOnce:
     def run(self, function):
         return maybeDeferred(function)
 
-    async def stoppable(self, function):
-        return function(lambda: False)
+    stoppable = Threads.stoppable
 
 
 class World:

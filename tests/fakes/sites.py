@@ -6,9 +6,9 @@ from twisted.internet.task import Clock
 
 from monrest.config.sections import SiteConfig
 from monrest.sites.health import GRACE
-from monrest.sites.site import Site, own_memory
+from monrest.sites.site import Site
 from tests.fakes.livestatus import MemoryCore, Script
-from tests.fakes.threads import Reactor
+from tests.fakes.threads import Reactor, own_memory
 
 
 class Town:

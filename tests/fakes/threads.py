@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
+
+from monrest.base.answer_file import AnswerFiles
+from monrest.base.concurrency import Threads
+from monrest.base.spool import RowRoom
+from monrest.livestatus.inbox import AnswerMemory
 
 
 class Reactor:
@@ -14,6 +22,9 @@ class Reactor:
 
 class NoThreads:
     """``holds``: the work waits for ``go_on``."""
+
+    running = False
+    stoppable = Threads.stoppable
 
     def __init__(self):
         self.holds, self.waiting = False, []
@@ -36,3 +47,8 @@ class NoThreads:
         waiting, self.waiting = self.waiting, []
         for function, done in waiting:
             maybeDeferred(function).chainDeferred(done)
+
+
+def own_memory(reactor):
+    """What a site has that is no daemon's, and whose threads are none."""
+    return AnswerMemory(RowRoom(reactor), AnswerFiles(Path(tempfile.gettempdir())), NoThreads())

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from monrest.livestatus import framing
 from monrest.livestatus.core_errors import LivestatusError, ProtocolError, RefusedError
-from monrest.livestatus.framing import SLICE, AnswerReader, RowParser, parse_header, parse_rows
+from monrest.livestatus.framing import SLICE, RowParser, parse_header, parse_rows
+from monrest.livestatus.pool import CoreRequest
 from tests.examples import examples
 from tests.fakes.livestatus import as_json, framed
 from tests.table import each
@@ -20,7 +21,7 @@ ROWS = [["h1", 0, ["a", "b"], {"X": "1"}], ["h2 ], [ \n],\n[ ü", 1.5, [], {}]]
 
 
 def read(pieces, width=None, transform=None):
-    reader = AnswerReader(width, transform)
+    reader = CoreRequest(b"", width, transform).reader()
     answer = None
     for piece in pieces:
         assert answer is None
@@ -82,7 +83,7 @@ def test_in_one_piece():
 
 
 def test_not_complete_yet():
-    reader = AnswerReader()
+    reader = CoreRequest(b"").reader()
     assert not reader.started
     assert reader.feed(b"2") is None
     assert reader.started
@@ -91,7 +92,7 @@ def test_not_complete_yet():
 
 
 def test_more_bytes_than_announced_spoil_the_connection():
-    reader = AnswerReader()
+    reader = CoreRequest(b"").reader()
     assert reader.feed(framed(b"[[1]]\n") + b"x") == [[1]]
     assert reader.surplus
     with pytest.raises(ProtocolError, match="not valid JSON"):
@@ -240,7 +241,7 @@ def test_transform_is_applied_to_each_slice():
 def test_wrong_width_is_found_while_the_body_still_comes():
     rows = [[1, 2, "x" * 100]] * 2000
     data = framed(as_json(rows))
-    reader = AnswerReader(4)
+    reader = CoreRequest(b"", 4).reader()
     with pytest.raises(ProtocolError, match="3 columns instead of 4"):
         reader.feed(data[: SLICE + 5000])
 
@@ -249,7 +250,7 @@ def test_wrong_width_is_found_while_the_body_still_comes():
 def test_refusal_shows_the_first_line_only(size):
     stack = b"Error: Column 'x' does not exist.\n\nStacktrace:\n 0# /usr/lib/icinga2\n" * 50
     data = framed(stack, 452)
-    reader = AnswerReader()
+    reader = CoreRequest(b"").reader()
     with pytest.raises(RefusedError) as caught:
         [reader.feed(data[at : at + size]) for at in range(0, len(data), size)]
     assert caught.value.reason == "452: Error: Column 'x' does not exist."
@@ -274,16 +275,16 @@ def test_control_characters_of_a_message_do_not_reach_the_user():
 def test_short_text_without_header():
     with pytest.raises(ProtocolError, match="no header but 'oops'"):
         read([b"oo", b"ps\n"])
-    reader = AnswerReader()
+    reader = CoreRequest(b"").reader()
     assert reader.feed(b"oops") is None
     assert "oops" in str(reader.lost())
-    assert AnswerReader().lost() is None
+    assert CoreRequest(b"").reader().lost() is None
 
 
 @settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([b"", b"200          20\n"]))
 def test_garbage_never_does_anything_but_fail(garbage, head):
-    reader = AnswerReader(2)
+    reader = CoreRequest(b"", 2).reader()
     reason = ""
     try:
         answer = reader.feed(head + garbage)

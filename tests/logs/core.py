@@ -13,10 +13,9 @@ from monrest.demo.logbook import LogEntry
 from monrest.logs.importer import Periods, SiteImport
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS
-from monrest.sites.site import own_memory
 from monrest.store.tables import logcache_lines, logcache_sites
 from tests.fakes.clocks import Wall
-from tests.fakes.threads import Reactor
+from tests.fakes.threads import Reactor, own_memory
 
 NOW = 1_700_000_000
 DAY = 86400
@@ -73,7 +72,7 @@ class LoggingCore:
     async def ask(self, pushed, layout=None, share=None):
         self.asked.append(pushed)
         if share is not None:
-            share.grow(1000)
+            await share.admit(1000)
         held = self.before(pushed)
         if isinstance(held, Deferred):
             await held

@@ -11,8 +11,7 @@ from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.source import CoreLog, Wanted
 from monrest.query.model import Group, Test
-from monrest.sites.site import own_memory
-from tests.fakes.threads import Reactor
+from tests.fakes.threads import Reactor, own_memory
 
 DAY = 86400
 

@@ -196,4 +196,4 @@ def test_work_that_nobody_waits_for_ends():
     asked = iter(range(1000))
     with pytest.raises(ClientLeftError):
         next(render(Rows(columns=columns("a"), rows=rows), EXCEL, lambda: next(asked) >= 3).pieces)
-    assert rows[3:] == [[number] for number in range(3, 1000)]
+    assert rows[4:] == [[number] for number in range(4, 1000)]

@@ -7,11 +7,10 @@ import math
 
 import orjson
 import pytest
-from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.base.values import Blanks, Column, Document, Expansion, Rows, WrittenRows
+from monrest.base.values import Column, Document, Expansion, Rows
 from monrest.render.formats import JSON, RenderOptions, render
 from monrest.render.json import ascii_only, dumps
 from monrest.render.slices import PIECE, gathered
@@ -236,51 +235,6 @@ def test_groups_of_further_keys_are_written_as_one_mapping_is(keys, rows, wanted
             for row in whole
         ]
         assert plain == dumps(found) + b"\n"
-
-
-PERF = st.sampled_from(["", "rta=1ms", "rta=2ms", "pl=1%;2;3", {"A": "1"}])
-CELL = st.one_of(st.integers(-1, 2**65), st.booleans(), st.floats(), st.text(max_size=2), st.none())
-
-
-@given(st.lists(st.lists(st.tuples(CELL, PERF), max_size=4), max_size=6))
-def test_rows_that_were_written_before_are_written_like_new_ones(answers):
-    """Of a page that is asked for again, only rows are made that are not as they were."""
-    names = columns("name", "text")
-    expand = Expansion(((1, lambda text: (("key", "name"), (str(text), "hidden"))),))
-    blanks = Blanks(names, WrittenRows())
-    for rows in answers:
-
-        def of(blanks, rows=rows):
-            whole = [[*row] for row in rows for _ in range(3)]
-            return text_of(Rows(columns=names, rows=whole, expand=expand, blanks=blanks))
-
-        assert of(blanks) == of(None)
-
-
-def test_a_page_that_is_asked_for_again_is_written_once(monkeypatch):
-    names, made = columns("name", "text"), []
-    answer = Rows(
-        columns=names,
-        rows=[],
-        expand=Expansion(((1, lambda text: made.append(text) or (("key",), (text,))),)),
-        blanks=Blanks(names, WrittenRows()),
-    )
-
-    def ask(*texts):
-        made.clear()
-        text_of(evolve(answer, rows=[["x" * 100, text] for text in (*texts, *range(1000, 1020))]))
-        return [text for text in made if text in texts]
-
-    assert (ask(1, 2), ask(1, 2), ask(2, 1), ask(1, 3)) == ([1, 2], [1, 2], [], [3])
-    assert len(made) == 1
-    monkeypatch.setattr("monrest.base.values._MOST_WRITTEN", 10_000)
-    asked = [ask(1, number) for number in range(2000, 2500)]
-    assert asked[-1] == [2499]
-    # Those that nobody wanted for long were forgotten, so that there is room for others.
-    assert ask(1, 2) == [2]
-    written = answer.blanks.written
-    kept = [one for half in (written._wanted, written._before) for one in half.items()]
-    assert sum(len(key[1]) + len(text) for key, text in kept) < 3 * 10_000
 
 
 def test_rows_of_every_width_have_their_keys_in_order_and_hide_what_follows():

@@ -13,7 +13,6 @@ from monrest.bp.core_rows import Needs
 from monrest.bp.runner import carriers, gather
 from monrest.commands import lookups
 from monrest.livestatus.framing import SLICE
-from monrest.livestatus.recall import Recall
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
 from tests.fakes.livestatus import Script, raw, rows_in_pieces
@@ -29,9 +28,9 @@ NAMES = [[f"h{at:05} {'x' * 60}", 0] for at in range(3 * SLICE // 70)]
 @pytest.fixture
 def room(town):
     """The room of all sites, in which nothing has room but in its turn."""
-    town.memory.room.most = town.memory.room.free = 0
+    town.memory.room.most = town.memory.free = 0
     yield town.memory.room
-    assert (town.memory.room.held, town.memory.spools.held) == (0, 0)
+    assert (town.memory.room.held, town.memory.files.stored) == (0, 0)
 
 
 def site(town, id="a"):
@@ -91,8 +90,7 @@ def test_what_can_never_have_room_is_refused_but_for_a_turn(town, room):
 
 def test_a_full_disk_is_told(town, room):
     core = site(town)
-    spools = town.memory.spools
-    spools.full, spools.most_held = True, 0
+    town.memory.files.most = 100
     for found in fanned(town, core), outcome(Deferred.fromCoroutine(core.ask(HOSTS, LAYOUT))):
         town.pass_time(1)
         assert found.pop().check(Unavailable)
@@ -110,27 +108,32 @@ def test_who_leaves_gives_the_room_up(town, room):
     holder.release()
 
 
-def test_rows_of_the_time_before_are_not_kept_where_there_is_no_room(town, room):
-    core, recall = site(town), Recall()
-    for most, kept in ((0, False), (10**9, True), (0, False)):
-        room.most = most
-        found = fanned(town, core, recalls=lambda _: recall)
-        town.pass_time(1)
-        assert found.pop().answers[0].rows == NAMES
-        assert bool(recall.rows) == kept
-
-
-def test_packed_rows_are_gone_through_without_room(town, room):
+def test_stored_rows_are_gone_through_without_room(town, room):
     core, holder = site(town), room.share()
     assert holder.admit(1).called
-    packing = town.memory.packing()
-    found = fanned(town, core, packed=packing.of)
+    inbox = town.memory.inbox()
+    found = fanned(town, core, inbox=inbox)
     town.pass_time(1)
     (answer,) = found.pop().answers
-    assert list(packing.rows(answer.site, answer.rows)) == NAMES
-    assert packing.share.size == 0
-    packing.let_go()
+    assert answer.rows == []
+    assert [row for batch in answer.batches() for row in batch] == NAMES
+    assert inbox.share.size == 0
+    inbox.let_go()
     holder.release()
+
+
+def test_a_site_whose_rows_turn_out_to_be_none_is_a_problem(town, room):
+    lying = town.site("b", Script(default=raw(framed(as_json(NAMES)[:-9] + b"nonsense]"))))
+    found = fanned(town, site(town), lying)
+    town.pass_time(1)
+    (gathered,) = found
+    assert [one.site.id for one in gathered.answers] == ["a"]
+    assert [(one.site, "JSON" in one.reason) for one in gathered.problems] == [("b", True)]
+    found.clear()
+    del gathered
+    alone = fanned(town, lying)
+    town.pass_time(1)
+    assert alone.pop().check(SitesFailed)
 
 
 # ---------------------------------------------------------------- errors
@@ -155,44 +158,44 @@ ASKING = {
 
 @pytest.fixture
 def uncollected(town):
-    """A room without free bytes, while the interpreter looks for no garbage."""
-    town.memory.room.free = 0
+    """Files that take all answers, while the interpreter looks for no garbage."""
+    town.memory.free = 0
     gc.collect()
     gc.disable()
-    yield town.memory.room
+    yield town.memory.files
     gc.enable()
 
 
 @pytest.mark.parametrize("ask", ASKING.values(), ids=ASKING)
-def test_who_leaves_in_the_middle_of_an_answer_gives_the_room_back(town, uncollected, ask):
+def test_who_leaves_in_the_middle_of_an_answer_gives_its_file_back(town, uncollected, ask):
     """The frames of the error are a circle, so that it would be the collector who does that."""
     core = town.site("a", Script(default=UNFINISHED))
     asked = Deferred.fromCoroutine(ask(town, core))
     found = outcome(asked)
     town.pass_time(1)
-    assert uncollected.held > 0
+    assert uncollected.stored > 0
     asked.cancel()
     assert found.pop().check(CancelledError)
-    assert uncollected.held == 0
+    assert uncollected.stored == 0
 
 
 def test_who_cannot_be_asked_takes_no_room_from_others(town, uncollected):
-    failing = town.site("a", Script(default=UNFINISHED), timeout=2)
-    share = uncollected.turn()
+    failing, room = town.site("a", Script(default=UNFINISHED), timeout=2), town.memory.room
+    share = room.turn()
     found = fanned(town, failing, share=share)
     others = fanned(town, site(town, "b"), share=share)
     town.pass_time(1)
-    held = uncollected.held
+    held = room.held
     town.pass_time(2)
     assert found.pop().check(SitesFailed)
-    assert uncollected.held == held > 0
+    assert room.held == held > 0
     others.clear()
     share.release()
 
 
-def test_where_nobody_answers_the_room_is_given_back(town, uncollected):
+def test_where_nobody_answers_the_file_is_given_back(town, uncollected):
     failing = town.site("a", Script(default=UNFINISHED), timeout=2)
     found = fanned(town, failing)
     town.pass_time(3)
     assert found[0].check(SitesFailed)
-    assert uncollected.held == 0
+    assert uncollected.stored == 0

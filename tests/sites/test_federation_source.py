@@ -15,9 +15,8 @@ from monrest.sites.federation.federated_site import openly, words
 from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import PartialBody, RefusedByRemoteError, Whom
 from monrest.sites.registry import Registry, SiteList
-from monrest.sites.site import own_memory
 from tests.fakes.sites import outcome
-from tests.fakes.threads import Reactor
+from tests.fakes.threads import Reactor, own_memory
 
 CONFIG = SiteConfig(
     id="m", name="Munich", section="Europe", address="http://there/mon", auth_key="k"

@@ -9,20 +9,20 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.base.errors import BadRequest
-from monrest.base.spool import RowRoom, Spools
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     NoHeaderError,
     ProtocolError,
     RefusedError,
 )
-from monrest.livestatus.framing import PackedRows
+from monrest.livestatus.inbox import StoredRows
 from monrest.query.model import Group, Pushed, Stat, Test
 from monrest.sites.asking import prepare
 from monrest.sites.lmd.joint_queries import BehindLmdError, JointQueries
 from monrest.sites.lmd.lmd_list import SITE_COLUMNS, behind, capabilities_of, facts_of
 from tests.fakes.livestatus.script import framed
 from tests.fakes.sites import outcome
+from tests.fakes.threads import Reactor, own_memory
 
 CORE = capabilities_of(
     [
@@ -54,9 +54,10 @@ class Wire:
     def _cancel(self, _):
         self.cancelled += 1
 
-    def answer(self, rows, failed=(), size=1000):
+    def answer(self, rows, failed=(), size=1000, cut=0):
         asked, _, done = self.open.pop(0)
         body = b",\n".join(map(orjson.dumps, rows))
+        body = body[:cut] + b'"nonsense' + body[cut + 9 :] if cut else body
         data = b'{"data":\n[' + body + b']\n,"failed": ' + orjson.dumps(dict(failed)) + b"}\n"
         data = framed(data)
         reader, found = asked.reader(), None
@@ -141,11 +142,15 @@ def test_statistics_come_back_as_numbers(world):
 
 
 def test_strange_rows_break_the_answer(world):
-    for rows in ([["h1", 0, "zz"]], [["h1", 0, ["a"]]], [["h1", 0]]):
-        world.ask("a", prepare(HOSTS, CORE, LAYOUT))
+    for rows in ([["h1", 0, "zz"]], [["h1", 0, ["a"]]]):
+        found = world.ask("a", prepare(HOSTS, CORE, LAYOUT))
         world.turn()
-        with pytest.raises(ProtocolError):
-            world.pool.answer(rows)
+        world.pool.answer(rows)
+        assert found[0].check(ProtocolError)
+    world.ask("a", prepare(HOSTS, CORE, LAYOUT))
+    world.turn()
+    with pytest.raises(ProtocolError):
+        world.pool.answer([["h1", 0]])
 
 
 def test_a_text_without_header_is_a_refusal(world):
@@ -217,39 +222,37 @@ def test_too_many_names_are_shared_out(world):
     assert found == [[["h0"], ["h1"], ["h2"]]]
 
 
-def test_large_answers_are_packed_by_site(world, tmp_path):
-    room = RowRoom(world.clock, most=0, free=0)
-    spools = Spools(world.clock, tmp_path)
-    share = room.share()
-    packed = {site: PackedRows(share, spools) for site in "ab"}
-    rows = [[f"h{at:05}", at % 3, "ab"[at % 2]] for at in range(20_000)]
+def test_large_answers_are_stored_by_site(world):
+    """Each question has its own request: what is stored for one is let go of with it."""
+    inboxes = [own_memory(Reactor()).inbox() for _ in range(2)]
+    stored = [{site: StoredRows(inbox, site) for site in "ab"} for inbox in inboxes]
+    rows = [[f"h{at:05} {'x' * 60}", at % 3, "ab"[at % 2]] for at in range(20_000)]
     asked = prepare(HOSTS, CORE, LAYOUT)
-    found = {site: world.ask(site, evolve(asked, packed=packed[site])) for site in "ab"}
+    found = [
+        world.ask(site, evolve(asked, stored=one)) for each in stored for site, one in each.items()
+    ]
     world.turn()
-    world.pool.answer(rows, size=65536)
-    for site in "ab":
-        mine = [row[:2] for row in rows if row[2] == site]
-        kept = [row for batch in packed[site].batches() for row in batch]
-        assert found[site][0] == []
-        assert kept == mine
-        packed[site].forget()
+    for each in stored:
+        world.pool.answer([[*row] for row in rows], size=65536)
+        for site, one in each.items():
+            kept = [row for batch in one.batches() for row in batch]
+            assert kept == [row[:2] for row in rows if row[2] == site]
+    assert found == [[[]]] * 4
+    for inbox in inboxes:
+        inbox.let_go()
+        assert inbox.memory.files.stored == 0
 
 
-def test_each_question_has_room_for_its_own_rows(world, tmp_path):
-    """Of two that were asked for in one turn, the room of one says nothing of the other's rows."""
-    room = RowRoom(world.clock, free=0)
-    spools = Spools(world.clock, tmp_path)
-    packed = {site: PackedRows(room.share(), spools) for site in "ab"}
-    asked = prepare(HOSTS, CORE, LAYOUT)
-    found = {site: world.ask(site, evolve(asked, packed=packed[site])) for site in "ab"}
+@pytest.mark.parametrize("cut", [2, 700_000])
+def test_a_large_answer_that_is_none(world, cut):
+    inbox = own_memory(Reactor()).inbox()
+    asked = evolve(prepare(HOSTS, CORE, LAYOUT), stored=StoredRows(inbox, "a"))
+    found = world.ask("a", asked)
     world.turn()
-    rows = [[f"h{at:05}", at % 3, "ab"[at % 2]] for at in range(20_000)]
-    world.pool.answer(rows, size=65536)
-    for site in "ab":
-        assert found[site][0] == []
-        assert packed[site].count == 10_000
-        assert packed[site].share.size == 0
-        packed[site].forget()
+    rows = [[f"h{at:05} {'x' * 60}", at % 3, "a"] for at in range(20_000)]
+    world.pool.answer(rows, size=65536, cut=cut)
+    assert found.pop().check(ProtocolError)
+    inbox.let_go()
 
 
 def test_no_value_can_name_other_sites(world):

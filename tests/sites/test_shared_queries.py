@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.base.spool import RowRoom, Spools
 from monrest.livestatus.core_errors import RefusedError
-from monrest.livestatus.framing import PackedRows
+from monrest.livestatus.framing import RowParser
+from monrest.livestatus.inbox import StoredRows
 from monrest.query.model import Pushed, Test
 from monrest.sites.asking import prepare
 from monrest.sites.commands import send
@@ -19,7 +17,7 @@ from monrest.sites.inflight import MOST_ROWS, SharedQueries
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, hang, rows
 from tests.fakes.sites import outcome
-from tests.fakes.threads import Reactor
+from tests.fakes.threads import Reactor, own_memory
 from tests.sites.orders import log
 
 HOSTS = Pushed(table="hosts", columns=("name", "state"))
@@ -125,14 +123,15 @@ def test_a_large_answer_is_not_copied(asked, hosts):
     assert len(asked.sent) == 4
 
 
-def test_rows_that_are_packed_are_for_one_reader(asked, hosts):
-    reactor = Reactor()
-    room = RowRoom(reactor, most=0, free=0)
-    packed = PackedRows(room.share(), Spools(reactor, Path()))
-    packed.begin(10, None)
-    found = [outcome(asked.ask(evolve(hosts, packed=packed))) for _ in range(2)]
-    asked.sent[0].callback([["a", 0]])
-    assert found == [[[["a", 0]]], []]
+def test_rows_that_are_stored_are_for_one_reader(asked, hosts):
+    inbox = own_memory(Reactor()).inbox()
+    stored = [StoredRows(inbox, at) for at in range(2)]
+    found = [outcome(asked.ask(evolve(hosts, stored=one))) for one in stored]
+    stored[0].begin_as(RowParser)
+    stored[0].add(b'[["a", 0]]')
+    asked.sent[0].callback([])
+    assert found == [[[]], []]
+    inbox.let_go()
 
 
 def test_requests_of_many_are_one_for_the_core(town):

@@ -12,6 +12,7 @@ from monrest.api.endpoint import Endpoint
 from monrest.api.router import Match
 from monrest.base.alarm import FOREVER
 from monrest.base.answer_file import AnswerFiles
+from monrest.base.concurrency import Threads
 from monrest.base.errors import NotFound
 from monrest.base.names import Names
 from monrest.base.values import Column, Document, Rows
@@ -32,15 +33,15 @@ Reply = namedtuple("Reply", "status headers body length")
 class NoThreads:
     """Runs at once what the real one runs in a thread, and counts it."""
 
+    running = False
+    stoppable = Threads.stoppable
+
     def __init__(self):
         self.runs = 0
 
     def run(self, function):
         self.runs += 1
         return maybeDeferred(function)
-
-    async def stoppable(self, function):
-        return await self.run(lambda: function(lambda: False))
 
 
 class NoKeys:

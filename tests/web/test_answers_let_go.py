@@ -6,6 +6,7 @@ from twisted.internet.task import Clock
 from twisted.web.http_headers import Headers
 
 from monrest.base.answer_file import AnswerFiles
+from monrest.base.concurrency import Threads
 from monrest.base.values import Column, Rows
 from monrest.render.formats import RenderOptions
 from monrest.web.respond import Responder
@@ -29,6 +30,8 @@ class Client:
 
 class Busy:
     """Threads that have other things to do."""
+
+    stoppable = Threads.stoppable
 
     def run(self, _function):
         return Deferred()

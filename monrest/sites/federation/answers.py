@@ -22,8 +22,8 @@ _LARGEST = 1 << 20
 _LARGEST_OBJECT = 16 << 20
 _FIRST_KEY = re.compile(rb'\[(\{"[^"\\]*":)')
 
-Take = Callable[[bytes, list[Record]], None]
-"""Gets a piece of a list, which is a list itself, and its objects."""
+Take = Callable[[list[Record]], None]
+"""Gets some of the objects of a list."""
 
 
 class RecordReader:
@@ -79,13 +79,13 @@ class RecordReader:
             value = [value]
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
             raise ProtocolError("the answer is no list of objects")
-        self._take(piece, value)
+        self._take(value)
 
 
 def records(body: bytes) -> Generator[None, None, list[Record]]:
     """The objects of a list that is there as a whole. Raise ProtocolError."""
     found: list[Record] = []
-    reader = RecordReader(lambda _, some: found.extend(some))
+    reader = RecordReader(found.extend)
     for start in range(0, len(body), _SLICE):
         reader.feed(body[start : start + _SLICE])
         yield

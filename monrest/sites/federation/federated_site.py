@@ -119,11 +119,11 @@ class FederatedSite(Site):
         return self.in_flight.run(send, left, once=not reads, hurried=self.hurry is not None)
 
     def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:
-        return super()._send(ask, core, seconds).addErrback(self._doubt)
+        return super()._send(ask, core, seconds).addCallbacks(self._heard, self._doubt)
 
-    def _answered(self, rows: list[Row], ask: CoreRequest) -> list[Row] | Deferred[list[Row]]:
+    def _heard(self, rows: list[Row]) -> list[Row]:
         self.breaker.hear()
-        return super()._answered(rows, ask)
+        return rows
 
     def _doubt(self, failure: Failure) -> Failure:
         """What the other side said of its sites before is no proof that it lives."""

@@ -18,12 +18,13 @@ from twisted.python.failure import Failure
 from monrest.base.concurrency import Shared, sliced
 from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import LivestatusError, ProtocolError, StoppedError
+from monrest.livestatus.inbox import AnswerMemory
 from monrest.sites.federation import remote_list as listing
 from monrest.sites.federation.answers import Record, records
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.federation.remote import RefusedByRemoteError, Remote
 from monrest.sites.federation.remote_list import Facts
-from monrest.sites.site import PROBE_TIMEOUT, AnswerMemory
+from monrest.sites.site import PROBE_TIMEOUT
 
 if TYPE_CHECKING:
     from monrest.config.sections import SiteConfig

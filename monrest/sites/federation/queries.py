@@ -6,18 +6,20 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-import orjson
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
 from monrest.base.values import Row
 from monrest.livestatus.core_errors import StoppedError
-from monrest.livestatus.framing import PackedRows
+from monrest.livestatus.inbox import StoredRows
 from monrest.livestatus.pool import CoreRequest
 from monrest.sites.federation.answers import Record, RecordReader
 from monrest.sites.federation.questions import RemoteReading
 from monrest.sites.federation.remote import FORM, ITSELF, PartialBody, Remote, Whom
 from monrest.sites.transport import PartialRows
+
+_LARGEST = 256 * 1024
+"""Bytes of an answer that become rows at once."""
 
 _LONGEST_URL = 4000
 """Bytes of a path with its query; longer ones go into a body, for the sake of proxies."""
@@ -90,8 +92,8 @@ class RestQueries:
     def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
         """Give the rows of a question (``questions.question``); only what is for all is heeded."""
         assert isinstance(asked.transform, RemoteReading)
+        found = _Found(asked.transform, None if asked.log else asked.stored)
         # A core gives its newest lines first, an instance its oldest.
-        found = _Found(asked.transform, None if asked.log else asked.packed)
         work = self._query(asked.request.decode(), timeout, found, backwards=asked.log)
         return self.running.begin(work)
 
@@ -101,15 +103,13 @@ class RestQueries:
         if self.running.stopped:
             raise StoppedError
         path = self.path() + request
-        reader = RecordReader(found.take)
         if len(path) <= _LONGEST_URL:
             call = partial(self.remote.call, "GET", path, timeout, self.whom)
         else:
             path, _, query = path.partition("?")
             sent = query.encode()
             call = partial(self.remote.call, "POST", path, timeout, self.whom, sent, FORM)
-        body = await call(sink=reader.feed)
-        reader.finish()
+        body = await call(sink=found.take)
         rows = found.finish()
         if backwards:
             rows.reverse()
@@ -127,44 +127,66 @@ class RestQueries:
 
 
 @define(eq=False)
-class _Found:
-    """The rows of an answer that arrives piece by piece; ``packed`` takes those of a large one."""
+class RecordParser:
+    """Makes rows of a list of objects, a slice at a time; see ``inbox.Parser``."""
 
     reading: RemoteReading
-    packed: PackedRows | None
-    _rows: list[Row] = field(factory=list, init=False)
+    _reader: RecordReader = field(init=False)
     _records: list[Record] = field(factory=list, init=False)
-    _first: list[tuple[bytes, int]] = field(factory=list, init=False)
-    """Pieces of what may turn out to be large, and how many rows they have."""
-    _size: int = field(default=0, init=False)
-    _packs: bool = field(default=False, init=False)
 
-    def take(self, piece: bytes, found: list[Record]) -> None:
-        """Take a piece and its objects."""
+    def __attrs_post_init__(self) -> None:
+        self._reader = RecordReader(self._take)
+
+    def _take(self, found: list[Record]) -> None:
+        self._records += found
+
+    def feed(self, data: bytes) -> None:
+        self._reader.feed(data)
+
+    def taken(self) -> list[Row]:
         if self.reading.whole:
-            self._records += found
-            return
-        rows = self.reading(found)
-        if self.packed is None:
-            self._rows += rows
-        elif self._packs:
-            self.packed.pack(piece, len(rows))
-        else:
-            self._rows += rows
-            self._first.append((piece, len(rows)))
-            self._size += len(piece)
-            if not self.packed.share.has_free(self._size):
-                self._pack(self.packed)
-
-    def _pack(self, packed: PackedRows) -> None:
-        self._packs, self._rows = True, []
-        packed.begin_packing(lambda piece: self.reading(orjson.loads(piece)))
-        for piece, count in self._first:
-            packed.pack(piece, count)
-        self._first.clear()
+            return []
+        records, self._records = self._records, []
+        return self.reading(records)
 
     def finish(self) -> list[Row]:
-        """Give the rows that are not packed."""
-        if self.packed is not None and not self._packs:
-            self.packed.share.grow(self._size)
-        return self.reading(self._records) if self.reading.whole else self._rows
+        self._reader.finish()
+        return self.reading(self._records)
+
+
+@define(eq=False)
+class _Found:
+    """An answer that arrives piece by piece; ``stored`` takes a large one."""
+
+    reading: RemoteReading
+    stored: StoredRows | None
+    _parser: RecordParser = field(init=False)
+    _rows: list[Row] = field(factory=list, init=False)
+    _first: list[bytes] = field(factory=list, init=False)
+    """What may turn out to be large."""
+    _size: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._parser = RecordParser(self.reading)
+
+    def take(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self.stored is None:
+            self._parser.feed(piece)
+            self._rows += self._parser.taken()
+        elif self._size <= _LARGEST:
+            self._first.append(piece)
+        else:
+            if self._first or not self.stored.size:
+                self.stored.begin_as(partial(RecordParser, self.reading))
+            for one in (*self._first, piece):
+                self.stored.add(one)
+            self._first = []
+
+    def finish(self) -> list[Row]:
+        """The rows that are not stored."""
+        if self.stored is not None and self._size > _LARGEST:
+            return []
+        for piece in self._first:
+            self._parser.feed(piece)
+        return self._rows + self._parser.finish()

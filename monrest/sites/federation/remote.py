@@ -29,6 +29,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgentEndpointFactory, IBodyProducer
 from zope.interface import implementer
 
+from monrest.base.errors import Unavailable
 from monrest.base.trace import handed_on
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
@@ -193,7 +194,7 @@ class Remote:
             answered = True
             good = 200 <= response.code < 300
             answer = await _body(response, self.largest, request.sink if good else None)
-        except (CancelledError, DeferredTimeout, LivestatusError):
+        except (CancelledError, DeferredTimeout, LivestatusError, Unavailable):
             raise
         except Exception as error:
             raise exchange_problem(Failure(error), kept=not answered) from error
@@ -302,7 +303,7 @@ class _Body(Protocol):
         else:
             try:
                 self.sink(data)
-            except ProtocolError as error:
+            except (ProtocolError, Unavailable) as error:
                 self._refuse(error)
 
     def too_long(self) -> None:
@@ -310,7 +311,7 @@ class _Body(Protocol):
         if not self.ended:
             self._refuse(ProtocolError(f"an answer of more than {self.largest} bytes"))
 
-    def _refuse(self, error: ProtocolError) -> None:
+    def _refuse(self, error: Exception) -> None:
         self._cut()
         self.done.errback(error)
 

@@ -5,15 +5,16 @@ Each site is given its own rows, in the order in which they came, or why it fail
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import orjson
-from attrs import define, evolve, field
+from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
+from monrest.base.errors import BrokenRowsError
 from monrest.base.values import Row
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
@@ -22,7 +23,8 @@ from monrest.livestatus.core_errors import (
     ProtocolError,
     RefusedError,
 )
-from monrest.livestatus.framing import SLICE, parse_rows
+from monrest.livestatus.framing import parse_rows
+from monrest.livestatus.inbox import Inbox, StoredRows
 from monrest.livestatus.joint_answer import WrappedParser, WrappedRows, limited_to
 from monrest.livestatus.pool import CoreRequest, Pool
 
@@ -31,6 +33,25 @@ _BAD_REQUEST = 400
 
 class BehindLmdError(LivestatusError):
     """The LMD answers, and says that it cannot ask the site."""
+
+
+class _Lines:
+    """The rows of one site out of a large joint answer: a JSON list of some of them a line."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._rows: list[Row] = []
+
+    def feed(self, data: bytes) -> None:
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            self._rows += parse_rows(line)
+
+    def taken(self) -> list[Row]:
+        rows, self._rows = self._rows, []
+        return rows
+
+    finish = taken
 
 
 @define(eq=False)
@@ -42,21 +63,9 @@ class SiteShare:
     done: Deferred[list[Row]] = field(init=False)
     rows: list[Row] = field(factory=list)
 
-    def take(self, rows: list[Row]) -> None:
-        """Add rows as they were sent, without the id of the site; who has left takes none."""
-        if self.done.called:
-            return
-        asked = self.asked
-        made = rows if asked.transform is None else asked.transform(rows)
-        packed = asked.packed
-        if packed is None or not packed.packs or not packed.pack(orjson.dumps(made), len(made)):
-            self.rows += made
-
-    def begin(self) -> None:
-        """Begin with an answer, which may be the second one."""
-        self.rows = []
-        if self.asked.packed is not None:
-            self.asked.packed.forget()
+    def made(self, rows: list[Row]) -> list[Row]:
+        """The wanted rows out of those that were sent, without the id of the site."""
+        return rows if self.asked.transform is None else self.asked.transform(rows)
 
 
 @define(eq=False)
@@ -64,79 +73,66 @@ class JointQuery:
     """One request for ``shares``, until it is sent and while it runs."""
 
     shares: dict[str, SiteShare] = field(factory=dict)
-    running: Deferred[WrappedRows] | None = None
+    running: Deferred[dict[str, str]] | None = None
 
     @property
     def asked(self) -> CoreRequest:
         """What all of them ask."""
         return next(iter(self.shares.values())).asked
 
-    def requests(self) -> list[CoreRequest]:
-        """What is sent, one after the other."""
+    async def run(self, pool: Pool, timeout: float) -> dict[str, str]:
+        """Give each site its rows, and the sites that failed with the reasons."""
         asked = self.asked
         assert asked.width is not None
-        width, take = asked.width + 1, partial(self._take, asked.key_at)
-        return [
-            evolve(
-                asked,
-                request=limited_to(request, list(self.shares)),
-                recall=None,
-                packed=None,
-                log=False,
-                further=(),
-                parser=partial(WrappedParser, width, take, begin),
-            )
-            for request, begin in (
-                (asked.request, self._begin),
-                *((one, _go_on) for one in asked.further),
-            )
-        ]
+        parser, failed = partial(WrappedParser, asked.width + 1), dict[str, str]()
+        for request in (asked.request, *asked.further):
+            inbox = None if asked.stored is None else asked.stored.inbox
+            stored = None if inbox is None else StoredRows(inbox, None)
+            limited = limited_to(request, list(self.shares))
+            one = CoreRequest(limited, asked.width + 1, stored=stored, parser=parser)
+            found = await pool.query(one, timeout)
+            if stored is not None and stored.size:
+                assert inbox is not None
+                found = await self._stored(inbox, stored)
+            else:
+                for share, rows in self._parted(found):
+                    share.rows += share.made(rows)
+            assert isinstance(found, WrappedRows)
+            failed.update(found.failed)
+        return failed
 
-    def _begin(self, length: int) -> None:
+    async def _stored(self, inbox: Inbox, joint: StoredRows) -> list[Row]:
+        """Part a large answer, in a thread; the last rows, which know the failed sites."""
+
+        def part(_: Callable[[], bool]) -> list[Row]:
+            last: list[Row] = []
+            for last in joint.batches():
+                for share, rows in self._parted(last):
+                    line = orjson.dumps(share.made(rows)) + b"\n"
+                    stored = share.asked.stored
+                    assert stored is not None
+                    stored.place(inbox.write(line), len(line))
+            return last
+
         for share in self.shares.values():
-            share.begin()
-        kept = [one.asked.packed for one in self.shares.values() if one.asked.packed is not None]
-        if not kept or length <= SLICE:
-            return
-        if all(one.share is kept[0].share for one in kept):
-            kept[0].begin(length, None)
-            if not kept[0].packs:
-                return
-        # Of several questions each one takes room for its own rows, when it knows their size.
-        for one in kept:
-            one.begin_packing(parse_rows)
+            if share.asked.stored is not None:
+                share.asked.stored.begin_as(_Lines)
+        inbox.begin_work()
+        try:
+            return await inbox.memory.threads.stoppable(part, inbox.end_work)
+        except BrokenRowsError as broken:
+            raise broken.error from None
 
-    def _take(self, at: int | None, rows: list[Row]) -> list[Row]:
+    def _parted(self, rows: list[Row]) -> list[tuple[SiteShare, list[Row]]]:
+        at = self.asked.key_at
         assert at is not None
         found: dict[str, list[Row]] = {}
         try:
             for row in rows:
-                key = row.pop(at)
-                if key in found:
-                    found[key].append(row)
-                else:
-                    found[key] = [row]
-            for key, mine in found.items():
-                self.shares[key].take(mine)
+                found.setdefault(row.pop(at), []).append(row)
+            return [(self.shares[key], mine) for key, mine in found.items()]
         except (KeyError, TypeError):
             raise ProtocolError("a row of a site that was not asked") from None
-        return []
-
-
-async def _in_turn(pool: Pool, requests: Sequence[CoreRequest], timeout: float) -> WrappedRows:
-    """Send requests one after the other; what they have in common is the failed sites."""
-    whole = WrappedRows()
-    failed: dict[str, str] = {}
-    for request in requests:
-        rows = await pool.query(request, timeout)
-        assert isinstance(rows, WrappedRows)
-        failed.update(rows.failed)
-    whole.failed = failed
-    return whole
-
-
-def _go_on(_length: int) -> None:
-    """The rows of a further request come behind those that are there."""
 
 
 @define(eq=False)
@@ -155,7 +151,8 @@ class JointQueries:
     def query(self, site: str, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
         """Give the rows of one site; fails with LivestatusError."""
         share = SiteShare(site, asked)
-        key = (asked.request, asked.transform, asked.among, round(timeout, 1))
+        inbox = None if asked.stored is None else id(asked.stored.inbox)
+        key = (asked.request, asked.transform, asked.among, round(timeout, 1), inbox)
         joint = self._waiting.get(key)
         if joint is None or site in joint.shares or asked.log:
             joint = self._waiting[key] = JointQuery()
@@ -176,18 +173,19 @@ class JointQueries:
             del self._waiting[key]
         if joint.shares:
             pool = self.logs if joint.asked.log else self.pool
-            joint.running = Deferred.fromCoroutine(_in_turn(pool, joint.requests(), timeout))
+            joint.running = Deferred.fromCoroutine(joint.run(pool, timeout))
             joint.running.addCallbacks(
                 self._answered, self._failed, callbackArgs=(joint,), errbackArgs=(joint,)
             )
 
-    def _answered(self, rows: WrappedRows, joint: JointQuery) -> None:
+    def _answered(self, failed: Mapping[str, str], joint: JointQuery) -> None:
         for site, share in joint.shares.items():
             if share.done.called:
                 continue
-            if site in rows.failed:
-                share.begin()
-                share.done.errback(BehindLmdError(rows.failed[site]))
+            if site in failed:
+                if share.asked.stored is not None:
+                    share.asked.stored.begin_as(_Lines)
+                share.done.errback(BehindLmdError(failed[site]))
             else:
                 share.done.callback(share.rows)
 

@@ -24,6 +24,7 @@ from monrest.livestatus.core_errors import (
     RefusedError,
 )
 from monrest.livestatus.endpoints import AlternativeEndpoints
+from monrest.livestatus.inbox import AnswerMemory
 from monrest.livestatus.lql import build
 from monrest.livestatus.pool import CoreRequest, Pool
 from monrest.query.model import Pushed
@@ -33,7 +34,7 @@ from monrest.sites.lmd import lmd_list as listing
 from monrest.sites.lmd.joint_queries import JointQueries
 from monrest.sites.lmd.lmd_list import LmdFacts
 from monrest.sites.lmd.lmd_site import LmdSite
-from monrest.sites.site import PROBE_TIMEOUT, AnswerMemory
+from monrest.sites.site import PROBE_TIMEOUT
 
 if TYPE_CHECKING:
     from monrest.config.sections import LmdConfig
