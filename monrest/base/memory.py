@@ -25,8 +25,3 @@ class MemoryBudget:
     def largest(self) -> int:
         """The answers of cores that one request may ever have as rows in memory."""
         return self.total // 8
-
-    @property
-    def waiting(self) -> int:
-        """What waits for readers in memory where the disk does not take it."""
-        return self.total // 8

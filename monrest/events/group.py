@@ -7,7 +7,7 @@ What was judged waits in one list until everybody has got it; each knows how far
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar, Protocol
 
@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.base.concurrency import sliced
+from monrest.base.concurrency import pause
 from monrest.base.errors import RestError
 from monrest.events.event_source import Source
 from monrest.events.model import OWN, Cursor, Event, Place
@@ -176,7 +176,7 @@ class ListenerGroup:
                 site, events, base = self._queue.popleft()
                 await self.prepare(events)
                 self.base = base
-                await sliced(self._judged(site, events), self.clock)
+                await self._judged(site, events)
                 self.pump()
         finally:
             self._working = None
@@ -194,7 +194,7 @@ class ListenerGroup:
             except RestError as error:
                 self.log.warn("objects of a filter are not read: {reason}", reason=error)
 
-    def _judged(self, site: str, events: Sequence[Event]) -> Generator[None, None, None]:
+    async def _judged(self, site: str, events: Sequence[Event]) -> None:
         cursor = self.cursor()
         named = dict(cursor.places)
         for at, event in enumerate(events):
@@ -206,7 +206,7 @@ class ListenerGroup:
                 self._append(ToldEvent(event, data, str(Cursor(self.base, named))))
             if at % _A_TURN == _A_TURN - 1:
                 self.pump()
-                yield
+                await pause(self.clock)
 
     def judge(self, event: Event) -> Mapping[str, Any] | None:
         """What is told of it, None for nothing."""

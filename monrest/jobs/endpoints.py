@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -20,7 +19,6 @@ from monrest.api.endpoint import (
 from monrest.api.fields import Number, require_only
 from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audit
-from monrest.base.concurrency import sliced
 from monrest.base.daemon_node import node_of
 from monrest.base.errors import BadRequest, NotFound, error_value
 from monrest.base.hidden import HIDDEN, SENSITIVE
@@ -29,7 +27,6 @@ from monrest.base.values import (
     Answer,
     Column,
     Document,
-    Identity,
     Parameters,
     Progress,
     RestRequest,
@@ -264,19 +261,11 @@ class JobEndpoints:
         """Answer GET /mon/jobs: all jobs for administrators, their own for others."""
         identity = request.identity
         found = await self.jobs.several(None if identity.may(ADMIN) else identity.user)
-        records = await sliced(self._records(context, found, identity), context.clock)
+        shown = [self.jobs.as_it_is(job) for job in found if visible(job, identity)]
+        records = await context.compute(
+            lambda _: [record(context, job) for job in shown], len(shown) * len(COLUMNS)
+        )
         return await select(context, request, _SCHEMA, records)
-
-    def _records(
-        self, context: Context, found: Sequence[Job], identity: Identity
-    ) -> Generator[None, None, list[dict[str, Any]]]:
-        records: list[dict[str, Any]] = []
-        for at, job in enumerate(found):
-            if at % _PER_SLICE == 0:
-                yield
-            if visible(job, identity):
-                records.append(record(context, self.jobs.as_it_is(job)))
-        return records
 
     async def read_job(
         self, context: Context, request: RestRequest, where: tuple[str, ...]

@@ -56,6 +56,7 @@ class AnswerMemory:
     def own(cls, reactor: Any) -> AnswerMemory:
         """What a site has that is no daemon's."""
         threads = Threads(reactor, 1, "answers")
+        threads.startService()
         return cls(RowRoom(reactor), AnswerFiles(Path(gettempdir())), threads)
 
     def inbox(self, share: Share | None = None) -> Inbox:
@@ -96,7 +97,7 @@ class Inbox:
         return self._file.read(at, size)
 
     async def opened(
-        self, answers: Sequence[tuple[StoredRows, list[Row]]]
+        self, answers: Sequence[tuple[StoredRows | None, list[Row]]]
     ) -> Sequence[list[Row] | LivestatusError]:
         """All rows of each site, of which some are not stored, or why there are none.
 
@@ -110,7 +111,7 @@ class Inbox:
             found: list[list[Row] | LivestatusError] = []
             for stored, rows in answers:
                 try:
-                    for batch in stored.batches():
+                    for batch in () if stored is None else stored.batches():
                         rows += batch
                         if left():
                             raise ClientLeftError

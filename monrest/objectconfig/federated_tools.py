@@ -16,7 +16,6 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
 from monrest.api.endpoint import Context
-from monrest.base.concurrency import sliced
 from monrest.base.errors import (
     BadRequest,
     Conflict,
@@ -127,7 +126,7 @@ class FederatedTools:
         """Whether the list is whole, and the list."""
         await site.verdict()
         body = await site.call("GET", self._path(parameters), site.config.timeout)
-        return not isinstance(body, PartialBody), await sliced(records(body), self.context.clock)
+        return not isinstance(body, PartialBody), await records(body, self.context.memory.threads)
 
     async def change(self, *, filters: bool) -> list[tuple[FederatedSite, dict[str, Any]]]:
         """Send a change of objects to them, one after the other, and give what they say.

@@ -5,7 +5,7 @@ Rules: docs/spec/objectconfig.md, "Command lines".
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,13 @@ from twisted.python.failure import Failure
 from monrest.api.endpoint import Context, Endpoint, Handler
 from monrest.api.lists import local_schema, select
 from monrest.api.visibility import CONFIGURATION, SYSTEM, view_of
-from monrest.base.concurrency import sliced
 from monrest.base.errors import Forbidden, SitesFailed, all_sites_failed
 from monrest.base.values import Answer, Capabilities, Column, RestRequest, Rows, SiteProblem
 from monrest.config import DisplayConfig
 from monrest.config.patterns import MacroNames, Replacement
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.query.column_names import TableSchema
+from monrest.query.limit import Limit
 from monrest.query.model import Condition, Pushed
 from monrest.query.scalars import text_of
 from monrest.rows.columns import HOSTS, SERVICES
@@ -142,7 +142,12 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         # Of a site that could not tell its commands nothing is known, which is not the same as
         # a command that it does not have.
         told = [row for row in rows.rows if row[peer] in sources]
-        records = await sliced(_records(told, keys, sources, schema, shown, now), context.clock)
+
+        def lines_of(_: Limit) -> list[dict[str, Any]]:
+            named = (dict(zip(keys, row, strict=True)) for row in told)
+            return [_record(row, sources[row["peer_key"]], schema, shown, now) for row in named]
+
+        records = await context.compute(lines_of, len(told) * _EFFORT)
         at = [keys.index(name) for name in ("peer_key", *names)]
         # A core may send lists where names belong.
         places = {
@@ -164,6 +169,10 @@ def _refusal(display: DisplayConfig) -> str:
     text = "you are not authorized to view the command line"
     level = display.show_full_commandline
     return f"{text}, this needs the role {CONFIGURATION}" if level else f"{text}, nobody is"
+
+
+_EFFORT = 100
+"""Values of rows that take as long as one command line."""
 
 
 @frozen
@@ -194,30 +203,13 @@ class _Shown:
         )
 
 
-def _records(
-    rows: Sequence[Sequence[Any]],
-    keys: Sequence[str],
-    sources: Mapping[str, _Source],
-    schema: TableSchema,
-    shown: _Shown,
-    now: float,
-) -> Generator[None, None, list[dict[str, Any]]]:
-    """The lines of all rows; a turn of the reactor may come after each."""
-    records = []
-    for values in rows:
-        row = dict(zip(keys, values, strict=True))
-        records.append(_record(row, sources[row["peer_key"]], schema, shown, now))
-        yield
-    return records
-
-
 async def _far_lines(
     context: Context, sites: Sequence[FederatedSite], path: str, shown: _Shown
 ) -> tuple[list[dict[str, Any]], list[SiteProblem]]:
     """The lines of sites of other instances, which know the resource files of their cores."""
     asked = [
         site.call("GET", path, site.config.timeout).addCallback(
-            lambda body: Deferred.fromCoroutine(sliced(records_of(body), context.clock))
+            lambda body: Deferred.fromCoroutine(records_of(body, context.memory.threads))
         )
         for site in sites
     ]

@@ -5,7 +5,7 @@ Rules: docs/spec/livestatus.md, "Commands on the wire".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import define, field, frozen
@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import shielded, sliced
+from monrest.base.concurrency import shielded
 from monrest.base.values import SiteProblem, always
 from monrest.livestatus.command import CoreCommand
 from monrest.livestatus.core_errors import (
@@ -116,14 +116,14 @@ class _Sending:
     async def write_down(self, decodes: bool) -> None:
         """Make the lines; raise BadRequest if a command cannot be written."""
         self.decodes = decodes
-        self.lines = await sliced(self._written(), self.clock)
+        commands, at = self.commands, int(self.date)
 
-    def _written(self) -> Generator[None, None, tuple[str, ...]]:
-        lines: dict[str, None] = {}
-        for command in self.commands:
-            yield
-            lines[line(command, int(self.date), decodes_backslashes=self.decodes)] = None
-        return tuple(lines)
+        def lines() -> tuple[str, ...]:
+            made = (line(command, at, decodes_backslashes=decodes) for command in commands)
+            return tuple(dict.fromkeys(made))
+
+        many = len(commands) > MOST_LINES
+        self.lines = await self.site.memory.threads.run(lines) if many else lines()
 
     async def run(self) -> SentToSite:
         problem: SiteProblem | None = None

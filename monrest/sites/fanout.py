@@ -40,12 +40,13 @@ class SiteAnswer:
     asked: Pushed
     capabilities: Capabilities
     seconds: float
-    stored: StoredRows
+    stored: StoredRows | None = None
 
     def batches(self) -> Iterator[list[Row]]:
         """All rows, of which only some are in memory at a time. Raises BrokenRowsError."""
         yield self.rows
-        yield from self.stored.batches()
+        if self.stored is not None:
+            yield from self.stored.batches()
 
 
 @frozen

@@ -305,15 +305,3 @@ def test_rows_of_wrong_types_make_lines_all_the_same(context, cores, lie):
     host = {f"host_{name}": value for name, value in web01(**lie).items() if "peer" not in name}
     cores.objects = [web01(name=None, address=None, description="x", **host) | lie]
     assert len(records(answer(context, "/services/web01/x/commandline"))) == 1
-
-
-def test_the_reactor_gets_a_turn_after_every_line(context):
-    source = commandline._Source(context.sites.sites[0], {"check_x": "x"}, {})
-    all_of_it = commandline._Shown.of(DisplayConfig(), addresses=True)
-    rows = [list(web01(name=f"h{number}").values()) for number in range(100)]
-    work = commandline._records(rows, list(web01()), {"a": source}, HOSTS, all_of_it, 0.0)
-    for _ in rows:
-        next(work)
-    with pytest.raises(StopIteration) as end:
-        next(work)
-    assert [one["host_name"] for one in end.value.value] == [f"h{n}" for n in range(100)]

@@ -1,4 +1,4 @@
-"""Reading lists of objects in slices, so that no answer holds up the reactor.
+"""Reading lists of objects in slices, so that no single step holds up a thread.
 
 A list as monrest writes it is cut in front of objects that begin with the same key as the first
 one; inside of a text the quote would be escaped, so the cut is between two objects.
@@ -7,11 +7,12 @@ one; inside of a text the quote would be escaped, so the cut is between two obje
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
+from monrest.base.concurrency import Threads
 from monrest.livestatus.core_errors import ProtocolError
 
 Record = dict[str, Any]
@@ -82,15 +83,21 @@ class RecordReader:
         self._take(value)
 
 
-def records(body: bytes) -> Generator[None, None, list[Record]]:
-    """The objects of a list that is there as a whole. Raise ProtocolError."""
-    found: list[Record] = []
-    reader = RecordReader(found.extend)
-    for start in range(0, len(body), _SLICE):
-        reader.feed(body[start : start + _SLICE])
-        yield
-    reader.finish()
-    return found
+async def records(body: bytes, threads: Threads) -> list[Record]:
+    """The objects of a list that is there as a whole, read in a thread when it is large.
+
+    Raise ProtocolError.
+    """
+
+    def read() -> list[Record]:
+        found: list[Record] = []
+        reader = RecordReader(found.extend)
+        for start in range(0, len(body), _SLICE):
+            reader.feed(body[start : start + _SLICE])
+        reader.finish()
+        return found
+
+    return read() if len(body) <= _SLICE else await threads.run(read)
 
 
 def document(body: bytes) -> Any:

@@ -51,7 +51,7 @@ class FederatedSite(Site):
     def _connect(self) -> None:
         running = Running()
         self.pool = RestQueries(self.source.remote, self._path, running=running)
-        self.commands = RestOrders(self.source.remote, self._path)
+        self.commands = RestOrders(self.source.remote, self._path, self.memory.threads)
         # All sites of one address are looked at together: one request serves all of them.
         self.breaker.interval = INTERVAL
 

@@ -15,7 +15,7 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.base.concurrency import Shared, sliced
+from monrest.base.concurrency import Shared
 from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import LivestatusError, ProtocolError, StoppedError
 from monrest.livestatus.inbox import AnswerMemory
@@ -168,7 +168,7 @@ class FederationSource:
     async def _records(self, path: str) -> list[Record]:
         timeout = min(PROBE_TIMEOUT, self.config.timeout)
         body = await self.remote.call("GET", path, timeout, urgent=True)
-        return await sliced(records(body), self.reactor)
+        return await records(body, self.memory.threads)
 
     # ------------------------------------------------------------ the sites here
 

@@ -15,7 +15,7 @@ import orjson
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.base.concurrency import sliced
+from monrest.base.concurrency import Threads
 from monrest.base.values import always
 from monrest.livestatus.catalogue import COMMANDS, Command
 from monrest.livestatus.command_channel import TransmissionOutcome
@@ -50,6 +50,7 @@ class RestOrders:
 
     remote: Remote
     path: Callable[[], str]
+    threads: Threads
     whom: Whom = ITSELF
     running: Running = field(factory=Running)
     under_way: set[_Transmission] = field(factory=set)
@@ -184,7 +185,7 @@ class _Transmission:
     async def _removal(self, kind: str, word: str, number: str) -> Entry | None:
         """Remove by the object that it belongs to, which its contacts may do as well."""
         path = f"/{word}s?columns=host_name,service_description,is_service&id={number}"
-        found = await sliced(records(await self._call("GET", path)), self.orders.remote.reactor)
+        found = await records(await self._call("GET", path), self.orders.threads)
         wanted = int(kind == "SVC")
         for record in found:
             if record.get("is_service") == wanted:
