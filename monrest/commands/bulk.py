@@ -6,13 +6,13 @@ any of them is malformed, forbidden or unknown, nothing is sent and all of those
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
 
 from monrest.api.endpoint import Context
-from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, Forbidden, RestError
 from monrest.base.values import Answer, Document, RestRequest, SiteProblem
 from monrest.commands.asked import (
@@ -25,6 +25,7 @@ from monrest.commands.asked import (
     sites_of,
     target_of,
 )
+from monrest.commands.orders import EFFORT
 from monrest.commands.outcome import CommandOutcome
 from monrest.commands.submit import submit
 from monrest.sites.site import Site
@@ -61,30 +62,20 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
     asked: list[AskedCommand] = []
     problems: dict[int, RestError] = {}
     named = bool(named_sites(request.sites, given))
-    work = _read(context, request, entries, sites, named, asked, problems)
-    await sliced(work, context.clock)
+    read = partial(_read, context, request, entries, sites, named, asked, problems)
+    await context.compute(lambda _: read(), len(entries) * EFFORT)
     outcomes = await submit(context, request, asked, how, problems)
     if problems:
         raise problem_of(problems, len(entries))
-    return await _answer(context, outcomes)
+    return await context.compute(lambda _: _answer(outcomes), len(outcomes) * EFFORT)
 
 
-async def _answer(context: Context, outcomes: Sequence[CommandOutcome]) -> Document:
-    results: list[dict[str, Any]] = []
+def _answer(outcomes: Sequence[CommandOutcome]) -> Document:
     failed: dict[str, SiteProblem] = {}
-    await sliced(_results(outcomes, results, failed), context.clock)
-    return Document(value=results, order=_ORDER, failed_sites=tuple(failed.values()))
-
-
-def _results(
-    outcomes: Sequence[CommandOutcome],
-    results: list[dict[str, Any]],
-    failed: dict[str, SiteProblem],
-) -> Generator[None]:
     for outcome in outcomes:
-        yield
-        results.append(outcome.result())
         failed.update((one.site, one) for one in outcome.failed)
+    results = [outcome.result() for outcome in outcomes]
+    return Document(value=results, order=_ORDER, failed_sites=tuple(failed.values()))
 
 
 def _read(
@@ -95,9 +86,8 @@ def _read(
     named: bool,
     asked: list[AskedCommand],
     problems: dict[int, RestError],
-) -> Generator[None]:
+) -> None:
     for index, entry in enumerate(entries):
-        yield
         try:
             given = _given(entry)
             command = command_of(given)

@@ -9,7 +9,8 @@ table is asked once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from functools import partial
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
@@ -18,7 +19,6 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.api.visibility import visibility
-from monrest.base.concurrency import sliced
 from monrest.base.spool import Share
 from monrest.base.values import Capabilities, Identity, Row, SiteProblem
 from monrest.commands.permissions import contact_filter, is_contact
@@ -34,7 +34,8 @@ _FEW = 20
 A core tests every row against every name, so for many objects all names come faster than a
 filter with thousands of lines.
 """
-_SLICE = 256
+_MANY = 1000
+"""Rows that a thread reads."""
 
 GROUP_MEMBERS = {"hostgroups": "hosts", "servicegroups": "services"}
 
@@ -214,20 +215,20 @@ async def _asked(
     for question, gathered in zip(questions, answers, strict=True):
         found.take(gathered)
         for answer in gathered.answers:
-            work = _read(question, answer.rows, found.sites, answer.site.id)
-            await _understood(answer, work, found.problems, clock)
+            read = partial(_read, question, answer.rows, found.sites, answer.site.id)
+            await _understood(answer, read, found.problems)
     return found
 
 
 async def _understood(
-    answer: SiteAnswer,
-    work: Generator[None],
-    problems: dict[str, SiteProblem],
-    clock: IReactorTime,
+    answer: SiteAnswer, read: Callable[[], None], problems: dict[str, SiteProblem]
 ) -> None:
     """Read the rows of one site; one that lies about its types counts as failed."""
     try:
-        await sliced(work, clock)
+        if len(answer.rows) > _MANY:
+            await answer.site.memory.threads.run(read)
+        else:
+            read()
     except (TypeError, ValueError):
         site = answer.site
         problems[site.id] = SiteProblem(site.id, site.name, "the core sent rows of wrong types")
@@ -235,12 +236,10 @@ async def _understood(
 
 def _read(
     question: _Question, rows: Sequence[Row], sites: Mapping[Target, set[str]], site: str
-) -> Generator[None]:
+) -> None:
     lost: set[Target] = set()
     seen: set[Target] = set()
-    for at, row in enumerate(rows):
-        if at % _SLICE == _SLICE - 1:
-            yield
+    for row in rows:
         seen.update(question.read(row))
         if question.lost is not None:
             lost.update(question.lost(row))
@@ -273,9 +272,6 @@ async def _gathered(
         return pushed if all(core.has(table, name) for name in pushed.columns) else None
 
     return await fan_out(sites, plan, columns, clock, share=share)
-
-
-# ---------------------------------------------------------------- comments and downtimes
 
 
 @frozen
@@ -315,8 +311,8 @@ async def entries(
     found: dict[tuple[str, Target], list[ObjectEntry]] = defaultdict(list)
     wanted = frozenset(targets)
     for answer in gathered.answers:
-        work = _sorted_out(answer.site.id, answer.rows, wanted, found)
-        await _understood(answer, work, problems, clock)
+        sort_out = partial(_sort_out, answer.site.id, answer.rows, wanted, found)
+        await _understood(answer, sort_out, problems)
     return found, problems
 
 
@@ -343,15 +339,13 @@ async def owners(
     return await _asked(sites, [_Question(table, layout, joined("and", limits), read)], clock)
 
 
-def _sorted_out(
+def _sort_out(
     site: str,
     rows: Sequence[Row],
     wanted: frozenset[Target],
     found: Mapping[tuple[str, Target], list[ObjectEntry]],
-) -> Generator[None]:
-    for at, (number, host, service, text, *start) in enumerate(rows):
-        if at % _SLICE == _SLICE - 1:
-            yield
+) -> None:
+    for number, host, service, text, *start in rows:
         target = Target("services", host, service) if service else Target("hosts", host)
         if target in wanted:
             found[site, target].append(ObjectEntry(int(number), text, start[0] if start else 0))

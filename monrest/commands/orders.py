@@ -6,7 +6,7 @@ each table. What is wrong is collected for each command; nothing is sent from he
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 
 from attrs import define, field
@@ -14,7 +14,6 @@ from attrs import define, field
 from monrest.api.endpoint import Context
 from monrest.api.rights import may_submit
 from monrest.api.zones import zone_of
-from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.base.values import Identity, SiteProblem
 from monrest.commands import describe
@@ -45,6 +44,9 @@ _UNKNOWN = {
     "sites": "system",
 }
 """The permission that decides who hears that there is no such command."""
+
+EFFORT = 200
+"""Values of rows that take as long as one step of one command."""
 
 LONGEST_NAME = 4096
 """Characters of the name of an object."""
@@ -96,21 +98,23 @@ class Preparation:
 
         Raise SitesFailed when no site answers the questions that have to be asked first.
         """
-        clock = self.context.clock
         granted = await self._permitted(asked)
         zone = await zone_of(self.context, self.identity)
-        await sliced(self._read([one for one in asked if one.index in granted], zone), clock)
+        allowed = [one for one in asked if one.index in granted]
+        await self._step(lambda: self._read(allowed, zone), len(allowed))
         await self._locate(granted)
         await self._resolve()
 
-    # ------------------------------------------------------------ who may
+    async def _step(self, work: Callable[[], None], count: int) -> None:
+        """Do ``work`` on so many commands, in a thread where they are many."""
+        await self.context.compute(lambda _: work(), count * EFFORT)
 
     async def _permitted(self, asked: Sequence[AskedCommand]) -> dict[int, FoundTargets | None]:
         """The commands that are allowed; with where, if that is for a contact to say."""
         allowed = await may_submit(self.identity, self.context.contacts, self.context.config)
         granted: dict[int, FoundTargets | None] = {}
         open_: list[AskedCommand] = []
-        await sliced(self._by_roles(asked, allowed, granted, open_), self.context.clock)
+        await self._step(lambda: self._by_roles(asked, allowed, granted, open_), len(asked))
         if not open_:
             return granted
         found = await commanded(
@@ -120,7 +124,7 @@ class Preparation:
             self.context.clock,
             strict=self.context.config.auth.strict_host_authorization,
         )
-        await sliced(self._by_contact(open_, found, granted), self.context.clock)
+        await self._step(lambda: self._by_contact(open_, found, granted), len(open_))
         return granted
 
     def _by_roles(
@@ -129,9 +133,8 @@ class Preparation:
         allowed: bool,
         granted: dict[int, FoundTargets | None],
         open_: list[AskedCommand],
-    ) -> Generator[None]:
+    ) -> None:
         for one in asked:
-            yield
             if (wrong := malformed(one.target)) is not None:
                 self.problems[one.index] = wrong
                 continue
@@ -148,9 +151,8 @@ class Preparation:
         asked: Sequence[AskedCommand],
         found: FoundTargets,
         granted: dict[int, FoundTargets | None],
-    ) -> Generator[None]:
+    ) -> None:
         for one in asked:
-            yield
             if found.on(one.target).isdisjoint(site.id for site in one.sites):
                 self.problems[one.index] = self._refused(one, _failed(one, found))
             else:
@@ -166,9 +168,7 @@ class Preparation:
             error.problems = tuple(failed)
         return error
 
-    # ------------------------------------------------------------ what is meant
-
-    def _read(self, asked: Iterable[AskedCommand], zone: tzinfo) -> Generator[None]:
+    def _read(self, asked: Iterable[AskedCommand], zone: tzinfo) -> None:
         defaults = Defaults(
             user=self.identity.user,
             now=self.context.wall.now(),
@@ -176,7 +176,6 @@ class Preparation:
             config=self.context.config.commands,
         )
         for one in asked:
-            yield
             command = find(one.target.kind, one.command)
             if command is None:
                 # Looking for similar names is slow, and one of a thousand hints is read.
@@ -206,26 +205,23 @@ class Preparation:
         error.extra = {**error.extra, "help": job.help}
         self.problems.setdefault(job.asked.index, error)
 
-    # ------------------------------------------------------------ where
-
     async def _locate(self, granted: Mapping[int, FoundTargets | None]) -> None:
         """Say to which sites each command goes: those where its object is, and what it names."""
         targets: set[Target] = set()
         sites: dict[str, Site] = {}
-        await sliced(self._to_find(granted, targets, sites), self.context.clock)
+        await self._step(lambda: self._to_find(granted, targets, sites), len(self.jobs))
         found = FoundTargets()
         if targets:
             found = await existing(tuple(sites.values()), targets, self.context.clock)
-        await sliced(self._place(granted, found), self.context.clock)
+        await self._step(lambda: self._place(granted, found), len(self.jobs))
 
     def _to_find(
         self,
         granted: Mapping[int, FoundTargets | None],
         targets: set[Target],
         sites: dict[str, Site],
-    ) -> Generator[None]:
+    ) -> None:
         for job in self._good():
-            yield
             one = job.asked
             wanted = set(named(job.command, job.arguments).values())
             if one.target.kind != "sites" and granted[one.index] is None:
@@ -234,11 +230,8 @@ class Preparation:
                 targets |= wanted
                 sites.update((site.id, site) for site in one.sites)
 
-    def _place(
-        self, granted: Mapping[int, FoundTargets | None], found: FoundTargets
-    ) -> Generator[None]:
+    def _place(self, granted: Mapping[int, FoundTargets | None], found: FoundTargets) -> None:
         for job in self._good():
-            yield
             one = job.asked
             job.sites = one.sites
             if one.target.kind != "sites":
@@ -296,20 +289,17 @@ class Preparation:
     def _good(self) -> Iterable[PreparedCommand]:
         return (job for job in self.jobs if job.asked.index not in self.problems)
 
-    # ------------------------------------------------------------ which entries
-
     async def _resolve(self) -> None:
         """Fill the orders; ids of comments and downtimes are those of each site."""
         now = self.context.wall.now()
         removing: dict[str, list[PreparedCommand]] = {}
-        await sliced(self._fill(now, removing), self.context.clock)
+        await self._step(lambda: self._fill(now, removing), len(self.jobs))
         for table, jobs in removing.items():
             await self._look_up(table, jobs)
 
-    def _fill(self, now: float, removing: dict[str, list[PreparedCommand]]) -> Generator[None]:
+    def _fill(self, now: float, removing: dict[str, list[PreparedCommand]]) -> None:
         """Fill the orders that are the same everywhere; sort out who removes what."""
         for job in self._good():
-            yield
             target = job.asked.target
             try:
                 common = orders(job.command, target, job.arguments)
@@ -324,11 +314,10 @@ class Preparation:
     async def _look_up(self, table: str, jobs: Sequence[PreparedCommand]) -> None:
         targets = {job.asked.target for job in jobs}
         found, problems = await entries(table, _sites_of(jobs), targets, self.context.clock)
-        await sliced(self._remove(jobs, found, FoundTargets(problems=problems)), self.context.clock)
+        missed = FoundTargets(problems=problems)
+        await self._step(lambda: self._remove(jobs, found, missed), len(jobs))
 
-    def _remove(
-        self, jobs: Sequence[PreparedCommand], known: Entries, asked: FoundTargets
-    ) -> Generator[None]:
+    def _remove(self, jobs: Sequence[PreparedCommand], known: Entries, asked: FoundTargets) -> None:
         for job in jobs:
             removal = job.removal
             assert removal is not None
@@ -338,7 +327,6 @@ class Preparation:
             entry = Target(f"{singular(one.kind)}_{removal.table}", whose)
             having = FoundTargets(problems=asked.problems)
             for site in job.sites:
-                yield
                 found = known.get((site.id, one), ())
                 numbers = [it.id for it in found if removal.matches(it.id, it.text, it.start)]
                 job.orders[site.id] += removal.orders(numbers)

@@ -8,18 +8,21 @@ of one is what is left of it after all of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from attrs import define, field
 
 from monrest.api.endpoint import Context
-from monrest.base.concurrency import pause, sliced
+from monrest.base.concurrency import pause
 from monrest.base.errors import SitesFailed
 from monrest.base.values import Capabilities, Row
 from monrest.commands.effects import Effect, Unseen, expected
+from monrest.commands.orders import EFFORT
 from monrest.commands.outcome import NOTHING_MATCHED, SEEN, CommandOutcome
 from monrest.query.column_names import CoreColumn, CoreType
+from monrest.query.limit import Limit
 from monrest.query.model import CoreFilter, Group, Pushed, Test, columns_of, conjuncts, joined
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.fanout import fan_out
@@ -33,8 +36,6 @@ _LONGEST_PAUSE = 1.0
 
 _FEW = 20
 """Different filters up to which a core tests them; more of them are tested here."""
-
-_SLICE = 64
 
 OVERTAKEN = "nothing to read back: a later command of the list sets the same"
 
@@ -83,7 +84,7 @@ class Watch:
 
     async def before(self) -> None:
         """Say what to look for, and look how it is before anything is sent."""
-        await sliced(self._expect(), self.context.clock)
+        await self.context.compute(lambda _: self._expect(), len(self.outcomes) * EFFORT)
         wanted = [one for one in self.open if one.effect.before]
 
         def take(one: _Open, rows: list[Row]) -> None:
@@ -100,7 +101,7 @@ class Watch:
         """Look until every effect was found, or there is none to be found, or time is over."""
         clock = self.context.clock
         end = clock.seconds() + seconds
-        await sliced(self._forget_unsent(), clock)
+        await self.context.compute(lambda _: self._forget_unsent(), len(self.outcomes) * EFFORT)
         delay = _FIRST
         while self.open:
             left = end - clock.seconds()
@@ -120,17 +121,15 @@ class Watch:
         for one in self.open:
             one.settle(f"not seen within {max(round(seconds, 1), 0):g} seconds")
 
-    def _forget_unsent(self) -> Generator[None]:
+    def _forget_unsent(self) -> None:
         """Take out what no core was told, or refused: other members of the answer say so."""
         for outcome in self.outcomes:
-            yield
             told = outcome.accepted | outcome.uncertain
             for site, orders in outcome.job.orders.items():
                 if orders and site not in told:
                     outcome.effects.pop(site, None)
         kept = []
         for one in self.open:
-            yield
             if not one.was_sent:
                 continue
             if one.overtaken is not None and one.overtaken.was_sent:
@@ -139,12 +138,11 @@ class Watch:
                 kept.append(one)
         self.open = kept
 
-    def _expect(self) -> Generator[None]:
+    def _expect(self) -> None:
         now = self.context.wall.now()
         same: dict[tuple[str, str, CoreFilter | None], _Open] = {}
         states: dict[tuple[str, str, CoreFilter | None, tuple[str, ...]], _Open] = {}
         for outcome in self.outcomes:
-            yield
             job = outcome.job
             for site in job.sites:
                 ids: tuple[int, ...] = ()
@@ -184,9 +182,7 @@ class Watch:
         self, table: str, wanted: Sequence[_Open], take: Callable[[_Open, list[Row]], None]
     ) -> None:
         """Ask all sites for one table; what cannot be asked now is asked again later."""
-        parts: dict[str, _Part] = {}
-        names: dict[str, None] = {}
-        await sliced(_parted(wanted, parts, names), self.context.clock)
+        parts, names = _parted(wanted)
         sites = [part.site for part in parts.values()]
         layout = _layout(table, names, sites)
 
@@ -205,8 +201,9 @@ class Watch:
         except SitesFailed:
             return
         for answer in gathered.answers:
-            reader = _Reader(tuple(names), answer.rows)
-            await sliced(reader.deal(parts[answer.site.id].open, take), self.context.clock)
+            deal = partial(_deal, tuple(names), answer.rows, parts[answer.site.id].open, take)
+            effort = 10 * len(answer.rows) + EFFORT * len(wanted)
+            await self.context.compute(deal, effort)
 
 
 @define(eq=False)
@@ -218,18 +215,18 @@ class _Part:
     filters: dict[CoreFilter | None, None] = field(factory=dict, init=False)
 
 
-def _parted(
-    wanted: Iterable[_Open], parts: dict[str, _Part], names: dict[str, None]
-) -> Generator[None]:
-    """Collect what to ask by site, and the ``names`` of all columns that are needed."""
+def _parted(wanted: Iterable[_Open]) -> tuple[dict[str, _Part], dict[str, None]]:
+    """What to ask by site, and the names of all columns that are needed."""
+    parts: dict[str, _Part] = {}
+    names: dict[str, None] = {}
     for one in wanted:
-        yield
         part = parts.get(one.site.id)
         if part is None:
             part = parts[one.site.id] = _Part(one.site)
         part.open.append(one)
         part.filters[one.effect.filter] = None
         names.update(dict.fromkeys((*one.effect.columns, *columns_of(one.effect.filter))))
+    return parts, names
 
 
 def _found(one: _Open, rows: list[Row]) -> str:
@@ -282,46 +279,38 @@ def _times(found: CoreFilter | None) -> CoreFilter | None:
     return joined("and", (one for one in tests if isinstance(one, Test) and one.column == "time"))
 
 
-@define(eq=False)
-class _Reader:
-    """Deals rows out to the effects whose filter they pass, each with its own columns."""
-
-    names: Sequence[str]
-    rows: Sequence[Row]
-
-    def deal(
-        self, wanted: Sequence[_Open], take: Callable[[_Open, list[Row]], None]
-    ) -> Generator[None]:
-        """Call ``take`` with every effect and its rows; yields in between."""
-        at = {name: place for place, name in enumerate(self.names)}
-        dealt: dict[CoreFilter | None, list[Row]] = {}
-        for one in wanted:
-            yield
-            dealt.setdefault(one.effect.filter, [])
-        keyed: dict[tuple[str, ...], dict[tuple[str, ...], list[Row]]] = defaultdict(dict)
-        others: list[CoreFilter | None] = []
-        for limit, bucket in dealt.items():
-            yield
-            tests = _equalities(limit)
-            if tests is None:
-                others.append(limit)
-            else:
-                columns = tuple(test.column for test in tests)
-                keyed[columns][tuple(test.value for test in tests)] = bucket
-        for count, row in enumerate(self.rows):
-            if count % _SLICE == _SLICE - 1:
-                yield
-            for columns, buckets in keyed.items():
-                passed = buckets.get(tuple([_text(row[at[name]]) for name in columns]))
-                if passed is not None:
-                    passed.append(row)
-            for limit in others:
-                if passes(limit, row, at):
-                    dealt[limit].append(row)
-        for one in wanted:
-            yield
-            places = [at[name] for name in one.effect.columns]
-            take(one, [[row[place] for place in places] for row in dealt[one.effect.filter]])
+def _deal(
+    names: Sequence[str],
+    rows: Sequence[Row],
+    wanted: Sequence[_Open],
+    take: Callable[[_Open, list[Row]], None],
+    _: Limit,
+) -> None:
+    """Call ``take`` with every effect and the rows that pass its filter, with its columns."""
+    at = {name: place for place, name in enumerate(names)}
+    dealt: dict[CoreFilter | None, list[Row]] = {}
+    for one in wanted:
+        dealt.setdefault(one.effect.filter, [])
+    keyed: dict[tuple[str, ...], dict[tuple[str, ...], list[Row]]] = defaultdict(dict)
+    others: list[CoreFilter | None] = []
+    for limit, bucket in dealt.items():
+        tests = _equalities(limit)
+        if tests is None:
+            others.append(limit)
+        else:
+            columns = tuple(test.column for test in tests)
+            keyed[columns][tuple(test.value for test in tests)] = bucket
+    for row in rows:
+        for columns, buckets in keyed.items():
+            passed = buckets.get(tuple([_text(row[at[name]]) for name in columns]))
+            if passed is not None:
+                passed.append(row)
+        for limit in others:
+            if passes(limit, row, at):
+                dealt[limit].append(row)
+    for one in wanted:
+        places = [at[name] for name in one.effect.columns]
+        take(one, [[row[place] for place in places] for row in dealt[one.effect.filter]])
 
 
 def _equalities(limit: CoreFilter | None) -> tuple[Test, ...] | None:

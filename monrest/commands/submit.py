@@ -6,17 +6,17 @@ if the client does not wait for it any more.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import define, field
 
 from monrest.api.endpoint import Context
 from monrest.base.audit import audit
-from monrest.base.concurrency import shielded, sliced
+from monrest.base.concurrency import pause, shielded
 from monrest.base.errors import Forbidden, RestError
 from monrest.base.values import Answer, RestRequest, SiteProblem
 from monrest.commands.asked import AskedCommand, Manner
-from monrest.commands.orders import Preparation, PreparedCommand
+from monrest.commands.orders import EFFORT, Preparation
 from monrest.commands.outcome import CommandOutcome
 from monrest.commands.readback import Watch
 from monrest.commands.restarts import unchecked_restarts
@@ -28,6 +28,9 @@ from monrest.sites.site import Site
 
 ACTION = "command"
 OK = 200
+
+_AT_ONCE = 100
+"""Entries of the audit log that are written in one go."""
 
 
 async def submit_one(
@@ -59,18 +62,21 @@ async def submit(
     try:
         await preparation.run(asked)
     except RestError as error:
-        await sliced(_audit_refused(request, asked, {}, error), context.clock)
+        await _audit_refused(context, request, asked, {}, error)
         raise
     problems |= preparation.problems
     if not problems and not how.force:
         problems |= await unchecked_restarts(context, request, preparation.jobs)
     if problems:
-        await sliced(_audit_refused(request, asked, problems), context.clock)
+        await _audit_refused(context, request, asked, problems)
         return []
-    outcomes: list[CommandOutcome] = []
-    await sliced(_begun(preparation.jobs, how, outcomes), context.clock)
+    outcomes = [
+        CommandOutcome(job=job, tested=how.test_only, failed=list(job.failed))
+        for job in preparation.jobs
+    ]
     if how.test_only:
-        await sliced(_tested(outcomes, int(context.wall.now())), context.clock)
+        at = int(context.wall.now())
+        await context.compute(lambda _: _write_lines(outcomes, at), len(outcomes) * EFFORT)
         return outcomes
     watch = Watch(context, outcomes) if how.wait is not None else None
     if watch is not None:
@@ -83,24 +89,15 @@ async def submit(
     return outcomes
 
 
-def _begun(
-    jobs: Sequence[PreparedCommand], how: Manner, outcomes: list[CommandOutcome]
-) -> Generator[None]:
-    for job in jobs:
-        yield
-        outcomes.append(CommandOutcome(job=job, tested=how.test_only, failed=list(job.failed)))
-
-
 async def _send(context: Context, request: RestRequest, outcomes: Sequence[CommandOutcome]) -> None:
     """Tell every site everything that is for it, in order; note and write down what it said."""
-    queues: dict[str, _Queue] = {}
-    await sliced(_queued(outcomes, queues), context.clock)
+    effort = len(outcomes) * EFFORT
+    queues = await context.compute(lambda _: _queued(outcomes), effort)
     if queues:
-        orders = [(queue.site, tuple(queue.places)) for queue in queues.values()]
+        orders = [(queue.site, tuple(queue.places)) for queue in queues]
         sent = await send(orders, context.clock, context.wall)
-        for one, queue in zip(sent, queues.values(), strict=True):
-            await sliced(queue.note(one), context.clock)
-    await sliced(_audit_sent(request, outcomes), context.clock)
+        await context.compute(lambda _: _note(queues, sent), effort)
+    await _audit_sent(context, request, outcomes)
 
 
 @define(eq=False)
@@ -110,12 +107,11 @@ class _Queue:
     site: Site
     places: dict[CoreCommand, list[CommandOutcome]] = field(factory=dict)
 
-    def note(self, sent: SentToSite) -> Generator[None]:
+    def note(self, sent: SentToSite) -> None:
         """Tell the outcomes what became of their lines."""
         failed = sent.problem
         lines = (*sent.lines, *sent.unsent)
         for at, (text, outcomes) in enumerate(zip(lines, self.places.values(), strict=True)):
-            yield
             for outcome in outcomes:
                 if at >= len(sent.lines):
                     outcome.fail(failed or self._problem("was not sent"))
@@ -133,9 +129,14 @@ class _Queue:
         return SiteProblem(self.site.id, self.site.name, reason, timed_out)
 
 
-def _queued(outcomes: Sequence[CommandOutcome], queues: dict[str, _Queue]) -> Generator[None]:
+def _note(queues: Sequence[_Queue], sent: Sequence[SentToSite]) -> None:
+    for queue, one in zip(queues, sent, strict=True):
+        queue.note(one)
+
+
+def _queued(outcomes: Sequence[CommandOutcome]) -> list[_Queue]:
+    queues: dict[str, _Queue] = {}
     for outcome in outcomes:
-        yield
         for site in outcome.job.sites:
             for order in outcome.job.orders[site.id]:
                 queue = queues.get(site.id)
@@ -144,12 +145,12 @@ def _queued(outcomes: Sequence[CommandOutcome], queues: dict[str, _Queue]) -> Ge
                 belongs = queue.places.setdefault(order, [])
                 if outcome not in belongs[-1:]:
                     belongs.append(outcome)
+    return list(queues.values())
 
 
-def _tested(outcomes: Sequence[CommandOutcome], at: int) -> Generator[None]:
+def _write_lines(outcomes: Sequence[CommandOutcome], at: int) -> None:
     """The lines that would be sent."""
     for outcome in outcomes:
-        yield
         for site in outcome.job.sites:
             core = site.capabilities
             decodes = core is not None and decodes_backslashes(core)
@@ -157,12 +158,12 @@ def _tested(outcomes: Sequence[CommandOutcome], at: int) -> Generator[None]:
                 outcome.lines.append(line(order, at, decodes_backslashes=decodes))
 
 
-# ---------------------------------------------------------------- the audit log
-
-
-def _audit_sent(request: RestRequest, outcomes: Sequence[CommandOutcome]) -> Generator[None]:
-    for outcome in outcomes:
-        yield
+async def _audit_sent(
+    context: Context, request: RestRequest, outcomes: Sequence[CommandOutcome]
+) -> None:
+    for at, outcome in enumerate(outcomes, 1):
+        if at % _AT_ONCE == 0:
+            await pause(context.clock)
         asked = outcome.job.asked
         audit(
             request.identity,
@@ -178,15 +179,17 @@ def _audit_sent(request: RestRequest, outcomes: Sequence[CommandOutcome]) -> Gen
         )
 
 
-def _audit_refused(
+async def _audit_refused(
+    context: Context,
     request: RestRequest,
     asked: Sequence[AskedCommand],
     problems: Mapping[int, RestError],
     error: RestError | None = None,
-) -> Generator[None]:
+) -> None:
     """What was not sent because of itself; ``error`` is what stopped all of them."""
-    for one in asked:
-        yield
+    for at, one in enumerate(asked, 1):
+        if at % _AT_ONCE == 0:
+            await pause(context.clock)
         why = error or problems.get(one.index)
         if why is None:
             continue
