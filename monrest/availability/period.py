@@ -12,11 +12,8 @@ from collections.abc import Generator, Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, TypeAlias
 
-from twisted.internet.interfaces import IReactorTime
-
 from monrest.availability.account import ALWAYS, Period
 from monrest.availability.periods import Span
-from monrest.base.concurrency import sliced
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.line import DAY
 from monrest.logs.source import LogSource, Wanted
@@ -44,13 +41,7 @@ class PeriodUnreadableError(Exception):
 
 
 async def period_of(
-    source: LogSource,
-    site: Site,
-    name: str,
-    since: int,
-    span: Span,
-    zone: tzinfo,
-    clock: IReactorTime,
+    source: LogSource, site: Site, name: str, since: int, span: Span, zone: tzinfo
 ) -> Period:
     """When the period ``name`` of a site holds during ``span``; no name is always.
 
@@ -78,7 +69,7 @@ async def period_of(
     if span.seconds > _MOST_DAYS * DAY:
         raise PeriodUnreadableError(f"expected at most {_MOST_DAYS} days")
     try:
-        intervals = await sliced(_intervals(name, records, span, zone, {}), clock)
+        intervals = await site.memory.threads.run(lambda: _intervals(name, records, span, zone, {}))
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError, OSError):
         raise ProtocolError("a time period of wrong types") from None
     return Period(changes=tuple(_changes(intervals, span)), logged=False)
@@ -97,7 +88,7 @@ def _intervals(
     span: Span,
     zone: tzinfo,
     known: dict[str, Intervals],
-) -> Generator[None, None, Intervals]:
+) -> Intervals:
     """When a period holds within a span, without the periods that it excludes.
 
     ``known`` are those that were looked at before.
@@ -116,10 +107,8 @@ def _intervals(
             if high > low:
                 _append(found, low, high)
         day += timedelta(days=1)
-        yield
     for other in period.exclude:
-        away = yield from _intervals(other, records, span, zone, known)
-        found = _without(found, away)
+        found = _without(found, _intervals(other, records, span, zone, known))
     known[name] = found
     return found
 

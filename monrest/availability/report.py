@@ -5,12 +5,13 @@ The log of every site is read once, slice by slice, and nothing is kept of it bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
+from functools import partial
 from heapq import merge
 from typing import Any, Protocol, TypeAlias
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from monrest.api.endpoint import Context
 from monrest.availability import account as accounts
@@ -20,17 +21,17 @@ from monrest.availability.chosen_objects import ChosenObjects, on_sites
 from monrest.availability.outages import Outages
 from monrest.availability.period import PeriodUnreadableError, period_of
 from monrest.availability.report_arguments import CURRENT, ReportArguments
-from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, all_sites_failed
 from monrest.base.values import Progress, RestRequest, SiteProblem
 from monrest.logs.ask import asked_in_time, wants_cache
 from monrest.logs.cache import LogCache
 from monrest.logs.source import CORES, LogSource, Texts, Wanted
 from monrest.logs.state_events import LogEvent, ObjectKey, TimedLine, Watched
+from monrest.query.limit import Limit
 from monrest.sites.site import Site
 
-_EVERY = 256
-"""Lines or objects between two looks at the clock."""
+_OF_LINE, _OF_OBJECT = 10, 100
+"""Values of rows that take as long as a line of the log, and as a step for one object."""
 
 AccountRecord: TypeAlias = dict[str, Any]
 
@@ -71,25 +72,12 @@ OUTAGE = AccountReport(
 )
 
 
-def _take(account: Account, watched: Watched, lines: Sequence[TimedLine]) -> Generator[None]:
+def _take(account: Account, watched: Watched, lines: Sequence[TimedLine], _: Limit) -> None:
     event, take = watched.event, account.take
-    for at in range(0, len(lines), _EVERY):
-        for time, message in lines[at : at + _EVERY]:
-            found = event(time, message)
-            if found is not None:
-                take(found)
-        yield
-
-
-def _records(
-    report: AccountReport, account: Account, rules: Rules, keys: Sequence[ObjectKey]
-) -> Generator[None, None, list[AccountRecord]]:
-    found: list[AccountRecord] = []
-    for at, key in enumerate(keys):
-        found += report.records(account, key, rules)
-        if at % _EVERY == 0:
-            yield
-    return found
+    for time, message in lines:
+        found = event(time, message)
+        if found is not None:
+            take(found)
 
 
 def _initial(asked: ReportArguments, states: Mapping[ObjectKey, int]) -> dict[ObjectKey, int]:
@@ -103,20 +91,6 @@ def _initial(asked: ReportArguments, states: Mapping[ObjectKey, int]) -> dict[Ob
     return found
 
 
-def _begun(
-    report: AccountReport, asked: ReportArguments, rules: Rules, states: Mapping[ObjectKey, int]
-) -> Generator[None, None, tuple[Rules, list[ObjectKey], Watched, Account]]:
-    """What a report begins with; of 20,000 objects each step takes milliseconds."""
-    rules = evolve(rules, initial=_initial(asked, states))
-    yield
-    # Hosts first, then services, each in the order of their names.
-    keys = sorted(states, key=lambda key: (bool(key[1]), key))
-    yield
-    watched = Watched(keys=frozenset(keys), program=asked.not_running)
-    yield
-    return rules, keys, watched, report.account(keys, rules, asked)
-
-
 async def _of_site(
     context: Context,
     source: LogSource,
@@ -127,10 +101,23 @@ async def _of_site(
     states: Mapping[ObjectKey, int],
 ) -> list[AccountRecord]:
     """All records of one site; raise LivestatusError and UnknownPeriodError."""
-    span, clock = asked.span, context.clock
-    period = await period_of(source, site, asked.period, asked.since, span, reading.zone, clock)
-    rules = Rules(span=span, soft=asked.soft, not_running=asked.not_running, period=period)
-    rules, keys, watched, account = await sliced(_begun(report, asked, rules, states), clock)
+    span = asked.span
+    period = await period_of(source, site, asked.period, asked.since, span, reading.zone)
+
+    def begun(_: Limit) -> tuple[Rules, list[ObjectKey], Watched, Account]:
+        rules = Rules(
+            span=span,
+            soft=asked.soft,
+            not_running=asked.not_running,
+            period=period,
+            initial=_initial(asked, states),
+        )
+        # Hosts first, then services, each in the order of their names.
+        keys = sorted(states, key=lambda key: (bool(key[1]), key))
+        watched = Watched(keys=frozenset(keys), program=asked.not_running)
+        return rules, keys, watched, report.account(keys, rules, asked)
+
+    rules, keys, watched, account = await context.compute(begun, len(states) * _OF_OBJECT)
     texts: Texts = "none"
     if report.outages:
         # An outage has the text of its latest line. It ends where a time period does, too.
@@ -146,10 +133,15 @@ async def _of_site(
     )
     if span.seconds:
         async for lines in source.slices(site, wanted):
-            await sliced(_take(account, watched, lines), clock)
+            take = partial(_take, account, watched, lines)
+            await context.compute(take, len(lines) * _OF_LINE)
             reading.reached(site, lines[-1][0])
     reading.done(site)
-    return await sliced(_records(report, account, rules, keys), clock)
+
+    def records(_: Limit) -> list[AccountRecord]:
+        return [one for key in keys for one in report.records(account, key, rules)]
+
+    return await context.compute(records, len(keys) * _OF_OBJECT)
 
 
 @frozen
@@ -161,16 +153,9 @@ class AccountAnswer:
     seconds: float
 
 
-def _merged(parts: Sequence[list[AccountRecord]]) -> Generator[None, None, list[AccountRecord]]:
+def _merged(parts: Sequence[list[AccountRecord]], _: Limit) -> list[AccountRecord]:
     """Hosts of all sites, then services; of equal objects those of the first site first."""
-    if len(parts) == 1:
-        return parts[0]
-    found: list[AccountRecord] = []
-    for one in merge(*parts, key=lambda one: ("service" in one, one["host"], one.get("service"))):
-        found.append(one)
-        if len(found) % _EVERY == 0:
-            yield
-    return found
+    return list(merge(*parts, key=lambda one: ("service" in one, one["host"], one.get("service"))))
 
 
 async def made(
@@ -219,11 +204,9 @@ async def made(
             reasons = ", ".join(dict.fromkeys(unknown))
             raise BadRequest("error during request", f"rpttimeperiod: {reasons}: {asked.period}")
         raise all_sites_failed(failed)
-    records = await sliced(_merged(parts), context.clock)
+    count = sum(map(len, parts))
+    records = await context.compute(partial(_merged, parts), count * _OF_LINE)
     return AccountAnswer(records, failed, context.clock.seconds() - began)
-
-
-# -------------------------------------------------------------------- how far a report is
 
 
 @define(eq=False, kw_only=True)

@@ -6,14 +6,14 @@ calculations, worked out once. Rules: docs/spec/bp.md, "Calculation".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 
 from monrest.bp import node_functions as functions
-from monrest.bp.core_rows import PEER, CoreRows, Needs, ObjectName, Services
+from monrest.bp.core_rows import PEER, CoreRows, Needs, Services
 from monrest.bp.custom import EMPTY, Extensions, NodeContext
 from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, status_arguments, text_at
 from monrest.bp.node_functions import NONE, Filters, Leaf, NodeOutcome, failed, filters_of
@@ -68,8 +68,6 @@ class CalculationPlan:
     ids: tuple[str, ...] = field(init=False)
     last: Mapping[str, NodeState] | None = field(default=None, init=False)
     peers: frozenset[str] = field(default=frozenset(), init=False)
-    _known: Mapping[ObjectName, int] | None = field(default=None, init=False)
-    _places: Sequence[int] = field(default=(), init=False)
 
     @ids.default
     def _ids(self) -> tuple[str, ...]:
@@ -80,13 +78,10 @@ class CalculationPlan:
 
         Notes the sites that have them as ``peers``.
         """
-        of, table = services.places.of, services.table
-        if self._known is not of:
-            self._known = of
-            self._places = [of.get(pair, 0) for _, pair, _ in self.services]
-            rows = (table[at] for at in self._places)
-            self.peers = frozenset(row[PEER] for row in rows if row is not None)
-        return self._places
+        places = [services.places.get(pair, 0) for _, pair, _ in self.services]
+        rows = (services.table[at] for at in places)
+        self.peers = frozenset(row[PEER] for row in rows if row is not None)
+        return places
 
 
 def plan(definition: ProcessDefinition, default_filter: Sequence[str]) -> CalculationPlan:
@@ -206,9 +201,6 @@ def _below(
         yield from _below(known, *here, depth + 1, (*path, here))
 
 
-_SLICE = 20
-
-
 @frozen(kw_only=True)
 class CalculationOptions:
     """What of the configuration calculations depend on.
@@ -260,18 +252,15 @@ class ProcessCalculation:
             variable=self.options.variable,
         )
 
-    def steps(self) -> Generator[None, None, ProcessResult]:
+    def run(self) -> ProcessResult:
         """Evaluate all nodes and then the process."""
-        yield
         plan = self.plan
         left: Sequence[NodeStep] = plan.steps
         if not self.leaf.hard:
             # Nearly all nodes are services by name; they need no children and come first.
             missing = self._services()
             left = plan.others if not missing else [*missing, *plan.others]
-        for count, step in enumerate(left):
-            if count % _SLICE == 0:
-                yield
+        for step in left:
             node = step.node
             if node.function.name in _OF_CHILDREN and not step.filters.listening:
                 if self._stays(step):
@@ -279,7 +268,7 @@ class ProcessCalculation:
                     continue
                 outcome = self._over(node, self._items(step))
             else:
-                outcome = yield from self._outcome(step)
+                outcome = self._outcome(step)
             self.states[node.id] = self._noted(node, outcome)
             if node.id == ROOT:
                 self.root = outcome
@@ -291,8 +280,8 @@ class ProcessCalculation:
     def _services(self) -> list[NodeStep]:
         """Set the states of nodes about services whose soft states count and no filter looks at.
 
-        The same as ``Leaf.status``, for all of them in one go. What has the row of before has the
-        state of before. Gives the nodes whose service is missing.
+        The same as ``Leaf.status``, for all of them in one go. Gives the nodes whose service is
+        missing.
         """
         plan, states, services = self.plan, self.states, self.live.services
         places, nodes = plan.places(services), plan.services
@@ -325,7 +314,7 @@ class ProcessCalculation:
                 return False
         return True
 
-    def _outcome(self, step: NodeStep) -> Generator[None, None, NodeOutcome]:
+    def _outcome(self, step: NodeStep) -> NodeOutcome:
         node, filters = step.node, step.filters
         items = self._items(step)
         extensions = self.options.extensions
@@ -337,9 +326,9 @@ class ProcessCalculation:
             before = self.before.node(node.id).status_text
             outcome = self.leaf.status(arguments, filters, "" if before == NOT_YET else before)
         elif name == "groupstatus":
-            outcome = yield from self.leaf.groupstatus(arguments, filters)
+            outcome = self.leaf.groupstatus(arguments, filters)
         elif name == "statusfilter":
-            outcome = yield from self.leaf.statusfilter(arguments, filters)
+            outcome = self.leaf.statusfilter(arguments, filters)
         else:
             outcome = self._over(node, items)
         for one in filters.others:

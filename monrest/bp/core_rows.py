@@ -7,11 +7,10 @@ need not know which it is about.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, count, islice
-from operator import ior, is_not
-from types import MappingProxyType
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
+from operator import ior, itemgetter
+from typing import Any, TypeAlias
 
 from attrs import define, field, fields, frozen
 
@@ -25,112 +24,49 @@ from monrest.sites.normalise import RowTypes
 ObjectName: TypeAlias = tuple[str, str]
 """A host and a service; no service: the host itself."""
 
-_SLICE = 2000
 _CHOSEN = 500
 MOST_SHOWN = 10
 """Problems of which a node tells."""
 
 
-@frozen(eq=False)
-class Places:
-    """Rows in their order, their hosts and descriptions, and where the last one of each stands.
-
-    ``sites`` are those of the rows with how many each has. ``states``: what calculations made of
-    the rows, None where nobody wanted to know it. Places count from 1.
-    """
-
-    rows: Sequence[Row] = ()
-    hosts: Sequence[str] = ()
-    descriptions: Sequence[str] = ()
-    of: Mapping[ObjectName, int] = MappingProxyType({})
-    sites: Sequence[tuple[str, int]] = ()
-    states: list[NodeState | None] = field(factory=lambda: [None])
-
-
-NOWHERE = Places()
-
-
-@define(eq=False)
-class RowMemory:
-    """What is kept from one run to the next: the places of services."""
-
-    places: Places = NOWHERE
-
-
 @define(eq=False)
 class Services:
-    """Rows by host and description; of equal ones the last counts. ``settle`` ends the adding.
+    """Rows by host and description; of equal ones the last counts.
 
-    ``table`` and ``states`` begin with None, which stands for whatever is missing. ``known`` is
-    where everything stood before: a row that is still the same object at the same place needs no
-    look and has its state.
+    ``table`` and ``states`` begin with None, which stands for whatever is missing; ``places`` of
+    the others count from 1. ``states``: what calculations made of the rows, None where nothing
+    wanted to know it.
     """
 
-    known: Places = NOWHERE
     table: list[Row | None] = field(factory=lambda: [None])
     states: list[NodeState | None] = field(factory=lambda: [None])
-    places: Places = NOWHERE
-    _hosts: list[str] = field(factory=list, init=False)
-    _descriptions: list[str] = field(factory=list, init=False)
-    _sites: list[tuple[str, int]] = field(factory=list, init=False)
-    _same: bool = field(default=True, init=False)
+    places: dict[ObjectName, int] = field(factory=dict)
 
     def add(self, rows: Sequence[Row], site: str, width: int) -> None:
-        """Add rows of so many values, behind which is put the site of new ones.
+        """Add rows of so many values, behind which the site is put.
 
-        They can be found when ``settle`` is done. Raises TypeError for names that are none.
+        Raises TypeError for names that are none.
         """
-        known, start = self.known, len(self._hosts)
-        part = slice(start, start + len(rows))
-        before, hosts = known.rows[part], [*known.hosts[part]]
-        descriptions = [*known.descriptions[part]]
-        states = known.states[start + 1 : start + 1 + len(rows)]
-        missing = len(rows) - len(before)
-        hosts += [""] * missing
-        descriptions += [""] * missing
-        states += [None] * missing
-        changed = compress(range(len(before)), map(is_not, rows, before))
-        for at in [*changed, *range(len(before), len(rows))]:
-            row = rows[at]
-            host, description = row[0], row[1]
-            if host != hosts[at] or description != descriptions[at]:
-                if type(host) is not str or type(description) is not str:
-                    raise TypeError("a name is no text")
-                self._same = False
-                hosts[at], descriptions[at] = host, description
-            states[at] = None
+        for row in rows:
+            if type(row[0]) is not str or type(row[1]) is not str:
+                raise TypeError("a name is no text")
             if len(row) == width:
                 row.append(site)
-        self._hosts += hosts
-        self._descriptions += descriptions
-        self._sites.append((site, len(rows)))
-        self.states += states
+        self.places.update(zip(map(itemgetter(0, 1), rows), count(len(self.table))))
         self.table += rows
-
-    def settle(self) -> Generator[None]:
-        """Find out where everything stands, unless that is known."""
-        hosts, descriptions, of = self._hosts, self._descriptions, self.known.of
-        if not self._same or self._sites != self.known.sites:
-            found: dict[ObjectName, int] = {}
-            for at in range(0, len(hosts), _SLICE):
-                part = slice(at, at + _SLICE)
-                found.update(zip(zip(hosts[part], descriptions[part], strict=True), count(at + 1)))
-                yield
-            of = found
-        rows = cast("list[Row]", self.table[1:])
-        self.places = Places(rows, hosts, descriptions, of, self._sites, self.states)
+        self.states += [None] * len(rows)
 
     def get(self, pair: ObjectName) -> Row | None:
         """Give the row of a service, if there is one."""
-        return self.table[self.places.of.get(pair, 0)]
+        return self.table[self.places.get(pair, 0)]
 
     def values(self) -> Iterator[Row]:
         """Give all rows that count, in no particular order."""
         table = self.table
-        return (row for at in self.places.of.values() if (row := table[at]) is not None)
+        return (row for at in self.places.values() if (row := table[at]) is not None)
 
     def __contains__(self, pair: ObjectName) -> bool:
-        return pair in self.places.of
+        return pair in self.places
 
 
 _CHECKED: RowTypes = (
@@ -391,7 +327,7 @@ class CoreRows:
 
     def take(
         self, question: CoreQuestion, site: str, rows: Sequence[Row], wanted: frozenset[str]
-    ) -> Generator[None]:
+    ) -> None:
         """Add the rows of one site, which come before those of sites that were taken earlier.
 
         New ones get the site behind their values. ``wanted`` are hosts whose services are looked
@@ -399,35 +335,25 @@ class CoreRows:
         """
         width = len(question.layout)
         if question.table == "hosts":
-            for at in range(0, len(rows), _SLICE):
-                for row in rows[at : at + _SLICE]:
-                    if len(row) == width:
-                        row.append(site)
-                    self.hosts[row[HOST]] = row
-                    self.sites_of.setdefault(row[HOST], set()).add(site)
-                yield
+            for row in rows:
+                if len(row) == width:
+                    row.append(site)
+                self.hosts[row[HOST]] = row
+                self.sites_of.setdefault(row[HOST], set()).add(site)
         elif question.table == "services":
-            yield from self._services(site, rows, width, wanted)
+            self._services(site, rows, width, wanted)
         else:
             groups = self.hostgroups if question.table == "hostgroups" else self.servicegroups
             for row in rows:
                 name, *numbers = row
                 groups.setdefault(name, GroupCounts()).add(site, [int(one) for one in numbers])
-            yield
 
-    def _services(
-        self, site: str, rows: Sequence[Row], width: int, wanted: frozenset[str]
-    ) -> Generator[None]:
-        for start in range(0, len(rows), _SLICE):
-            some = rows[start : start + _SLICE]
-            self.services.add(some, site, width)
-            yield
+    def _services(self, site: str, rows: Sequence[Row], width: int, wanted: frozenset[str]) -> None:
+        self.services.add(rows, site, width)
         if not wanted:
             return
         found: dict[str, list[Row]] = {}
-        for at, row in enumerate(rows):
-            if at % _SLICE == _SLICE - 1:
-                yield
+        for row in rows:
             if row[HOST] in wanted:
                 found.setdefault(row[HOST], []).append(row)
         for host, mine in found.items():

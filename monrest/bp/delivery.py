@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Threads, sliced
+from monrest.base.concurrency import Threads
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
 from monrest.bp.core_rows import CoreQuestion, CoreRows
@@ -220,12 +220,12 @@ class ResultDelivery:
         if site is None and not folder:
             self._tell("results are not sent to a core: bp.result_backend names none")
             return
-        commands: list[CoreCommand] = []
-        await sliced(_commands(done, live, site.id if site else "", commands), self.clock)
+        core = site.id if site else ""
+        commands = await self.threads.run(lambda: _commands(done, live, core))
         if site is not None and config.sync_downtime_ack_state > 1:
             present = await self._present(site, app)
             now = int(self.wall.now())
-            await sliced(_flags(done, present, f"({app})", now, commands), self.clock)
+            commands += await self.threads.run(lambda: _flags(done, present, f"({app})", now))
         if not commands:
             return
         if site is not None:
@@ -282,12 +282,11 @@ class ResultDelivery:
         self._trouble = trouble
 
 
-def _commands(
-    done: DoneProcesses, live: CoreRows, site: str, commands: list[CoreCommand]
-) -> Generator[None]:
+def _commands(done: DoneProcesses, live: CoreRows, site: str) -> list[CoreCommand]:
+    commands: list[CoreCommand] = []
     for definition, result, duration in done:
         commands += _known(passive_checks(definition, result, duration), live, site)
-        yield
+    return commands
 
 
 def _known(found: Iterable[CoreCommand], live: CoreRows, site: str) -> Iterable[CoreCommand]:
@@ -306,12 +305,12 @@ def _flags(
     present: Mapping[tuple[object, object], Present],
     author: str,
     now: int,
-    commands: list[CoreCommand],
-) -> Generator[None]:
+) -> list[CoreCommand]:
+    commands: list[CoreCommand] = []
     for definition, result, _ in done:
         for node in definition.exported:
             known = present.get((definition.host_of(node), node.label))
             if known is not None:
                 state = result.node(node.id)
                 commands += synchronised(definition, node, state, known, author, now)
-        yield
+    return commands

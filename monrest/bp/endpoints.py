@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -19,7 +19,6 @@ from monrest.api.endpoint import (
 from monrest.api.lists import local_schema, read_columns, reselect, select, sparse
 from monrest.api.rights import may_submit
 from monrest.base.audit import audit
-from monrest.base.concurrency import sliced
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.base.metrics import Metrics
 from monrest.base.values import (
@@ -396,13 +395,13 @@ async def _answer(context: Context, request: RestRequest, keys: set[ObjectName])
     services = {key for key in keys if key[1]}
     if hosts:
         rows = await fetch(context, inner, HOSTS, extra=_hosts(hosts))
-        await sliced(made.take(rows, "host", lambda row: row["name"] in hosts), context.clock)
+        await made.add(context, rows, "host", lambda row: row["name"] in hosts)
     if services:
         rows = await fetch(context, inner, SERVICES, extra=_services(services))
-        work = made.take(
-            rows, "service", lambda row: (row["host_name"], row["description"]) in services
+        await made.add(
+            *(context, rows, "service"),
+            lambda row: (row["host_name"], row["description"]) in services,
         )
-        await sliced(work, context.clock)
     problems = tuple(made.problems.values())
     if not made.records:
         # Nothing says whether a name in a filter is a typing error.
@@ -440,21 +439,30 @@ class _Records:
     problems: dict[str, SiteProblem] = field(factory=dict)
     seconds: float = 0.0
 
-    def take(
-        self, answer: Answer, kind: str, wanted: Callable[[Mapping[str, Any]], bool]
-    ) -> Generator[None]:
+    async def add(
+        self,
+        context: Context,
+        answer: Answer,
+        kind: str,
+        wanted: Callable[[Mapping[str, Any]], bool],
+    ) -> None:
         """Add the rows that are wanted."""
         assert isinstance(answer, Rows)
+        try:
+            size = len(answer.rows) * len(answer.columns)
+            await context.compute(lambda _: self._take(answer, kind, wanted), size)
+        finally:
+            # The rows of the other collection wait for room.
+            answer.gone()
+
+    def _take(self, answer: Rows, kind: str, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
         self.problems.update((one.site, one) for one in answer.failed_sites)
         self.seconds += answer.backend_seconds
         for column in answer.columns:
             self.columns.setdefault(column.name, column)
             self._hold(SERVICES if kind == "service" else HOSTS, column.name)
         names = [column.name for column in answer.columns]
-        # The rows of the other collection wait for room.
-        for at, row in enumerate(answer.once()):
-            if at % _SLICE == _SLICE - 1:
-                yield
+        for row in answer.rows:
             record: dict[str, Any] = dict(zip(names, row, strict=False))
             if not wanted(record):
                 continue

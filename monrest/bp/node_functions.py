@@ -7,7 +7,7 @@ calculation. Rules: docs/spec/bp.md, "Functions" and "Filters".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -453,9 +453,7 @@ class Leaf:
 
     # ---------------------------------------------------------------- groupstatus
 
-    def groupstatus(
-        self, arguments: Sequence[Any], filters: Filters
-    ) -> Generator[None, None, NodeOutcome]:
+    def groupstatus(self, arguments: Sequence[Any], filters: Filters) -> NodeOutcome:
         """Give the state of a host group or service group by its counts."""
         kind, name = text_at(arguments, 0).lower(), text_at(arguments, 1)
         if kind not in ("hostgroup", "servicegroup"):
@@ -463,8 +461,8 @@ class Leaf:
         of_hosts = kind == "hostgroup"
         if filters.active:
             rows = members(self.live, kind, name)
-            hosts = yield from self._tally(rows.hosts, filters, of_hosts=True)
-            services = yield from self._tally(rows.services, filters)
+            hosts = self._tally(rows.hosts, filters, of_hosts=True)
+            services = self._tally(rows.services, filters)
             present = bool(hosts.total or services.total)
         else:
             groups = self.live.hostgroups if of_hosts else self.live.servicegroups
@@ -487,15 +485,13 @@ class Leaf:
 
     # ---------------------------------------------------------------- statusfilter
 
-    def statusfilter(
-        self, arguments: Sequence[Any], filters: Filters
-    ) -> Generator[None, None, NodeOutcome]:
+    def statusfilter(self, arguments: Sequence[Any], filters: Filters) -> NodeOutcome:
         """Give the state of the hosts and services that searches find, whoever may see them."""
         aggregation, kind = text_at(arguments, 0), text_at(arguments, 1)
         short = shown(searches_of(arguments))
         rows = searched(self.live, arguments, self.moment)
-        hosts = yield from self._tally(rows.hosts, filters, of_hosts=True)
-        services = yield from self._tally(rows.services, filters)
+        hosts = self._tally(rows.hosts, filters, of_hosts=True)
+        services = self._tally(rows.services, filters)
         asked = (hosts if kind != "services" else None, services if kind != "hosts" else None)
         if aggregation == "worst":
             status = CRITICAL if hosts.bad else max(services.states, default=OK)
@@ -516,13 +512,10 @@ class Leaf:
             scheduled_downtime_depth=int(all(side.handled(side.downtime) for side in sides)),
         )
 
-    def _tally(
-        self, rows: Slices, filters: Filters, *, of_hosts: bool = False
-    ) -> Generator[None, None, NodeTally]:
+    def _tally(self, rows: Slices, filters: Filters, *, of_hosts: bool = False) -> NodeTally:
         """Count rows as the filters leave them."""
         tally = NodeTally()
         for some in rows:
-            yield
             for row in some:
                 self.peers.add(row[PEER])
                 raw = number(row[STATE]) if of_hosts else _state(row[STATE])

@@ -9,13 +9,13 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Collection,
-    Generator,
     Iterable,
     Mapping,
     Sequence,
 )
 from contextlib import asynccontextmanager, nullcontext
 from datetime import tzinfo
+from functools import partial
 from typing import ClassVar, TypeAlias
 
 from attrs import define, evolve, field, frozen
@@ -26,10 +26,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Threads, sliced
+from monrest.base.concurrency import Threads
 from monrest.base.errors import RestError, SitesFailed
 from monrest.base.spool import Share
-from monrest.base.values import Capabilities, Row, SiteProblem
+from monrest.base.values import Capabilities, SiteProblem
 from monrest.bp import custom
 from monrest.bp.calculation import (
     CalculationOptions,
@@ -39,13 +39,10 @@ from monrest.bp.calculation import (
     plan,
 )
 from monrest.bp.core_rows import (
-    NOWHERE,
     CoreQuestion,
     CoreRows,
     Needs,
     ObjectName,
-    RowMemory,
-    Services,
 )
 from monrest.bp.model import ProcessDefinition
 from monrest.bp.node_functions import BUILT_IN
@@ -56,12 +53,11 @@ from monrest.config import BpConfig
 from monrest.query.functions import Moment
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.pushdown import both
-from monrest.sites.fanout import Gathered, fan_out
+from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.normalise import RowTypes
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 
-_SLICE = 500
 LIE = "the core sent rows of wrong types"
 
 
@@ -84,18 +80,16 @@ async def gather(
     sites: Sequence[Site],
     needs: Needs,
     clock: IReactorTime,
-    memory: RowMemory | None = None,
     rule: TableVisibility = lambda _: None,
     share: Share | None = None,
 ) -> AsyncIterator[Answers]:
     """Ask all sites at once; those that fail or lie are told as problems.
 
-    The rows have room in ``share``, or in one of their own until the block ends. With a
-    ``memory`` services that are as they were before are the same rows. Without a ``rule`` it is
-    all that there is, whoever asks.
+    The rows have room in ``share``, or in one of their own until the block ends. Without a
+    ``rule`` it is all that there is, whoever asks.
     """
     questions = needs.questions()
-    live = CoreRows(questions, Services(memory.places if memory else NOWHERE))
+    live = CoreRows(questions)
     problems: dict[str, SiteProblem] = {}
     if not sites or not questions:
         yield Answers(live)
@@ -104,22 +98,27 @@ async def gather(
     with nullcontext(share) if share else sites[0].memory.room.turn() as share:
         waiting = [Deferred.fromCoroutine(ask(sites, one, clock, share)) for one in asked]
         wanted = frozenset(needs.matched_hosts)
-        outcomes = await DeferredList(waiting, consumeErrors=True)
-        for question, (_, outcome) in zip(questions, outcomes, strict=True):
+        found: list[tuple[CoreQuestion, SiteAnswer]] = []
+        for question, (_, outcome) in zip(
+            questions, await DeferredList(waiting, consumeErrors=True), strict=True
+        ):
             if isinstance(outcome, Failure):
                 outcome.raiseException()
             problems.update((one.site, one) for one in outcome.problems)
             # The first of several sites that have an object counts, so it is taken last.
-            for answer in reversed(outcome.answers):
-                site = answer.site
-                work = live.take(question, site.id, answer.rows, wanted)
+            found += [(question, answer) for answer in reversed(outcome.answers)]
+
+        def take() -> list[Site]:
+            lying = []
+            for question, answer in found:
                 try:
-                    await sliced(work, clock)
+                    live.take(question, answer.site.id, answer.rows, wanted)
                 except (TypeError, ValueError):
-                    problems[site.id] = SiteProblem(site.id, site.name, LIE)
-        await sliced(live.services.settle(), clock)
-        if memory is not None:
-            memory.places = live.services.places
+                    lying.append(answer.site)
+            return lying
+
+        for site in await sites[0].memory.threads.run(take):
+            problems[site.id] = SiteProblem(site.id, site.name, LIE)
         yield Answers(live, tuple(problems.values()), share)
 
 
@@ -175,18 +174,11 @@ async def carriers(
         return found
     gathered = await fan_out(sites, plan, layout, clock)
     for answer in gathered.answers:
-        await sliced(_carried(answer.site.id, answer.rows, variable, found), clock)
+        for host, *service, variables in answer.rows:
+            if isinstance(variables, dict) and variable in variables:
+                place = answer.site.id, str(host), str(service[0]) if service else ""
+                found[place] = str(variables[variable])
     return found
-
-
-def _carried(
-    site: str, rows: Iterable[Row], variable: str, found: dict[tuple[str, str, str], str]
-) -> Generator[None]:
-    for at, (host, *service, variables) in enumerate(rows):
-        if at % _SLICE == _SLICE - 1:
-            yield
-        if isinstance(variables, dict) and variable in variables:
-            found[site, str(host), str(service[0]) if service else ""] = str(variables[variable])
 
 
 _PATIENCE = 180.0
@@ -218,7 +210,6 @@ class Runner:
     choose: Callable[[], int]
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
     _plans: dict[int, CalculationPlan] = field(factory=dict, init=False)
-    _memory: RowMemory = field(factory=RowMemory, init=False)
     _busy: set[int] = field(factory=set, init=False)
     _missing: dict[int, float] = field(factory=dict, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
@@ -246,8 +237,7 @@ class Runner:
         for made in plans.values():
             needs.add(made.needs)
         # What somebody waits for is one process, of other services.
-        memory = None if strict else self._memory
-        async with gather(self.sites.select(), needs, self.clock, memory) as answers:
+        async with gather(self.sites.select(), needs, self.clock) as answers:
             away = frozenset(problem.site for problem in answers.problems)
             states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
             asked = self.clock.seconds() - began
@@ -267,14 +257,13 @@ class Runner:
                     known=states,
                 )
                 (extended if plans[one.nr].extended else plain).append((one, calculation))
-            await sliced(batch.run(plain), self.clock)
+            await self.threads.run(lambda: batch.run(plain))
             for one, calculation in extended:
                 await self._alone(batch, one, calculation)
         return list(batch.done), answers
 
     def forget(self) -> None:
         """Keep nothing for the next run, which is another daemon's."""
-        self._memory = RowMemory()
         self._missing.clear()
         self._plans = {}
 
@@ -292,7 +281,7 @@ class Runner:
 
         def work() -> None:
             try:
-                batch.alone(process, calculation)
+                batch.one(process, calculation)
             finally:
                 self._busy.discard(process.nr)
 
@@ -305,7 +294,8 @@ class Runner:
         """Give the hosts and services that a process refers to."""
         moment = Moment(self.wall.now(), self.zone)
         async with gather(self.sites.select(), self._needs([process]), self.clock) as answers:
-            return await sliced(references(process.definition, answers.live, moment), self.clock)
+            live = answers.live
+            return await self.threads.run(lambda: references(process.definition, live, moment))
 
     async def visible(
         self,
@@ -327,10 +317,9 @@ class Runner:
             gather(sites, needs, self.clock, rule=rule, share=everything.share) as theirs,
         ):
             for one in processes:
-                work = visible_nodes(
-                    one.definition, everything.live, theirs.live, services.get(one.id, ()), moment
-                )
-                seen[one.nr] = await sliced(work, self.clock)
+                parts = one.definition, everything.live, theirs.live, services.get(one.id, ())
+                work = partial(visible_nodes, *parts, moment)
+                seen[one.nr] = await self.threads.run(work)
             return seen, theirs.problems
 
     def _needs(self, processes: Iterable[StoredProcess]) -> Needs:
@@ -407,21 +396,17 @@ class Batch:
     states: dict[str, tuple[ProcessDefinition, Mapping[str, NodeState]]]
     done: list[tuple[StoredProcess, ProcessResult]] = field(factory=list, init=False)
 
-    def run(self, work: Sequence[tuple[StoredProcess, ProcessCalculation]]) -> Generator[None]:
-        """Do them one after the other."""
+    def run(self, work: Sequence[tuple[StoredProcess, ProcessCalculation]]) -> None:
+        """Do them one after the other, in a thread."""
         for process, calculation in work:
-            yield from self._one(process, calculation)
+            self.one(process, calculation)
 
-    def alone(self, process: StoredProcess, calculation: ProcessCalculation) -> None:
-        """Do one of them at once, in a thread."""
-        for _ in self._one(process, calculation):
-            pass
-
-    def _one(self, process: StoredProcess, calculation: ProcessCalculation) -> Generator[None]:
+    def one(self, process: StoredProcess, calculation: ProcessCalculation) -> None:
+        """Do one of them, in a thread."""
         began = self.clock.seconds()
         calculation.took = lambda: round(self.asked + self.clock.seconds() - began, 6)
         try:
-            result = yield from calculation.steps()
+            result = calculation.run()
         except Exception as error:  # noqa: BLE001  the other processes go on
             self.failed(process, str(error) or type(error).__name__)
             return

@@ -8,7 +8,7 @@ question for each table and site (docs/spec/bp.md, "Calculation").
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, tzinfo
 from functools import partial
@@ -22,7 +22,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Periodic, Threads, shielded, sliced
+from monrest.base.concurrency import Periodic, Threads, shielded
 from monrest.base.errors import SitesFailed, Unavailable
 from monrest.base.values import SiteProblem
 from monrest.bp import store as statements
@@ -363,21 +363,14 @@ class BusinessProcesses(Service):
         change: Callable[[Work[None]], Any],
         figures: Mapping[str, float] | None = None,
     ) -> None:
-        rows: list[Calculated] = []
-        await sliced(_written(done, rows), self.clock)
+        rows = await self.threads.run(
+            lambda: [Calculated(one.nr, one.version, stored(result)) for one, result in done]
+        )
         stamp = statements.new_stamp()
         await change(lambda c: statements.store(c, rows, stamp, figures or {}))
         for one, result in done:
             # If it was changed meanwhile the stamp is another one and it is read again.
             self._known[one.nr] = evolve(one, stamp=stamp, result=result)
-
-
-def _written(
-    done: Iterable[tuple[StoredProcess, ProcessResult]], rows: list[Calculated]
-) -> Generator[None]:
-    for one, result in done:
-        rows.append(Calculated(one.nr, one.version, stored(result)))
-        yield
 
 
 def _usable(process: StoredProcess) -> bool:

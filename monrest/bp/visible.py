@@ -7,7 +7,7 @@ Rules: docs/spec/bp.md, "Who sees which node".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from attrs import evolve
@@ -24,24 +24,19 @@ ObjectPlace: TypeAlias = tuple[str, str, str]
 """A site with a host and a service of it; no service: the host itself."""
 
 
-def references(
-    definition: ProcessDefinition, live: CoreRows, moment: Moment
-) -> Generator[None, None, set[ObjectName]]:
+def references(definition: ProcessDefinition, live: CoreRows, moment: Moment) -> set[ObjectName]:
     """Give everything that the nodes refer to and that is there.
 
     ``live`` has what ``add_needs`` adds with members.
     """
     found: set[ObjectName] = set()
     for node in definition.nodes:
-        yield
-        places = yield from places_of(node, live, moment)
+        places = places_of(node, live, moment)
         found.update((host, service) for _, host, service in places)
     return found
 
 
-def places_of(
-    node: ProcessNode, live: CoreRows, moment: Moment
-) -> Generator[None, None, set[ObjectPlace]]:
+def places_of(node: ProcessNode, live: CoreRows, moment: Moment) -> set[ObjectPlace]:
     """Give what one node refers to and what is there; ``live`` as for ``references``."""
     name, arguments = node.function.name, node.function.arguments
     found: set[ObjectPlace] = set()
@@ -54,10 +49,8 @@ def places_of(
     else:
         return found
     for some in rows.hosts:
-        yield
         found.update((row[PEER], row[HOST], "") for row in some)
     for some in rows.services:
-        yield
         found.update((row[PEER], row[HOST], row[SERVICE]) for row in some)
     return found
 
@@ -87,7 +80,7 @@ def visible_nodes(
     theirs: CoreRows,
     services: Collection[ObjectName],
     now: Moment,
-) -> Generator[None, None, frozenset[str]]:
+) -> frozenset[str]:
     """Give the ids of the nodes that may be seen by who gets ``theirs`` of ``everything``.
 
     Both have what ``add_needs`` adds with members. ``services`` are the host and description of
@@ -100,7 +93,6 @@ def visible_nodes(
         if (definition.host_of(node), node.label) in services
     }
     for node in definition.order:
-        yield
         function = node.function.name
         if node.id in exported or function in _OF_NOTHING:
             seen.add(node.id)
@@ -108,8 +100,8 @@ def visible_nodes(
             if all(child.id in seen for child in definition.children(node)):
                 seen.add(node.id)
         elif function in _OF_OBJECTS:
-            places = yield from places_of(node, everything, now)
-            if places and places == (yield from places_of(node, theirs, now)):
+            places = places_of(node, everything, now)
+            if places and places == places_of(node, theirs, now):
                 seen.add(node.id)
     return frozenset(seen)
 

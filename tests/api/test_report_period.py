@@ -18,6 +18,7 @@ from monrest.availability.periods import Span
 from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.objectconfig.timeperiods import timeperiod
+from tests.fakes.threads import Reactor, own_memory
 
 BERLIN = ZoneInfo("Europe/Berlin")
 WORK = [[], *([[28800, 61200]] * 5), []]
@@ -33,6 +34,7 @@ class FakeSite:
         self.records = records
         tables = {"timeperiods": dict.fromkeys(columns, "list")}
         self.capabilities = Capabilities(kind=kind, tables=tables, key=kind)
+        self.memory = own_memory(Reactor())
 
     def verdict(self):
         return succeed(None)
@@ -56,7 +58,7 @@ def period(site, name="P", *, span, log=None, zone=BERLIN):
     found = []
     source = FakeLog() if log is None else log
     clock = Clock()
-    work = period_of(source, site, name, span.start - 600, span, zone, clock)
+    work = period_of(source, site, name, span.start - 600, span, zone)
     Deferred.fromCoroutine(work).addBoth(found.append)
     while not found:
         clock.advance(0.01)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.bp.calculation import CalculationOptions, ProcessCalculation, plan
-from monrest.bp.core_rows import NOWHERE, SERVICE_COLUMNS, CoreQuestion, CoreRows, Services
+from monrest.bp.core_rows import SERVICE_COLUMNS, CoreQuestion, CoreRows
 from monrest.bp.model import read
 from monrest.bp.node_state import NOTHING
 
@@ -48,33 +48,20 @@ def made(description, values):
     return row
 
 
-def drained(work):
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return end.value
-
-
 class Run:
     """Calculations of one process, one after the other."""
 
     def __init__(self, *, remembers):
-        self.remembers, self.known = remembers, NOWHERE
-        self.rows, self.plan, self.result = {}, plan(PROCESS, ()), NOTHING
+        self.remembers = remembers
+        self.plan, self.result = plan(PROCESS, ()), NOTHING
 
     def calculate(self, answer, now):
-        live = CoreRows(services=Services(self.known))
+        live = CoreRows()
         for site in ("s2", "s1"):
-            mine = [(name, values) for at, name, values in answer if at == site]
-            rows = [self.row(site, at, *one) for at, one in enumerate(mine)]
-            drained(
-                live.take(CoreQuestion("services", SERVICE_COLUMNS, None), site, rows, frozenset())
-            )
-        drained(live.services.settle())
-        if self.remembers:
-            self.known = live.services.places
-        else:
+            rows = [made(name, values) for at, name, values in answer if at == site]
+            question = CoreQuestion("services", SERVICE_COLUMNS, None)
+            live.take(question, site, rows, frozenset())
+        if not self.remembers:
             self.plan = plan(PROCESS, ())
         calculation = ProcessCalculation(
             number="1",
@@ -85,19 +72,8 @@ class Run:
             now=now,
             known={},
         )
-        self.result = drained(calculation.steps())
+        self.result = calculation.run()
         return self.result
-
-    def row(self, site, at, name, values):
-        """The row of before if it stood there and says the same."""
-        new = made(name, values)
-        if not self.remembers:
-            return new
-        old = self.rows.get((site, at))
-        if old is not None and old[:-1] == new:
-            return old
-        self.rows[site, at] = new
-        return new
 
 
 @given(ANSWERS)

@@ -11,7 +11,7 @@ from monrest.bp.node_state import NodeState, ProcessResult
 from monrest.bp.store import StoredProcess
 from monrest.bp.visible import NOT_VISIBLE, masked, visible_nodes
 from monrest.query.functions import Moment
-from tests.bp.town import NOW, drained, row
+from tests.bp.town import NOW, row
 
 
 def definition(*nodes):
@@ -37,8 +37,7 @@ def live(made, hosts=(), services=()):
                     if at == site
                 ],
             }[question.table]
-            drained(found.take(question, site, rows, frozenset(needs.matched_hosts)))
-    drained(found.services.settle())
+            found.take(question, site, rows, frozenset(needs.matched_hosts))
     assert HOST_COLUMNS[0][0] == "name"
     assert SERVICE_COLUMNS[1][0] == "description"
     return found
@@ -46,7 +45,7 @@ def live(made, hosts=(), services=()):
 
 def seen(made, everything, theirs, services=()):
     now = Moment(NOW, UTC)
-    return drained(visible_nodes(made, live(made, *everything), live(made, *theirs), services, now))
+    return visible_nodes(made, live(made, *everything), live(made, *theirs), services, now)
 
 
 def leaf(function):

@@ -18,15 +18,6 @@ def row(layout, **values):
     return [values.get(name, known.get(name, empty[kind])) for name, kind in layout]
 
 
-def drained(steps):
-    """The value of a generator."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
-
-
 class Town:
     """What the cores say; ``more`` columns are added to the layouts as a definition needs them."""
 
@@ -70,10 +61,7 @@ class Town:
                     for at, one in rows.get(question.table, ())
                     if at == site
                 ]
-                for _ in live.take(question, site, found, frozenset(needs.matched_hosts)):
-                    pass
-        for _ in live.services.settle():
-            pass
+                live.take(question, site, found, frozenset(needs.matched_hosts))
         calculation = ProcessCalculation(
             number="7",
             plan=made,
@@ -83,7 +71,7 @@ class Town:
             now=self.now,
             known=known or {},
         )
-        self.before = drained(calculation.steps())
+        self.before = calculation.run()
         assert restored(stored(self.before)) == self.before
         return self.before
 
