@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from itertools import count
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
@@ -14,17 +13,14 @@ from monrest.base.concurrency import (
     Periodic,
     Shared,
     Threads,
-    Turns,
     ask_all,
     ended,
     pause,
     shielded,
-    sliced,
 )
 from monrest.base.errors import LostError, Unavailable
 from tests.fakes.sites import outcome
 from tests.fakes.strict import stray_failures
-from tests.fakes.turn import turn
 
 __all__ = ["stray_failures"]
 
@@ -158,9 +154,6 @@ def test_nothing_to_wait_for_is_over_at_once(clock):
     assert not clock.getDelayedCalls()
 
 
-# ---------------------------------------------------------------- sliced
-
-
 def test_shared_work_is_told_once_to_each_who_waits():
     work = Deferred()
 
@@ -180,78 +173,6 @@ def test_shared_work_is_told_once_to_each_who_waits():
         ("first", 7),
         ("third", 7),
     ]
-
-
-def test_sliced_gives_turns_when_the_budget_is_used_up(clock):
-    steps = []
-
-    def work():
-        for n in range(10):
-            clock.rightNow += 0.003
-            steps.append(n)
-            yield
-        return "value"
-
-    _, found = run(sliced(work(), clock, 0.008))
-    assert steps == [0, 1, 2]
-    clock.advance(0)
-    assert found == ["value"]
-    assert steps == list(range(10))
-
-
-def test_sliced_one_turn_per_slice():
-    turns = []
-
-    class Counting(Clock):
-        def callLater(self, delay, *call, **kw):
-            turns.append(delay)
-            return super().callLater(delay, *call, **kw)
-
-    def work():
-        for _ in range(5):
-            yield
-        return "value"
-
-    clock = Counting()
-    clock.seconds = count().__next__
-    _, found = run(sliced(work(), clock, 0.5))
-    clock.advance(0)
-    assert found == ["value"]
-    assert turns == [0] * 5
-
-
-def test_sliced_quick_work_needs_no_turn(clock):
-    def work():
-        yield
-        return 1
-
-    assert run(sliced(work(), clock, 0.008))[1] == [1]
-
-
-def test_sliced_passes_errors_on(clock):
-    def work():
-        yield
-        raise ValueError
-
-    assert run(sliced(work(), clock))[1][0].check(ValueError)
-
-
-def test_cancelling_closes_the_generator(clock):
-    closed = []
-
-    def work():
-        try:
-            while True:
-                yield
-        finally:
-            closed.append(True)
-
-    clock.seconds = count().__next__
-    deferred, found = run(sliced(work(), clock, 0.5))
-    assert not closed
-    deferred.cancel()
-    assert closed == [True]
-    assert found[0].check(CancelledError)
 
 
 def test_pause(clock):
@@ -374,84 +295,3 @@ def test_work_in_a_thread_hears_that_nobody_waits_any_more():
     waiting.cancel()
     assert [given_up() for given_up in said] == [True]
     assert threads.function() is True
-
-
-# ------------------------------------------------------------------ turns
-
-
-def turns_of(seconds=0.01):
-    clock = Clock()
-    return clock, Turns(clock, budget=seconds)
-
-
-def test_many_turns_do_not_hold_up_the_reactor():
-    clock, turns = turns_of()
-    done = []
-
-    def work(name):
-        clock.rightNow += 0.004
-        done.append(name)
-
-    for name in "abcdefg":
-        turns.callLater(0, work, name)
-    for expected in ("abc", "abcdef", "abcdefg"):
-        turn(clock)
-        assert "".join(done) == expected
-    assert not clock.getDelayedCalls()
-
-
-def test_whoever_works_on_goes_to_the_end_of_the_queue():
-    clock, turns = turns_of(0.001)
-    done = []
-
-    def work(name, left):
-        clock.rightNow += 0.005
-        done.append(name)
-        if left:
-            turns.callLater(0, work, name, left - 1)
-
-    for name in "abc":
-        turns.callLater(0, work, name, 2)
-    for _ in range(9):
-        turn(clock)
-    assert "".join(done) == "abcabcabc"
-
-
-def test_a_turn_may_be_canceled_and_may_fail(stray_failures):
-    stray_failures.append(ZeroDivisionError)
-    clock, turns = turns_of()
-    done = []
-    gone = turns.callLater(0, done.append, "gone")
-    turns.callLater(0, lambda: 1 / 0)
-    last = turns.callLater(0, done.append, "last")
-    gone.cancel()
-    assert (gone.active(), last.active()) == (False, True)
-    turn(clock)
-    assert done == ["last"]
-    assert not last.active()
-
-
-def test_what_has_a_delay_is_the_clock_s():
-    clock, turns = turns_of()
-    done = []
-    turns.callLater(2, done.append, "later")
-    assert turns.getDelayedCalls() == clock.getDelayedCalls()
-    clock.advance(2)
-    assert (done, turns.seconds()) == (["later"], 2)
-
-
-def test_slices_of_many_take_turns():
-    clock, turns = turns_of()
-    done = []
-
-    def steps(name):
-        for number in range(3):
-            clock.rightNow += 0.006
-            done.append(f"{name}{number}")
-            yield
-
-    for name in "ab":
-        Deferred.fromCoroutine(sliced(steps(name), turns, budget=0.005))
-    for _ in range(6):
-        turn(clock)
-    assert done == ["a0", "b0", "a1", "b1", "a2", "b2"]

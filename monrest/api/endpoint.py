@@ -41,6 +41,9 @@ T = TypeVar("T")
 FEW_VALUES = 20_000
 """Values of rows that the reactor's thread works on: some milliseconds."""
 
+MANY = FEW_VALUES + 1
+"""Values where their number is not known and may be large."""
+
 
 @define(eq=False)
 class RequestCache:

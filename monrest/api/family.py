@@ -12,7 +12,7 @@ from twisted.application.service import Service
 from monrest.api.endpoint import Context, Endpoint
 from monrest.base.answer_file import AnswerFiles
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Threads, Turns
+from monrest.base.concurrency import Threads
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.meters import Meters
 from monrest.base.metrics import Metrics
@@ -62,7 +62,6 @@ class Common:
     threads: Threads = field(init=False)
     answers: Threads = field(init=False)
     files: AnswerFiles = field(init=False)
-    turns: Turns = field(init=False)
     room: RowRoom = field(init=False)
     database: Database = field(init=False)
     health: DatabaseHealth = field(init=False)

@@ -1,4 +1,4 @@
-"""Working beside the reactor: asking many at once, shields, periodic jobs, slices, threads.
+"""Working beside the reactor: asking many at once, shields, periodic jobs, threads.
 
 Everything that waits takes an ``IReactorTime``, so that tests turn the clock themselves. In
 Twisted a ``CancelledError`` is an ordinary ``Exception``; nothing here swallows one.
@@ -7,21 +7,18 @@ Twisted a ``CancelledError`` is an ordinary ``Exception``; nothing here swallows
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from attrs import define, field, frozen
 from twisted.application.service import Service
-from twisted.internet.base import DelayedCall
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, succeed
-from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReactorTime
+from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
-from zope.interface import implementer
 
 from monrest.base.errors import ClientLeftError, LostError, RestError
 
@@ -174,105 +171,6 @@ def pause(clock: IReactorTime, seconds: float = 0.0) -> Deferred[None]:
     done: Deferred[None] = Deferred(lambda _: call.cancel())
     call = clock.callLater(seconds, done.callback, None)
     return done
-
-
-@implementer(IReactorTime)
-@define(eq=False)
-class Turns:
-    """A clock whose calls without a delay take turns, so that many of them hold nobody up.
-
-    Each of them works for some milliseconds. Without turns all that are due run one after the
-    other before the reactor looks at its sockets again; with them as many as fit into ``budget``
-    seconds, and the others, in their order, after that.
-    """
-
-    log: ClassVar[Logger] = Logger()
-
-    clock: IReactorTime
-    budget: float = 0.01
-    _queue: deque[DelayedCall] = field(factory=deque, init=False)
-    _next: IDelayedCall | None = field(default=None, init=False)
-    seconds: Callable[[], float] = field(init=False)
-    """Gives the time of the clock."""
-
-    def __attrs_post_init__(self) -> None:
-        self.seconds = self.clock.seconds
-
-    def callLater(
-        self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
-    ) -> IDelayedCall:
-        """Call after ``delay`` seconds, or when its turn comes."""
-        if delay > 0:
-            return self.clock.callLater(delay, callable, *args, **kwargs)
-        now = self.clock.seconds()
-        turn = DelayedCall(now, callable, args, kwargs, _nothing, _nothing, self.clock.seconds)
-        self._queue.append(turn)
-        if self._next is None:
-            self._next = self.clock.callLater(0, self._run)
-        return cast("IDelayedCall", turn)
-
-    def busy(self) -> bool:
-        """Whether work waits for its turn."""
-        return bool(self._queue)
-
-    def getDelayedCalls(self) -> Sequence[IDelayedCall]:
-        """Give what still waits on the clock."""
-        return self.clock.getDelayedCalls()
-
-    def _run(self) -> None:
-        self._next = None
-        end = self.seconds() + self.budget
-        while self._queue:
-            turn = self._queue.popleft()
-            if not turn.active():
-                continue
-            turn.called = 1
-            try:
-                turn.func(*turn.args, **turn.kw)
-            except Exception:  # noqa: BLE001  the others have their turns all the same
-                self.log.failure("a turn failed")
-            if self.seconds() >= end:
-                break
-        if self._queue and self._next is None:
-            self._next = self.clock.callLater(0, self._run)
-
-
-def _nothing(_: DelayedCall) -> None:
-    """A turn that was canceled stays in the queue and is passed over."""
-
-
-async def sliced(
-    work: Generator[object, Any, T],
-    clock: IReactorTime,
-    budget: float = 0.005,
-    *,
-    aside: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
-) -> T:
-    """Run ``work``, which yields at safe points, and give its return value.
-
-    Whenever ``budget`` seconds are used up the reactor gets a turn. What it yields
-    that can be called is called by ``aside``, which runs it in a thread, and its result is sent
-    back; without ``aside`` nothing that can be called is yielded. A cancellation closes the
-    generator, so that its ``finally`` blocks run.
-    """
-    end = clock.seconds() + budget
-    found: Any = None
-    try:
-        while True:
-            try:
-                step = work.send(found)
-            except StopIteration as stop:
-                value: T = stop.value
-                return value
-            found = None
-            if aside is not None and callable(step):
-                found = await aside(step)
-                end = clock.seconds() + budget
-            elif clock.seconds() >= end:
-                await pause(clock)
-                end = clock.seconds() + budget
-    finally:
-        work.close()
 
 
 @define(eq=False)

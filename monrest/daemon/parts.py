@@ -21,7 +21,7 @@ from monrest.api.endpoint import Context
 from monrest.api.family import Common, Family, Life
 from monrest.base.answer_file import MOST_STORED, AnswerFiles
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Threads, Turns
+from monrest.base.concurrency import Threads
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.meters import Meters
 from monrest.base.metrics import Metrics
@@ -78,7 +78,6 @@ class Parts(Common):
         self.workers = workers = Workers() if self.inherited is None else self.inherited.workers
         self.threads = Threads(clock, _THREADS, "monrest")
         self.answers = Threads(clock, _ANSWERS, "answers")
-        self.turns = Turns(clock)
         self.files = AnswerFiles(self.folder / "spool", workers.share(MOST_STORED))
         self.room = RowRoom(clock)
         self._share_memory()
@@ -143,7 +142,7 @@ class Parts(Common):
 
     def laden(self) -> bool:
         """Whether a large answer is made here, or waits for its reader."""
-        return self.turns.busy() or self.room.held > 0 or self.files.stored > 0
+        return self.room.held > 0 or self.files.stored > 0
 
     def _lives(self) -> Iterator[tuple[Life[Any], Service]]:
         """Give what families do by themselves, in the order of the registry."""
@@ -220,7 +219,7 @@ class Parts(Common):
             dispatch=dispatch_of(
                 config.names.app, self, self.families, public_docs=config.server.public_docs
             ),
-            clock=self.turns,
+            clock=self.reactor,
             wall=self.wall,
             sites=self.registry,
             instance=self.registry.instance,

@@ -13,7 +13,7 @@ from monrest.objectconfig.service import Staging
 def _events(common: Common) -> Events:
     jobs = common.the(Jobs)
     events = Events(
-        *(common.turns, common.wall, common.registry, lambda: common.context, common.database),
+        *(common.reactor, common.wall, common.registry, lambda: common.context, common.database),
         duty=lambda: common.does("events of sites"),
         jobs=jobs.here,
         logs=common.the(LogCache).source,

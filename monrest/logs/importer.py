@@ -19,7 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Periodic, sliced
+from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
 from monrest.base.spool import Share
 from monrest.base.values import Progress, Row, nobody_follows
@@ -509,7 +509,9 @@ class _Run:
         """
         capabilities = self.of.site.capabilities
         newest_first = capabilities is None or capabilities.newest_first
-        lines = await sliced(_as_lines(rows, newest_first=newest_first), self.of.clock)
+        lines = await self.of.site.memory.threads.run(
+            lambda: in_order(list(map(kept, rows)), newest_first=newest_first)
+        )
         parts = list(_portions(lines)) or [[]]
         for part in parts[:-1]:
             if exactly is None:
@@ -547,15 +549,6 @@ def _lower(high: int, seconds: int, least: int) -> int:
     """Where the slice that ends with ``high`` begins: with a day, unless it is within one."""
     low = max(least, high - seconds)
     return low if low == least or ceil(low) >= high else ceil(low)
-
-
-def _as_lines(rows: list[Row], *, newest_first: bool) -> Any:
-    """Rows of a core as lines in order, in steps."""
-    lines: list[LogLine] = []
-    for start in range(0, len(rows), 500):
-        lines += [kept(row) for row in rows[start : start + 500]]
-        yield
-    return in_order(lines, newest_first=newest_first)
 
 
 def _portions(lines: list[LogLine]) -> Iterator[list[LogLine]]:

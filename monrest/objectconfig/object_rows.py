@@ -6,19 +6,19 @@ error in a filter and null as a column (docs/spec/objectconfig.md, "Records and 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from attrs import evolve
 
-from monrest.api.endpoint import Context
-from monrest.base.concurrency import sliced
+from monrest.api.endpoint import MANY, Context
 from monrest.base.values import OBJECTS, Column, Document, Parameters, RestRequest, Row, Rows
 from monrest.objectconfig.attributes import OBJECT_TYPES, is_array
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
 from monrest.query.finish import of_records
+from monrest.query.functions import Moment
 from monrest.query.limit import Limit
 from monrest.query.model import Item, Query, Ref
 from monrest.query.parse import parse_query
@@ -45,7 +45,6 @@ _RECORD = "\0record"
 
 _WHOLE = Item(Ref(_RECORD, quoted=True), key=_RECORD, text=_RECORD)
 _ORDER = (":TYPE", ":ID")
-_AT_A_TIME = 200
 
 
 async def select_objects(
@@ -57,28 +56,34 @@ async def select_objects(
 ) -> Rows | Document:
     """The records that ``parameters`` want, sorted by type and id unless they say otherwise.
 
-    ``records`` are made while the reactor turns. ``meta`` are keys that every record has.
+    ``records`` are made in a thread. ``meta`` are keys that every record has.
     """
-    every = await sliced(_taken(records), context.clock)
-    query = parse_query(parameters)
-    if query.items is not None:
-        return await _queried(context, query, every, meta)
-    answer = await _queried(context, evolve(query, items=(_WHOLE,)), every, meta)
-    assert isinstance(answer, Rows)
-    chosen: list[ObjectRow] = [row[0] for row in answer.rows]
-    if request.format in OBJECTS:
-        pick = itemgetter(*[one.name for one in meta])
-        rows = [[*pick(record), record] for record in chosen]
-        return evolve(answer, columns=tuple(meta), rows=rows, expand=itemgetter(len(meta)))
-    # A table has one head for all rows.
-    names = sorted(await sliced(_names(chosen), context.clock))
-    rows = await sliced(_table(chosen, names), context.clock)
-    return evolve(answer, columns=tuple(_column(name) for name in names), rows=rows)
+    query, moment, objects = parse_query(parameters), context.moment(), request.format in OBJECTS
+
+    def selected(limit: Limit) -> Rows | Document:
+        every = list(records)
+        if query.items is not None:
+            return _queried(query, every, meta, moment, limit)
+        whole = evolve(query, items=(_WHOLE,))
+        answer = _queried(whole, every, meta, moment, limit)
+        assert isinstance(answer, Rows)
+        chosen: list[ObjectRow] = [row[0] for row in answer.rows]
+        if objects:
+            pick = itemgetter(*[one.name for one in meta])
+            rows = [[*pick(record), record] for record in chosen]
+            expand = itemgetter(len(meta))
+            return evolve(answer, columns=tuple(meta), rows=rows, expand=expand)
+        # A table has one head for all rows.
+        names = sorted(_names(chosen))
+        rows = [[record.get(name) for name in names] for record in chosen]
+        return evolve(answer, columns=tuple(_column(name) for name in names), rows=rows)
+
+    return await context.compute(selected, MANY)
 
 
 def bound_filter(context: Context, parameters: Parameters, names: Iterable[str]) -> Bound:
     """Filters bound to the names that some record has; BadRequest for any other name."""
-    return _bound(context, evolve(parse_query(parameters), items=(_WHOLE,)), names)
+    return _bound(context.moment(), evolve(parse_query(parameters), items=(_WHOLE,)), names)
 
 
 def passing(bound: Bound, records: Iterable[ObjectRow]) -> list[ObjectRow]:
@@ -91,24 +96,25 @@ def passing(bound: Bound, records: Iterable[ObjectRow]) -> list[ObjectRow]:
     return [row[0] for row in answer.rows]
 
 
-async def _queried(
-    context: Context, query: Query, records: Sequence[ObjectRow], meta: Sequence[Column]
+def _queried(
+    query: Query,
+    records: Sequence[ObjectRow],
+    meta: Sequence[Column],
+    moment: Moment,
+    limit: Limit,
 ) -> Rows | Document:
-    names = await sliced(_names(records), context.clock)
-    bound = _bound(context, query, names.union([one.name for one in meta]))
+    bound = _bound(moment, query, _names(records).union([one.name for one in meta]))
     needed = _needed(bound)
-    rows = await sliced(_rows(records, needed), context.clock)
-    values = len(rows) * (len(needed) + bound.effort)
-    return await context.compute(lambda limit: of_records(bound, needed, rows, limit), values)
+    return of_records(bound, needed, [_row(record, needed) for record in records], limit)
 
 
-def _bound(context: Context, query: Query, names: Iterable[str]) -> Bound:
+def _bound(moment: Moment, query: Query, names: Iterable[str]) -> Bound:
     columns = {name: CoreColumn(column=_column(name), core_type="string") for name in names}
     columns[_RECORD] = CoreColumn(column=Column(_RECORD, "object"), core_type="dict")
     schema = TableSchema(
         name="objects", table="", columns=columns, order=_ORDER, folded=True, mixed=True
     )
-    return bind(query, ColumnNames(schema), View(), context.moment())
+    return bind(query, ColumnNames(schema), View(), moment)
 
 
 def _needed(bound: Bound) -> Sequence[str]:
@@ -120,39 +126,8 @@ def _row(record: ObjectRow, names: Sequence[str]) -> Row:
     return [record if name == _RECORD else record.get(name) for name in names]
 
 
-def _taken(records: Iterable[ObjectRow]) -> Generator[None, None, list[ObjectRow]]:
-    taken: list[ObjectRow] = []
-    for record in records:
-        taken.append(record)
-        if len(taken) % _AT_A_TIME == 0:
-            yield
-    return taken
-
-
-def _names(records: Sequence[ObjectRow]) -> Generator[None, None, set[str]]:
-    names: set[str] = set(META_NAMES)
-    for start in range(0, len(records), _AT_A_TIME):
-        for record in records[start : start + _AT_A_TIME]:
-            names.update(record)
-        yield
-    return names
-
-
-def _rows(records: Sequence[ObjectRow], needed: Sequence[str]) -> Generator[None, None, list[Row]]:
-    rows: list[Row] = []
-    for start in range(0, len(records), _AT_A_TIME):
-        rows += [_row(record, needed) for record in records[start : start + _AT_A_TIME]]
-        yield
-    return rows
-
-
-def _table(records: Sequence[ObjectRow], names: Sequence[str]) -> Generator[None, None, list[Row]]:
-    rows: list[Row] = []
-    for record in records:
-        rows.append([record.get(name) for name in names])
-        if len(rows) % _AT_A_TIME == 0:
-            yield
-    return rows
+def _names(records: Iterable[ObjectRow]) -> set[str]:
+    return set(META_NAMES).union(*records)
 
 
 _META = {column.name: column for column in (*COLUMNS, TEMPLATES)}
