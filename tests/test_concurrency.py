@@ -37,9 +37,6 @@ def run(coroutine):
     return deferred, outcome(deferred)
 
 
-# ---------------------------------------------------------------- ask_all
-
-
 def test_all_are_asked_at_once_and_answer_in_order(clock):
     waiting = {}
 
@@ -73,9 +70,6 @@ def test_cancelling_cancels_every_question(clock):
     deferred.cancel()
     assert cancelled == ["a", "b"]
     assert found[0].check(CancelledError)
-
-
-# ---------------------------------------------------------------- shielded
 
 
 def test_shielded_work_gives_its_result():
@@ -119,9 +113,6 @@ def test_a_refusal_that_nobody_waits_for_is_no_bug(stray_failures, refusal):
     shielded(work()).addErrback(lambda _: None).cancel()
     inner.callback(None)
     assert stray_failures == []  # and the fixture finds no failure in the log
-
-
-# ---------------------------------------------------------------- ended
 
 
 def test_the_end_of_work_is_waited_for_and_each_keeps_its_result(clock):
@@ -182,9 +173,6 @@ def test_pause(clock):
     clock.advance(0.1)
     assert found == [None]
     pause(clock, 3).addErrback(lambda _: None).cancel()
-
-
-# ---------------------------------------------------------------- Periodic
 
 
 @pytest.mark.parametrize("now", [True, False])
@@ -253,9 +241,6 @@ def test_periodic_stops_in_the_middle_of_a_run(clock):
     assert outcome(service.stopService()) == [None]
     service.startService()
     assert outcome(service.stopService()) == [None]
-
-
-# ---------------------------------------------------------------- threads
 
 
 async def test_threads():

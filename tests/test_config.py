@@ -467,9 +467,6 @@ def test_check_config_says_what_is_wrong(tmp_path, capsys):
     assert capsys.readouterr().out == f"{path} is good: 0 sites\n"
 
 
-# ------------------------------------------------------------------ where values come from
-
-
 def layered(tmp_path, main="", environment=None, **more):
     path = tmp_path / "monrest.toml"
     path.write_text(main)

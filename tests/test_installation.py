@@ -228,8 +228,6 @@ def test_tests_begin_with_what_they_will_install():
     assert next(line for line in lines if line.startswith("test:")).split()[1] == "plan"
 
 
-# ------------------------------------------------------------------ the Debian package
-
 PYTHON = "/usr/bin/python3"
 RECORDER = '#!/bin/sh\necho "$*" >>/calls\n'
 OFFLINE = """#!/bin/sh

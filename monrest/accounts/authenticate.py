@@ -131,8 +131,6 @@ class Authenticator:
             raise Forbidden(self.config.locked_message)
         return await self._user(UserName(name, name), "owner", limit)
 
-    # ---------------------------------------------------------------- keys
-
     def _presented(self, caller: Caller) -> str | None:
         """Give the key that the caller presents; whatever else is there does not count then."""
         key = caller.headers.get(self._key_header)
@@ -202,8 +200,6 @@ class Authenticator:
             "wrong authentication key",
             "the key is not known here or was deleted; it decides alone, whatever else is sent",
         )
-
-    # ---------------------------------------------------------------- everything else
 
     async def _otherwise(self, caller: Caller) -> Identity:
         identity = await self._by_cookie(caller)
@@ -297,8 +293,6 @@ class Authenticator:
             return await self._user(asked, "cli")
         return Identity(user=CLI, original=CLI, roles=EVERYTHING, source="cli", superuser=True)
 
-    # ---------------------------------------------------------------- roles
-
     async def _user(
         self,
         user: UserName,
@@ -360,8 +354,6 @@ def _user_and_password(encoded: str) -> tuple[str, str] | None:
     user, colon, password = text.partition(":")
     return (user, password) if colon else None
 
-
-# -------------------------------------------------------------------- who speaks for others
 
 IPAddress: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network

@@ -198,7 +198,6 @@ class _Question:
         return one
 
     def answer(self, result: Contact | Failure) -> None:
-        """Tell everybody."""
         self.result = result
         waiting, self.waiting = self.waiting, []
         for one in waiting:

@@ -50,7 +50,6 @@ class Accounts(Service):
         return await user_endpoints.figures(*known, sites, auth)
 
     def configure(self) -> None:
-        """Go on with the configuration that is in force now."""
         auth, names = self.common.config.auth, self.common.config.names
         self.keys.configure(auth)
         self.sessions.configure(auth, names)

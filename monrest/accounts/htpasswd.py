@@ -52,7 +52,6 @@ class PasswordFile:
 
 
 def signature(status: os.stat_result) -> FileSignature:
-    """Give what changes when a file does."""
     return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
 
 

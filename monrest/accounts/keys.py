@@ -97,8 +97,6 @@ class Keys(Service):
             self.clock, _FLUSH, self.flush, "storing the use of keys", now=False
         )
 
-    # ---------------------------------------------------------------- asking
-
     async def find(self, plain: str) -> ApiKey | None:
         """Give the key that somebody presents, None for an unknown one.
 
@@ -117,7 +115,6 @@ class Keys(Service):
         return await self.database.run(lambda connection: _one(connection, hashed))
 
     def configure(self, config: AuthConfig) -> None:
-        """Go on with another configuration."""
         self.config = config
 
     def used(self, key: ApiKey, caller: Caller) -> None:
@@ -151,8 +148,6 @@ class Keys(Service):
     def _with_use(self, key: ApiKey) -> ApiKey:
         use = self._uses.get(key.hashed_key)
         return key if use is None else evolve(key, last_used=use.at, last_from=use.client)
-
-    # ---------------------------------------------------------------- changing
 
     async def create(
         self,
@@ -213,8 +208,6 @@ class Keys(Service):
         if deleted:
             self._uses.pop(hashed, None)
         return bool(deleted)
-
-    # ---------------------------------------------------------------- use
 
     async def flush(self) -> None:
         """Store when and from where keys were used; kept for later while the database is away."""

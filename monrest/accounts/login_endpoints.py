@@ -80,7 +80,6 @@ class LoginEndpoints:
         return await self.sessions.create(user, caller, hashed)
 
     async def logout(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer POST /mon/logout."""
         del context
         identity = request.identity
         if not identity.session:

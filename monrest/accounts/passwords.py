@@ -56,7 +56,6 @@ class Passwords:
 
     @property
     def configured(self) -> bool:
-        """Whether there is a password file at all."""
         return bool(self.path)
 
     async def check(self, user: str, password: str) -> bool:
@@ -97,8 +96,6 @@ class Passwords:
         await self._look()
         return tuple(self._file.hashes)
 
-    # ---------------------------------------------------------------- comparing
-
     async def _in_turn(self, key: bytes, user: str, password: str) -> bool:
         await self._places.acquire()
         try:
@@ -135,8 +132,6 @@ class Passwords:
         # Only as much as a password can have: the rest of a long one makes no difference.
         text = f"{user}\0{password[: LONGEST_PASSWORD + 1]}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(text, key=self._secret, digest_size=32).digest()
-
-    # ---------------------------------------------------------------- the file
 
     async def _look(self) -> None:
         """Read the file if it has changed; looks at it once a second at most.

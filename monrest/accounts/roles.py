@@ -52,7 +52,6 @@ class RoleTable:
 
     @property
     def empty(self) -> bool:
-        """Whether nobody can get a role from this table."""
         return not self.rules and not self.everybody
 
 

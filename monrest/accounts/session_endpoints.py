@@ -72,7 +72,6 @@ class SessionEndpoints:
     async def read_session(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/sessions/<id>."""
         found = await self.sessions.get(where[0])
         owner = _owner(request.identity)
         if (

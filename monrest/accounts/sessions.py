@@ -114,8 +114,6 @@ class Sessions(Service):
             Periodic(self.clock, _CLEAN, self.clean, "removing old sessions", now=False),
         )
 
-    # ---------------------------------------------------------------- asking
-
     async def find(self, value: str) -> Session | None:
         """Give the session of a cookie, None when there is none or it is over; it counts as used.
 
@@ -186,8 +184,6 @@ class Sessions(Service):
         session = await self.database.run(lambda connection: _one(connection, hashed))
         session = None if session is None else self._used(session)
         return session if session is not None and self._lives(session) else None
-
-    # ---------------------------------------------------------------- changing
 
     async def create(
         self, user: str, caller: Caller, password: str, roles: tuple[str, ...] | None = None
@@ -273,11 +269,8 @@ class Sessions(Service):
             return 0
         return int(removed)
 
-    # ---------------------------------------------------------------- the cookie
-
     @property
     def cookie_name(self) -> str:
-        """Name of the cookie."""
         return f"{self.names.app}_auth"
 
     def cookie(self, value: str, caller: Caller) -> tuple[str, str]:
@@ -297,10 +290,7 @@ class Sessions(Service):
             parts.append("Secure")
         return ("Set-Cookie", "; ".join(parts))
 
-    # ---------------------------------------------------------------- service
-
     def configure(self, config: AuthConfig, names: Names) -> None:
-        """Go on with another configuration."""
         self.config, self.names = config, names
 
     def startService(self) -> None:

@@ -75,8 +75,6 @@ class Slowdown:
         """
         return Attempt(self, _grouped(address), user)
 
-    # ---------------------------------------------------------------- for attempts
-
     def trusts(self, address: str, user: str) -> bool:
         """Whether the last attempt of this user from there succeeded; such a pair never waits.
 

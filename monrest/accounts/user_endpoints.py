@@ -91,7 +91,6 @@ class ZoneName(Field):
     """The name of a time zone; None for the server's."""
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> str | None:
-        """Give the name."""
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return None
@@ -101,9 +100,6 @@ class ZoneName(Field):
 
 
 _ZONE = ZoneName("tz", "time zone of dates, such as Europe/Berlin; empty: the server's")
-
-
-# -------------------------------------------------------------------- who there is
 
 
 async def _configured(passwords: Passwords, auth: AuthConfig) -> frozenset[str]:
@@ -132,9 +128,6 @@ class _Roles:
     def identity(self, name: str, contact: Contact) -> Identity:
         roles = self._by_user.held((name,)) | self._by_group.held(contact.groups)
         return Identity(user=name, roles=roles)
-
-
-# -------------------------------------------------------------------- what is shown
 
 
 @frozen(eq=False, kw_only=True)
@@ -185,7 +178,6 @@ class UserEndpoints:
     async def read_user(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/users/<id>."""
         identity, (name,) = request.identity, where
         if name != identity.user and not (
             identity.may(ADMIN) and "*" not in name and await self._exists(context, name)

@@ -37,7 +37,6 @@ class UserField(Text):
     longest: int = LONGEST_USER
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
-        """Give the value."""
         text = str(value or "").strip()
         if text:
             check(text, f"{at.where}{self.name}")

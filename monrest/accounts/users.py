@@ -122,8 +122,6 @@ class Users(Service):
     def __attrs_post_init__(self) -> None:
         self._cleaning = Periodic(self.clock, _CLEAN, self.clean, "forgetting unused profiles")
 
-    # ---------------------------------------------------------------- asking
-
     async def is_locked(self, name: str) -> bool:
         """Whether the user may not come in; internal users never are.
 
@@ -145,7 +143,6 @@ class Users(Service):
         return None if profile is None else profile.zone
 
     async def list(self) -> list[Profile]:
-        """Give all profiles by name."""
         query = select(users).order_by(users.c.name)
 
         def read(connection: Connection) -> list[Profile]:
@@ -203,8 +200,6 @@ class Users(Service):
             if changes == self._changes and state == self.workers.state("users"):
                 break
         self._known, self._until, self._state = known, begun + _KEPT, state
-
-    # ---------------------------------------------------------------- changing
 
     async def lock(self, name: str) -> None:
         """Lock a user, who needs no profile before; Unavailable when that cannot be stored."""
@@ -356,10 +351,7 @@ class Users(Service):
         except Unavailable:
             return
 
-    # ---------------------------------------------------------------- service
-
     def configure(self, config: AuthConfig) -> None:
-        """Go on with another configuration."""
         self.config = config
 
     def startService(self) -> None:

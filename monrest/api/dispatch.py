@@ -117,7 +117,6 @@ class Dispatch:
 
 
 def warned(context: Context, answer: Answer) -> Answer:
-    """The answer with its warnings in a header."""
     if not answer.warnings:
         return answer
     header = (context.names.header("Warnings"), spelled(answer.warnings))

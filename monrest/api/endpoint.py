@@ -295,7 +295,6 @@ class Endpoint:
 
     @property
     def changes(self) -> bool:
-        """Whether it may change something."""
         return "GET" not in self.methods
 
     @property

@@ -47,8 +47,6 @@ _LAST_SECOND = 253_402_300_799
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
 
-# -------------------------------------------------------------------- kinds of fields
-
 
 @frozen
 class Reading:
@@ -125,7 +123,6 @@ class Text(Field):
     )
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
-        """Give the value."""
         value = "" if value is None else value
         if isinstance(value, bool) or not isinstance(value, (str, *self.numbers)):
             raise self._wrong(at, 0)
@@ -145,7 +142,6 @@ class Text(Field):
 
     @property
     def limit(self) -> str:
-        """The longest text."""
         return f"{self.longest} characters"
 
 
@@ -158,7 +154,6 @@ class Choice(Field):
     expected: str = ""
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
-        """Give the value."""
         word = value.strip() if isinstance(value, str) else value
         if word is None or word == "":
             return self.default
@@ -168,7 +163,6 @@ class Choice(Field):
 
     @property
     def limit(self) -> str:
-        """The words."""
         return ", ".join(self.words)
 
 
@@ -185,7 +179,6 @@ class Number(Field):
     expected: str = "a number from {least} to {most}"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> int:
-        """Give the value."""
         number: int | None = None
         if value is None:
             number = self.default
@@ -203,7 +196,6 @@ class Number(Field):
 
     @property
     def limit(self) -> str:
-        """The bounds."""
         return f"{self.least} to {self.most}"
 
 
@@ -217,7 +209,6 @@ class Seconds(Field):
     most: float
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> float | None:
-        """Give the value."""
         if value is None:
             return None
         text = str(value).strip()
@@ -227,7 +218,6 @@ class Seconds(Field):
 
     @property
     def limit(self) -> str:
-        """The bounds."""
         return f"{self.least:g} to {self.most:g}"
 
 
@@ -240,7 +230,6 @@ class Flag(Field):
     default: int = 0
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> int:
-        """Give the value."""
         found = self.default if value is None else truth.truth(value)
         if found is None:
             raise self.wrong(at, truth.EXPECTED)
@@ -273,7 +262,6 @@ class NameList(Field):
     number: str = "a list of names"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> list[str]:
-        """Give the value."""
         items = value.split(",") if isinstance(value, str) else [] if value is None else value
         if not isinstance(items, list):
             raise self.wrong(at, self.kind)
@@ -344,7 +332,6 @@ class Ruled(Field):
     most: str = ""
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> Any:
-        """Give the value."""
         if self.nested and isinstance(value, str):
             value = self.parsed(value, at)
         return self.rule(value)
@@ -360,11 +347,7 @@ class Ruled(Field):
 
     @property
     def limit(self) -> str:
-        """As it was declared."""
         return self.most
-
-
-# -------------------------------------------------------------------- records
 
 
 @frozen
@@ -386,7 +369,6 @@ class Fields:
         return record
 
     def values(self, given: Mapping[str, Any], at: Reading = AS_IT_IS) -> dict[str, Any]:
-        """Give the value of each declared field."""
         return {one.name: one.read(given.get(one.name), at) for one in self.declared}
 
 

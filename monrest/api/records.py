@@ -65,8 +65,6 @@ _MOST_DIGITS = 9
 _CHANGES = 2**20
 """Changes of one record: its version is a number that only it has, times this, and their count."""
 
-# -------------------------------------------------------------------- SQL
-
 
 def first_version() -> int:
     """Make the version of a new record: keys come again after a deletion, versions do not."""
@@ -118,7 +116,6 @@ class RecordLimits:
 
     @property
     def owned_size(self) -> int:
-        """Bytes of one owner."""
         return self.size // 4
 
     @property
@@ -196,7 +193,6 @@ class StoredRecords(Generic[T]):
 
     @property
     def key(self) -> TableColumn[Any]:
-        """The column of the key."""
         return next(iter(self.table.primary_key.columns))
 
     def same(self, key: Key, version: int) -> ColumnElement[bool]:
@@ -218,7 +214,6 @@ class StoredRecords(Generic[T]):
         return work
 
     def add(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> None:
-        """Store a new record."""
         made = {self.key.name: key, "version": first_version(), **values}
         connection.execute(insert(self.table).values(made))
 
@@ -295,9 +290,6 @@ def first_number(value: Any) -> int:
     return max(1, int(text)) if digits else 1
 
 
-# -------------------------------------------------------------------- endpoints
-
-
 @frozen(kw_only=True)
 class Save:
     """What is to be stored: ``fields`` are the whole record, ``sent`` what the client said.
@@ -341,8 +333,6 @@ class Records(ABC, Generic[T]):
 
     database: Database
 
-    # ---------------------------------------------------------------- what a family says
-
     @abstractmethod
     async def find(self, context: Context, request: RestRequest, key: str | None) -> Sequence[T]:
         """Give the records that exist for the user in their order, or the one of a path."""
@@ -383,10 +373,7 @@ class Records(ABC, Generic[T]):
         return [Column(name) for name in sorted(names)]
 
     def shown_alone(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Give the row of a record that is not one of a list."""
         return {k: value for k, value in row.items() if k not in self.optional or value is not None}
-
-    # ---------------------------------------------------------------- what is the same for all
 
     async def one(self, context: Context, request: RestRequest, key: str) -> T:
         """Give the record of a path; NotFound also where the user must not know of it."""
@@ -398,7 +385,6 @@ class Records(ABC, Generic[T]):
     async def answer_list(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
-        """Answer GET of all."""
         rows = await self.rows(context, await self.find(context, request, None))
         known = {one.name for one in self.columns}
         further = self.further({name for row in rows for name in row} - known)
@@ -410,7 +396,6 @@ class Records(ABC, Generic[T]):
     async def answer_one(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET of one."""
         found = await self.one(context, request, where[0])
         (row,) = await self.rows(context, [found])
         value = self.shown_alone(row)
@@ -419,7 +404,6 @@ class Records(ABC, Generic[T]):
         )
 
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer POST to all."""
         with audited(request, f"{self.title} create") as line:
             sent = fields_of(request)
             key = await self.add(context, request, Save(fields=sent, sent=sent))
@@ -431,7 +415,6 @@ class Records(ABC, Generic[T]):
         return await self._change(context, request, where[0], patch=False)
 
     async def patch(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-        """Answer PATCH of one."""
         return await self._change(context, request, where[0], patch=True)
 
     async def _change(
@@ -455,7 +438,6 @@ class Records(ABC, Generic[T]):
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer DELETE of one."""
         old = await self.one(context, request, where[0])
         with audited(request, f"{self.title} delete", self.name(old)):
             await self.require_removal(context, request, old)

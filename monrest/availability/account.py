@@ -18,8 +18,6 @@ from attrs import Factory, define, field, frozen
 from monrest.availability.periods import Span
 from monrest.logs.state_events import DowntimeEvent, LogEvent, ObjectKey, StateEvent
 
-# -------------------------------------------------------------------- times of one object
-
 
 @define(eq=False)
 class DayParts:
@@ -56,8 +54,6 @@ class DayParts:
                 self._scheduled[at * self.buckets + bucket] += end - since
             since, at = end, at + 1
 
-
-# -------------------------------------------------------------------- who is in downtime
 
 T = TypeVar("T")
 
@@ -98,8 +94,6 @@ class DowntimeFlags(Generic[T]):
         if flag is not None:
             flag.set = event.started
 
-
-# -------------------------------------------------------------------- the account
 
 NODATA, NOTRUNNING, OUTSIDE = 4, 5, 6
 """What an object may be beside its states 0 to 3."""

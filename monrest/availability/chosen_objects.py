@@ -223,8 +223,6 @@ def _renamed(tree: FilterTree, names: Mapping[str, str]) -> FilterTree:
     return rewritten(tree, lambda one: evolve(one, column=names.get(one.column, one.column)))
 
 
-# -------------------------------------------------------------------- sites that are down
-
 _NAMES = frozenset({"name", "host", "host_name", *_SERVICE_NAMES})
 
 

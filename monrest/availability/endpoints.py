@@ -163,9 +163,6 @@ async def _single(
     return await reselect(context, request, answer)
 
 
-# -------------------------------------------------------------------- endpoints
-
-
 def _everything(_: tuple[str, ...]) -> Scope:
     return Scope()
 

@@ -36,7 +36,6 @@ class Span:
 
     @property
     def seconds(self) -> int:
-        """How long it is."""
         return self.end - self.start
 
 
@@ -68,7 +67,6 @@ class _Calendar:
         return Span(self.midnight(day), self.now)
 
     def days(self, first: date, after: date) -> Span:
-        """From the first of some days to the one after the last."""
         return Span(self.midnight(first), self.midnight(after))
 
     def midnight(self, day: date) -> int:

@@ -221,7 +221,6 @@ class LogProgress:
     _shares: dict[str, float] = field(init=False, factory=dict)
 
     def reached(self, site: Site, time: int) -> None:
-        """Say that the log of a site is read up to a moment."""
         whole = self.until - self.since
         share = (time - self.since) / whole if whole > 0 else 1.0
         self._shares[site.id] = min(max(share, 0.0), 1.0)
@@ -230,5 +229,4 @@ class LogProgress:
         self.progress(percent, message=f"reading the log of {site.id}: {day}")
 
     def done(self, site: Site) -> None:
-        """Say that a site has its numbers."""
         self.reached(site, self.until)

@@ -206,8 +206,6 @@ class _Reader:
     bounds: dict[str, tuple[str, str]] = field(factory=dict)
     """Bounds among conditions: ``start``, ``end`` or ``timeperiod`` to where and what."""
 
-    # ------------------------------------------------------------ conditions
-
     def sort_out(self, query: Query, fields: Set[str]) -> None:
         """Take the conditions apart, those of ``q`` and those of parameters alike."""
         fields = fields | _expressions(query)
@@ -246,8 +244,6 @@ class _Reader:
             )
         self.bounds[name] = (condition.parameter, condition.value)
 
-    # ------------------------------------------------------------ time
-
     def span(self) -> Span:
         """From when to when: either a named range or bounds, never both."""
         given = {
@@ -276,8 +272,6 @@ class _Reader:
 
     def _moment(self, parameter: str, value: str) -> int:
         return second_of(parameter, value, self.now, self.zone)
-
-    # ------------------------------------------------------------ the rest
 
     def read(self, one: Field) -> Any:
         """What an argument says; one that is empty says nothing."""

@@ -91,7 +91,6 @@ class AnswerFile:
             return os.pread(self._open(), size, at)
 
     def close(self) -> None:
-        """Give its room back."""
         with self._lock:
             self.files.take(-self.size)
             self.size = 0

@@ -191,7 +191,6 @@ class Periodic(Service):
     _run: Deferred[None] | None = field(init=False, default=None)
 
     def startService(self) -> None:
-        """Start the loop."""
         super().startService()
         self._run = Deferred.fromCoroutine(self._loop())
 

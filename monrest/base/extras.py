@@ -16,7 +16,6 @@ def is_installed(module: str) -> bool:
 
 
 def remedy(module: str) -> str:
-    """Say how a module is installed."""
     return f"expected an installation by pip install 'monrest[{_EXTRAS[module]}]'"
 
 

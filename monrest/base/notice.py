@@ -21,6 +21,5 @@ class Notice(Generic[Said]):
         self._hearers.append(hearer)
 
     def __call__(self, *said: Said.args, **named: Said.kwargs) -> None:
-        """Tell everybody."""
         for hearer in self._hearers:
             hearer(*said, **named)

@@ -159,7 +159,6 @@ class _Process(ProcessProtocol):
     _leave: Callable[[], object] = field(default=lambda: None, init=False)
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str]) -> Deferred[Ended]:
-        """Start the process."""
         self.done = Deferred(lambda _: self._end())
         inherited = {name: text for name, text in os.environ.items() if name not in _OWN}
         try:
@@ -221,7 +220,6 @@ class _Process(ProcessProtocol):
         self._calls.append(self.reactor.callLater(_LINGER, transport.loseConnection))
 
     def processEnded(self, _reason: Failure) -> None:
-        """All is read."""
         self._cancel()
         self._finish()
 

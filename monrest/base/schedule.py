@@ -118,9 +118,6 @@ def _comes(text: str) -> bool:
     return True
 
 
-# -------------------------------------------------------------------- times
-
-
 def expressions(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     """The cron expressions of those entries that can be scheduled; broken ones are left out."""
     found: dict[str, None] = {}

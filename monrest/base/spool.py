@@ -101,7 +101,6 @@ class Share:
         return done
 
     def release(self) -> None:
-        """Give all of it back."""
         count, self.size, self.over = self.size, 0, False
         self.room.give_back(count)
 

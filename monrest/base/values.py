@@ -400,7 +400,6 @@ class Page(Answer):
 
     @property
     def body(self) -> bytes:
-        """The body as it is."""
         return gzip.decompress(self.packed)
 
 
@@ -449,7 +448,6 @@ class Capabilities:
     """Tables whose rows come in our default order unasked, as far as that is known."""
 
     def has(self, table: str, column: str) -> bool:
-        """Whether the core's table has the column."""
         return column in self.tables.get(table, {})
 
     @property

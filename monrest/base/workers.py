@@ -54,8 +54,6 @@ class Workers:
     def _alone(self) -> memoryview:
         return memoryview(bytearray(_ROWS * self.count * _WIDTH)).cast("Q")
 
-    # ---------------------------------------------------------------- marks
-
     def changed(self, mark: Mark) -> None:
         """Have everybody read again what belongs to ``mark``."""
         # Each worker counts in a cell of its own: none overwrites what another one says.
@@ -66,10 +64,7 @@ class Workers:
         begin = MARKS.index(mark) * self.count
         return self.memory[begin : begin + self.count].tobytes()
 
-    # ---------------------------------------------------------------- connections
-
     def carry(self, connections: int) -> None:
-        """Say how many connections this worker has."""
         self.memory[_CARRIED * self.count + self.number - 1] = connections
 
     def lightest(self, more: int = 0) -> bool:
@@ -77,8 +72,6 @@ class Workers:
         row = self.memory[_CARRIED * self.count : _BEGUN * self.count].tolist()
         own = row.pop(self.number - 1)
         return own + more <= min(row, default=_NOBODY_THERE)
-
-    # ---------------------------------------------------------------- start
 
     def begun(self) -> None:
         """Say that this worker knows all that it has to know; one that follows it counts as well.
@@ -91,8 +84,6 @@ class Workers:
         """Whether all workers have begun since the daemon was started."""
         return all(self.memory[_BEGUN * self.count :])
 
-    # ---------------------------------------------------------------- messages
-
     def tell(self, topic: str, *values: Any) -> None:
         """Have all other workers hear this, soon and in order; one that dies hears nothing."""
         if self.count > 1:
@@ -103,15 +94,12 @@ class Workers:
         self._hearers[topic] = hearer
 
     def heard(self, topic: str, values: list[Any]) -> None:
-        """Take what another worker told."""
         hearer = self._hearers.get(topic)
         try:
             if hearer is not None:
                 hearer(*values)
         except Exception:  # noqa: BLE001  the next message may be for somebody else
             self.log.failure("{topic} of another worker was not taken", topic=topic)
-
-    # ---------------------------------------------------------------- shares
 
     def share(self, whole: int) -> int:
         """Give this worker's part of what the machine may have ``whole``; at least one."""

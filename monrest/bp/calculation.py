@@ -218,9 +218,6 @@ class CalculationOptions:
     extensions: Extensions = EMPTY
 
 
-# -------------------------------------------------------------------- calculation
-
-
 @define(eq=False, kw_only=True)
 class ProcessCalculation:
     """One run for one process; ``known`` are the others, which outputs may follow.
@@ -357,7 +354,6 @@ class ProcessCalculation:
         return failed("no function")
 
     def _items(self, step: NodeStep) -> list[ChildState]:
-        """Give the children as they count."""
         states, filters = self.states, step.filters
         if not filters.active:
             return [(label, states[number]) for number, label in step.children]
@@ -410,8 +406,6 @@ class ProcessCalculation:
                 states[number] = one._replace(
                     status_text=one.status_text[:most], short_desc=one.short_desc[:most]
                 )
-
-    # ---------------------------------------------------------------- the process
 
     def _result(self) -> ProcessResult:
         before, now, root = self.before, int(self.now), self.root

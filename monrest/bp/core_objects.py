@@ -279,7 +279,6 @@ class Candidates:
         return await self.threads.run(work)
 
     async def write(self, content: bytes | None) -> None:
-        """Make the file have this content."""
         if content != self.current:
             before = self.current
             await self.threads.run(lambda: self.put(before, content))

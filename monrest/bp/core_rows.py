@@ -404,5 +404,4 @@ def number(value: Any) -> int:
 
 
 def text(value: Any) -> str:
-    """Give a text of a row."""
     return value if isinstance(value, str) else ""

@@ -157,9 +157,6 @@ def _item(given: Mapping[str, Any]) -> ChildState:
     )
 
 
-# -------------------------------------------------------------------- loading
-
-
 def load(folder: str, known: Extensions = EMPTY) -> Extensions:
     """Read the files of a folder, in the order of their names, unless they are ``known`` already.
 

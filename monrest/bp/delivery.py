@@ -69,9 +69,6 @@ def output_of(text: str) -> str:
     return "\\n".join(_CONTROL.sub(" ", one) for one in kept.split("\n"))
 
 
-# -------------------------------------------------------------------- acknowledgements, downtimes
-
-
 @frozen
 class Present:
     """What a core has for the service of a node: downtimes of ours as (id, end), acknowledged."""

@@ -72,7 +72,6 @@ _STORED = tuple(one.name for one in PROCESS.declared)
 
 
 def record(process: StoredProcess, *, nodes: bool = True) -> dict[str, Any]:
-    """Give a process as it is shown."""
     definition, result = process.definition, process.result
     return {
         "affected_peers": None if result.affected_peers is None else list(result.affected_peers),
@@ -97,17 +96,8 @@ def record(process: StoredProcess, *, nodes: bool = True) -> dict[str, Any]:
     }
 
 
-# -------------------------------------------------------------------- who sees what
-
-
 def _no_such_process() -> NotFound:
     return NotFound("no such business process")
-
-
-# -------------------------------------------------------------------- reading
-
-
-# -------------------------------------------------------------------- writing
 
 
 def read_attributes(request: RestRequest) -> dict[str, Any]:
@@ -170,8 +160,6 @@ async def _check_refresh(context: Context, identity: Identity, name: str) -> Non
             f"{identity.why_not(ROLE)}",
         )
 
-
-# -------------------------------------------------------------------- what it is about
 
 _FEW = 50
 """Objects up to which a core is asked for them alone."""
@@ -256,7 +244,6 @@ class ProcessEndpoints:
     async def process(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/bp/<nr>."""
         one = await self.find_process(context, request, where[0])
         (theirs,), problems = await self.mask_for(context, request.identity, [one])
         value = Document(value=record(theirs), columns=COLUMNS, failed_sites=problems)
@@ -311,7 +298,6 @@ class ProcessEndpoints:
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer DELETE /mon/bp/<nr>."""
         _writable(context, request.identity)
         before = await self.find_process(context, request, where[0])
         if not await self.bp.delete(before.nr):
@@ -446,7 +432,6 @@ class _Records:
         kind: str,
         wanted: Callable[[Mapping[str, Any]], bool],
     ) -> None:
-        """Add the rows that are wanted."""
         assert isinstance(answer, Rows)
         try:
             size = len(answer.rows) * len(answer.columns)
@@ -479,7 +464,6 @@ class _Records:
             self.held.setdefault(name, declared.core_type)
 
     def schema(self) -> TableSchema:
-        """Give the schema of the records."""
         return local_schema("objects", tuple(self.columns.values()), (), self.held)
 
     def sorted(self) -> Iterable[Mapping[str, Any]]:
@@ -494,8 +478,6 @@ class _Records:
             ),
         )
 
-
-# -------------------------------------------------------------------- declarations
 
 _ID = Parameter(name="id", description="first number to try; default 1", type="integer")
 _MESSAGE = (Column("message", "string", "", "what was done"),)

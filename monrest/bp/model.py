@@ -285,7 +285,6 @@ class ProcessDefinition:
         return node.host_name or self.name
 
     def document(self) -> dict[str, Any]:
-        """Give what is stored."""
         return {
             "name": self.name,
             "template": self.template,
@@ -322,9 +321,6 @@ def _ordered(nodes: tuple[ProcessNode, ...]) -> Iterator[ProcessNode]:
                 path[following] = iter(by_id[following].depends)
 
 
-# -------------------------------------------------------------------- names
-
-
 def clean_name(name: str) -> str:
     """Give a name without the characters that the names of hosts must not have."""
     return name.translate(_DELETED).strip()
@@ -337,8 +333,6 @@ def free_name(name: str, taken: frozenset[str]) -> str:
         found, number = f"{name} {number}", number + 1
     return found
 
-
-# -------------------------------------------------------------------- attributes
 
 _Text = partial(
     Text,
@@ -471,8 +465,6 @@ _NODE = Fields(
         _Text("host_name", "host of its service"),
     )
 )
-
-# -------------------------------------------------------------------- reading
 
 
 def read(document: Mapping[str, Any], *, name: str = "") -> ProcessDefinition:

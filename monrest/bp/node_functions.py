@@ -169,9 +169,6 @@ def failed(reason: str, *, short: str = "") -> NodeOutcome:
     return NodeOutcome(status=UNKNOWN, short=short or reason, text=reason if short else "")
 
 
-# -------------------------------------------------------------------- worst and best
-
-
 def worst_of(
     items: Sequence[ChildState],
     order: Sequence[str],
@@ -209,9 +206,6 @@ def worst_of(
         acknowledged=first.acknowledged if flags else 0,
         scheduled_downtime_depth=first.scheduled_downtime_depth if flags else 0,
     )
-
-
-# -------------------------------------------------------------------- counting
 
 
 def at_least(arguments: Sequence[Any], items: Sequence[ChildState]) -> NodeOutcome:
@@ -272,8 +266,6 @@ def equals(arguments: Sequence[Any], items: Sequence[ChildState]) -> NodeOutcome
     return _available(status, f"= {given}", count, len(items), limit, limit)
 
 
-# -------------------------------------------------------------------- without children
-
 _FIXED = {"0": OK, "ok": OK, "1": WARNING, "warning": WARNING}
 _FIXED |= {"2": CRITICAL, "critical": CRITICAL, "down": CRITICAL}
 
@@ -288,9 +280,6 @@ def random(choice: int) -> NodeOutcome:
     """Give the state that chance chose."""
     word = WORDS[choice]
     return NodeOutcome(status=choice, short="random", text=f"{word} - Random state is {word}")
-
-
-# -------------------------------------------------------------------- limits for groups
 
 
 def limits(
@@ -315,8 +304,6 @@ def limits(
             status = max(status, level)
     return status, ""
 
-
-# -------------------------------------------------------------------- rows
 
 _NO_OUTPUT = "no plugin output yet"
 _HARD = 1
@@ -355,8 +342,6 @@ class Leaf:
     moment: Moment
     variable: str
     peers: set[str] = field(factory=set)
-
-    # ---------------------------------------------------------------- status
 
     def status(self, arguments: Sequence[Any], filters: Filters, previous: str) -> NodeOutcome:
         """Give the state of a host or a service, or the worst or best of some on a host.
@@ -451,8 +436,6 @@ class Leaf:
             scheduled_downtime_depth=found.scheduled_downtime_depth,
         )
 
-    # ---------------------------------------------------------------- groupstatus
-
     def groupstatus(self, arguments: Sequence[Any], filters: Filters) -> NodeOutcome:
         """Give the state of a host group or service group by its counts."""
         kind, name = text_at(arguments, 0).lower(), text_at(arguments, 1)
@@ -483,8 +466,6 @@ class Leaf:
                 status = max(status, CRITICAL)
         return NodeOutcome(status=status, short=short, text=_summary(status, *sides))
 
-    # ---------------------------------------------------------------- statusfilter
-
     def statusfilter(self, arguments: Sequence[Any], filters: Filters) -> NodeOutcome:
         """Give the state of the hosts and services that searches find, whoever may see them."""
         aggregation, kind = text_at(arguments, 0), text_at(arguments, 1)
@@ -513,7 +494,6 @@ class Leaf:
         )
 
     def _tally(self, rows: Slices, filters: Filters, *, of_hosts: bool = False) -> NodeTally:
-        """Count rows as the filters leave them."""
         tally = NodeTally()
         for some in rows:
             for row in some:

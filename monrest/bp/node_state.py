@@ -174,7 +174,6 @@ _GENERAL = ("status", "status_text", "last_check", "last_state_change", "time", 
 
 
 def stored(result: ProcessResult) -> bytes:
-    """Give a result as it is stored."""
     return orjson.dumps(
         {
             **{name: getattr(result, name) for name in _GENERAL},

@@ -215,7 +215,6 @@ class Runner:
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
     def configure(self, config: BpConfig, variable: str, zone: tzinfo) -> None:
-        """Go on with another configuration."""
         self.config, self.variable, self.zone = config, variable, zone
         self.forget()
 

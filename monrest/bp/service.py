@@ -109,8 +109,6 @@ class BusinessProcesses(Service):
         """The custom variable with the number of a process."""
         return f"{self.app.upper()}_BP_ID"
 
-    # ---------------------------------------------------------------- life
-
     def startService(self) -> None:
         """Begin to calculate regularly; the database and the sites must run."""
         super().startService()
@@ -123,7 +121,6 @@ class BusinessProcesses(Service):
         return self._end()
 
     async def configure(self, config: BpConfig, app: str, zone: tzinfo) -> None:
-        """Go on with another configuration."""
         await self._end()
         self.config, self.app, self.zone = config, app, zone
         self._runner.configure(config, self.variable, zone)
@@ -141,8 +138,6 @@ class BusinessProcesses(Service):
         periodic, self._periodic = self._periodic, None
         self._last = (None, 0.0)
         return succeed(None) if periodic is None else periodic.stopService()
-
-    # ---------------------------------------------------------------- reading
 
     async def several(self) -> list[StoredProcess]:
         """Give all of them, drafts too, by name. Raises Unavailable."""
@@ -194,8 +189,6 @@ class BusinessProcesses(Service):
         Those of runs are absent before the first one.
         """
         return await self.database.run(statements.figures)
-
-    # ---------------------------------------------------------------- changing
 
     async def create(self, document: Mapping[str, Any], start: int = 1) -> StoredProcess:
         """Make a draft under the first free number from ``start``.
@@ -281,8 +274,6 @@ class BusinessProcesses(Service):
     def left_out(self) -> tuple[str, ...]:
         """Live processes that the core's configuration could not have, with the reason."""
         return self._exports.left_out
-
-    # ---------------------------------------------------------------- calculating
 
     async def look(self) -> None:
         """Calculate when the interval is over, or the duty came to this daemon."""

@@ -108,9 +108,6 @@ _SERVICE_STATES = {0: 2, 1: 4, 2: 16, 3: 8}
 _PENDING = 1
 
 
-# -------------------------------------------------------------------- checking
-
-
 def check_searches(arguments: Sequence[Any], where: str) -> None:
     """Refuse arguments of statusfilter that cannot be evaluated; BadRequest naming ``where``."""
     kind = arguments[1] if len(arguments) > 1 else None
@@ -177,9 +174,6 @@ def _mask(search: Mapping[str, Any], name: str) -> int:
     return -1 if found is None else int(found)
 
 
-# -------------------------------------------------------------------- columns
-
-
 def columns_of(searches: Sequence[Mapping[str, Any]], *, hosts: bool) -> dict[str, CoreType]:
     """Give the columns that the searches look at, with their types."""
     found: dict[str, CoreType] = {}
@@ -211,9 +205,6 @@ def shown(searches: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-# -------------------------------------------------------------------- finding
-
-
 def test_of(
     searches: Sequence[Mapping[str, Any]],
     index: Mapping[str, int],
@@ -227,13 +218,11 @@ def test_of(
 
 
 def searches_of(arguments: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
-    """Give the searches of a node."""
     searches = arguments[2]
     return [searches] if isinstance(searches, dict) else searches
 
 
 def searched(live: CoreRows, arguments: Sequence[Any], moment: Moment) -> NodeRows:
-    """Give what the searches of a node find."""
     kind, searches = arguments[1], searches_of(arguments)
     hosts: Slices = ()
     services: Slices = ()

@@ -172,9 +172,6 @@ def _defined(stored: StoredProcess, name: str, document: Mapping[str, Any]) -> S
         return evolve(stored, definition=ProcessDefinition(name=name), result=result, broken=broken)
 
 
-# -------------------------------------------------------------------- changing
-
-
 DefinitionCheck: TypeAlias = Callable[[ProcessDefinition], object]
 """Raises BadRequest for a definition that cannot be used here."""
 
@@ -317,9 +314,6 @@ def _put(
         connection.execute(update(bp_processes).where(bp_processes.c.nr == number).values(**values))
 
 
-# -------------------------------------------------------------------- results
-
-
 @frozen
 class Calculated:
     """A result as it is stored, for the definition of which it was calculated."""
@@ -342,7 +336,6 @@ _STORE = (
 
 
 def new_stamp() -> int:
-    """Make a stamp for results."""
     return secrets.randbits(_BITS) or 1
 
 

@@ -124,7 +124,6 @@ class Broadcasts(Records[Broadcast]):
         return [one for one in found if one.visible_to(identity.user, groups)]
 
     def name(self, one: Broadcast) -> str:
-        """Give the file."""
         return one.file
 
     async def rows(self, context: Context, found: Iterable[Broadcast]) -> list[dict[str, Any]]:
@@ -138,7 +137,6 @@ class Broadcasts(Records[Broadcast]):
         return await context.threads.run(work)
 
     def document(self, one: Broadcast) -> dict[str, Any]:
-        """Give what is stored."""
         return dict(one.record)
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> str:
@@ -171,7 +169,6 @@ class Broadcasts(Records[Broadcast]):
         return await self.database.change(STORED.replace(old.file, old.version, values, owner))
 
     async def remove(self, old: Broadcast) -> bool:
-        """Delete it."""
         return await self.database.change(STORED.remove(old.file, old.version))
 
     async def before_login(

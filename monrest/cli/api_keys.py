@@ -138,9 +138,6 @@ def _found(beginning: str, known: Iterable[str]) -> str:
     return fits[0]
 
 
-# -------------------------------------------------------------------- the table
-
-
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """The keys, newest first, as aligned columns."""
     ordered = sorted(rows, key=lambda row: -_number(row.get("created")))
@@ -173,9 +170,6 @@ def _moment(value: Any) -> str:
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
-
-
-# -------------------------------------------------------------------- common
 
 
 def _options(name: str, parts: Sequence[ArgumentWithOptions]) -> tuple[tuple[str, str], ...]:

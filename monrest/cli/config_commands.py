@@ -37,9 +37,6 @@ def example(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     return 0
 
 
-# -------------------------------------------------------------------- show
-
-
 class Setting(NamedTuple):
     """A value in force: the path of its key, itself without secrets, and who said it."""
 

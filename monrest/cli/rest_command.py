@@ -154,9 +154,6 @@ def _with_earlier(call: UrlCall, results: Sequence[Fetched]) -> UrlCall:
         raise ClientError(f"{call.source}: {error}") from None
 
 
-# -------------------------------------------------------------------- fetching
-
-
 def _stream(call: UrlCall, client: Requester, before: Sequence[bytes]) -> None:
     """Print the answers before, then the last one as it comes."""
     reply = None
@@ -277,9 +274,6 @@ def _renamed(result: Fetched, call: UrlCall) -> Fetched:
         return result
     names = dict(call.renames)
     return Fetched(result.body, {names.get(key, key): value for key, value in result.data.items()})
-
-
-# -------------------------------------------------------------------- printing
 
 
 def refuse_for_terminal(reply: Reply) -> None:

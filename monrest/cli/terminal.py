@@ -93,9 +93,6 @@ def written(body: bytes, kind: str, style: TerminalStyle) -> bytes:
     return body
 
 
-# -------------------------------------------------------------------- JSON
-
-
 def _json(body: bytes, style: TerminalStyle, *, wide: bool = False) -> bytes:
     try:
         data = json.loads(body)
@@ -163,9 +160,6 @@ def _text(value: Any) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
-
-
-# -------------------------------------------------------------------- tables
 
 
 def _table(text: str, style: TerminalStyle) -> str:

@@ -142,8 +142,6 @@ class AsyncClient:
         """Close idle connections."""
         await self._transport.close()
 
-    # ---------------------------------------------------------------- requests
-
     async def get(self, path: str, **parameters: Any) -> Any:
         """The decoded answer of a GET; a list is an ``AnsweredRows``. Raises ClientError."""
         return await self._run(self._ask("GET", path, parameters, None))
@@ -260,8 +258,6 @@ class AsyncClient:
 
         await cast(Any, deferLater(self._reactor, seconds, lambda: None))
 
-    # ---------------------------------------------------------------- collections
-
     def hosts(self, clause: Clause | None = None) -> AsyncRowQuery[HostRow]:
         """Hosts."""
         return AsyncRowQuery[HostRow](self, "/hosts").filter(clause)
@@ -334,8 +330,6 @@ class AsyncClient:
         """One service; NotThereError when there is none."""
         path = f"/services/{segment(host)}/{segment(description)}"
         return cast(ServiceRow, operations.only_row(await self.get(path)))
-
-    # ---------------------------------------------------------------- commands and jobs
 
     async def command(
         self, name: str, *, sites: Sequence[str] = (), **arguments: Any

@@ -99,8 +99,6 @@ class Client:
         """Close idle connections."""
         self._transport.close()
 
-    # ---------------------------------------------------------------- requests
-
     def get(self, path: str, **parameters: Any) -> Any:
         """The decoded answer of a GET; a list is an ``AnsweredRows``. Raises ClientError."""
         return self._run(self._ask("GET", path, parameters, None))
@@ -195,8 +193,6 @@ class Client:
             if line:
                 yield json.loads(line)
 
-    # ---------------------------------------------------------------- collections
-
     def hosts(self, clause: Clause | None = None) -> RowQuery[HostRow]:
         """Hosts."""
         return RowQuery[HostRow](self, "/hosts").filter(clause)
@@ -269,8 +265,6 @@ class Client:
         """One service; NotThereError when there is none."""
         path = f"/services/{segment(host)}/{segment(description)}"
         return cast(ServiceRow, operations.only_row(self.get(path)))
-
-    # ---------------------------------------------------------------- commands and jobs
 
     def command(self, name: str, *, sites: Sequence[str] = (), **arguments: Any) -> CommandFate:
         """Send a command: ``host``, ``service`` … name its object, ``wait`` seconds for its effect.

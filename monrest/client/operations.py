@@ -170,9 +170,6 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-# -------------------------------------------------------------------- commands
-
-
 class CommandFate(NamedTuple):
     """What became of a command.
 
@@ -238,9 +235,6 @@ def _lines(value: Any) -> list[str]:
 
 def _unexpected(what: str) -> NoReturn:
     raise ClientError(f"expected {what}: is this the address of a monrest?")
-
-
-# -------------------------------------------------------------------- jobs
 
 
 def begin_job(ask: Ask, policy: Policy) -> ClientSteps[str]:

@@ -49,9 +49,6 @@ _STEPS = local_schema("cluster_restart", STEPS, ())
 _URL = Parameter(name="url", description="the base URL by which the node was called", required=True)
 
 
-# -------------------------------------------------------------------- reading
-
-
 def _shown(step: RestartStep) -> dict[str, Any]:
     return {
         "changed": step.changed,
@@ -61,12 +58,6 @@ def _shown(step: RestartStep) -> dict[str, Any]:
         "position": step.position,
         "state": step.state,
     }
-
-
-# -------------------------------------------------------------------- for balancers and nodes
-
-
-# -------------------------------------------------------------------- changing
 
 
 @frozen(eq=False, kw_only=True)
@@ -137,7 +128,6 @@ class ClusterEndpoints:
     async def read_node(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/cluster/<id>."""
         await self.cluster.current()
         value = self._record(context, self._url_of(where[0]))
         return await reselect(context, request, Document(value=value, columns=COLUMNS))
@@ -190,7 +180,6 @@ class ClusterEndpoints:
         return Document(value={"message": "heartbeat send", "nodes": shown})
 
     async def restart(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer POST /mon/cluster/restart."""
         with audited(request, "cluster restart"):
             self._require()
             require_only(request)

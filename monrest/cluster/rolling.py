@@ -88,8 +88,6 @@ class Rolling:
         work = statements.advance(step, state, message, self.wall.now())
         return await self.database.change(work)
 
-    # ---------------------------------------------------------------- driving
-
     async def _drive(
         self, token: Token, steps: Sequence[RestartStep], members: Mapping[int, Member]
     ) -> None:

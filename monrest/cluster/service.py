@@ -77,11 +77,8 @@ class Cluster(Service):
     def __attrs_post_init__(self) -> None:
         self.workers.hear("node leaves", self._leaves)
 
-    # ---------------------------------------------------------------- what is known
-
     @property
     def clustered(self) -> bool:
-        """Whether there are other nodes at all."""
         return self.config.several
 
     @property
@@ -144,8 +141,6 @@ class Cluster(Service):
         """Give what this daemon's calls to ``url`` have shown."""
         return self._seen.get(url, Seen())
 
-    # ---------------------------------------------------------------- calling others
-
     async def heartbeat(self) -> dict[str, Pong | None]:
         """Call all other nodes; what each has answered, by the id that it had before."""
         others = [url for url in self.urls() if not self.is_own(url)]
@@ -185,8 +180,6 @@ class Cluster(Service):
         elif before.last_error and not seen.last_error:
             self.log.info("node {url} answers again", url=url)
 
-    # ---------------------------------------------------------------- being called
-
     def answer(self, credentials: str, url: str) -> dict[str, Any]:
         """Answer the call of another node, that wanted to reach ``url``; Forbidden.
 
@@ -212,8 +205,6 @@ class Cluster(Service):
             "maintenance": self.maintenance,
             "ready": not self.not_ready(),
         }
-
-    # ---------------------------------------------------------------- changing
 
     async def maintain(self, number: int, *, on: bool) -> bool:
         """Take a node out of the balance, or back; False when there is none of this id."""
@@ -257,8 +248,6 @@ class Cluster(Service):
             )  # fmt: skip
         node, run = int(seen.pong.node_id), seen.pong.run
         return RestartStep(position=position, node=node, run=run, url=url, changed=now)
-
-    # ---------------------------------------------------------------- service
 
     async def look(self) -> None:
         """Read what all nodes share, and do what is to be done; the database may be away."""

@@ -168,9 +168,6 @@ def scalar(name: str, value: Any) -> str | None:
     raise BadRequest(f"invalid value for {name}", f"{name}: expected one value, got {got}")
 
 
-# ---------------------------------------------------------------- defaults
-
-
 def configured(command: Command, argument: Argument, config: CommandsConfig) -> str | None:
     """The default of an argument that has its own key in the configuration; None for others."""
     match argument.name:
@@ -213,9 +210,6 @@ def _author(sent: str, defaults: Defaults) -> str:
     texts.check("comment_author", author)
     texts.no_semicolon("comment_author", author)
     return author
-
-
-# ---------------------------------------------------------------- types
 
 
 def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -> str:
@@ -290,9 +284,6 @@ def shown(text: str) -> str:
     """A sent value as an error may repeat it: printable and not long."""
     text = "".join(letter if letter.isprintable() else "?" for letter in text.strip())
     return text if len(text) <= 100 else f"{text[:100]}..."
-
-
-# ---------------------------------------------------------------- downtimes
 
 
 def _check_downtime(command: Command, found: Mapping[str, str], config: CommandsConfig) -> None:

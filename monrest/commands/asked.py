@@ -52,7 +52,6 @@ class EffectWait(Field):
     server: ServerConfig = field(factory=ServerConfig)
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> float | None:
-        """Give the value."""
         longest, wanted = self.server.longest_wait, truth(value)
         if wanted is not None:
             return min(_USUAL_WAIT, longest) if wanted else None

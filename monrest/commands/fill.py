@@ -120,8 +120,6 @@ def _checked(found: tuple[CoreCommand, ...]) -> tuple[CoreCommand, ...]:
     return found
 
 
-# ---------------------------------------------------------------- what is to be deleted
-
 EntryTable: TypeAlias = Literal["comments", "downtimes"]
 
 _UNDONE: Mapping[tuple[CommandKind, str], str] = {

@@ -88,7 +88,6 @@ def _argument(command: Command, one: Argument, config: CommandsConfig) -> dict[s
 
 
 async def catalogue(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /cmd."""
     rows = [described(one, context.config.commands) for one in ALL]
     return await select(context, request, _SCHEMA, rows)
 

@@ -121,7 +121,6 @@ def refusal(identity: Identity, permission: str, kind: str, name: str, service: 
 
 
 def _limited(identity: Identity, permission: str) -> str:
-    """What a limit of the key has to do with it."""
     reasons = (identity.why_not(role) for role in _ROLES.get(permission, (ADMIN,)))
     return next((reason for reason in reasons if reason), "")
 

@@ -149,7 +149,6 @@ def _queued(outcomes: Sequence[CommandOutcome]) -> list[_Queue]:
 
 
 def _write_lines(outcomes: Sequence[CommandOutcome], at: int) -> None:
-    """The lines that would be sent."""
     for outcome in outcomes:
         for site in outcome.job.sites:
             core = site.capabilities

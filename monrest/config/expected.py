@@ -32,7 +32,6 @@ def patterns(path: str, values: tuple[str, ...]) -> Iterator[str]:
 
 
 def absolute(path: str, values: tuple[str, ...]) -> Iterator[str]:
-    """Absolute paths."""
     for index, value in enumerate(values):
         if not value.startswith("/") or "\0" in value:
             yield f"{path}[{index}]: expected an absolute path, got {value!r}"

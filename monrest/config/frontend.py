@@ -211,5 +211,4 @@ class ClusterConfig:
 
     @property
     def several(self) -> bool:
-        """Whether this daemon is one of several."""
         return len(self.nodes) > 1

@@ -159,9 +159,6 @@ def read_layers(path: Path, environment: Mapping[str, str]) -> Layers:
     return layers
 
 
-# -------------------------------------------------------------------- lines of a text
-
-
 def lines_of(text: str) -> dict[KeyPath, int]:
     """In which line each table and key of a valid TOML text begins, counted from 1."""
     found: dict[KeyPath, int] = {}
@@ -232,9 +229,6 @@ def _paths(document: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
         inner = enumerate(document)
     for step, value in inner:
         yield from _paths(value, (*path, step))
-
-
-# -------------------------------------------------------------------- the environment
 
 
 def _by_parts(name: str) -> list[tuple[int, str]]:

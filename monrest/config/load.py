@@ -180,9 +180,6 @@ def _substituted(document: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-# ---------------------------------------------------------------- structuring
-
-
 def _got(value: Any) -> str:
     kind = _TOML_NAMES.get(type(value), f"a {type(value).__name__}")
     return kind if isinstance(value, (list, dict)) else f"{kind} {value!r}"

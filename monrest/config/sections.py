@@ -183,7 +183,6 @@ class LmdConfig:
         return self.address
 
     def own(self, id: str) -> LmdSiteConfig | None:
-        """What is configured for a site."""
         return next((site for site in self.sites if site.id == id), None)
 
 

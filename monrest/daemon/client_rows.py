@@ -54,7 +54,6 @@ _ELEMENTS = {"text": "str", "number": "int", "record": "list[Any]"}
 
 
 def module() -> str:
-    """The whole module."""
     return "\n".join(_lines()) + "\n"
 
 

@@ -78,8 +78,6 @@ class Crew(Service):
             raise SystemExit(f"monrest: {told(error)}") from None
         self._become(inherited, link, parent.config)
 
-    # ---------------------------------------------------------------- in a worker
-
     def _become(self, inherited: Inherited, link: ParentLine, config: Config) -> None:
         measure_spans(self.reactor)
         # The file with the number of the process is the parent's.
@@ -124,8 +122,6 @@ class Crew(Service):
         """Stop the daemon of this worker."""
         super().stopService()
         return self.daemon.stopService()
-
-    # ---------------------------------------------------------------- in the parent
 
     def _detach(self, said: bytes = b"0") -> None:
         """Tell the shell that started this in the background that all is well."""

@@ -54,7 +54,6 @@ that of the reference page."""
 
 
 def endpoints_of(families: Iterable[Family]) -> tuple[Endpoint, ...]:
-    """Give what these families answer."""
     return tuple(
         endpoint for family in families for one in family.served for endpoint in one.endpoints
     )

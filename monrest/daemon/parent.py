@@ -139,8 +139,6 @@ class Parent:
         self._children = tuple(_Child(number) for number in range(1, self.count + 1))
         self._memory = marks(self.count)
 
-    # ---------------------------------------------------------------- start
-
     def run(self) -> tuple[Inherited, ParentLine]:
         """Make what is shared, then start workers until the end; StartError and others."""
         self._prepare()
@@ -214,8 +212,6 @@ class Parent:
             signs=self.watchdog,
         )
         return inherited, link
-
-    # ---------------------------------------------------------------- waiting
 
     def _wait(self) -> None:
         """Wait for a signal, a message, or the next thing that is due; take messages."""
@@ -295,8 +291,6 @@ class Parent:
                 child.waiting.clear()
                 return
             child.waiting.popleft()
-
-    # ---------------------------------------------------------------- what has happened
 
     def _look(self) -> None:
         """Do what signals and the time that has passed want."""
@@ -384,8 +378,6 @@ class Parent:
                 os.kill(child.pid, signal.SIGKILL)
             child.waiting.clear()
 
-    # ---------------------------------------------------------------- reload
-
     def _reload(self) -> None:
         """Read the configuration again, and have one worker after the other do the same."""
         if self._reloading:
@@ -424,8 +416,6 @@ class Parent:
         if self._again:
             self._again = False
             self._reload()
-
-    # ---------------------------------------------------------------- end
 
     def _leaves(self) -> None:
         """Begin the restart of the node: workers end by themselves, when nothing is left to do."""

@@ -54,7 +54,6 @@ class ParentLine:
         self.reactor.addReader(self)
 
     def fileno(self) -> int:
-        """Give the descriptor."""
         return self.end.fileno()
 
     def logPrefix(self) -> str:
@@ -62,7 +61,6 @@ class ParentLine:
         return "parent"
 
     def doRead(self) -> None:
-        """Take one message."""
         try:
             data = self.end.recv(LONGEST_MESSAGE)
         except BlockingIOError:

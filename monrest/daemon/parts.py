@@ -123,7 +123,6 @@ class Parts(Common):
         return database, wall
 
     def _share_memory(self) -> None:
-        """Share the memory out by the configuration."""
         self.room.configure(self.config.server.memory)
 
     def _sites(self) -> list[SiteConfig]:
@@ -176,7 +175,6 @@ class Parts(Common):
         self.duties.startService()
 
     async def configure(self, config: Config, key: str) -> None:
-        """Go on with another configuration and secret key."""
         self.config, self.key = config, key
         self.registry.configure(self._sites(), self._lmd())
         self._share_memory()

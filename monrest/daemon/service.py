@@ -139,8 +139,6 @@ class Daemon(Service):
         if self.observer is not None:
             parent.setComponent(ILogObserver, self.observer)
 
-    # ---------------------------------------------------------------- start
-
     def startService(self) -> None:
         """Start everything; ends the process with a message when something is in the way."""
         super().startService()
@@ -254,8 +252,6 @@ class Daemon(Service):
             ),
         ).resource()
 
-    # ---------------------------------------------------------------- reload
-
     def reload(self) -> None:
         """Read the configuration again and put it in force (SIGHUP); one at a time."""
         if not self.running:
@@ -310,8 +306,6 @@ class Daemon(Service):
             self.log.warn("configuration not read again: {problem}", problem=problem)
         self.log.warn("the old configuration stays in force")
         audit(_DAEMON, None, "configuration reload", target=self.path, result="refused")
-
-    # ---------------------------------------------------------------- stop
 
     def stopService(self) -> Deferred[None]:
         """Stop in order, each step waited for; running requests finish up to the drain limit."""

@@ -97,7 +97,6 @@ class Watchdog:
         self._next = self.clock.callLater(self.interval, self.start)
 
     def stop(self) -> None:
-        """Send no more."""
         if self._next is not None and self._next.active():
             self._next.cancel()
         self._next = None

@@ -87,9 +87,6 @@ def _matching(core: Core, request: Request) -> Generator[None, None, list[Any]]:
     return found
 
 
-# -------------------------------------------------------------------- order
-
-
 def _sorted(rows: list[Any], request: Request) -> list[Any]:
     keys = []
     for name, descending in request.sort:
@@ -142,8 +139,6 @@ def _cut(rows: list[Any], request: Request) -> list[Any]:
     end = None if request.limit is None else offset + request.limit
     return rows[offset:end]
 
-
-# -------------------------------------------------------------------- statistics
 
 _PERF = re.compile(r"('[^']*'|[^\s=']+)=([-+]?[0-9.]+)")
 _SMALLEST = -9223372036854775808
@@ -262,9 +257,6 @@ def _perf(function: str, texts: Sequence[str]) -> str:
             except ValueError:
                 continue
     return " ".join(f"{label}={_aggregate(function, found):.8f}" for label, found in values.items())
-
-
-# -------------------------------------------------------------------- rows to text
 
 
 Encode: TypeAlias = Callable[[Any], str]

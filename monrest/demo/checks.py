@@ -60,7 +60,6 @@ def reachable_state(host: Host, state: int) -> int:
 
 
 def process(core: Core, target: HostOrService, result: Result) -> None:
-    """Take a check result."""
     now = core.now()
     state = result.state
     if isinstance(target, Host) and not result.passive:
@@ -137,9 +136,6 @@ def _alert(core: Core, target: HostOrService, state_type: int) -> None:
     for prefix, command in (("GLOBAL ", general), ("", target.event_handler)):
         if command:
             core.note(f"{prefix}{kind} EVENT HANDLER: {told};{command.split('!')[0]}")
-
-
-# ---------------------------------------------------------------- flapping
 
 
 def percent_change(states: list[int]) -> float:

@@ -53,7 +53,6 @@ class GivenCommand:
 
     @property
     def core(self) -> Core:
-        """The core that obeys."""
         return self.simulation.core
 
     @property
@@ -94,8 +93,6 @@ class ExternalCommand:
 class CommandError(Exception):
     """A command that the core refuses; the text is for the client."""
 
-
-# -------------------------------------------------------------------- reading a line
 
 _COMMAND = re.compile(r"\[(\d+)\] ([A-Z_]+)(?:;(.*))?\Z", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -203,8 +200,6 @@ def _invalid(argument: ExternalArgument, kind: str, position: int) -> CommandErr
     )
 
 
-# -------------------------------------------------------------------- which objects
-
 Pick: TypeAlias = Callable[[GivenCommand], Iterable[HostOrService]]
 
 
@@ -245,9 +240,6 @@ def _beyond(given: GivenCommand) -> Iterable[HostOrService]:
     for host in _behind(given["host_name"]):
         yield host
         yield from host.services
-
-
-# -------------------------------------------------------------------- switches and settings
 
 
 def _switching(attribute: str, pick: Pick) -> Obey:
@@ -324,9 +316,6 @@ def _contact_period(attribute: str) -> Obey:
     return obey
 
 
-# -------------------------------------------------------------------- the program
-
-
 def _program_switching(attribute: str) -> Obey:
     def obey(given: GivenCommand) -> None:
         setattr(given.core.switches, attribute, given.switches_on)
@@ -360,9 +349,6 @@ def _restart(given: GivenCommand) -> None:
 
 def _nothing(_given: GivenCommand) -> None:
     """Saving state has nothing to save here; stopping is for who started the simulation."""
-
-
-# -------------------------------------------------------------------- downtimes
 
 
 def _plan_downtime(given: GivenCommand, target: HostOrService, trigger: int) -> CoreDowntime | None:
@@ -423,9 +409,6 @@ def _delete_downtimes(given: GivenCommand) -> None:
             cancel(given.core, downtime.id)
 
 
-# -------------------------------------------------------------------- comments, acknowledgements
-
-
 def _acknowledge(given: GivenCommand) -> None:
     acknowledge(
         given.core,
@@ -457,9 +440,6 @@ def _delete_comment(given: GivenCommand) -> None:
 def _delete_comments(given: GivenCommand) -> None:
     for number in list(given.target.comments):
         given.core.delete_comment(number)
-
-
-# -------------------------------------------------------------------- checks, notifications
 
 
 def _schedule_checks(pick: Pick) -> Obey:
@@ -495,8 +475,6 @@ def _custom_notification(given: GivenCommand) -> None:
     notify(core, target, "CUSTOM", given["author"], given["comment"], forced=forced)
     core.changed(target)
 
-
-# -------------------------------------------------------------------- the table
 
 _DOWNTIME = (
     "start_time:timestamp;end_time:timestamp;fixed:bool;trigger_id:ulong;duration:ulong;"

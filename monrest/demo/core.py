@@ -116,8 +116,6 @@ class Core:
         target.last_update = self.wall.now()
         self.state_serial += 1
 
-    # ------------------------------------------------------------------ waiting clients
-
     def tell(self, trigger: str) -> None:
         """Wake everybody who waits for a trigger: check, state, log, downtime, comment ..."""
         for wake in list(self.waiting):
@@ -126,8 +124,6 @@ class Core:
     def _logged(self) -> None:
         self.counters["log_messages"] += 1
         self.tell("log")
-
-    # ------------------------------------------------------------------ comments
 
     def add_comment(
         self,
@@ -171,7 +167,6 @@ class Core:
         return True
 
     def next_downtime_id(self) -> int:
-        """A new id for a downtime."""
         self._downtime_id += 1
         return self._downtime_id
 

@@ -98,7 +98,6 @@ class ShownColumn:
         return through
 
     def compared(self) -> ShownColumn:
-        """The column as a filter compares it."""
         get = self.base.compared
         return self if get is None else evolve(self, base=evolve(self.base, get=get))
 
@@ -145,11 +144,7 @@ class CoreTable:
         return found
 
 
-# -------------------------------------------------------------------- the tables
-
-
 def build_tables(core: Core) -> dict[str, CoreTable]:
-    """Every table by name."""
     columns = _columns(core)
     inventory = core.inventory
     hosts, services = inventory.hosts, inventory.services
@@ -309,8 +304,6 @@ def _sees_entry(contact: str) -> Callable[[Any], bool]:
     return lambda row: visible(row.target)
 
 
-# -------------------------------------------------------------------- columns and their values
-
 _COLUMNS = (
     ObjectColumn("table", "string", "name of the table", itemgetter(0)),
     ObjectColumn("name", "string", "name of the column", lambda row: row[1].name),
@@ -441,9 +434,6 @@ def _modified_names(number: int) -> tuple[str, ...]:
     return tuple(word for word, bit in MODIFIED.items() if number & bit) if number else ()
 
 
-# -------------------------------------------------------------------- hosts and services
-
-
 def _of_checkables(core: Core) -> dict[str, ValueOf]:
     """What hosts and services show alike (docs/spec/livestatus.md, "Tables and columns")."""
 
@@ -533,8 +523,6 @@ _OF_HOSTS: dict[str, ValueOf] = {
 }
 
 
-# -------------------------------------------------------------------- sums over objects
-
 _HOST_COUNTS = ("num_hosts_up", "num_hosts_down", "num_hosts_unreach")
 _COUNTS = tuple(f"num_services_{word}" for word in ("ok", "warn", "crit", "unknown"))
 _HARD_COUNTS = tuple(f"num_services_hard_{word}" for word in ("ok", "warn", "crit", "unknown"))
@@ -596,7 +584,6 @@ def _count_services(counts: Counter[str], services: Iterable[Service]) -> None:
 
 
 def _count_host(counts: Counter[str], host: Host) -> None:
-    """Count a host and its services."""
     counts["num_hosts"] += 1
     if host.has_been_checked:
         counts[_HOST_COUNTS[host.state]] += 1
@@ -606,8 +593,6 @@ def _count_host(counts: Counter[str], host: Host) -> None:
         counts["num_hosts_pending"] += 1
     _count_services(counts, host.services)
 
-
-# -------------------------------------------------------------------- time periods
 
 _RULES = ("calendar_dates", "month_date", "month_day", "month_week_day", "week_day")
 """What the columns of exceptions are called, by kind of rule from 1 on."""

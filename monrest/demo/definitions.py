@@ -26,8 +26,6 @@ from monrest.objectconfig.document import Block, ConfigFile, FileProblem
 from monrest.objectconfig.inheritance import Resolver, uses
 from monrest.objectconfig.site_files import find_in
 
-# -------------------------------------------------------------------- files
-
 
 class ObjectConfigError(Exception):
     """Object files that a core would refuse; ``problems`` holds at least one."""
@@ -61,7 +59,6 @@ class ObjectDefinition:
 
     @property
     def disabled(self) -> bool:
-        """Whether it is commented out."""
         return self.block.disabled
 
     def line_of(self, name: str) -> int:
@@ -112,9 +109,6 @@ def parse(text: str, path: str) -> ObjectFile:
     )
 
 
-# -------------------------------------------------------------------- templates
-
-
 @define(eq=False)
 class Resolved:
     """A definition with everything its templates give.
@@ -134,7 +128,6 @@ class Resolved:
 
     @property
     def type(self) -> str:
-        """The object type."""
         return self.definition.type
 
     def problem(self, text: str, attribute: str = "") -> FileProblem:
@@ -175,8 +168,6 @@ def _resolved(definition: ObjectDefinition, texts: Mapping[str, str]) -> Resolve
     return Resolved(definition, values, custom)
 
 
-# -------------------------------------------------------------------- values
-
 ReportProblem = Callable[[FileProblem], None]
 """Where problems go; reading continues with a harmless value."""
 
@@ -191,7 +182,6 @@ class ObjectRecord:
 
     @property
     def type(self) -> str:
-        """The object type."""
         return self.source.type
 
     @property

@@ -177,9 +177,6 @@ def _drop(core: Core, downtime: CoreDowntime) -> None:
     core.tell("downtime")
 
 
-# ---------------------------------------------------------------- acknowledgements
-
-
 def acknowledge(
     core: Core,
     target: HostOrService,

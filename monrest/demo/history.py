@@ -68,7 +68,6 @@ def generate(core: Core, days: float) -> None:
 
 
 def _open(incidents: list[Incident] | None) -> Incident | None:
-    """The incident that is not over yet."""
     return incidents[-1] if incidents and incidents[-1].end is None else None
 
 

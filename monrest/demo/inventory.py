@@ -268,9 +268,6 @@ def _groups(site: ConfiguredSite, found: Inventory) -> None:
         target.groups = tuple(sorted(names.get(id(target), ())))
 
 
-# -------------------------------------------------------------------- an invented site
-
-
 _CHECKS = ("ping", "disk", "load", "mem", "http", "users", "procs", "traffic", "temp", "backup")
 
 _COMMON = """

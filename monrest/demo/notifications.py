@@ -114,7 +114,6 @@ def _is_option(target: HostOrService, reason: str, options: frozenset[str]) -> b
 
 
 def dependency_fails(core: Core, link: DependsOn) -> bool:
-    """Whether a dependency holds back its dependent now."""
     master = link.master
     if not core.in_period(link.period):
         return False

@@ -132,7 +132,6 @@ class CoreDowntime:
 
     @property
     def ends(self) -> int:
-        """When a downtime in effect is over."""
         return self.end_time if self.fixed else self.started + self.duration
 
 
@@ -305,7 +304,6 @@ class Service(Checkable):
 
     @property
     def name(self) -> str:
-        """The name of its host."""
         return self.host.name
 
     @property

@@ -110,8 +110,6 @@ class LivestatusProtocol(Protocol):
         self._closed = True
         self.close()
 
-    # ------------------------------------------------------------------ requests
-
     def _busy(self) -> bool:
         return self._closed or self._steps is not None or self._waiting is not None
 
@@ -214,8 +212,6 @@ class LivestatusProtocol(Protocol):
                     self._next = self._clock.callLater(0, self._go_on)
                     return
 
-    # ------------------------------------------------------------------ answers
-
     def _answer(self, code: int, body: bytes) -> None:
         assert self._request is not None
         if self._request.fixed16:
@@ -255,9 +251,6 @@ class LivestatusProtocol(Protocol):
             self._refuse(451, "Timeout while reading the request")
         else:
             self._end()
-
-
-# -------------------------------------------------------------------- waiting
 
 
 def _must_wait(request: Request) -> bool:

@@ -27,8 +27,6 @@ from monrest.objectconfig.document import FileProblem
 from monrest.objectconfig.references import Selection, members_of_groups
 from monrest.objectconfig.timeperiods import Timeperiod, TimeperiodError, timeperiod
 
-# -------------------------------------------------------------------- lists of members
-
 ServiceKey = tuple[str, str]
 """Host name and service description."""
 
@@ -176,9 +174,6 @@ def service_parents(record: ObjectRecord, host: str) -> tuple[ServiceKey, ...]:
     return tuple(zip(parts[::2], parts[1::2], strict=False))
 
 
-# -------------------------------------------------------------------- dependencies and escalations
-
-
 @frozen
 class Dependency(Generic[ObjectKey]):
     """``dependent`` depends on ``master`` for checks (``execution``) or notifications.
@@ -251,11 +246,9 @@ class _Relations:
         return found
 
     def host_escalations(self, records: Iterable[ObjectRecord]) -> list[Escalation[str]]:
-        """One escalation for each named host."""
         return [_escalation(record, name) for record in records for name in self._hosts(record)]
 
     def service_escalations(self, records: Iterable[ObjectRecord]) -> list[Escalation[ServiceKey]]:
-        """One escalation for each named service."""
         return [
             _escalation(record, key)
             for record in records
@@ -272,7 +265,6 @@ class _Relations:
     def _service_pairs(
         self, record: ObjectRecord, masters: Iterable[str], dependents: Iterable[str]
     ) -> list[tuple[ServiceKey, ServiceKey]]:
-        """Master and dependent services on these hosts."""
         left = self._services(record, masters)
         right = self._services(record, dependents, "dependent_")
         return [(master, dependent) for master in left for dependent in right]
@@ -325,8 +317,6 @@ def _escalation(record: ObjectRecord, target: ObjectKey) -> Escalation[ObjectKey
     first, last = (int(record.number(name)) for name in ("first_notification", "last_notification"))
     return Escalation(target, record, first, last)
 
-
-# -------------------------------------------------------------------- the site
 
 _NAMED = ("command", "timeperiod", "contact", "contactgroup", "host", "hostgroup", "servicegroup")
 _HOST_COMMANDS = ("check_command", "event_handler")

@@ -90,7 +90,6 @@ def some(conditions: Sequence[RowCondition]) -> RowCondition:
 
 
 def negated(condition: RowCondition) -> RowCondition:
-    """The condition does not hold."""
     return RowCondition(lambda row: not condition.holds(row))
 
 
@@ -100,8 +99,6 @@ def _span(conditions: Sequence[RowCondition]) -> tuple[float | None, float | Non
     until = [one.until for one in conditions if one.until is not None]
     return max(since, default=None), min(until, default=None)
 
-
-# -------------------------------------------------------------------- one line
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -262,9 +259,6 @@ def _bits(get: ValueOf, op: str, value: str, negate: bool) -> Predicate:
     return lambda row: check(sum(map(MODIFIED.__getitem__, get(row)))) is not negate
 
 
-# -------------------------------------------------------------------- requests
-
-
 _FUNCTIONS = frozenset({"sum", "min", "max", "avg", "std", "suminv", "avginv"})
 _FORMATS = ("csv", "json", "wrapped_json", "python")
 _TRIGGERS = ("check", "state", "log", "downtime", "comment", "command", "program", "all")
@@ -369,9 +363,6 @@ def _no_table(name: str) -> RequestError:
     return RequestError(404, f"Invalid GET request, no such table '{name}'")
 
 
-# -------------------------------------------------------------------- headers with one value
-
-
 def _plain(_word: str, value: str) -> str:
     return value
 
@@ -424,8 +415,6 @@ _VALUES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
 }
 """Header to the attribute that it sets, and what reads its value."""
 
-
-# -------------------------------------------------------------------- conditions on a stack
 
 Stack: TypeAlias = list[Any]
 
@@ -488,9 +477,6 @@ _STACKS: Mapping[str, tuple[str, Callable[[Request, Stack, str, str], None]]] = 
     },
 }
 """Header to the list that it changes, and how."""
-
-
-# -------------------------------------------------------------------- the others
 
 
 def _columns(request: Request, value: str) -> None:

@@ -86,7 +86,6 @@ class DemoCore(Service):
     _again: bool = field(default=False, init=False)
 
     def site(self) -> ConfiguredSite:
-        """The site to load."""
         if self.hosts is not None or self.services is not None:
             hosts = self.hosts if self.hosts is not None else 20
             services = self.services if self.services is not None else hosts * 5
@@ -206,9 +205,6 @@ class DemoCore(Service):
             self._reading.addBoth(lambda _: done.callback(None))
             closing.append(done)
         return gatherResults(closing)
-
-
-# -------------------------------------------------------------------- reading object files
 
 
 _CONTACT_SWITCHES = (

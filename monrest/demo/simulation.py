@@ -108,8 +108,6 @@ class Simulation:
         self._sequence += 1
         heapq.heappush(self._due, (target.due, self._sequence, target))
 
-    # ------------------------------------------------------------------ every second
-
     def _tick(self) -> None:
         core = self.core
         # Planned first, so that a failure, which the reactor logs, costs one second only.
@@ -196,8 +194,6 @@ class Simulation:
             return 0
         return now if host or rng.random() < 0.9 else rng.choice((1, 2))
 
-    # ------------------------------------------------------------------ now and then
-
     def _count(self) -> None:
         core = self.core
         for name, number in core.counters.items():
@@ -234,8 +230,6 @@ def current_line(target: HostOrService) -> str:
         f"{STATE_TYPES[target.state_type]};{target.current_attempt};{target.plugin_output}"
     )
 
-
-# -------------------------------------------------------------------- what checks print
 
 Output: TypeAlias = tuple[str, str, str]
 """First line, further lines (newlines as backslash and n), performance data."""

@@ -21,8 +21,6 @@ from monrest.sites.fanout import SiteAnswer, fan_out
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 
-# -------------------------------------------------------------------- commands
-
 # What cores are told for one occurrence, and how it is found again there.
 #
 # Rules: docs/spec/downtimes.md, "What a core is told".
@@ -78,7 +76,6 @@ def orders_of(downtime: Downtime, at: int) -> list[Order]:
 
 
 def command_of(record: Mapping[str, Any]) -> Command:
-    """The command that sets the downtimes of a record."""
     kind, name = _COMMANDS[record["target"]]
     if record["target"] == HOST:
         name = _WITH_CHILDREN.get(record["childoptions"], name)
@@ -86,8 +83,6 @@ def command_of(record: Mapping[str, Any]) -> Command:
     assert command is not None
     return command
 
-
-# -------------------------------------------------------------------- what it came to
 
 # What a core has followed already: the commands whose effect is there.
 #
@@ -138,7 +133,6 @@ async def in_effect(
 async def _set(
     site: Site, downtime: Downtime, at: int, until: int, clock: IReactorTime
 ) -> set[Target]:
-    """What has a downtime of this occurrence."""
     mine = Group("and", (Test("author", "=", AUTHOR), Test("start_time", "=", str(at))))
     answer = await _ask(site, "downtimes", _DOWNTIMES, mine, clock)
     wanted: dict[int, Any] = {2: downtime.record["comment"], 3: until}
@@ -200,8 +194,6 @@ async def _ask(
     return answer
 
 
-# -------------------------------------------------------------------- what cores have
-
 # What the cores say about recurring downtimes: which of their objects there are.
 #
 # Rules: docs/spec/downtimes.md, "Check".
@@ -245,9 +237,6 @@ async def find_objects(
         return await existing(sites, targets, clock)
     except SitesFailed as error:
         return _Silent({problem.site: problem for problem in error.problems})
-
-
-# -------------------------------------------------------------------- what is wrong
 
 
 def line(text: str) -> str:

@@ -112,7 +112,6 @@ class RecurringDowntimeRecords(Records[Downtime]):
         return sorted(await visible(context, request.identity, found), key=_order)
 
     def name(self, one: Downtime) -> str:
-        """Give the number."""
         return str(one.number)
 
     async def rows(self, context: Context, found: Iterable[Downtime]) -> list[dict[str, Any]]:
@@ -131,7 +130,6 @@ class RecurringDowntimeRecords(Records[Downtime]):
         return rows
 
     def document(self, one: Downtime) -> dict[str, Any]:
-        """Give what is stored."""
         return dict(one.record)
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> str:

@@ -95,8 +95,6 @@ class RecurringDowntimes(Service):
             Periodic(self.clock, _CHECK, self.check_all, "checking recurring downtimes", now=False),
         )
 
-    # ---------------------------------------------------------------- times that come
-
     async def look(self) -> None:
         """Find what has come, and begin with all that is not done."""
         token = self.duties.held(DUTY)
@@ -190,8 +188,6 @@ class RecurringDowntimes(Service):
             sites=",".join(sorted(tried.accepted)),
         )
 
-    # ---------------------------------------------------------------- telling cores
-
     async def _tell(self, one: Occurrence, token: Token, tried: _Round) -> None:
         downtime = one.downtime
         sites, unknown = remembered_sites(downtime.sites, self.registry.sites)
@@ -268,8 +264,6 @@ class RecurringDowntimes(Service):
             else:
                 accepted.append(order.key)
 
-    # ---------------------------------------------------------------- checking
-
     async def check_all(self) -> None:
         """Look whether all that is named is there, and keep what is wrong in ``error``."""
         await self._check_some(lambda _: True)
@@ -312,10 +306,7 @@ class RecurringDowntimes(Service):
                 if error != one.error:
                     await self.duties.change(token, statements.report(one, error))
 
-    # ---------------------------------------------------------------- service
-
     def configure(self, zone: tzinfo) -> None:
-        """Go on in another time zone."""
         self.zone = zone
 
     def startService(self) -> None:

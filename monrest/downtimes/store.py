@@ -62,9 +62,6 @@ def versions(connection: Connection) -> dict[int, int]:
     return {row.number: row.version for row in connection.execute(query)}
 
 
-# -------------------------------------------------------------------- records
-
-
 def _values(
     record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
 ) -> dict[str, Any]:
@@ -132,9 +129,6 @@ def report(of: Downtime, error: str | None) -> Work[bool]:
         return connection.execute(query.values(error=error)).rowcount == 1
 
     return work
-
-
-# -------------------------------------------------------------------- occurrences
 
 
 def _plan(connection: Connection, downtime: Downtime, first: int, now: float, zone: tzinfo) -> int:

@@ -131,7 +131,6 @@ class StreamListener:
             self.outlet.write(data)
 
     def take(self, told: Sequence[ToldEvent]) -> None:
-        """See ``EventListener``."""
         if self.left is not None:
             told = told[: self.left]
             self.left -= len(told)
@@ -141,7 +140,6 @@ class StreamListener:
         self.outlet.write(b"".join(map(self.wording.event, told)))
 
     def miss(self, gap: Gap) -> None:
-        """See ``EventListener``."""
         since = read_cursor(gap.since, "since")
         times = [place.time for site, place in since.places.items() if site]
         low = min([*times, *([] if since.base is None else [since.base])], default=0)
@@ -164,7 +162,6 @@ class StreamListener:
         self.outlet.write(self.wording.beside("snapshot", cursor, now, {"count": count}))
 
     def beat(self, cursor: str) -> None:
-        """See ``EventListener``."""
         self.outlet.write(self.heartbeat.of(self.wording, cursor, self.context.wall.now()))
 
 

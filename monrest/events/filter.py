@@ -126,7 +126,6 @@ def near_column(name: str) -> str:
 
 
 def of_event(column: str) -> bool:
-    """Whether an event itself tells the column."""
     return EVENTS.columns.get(column) is not None or column in EVENTS.q_aliases
 
 

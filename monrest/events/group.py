@@ -118,10 +118,7 @@ class ListenerGroup:
             self._next.cancel()
             self._next = None
 
-    # ------------------------------------------------------------ sources
-
     def join(self, source: Source) -> None:
-        """Follow another source from where it is now."""
         self.sources[source.id] = source
         self.places[source.id] = source.place
 
@@ -152,8 +149,6 @@ class ListenerGroup:
     def _is_quiet(self, site: str, base: int) -> bool:
         source = self.sources.get(site)
         return site != OWN and source is not None and source.settled >= base
-
-    # ------------------------------------------------------------ judging
 
     def take(self, site: str, events: Sequence[Event]) -> None:
         """Judge these events after those before."""
@@ -230,8 +225,6 @@ class ListenerGroup:
         self.start += 1
         self.size -= told.event.size
         return told
-
-    # ------------------------------------------------------------ serving
 
     def chunk(self, at: int, write: Write) -> tuple[bytes, int]:
         """Some bytes from the event ``at`` on, and the number of the event behind them."""

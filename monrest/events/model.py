@@ -115,14 +115,12 @@ def rfc3339(moment: float) -> str:
 
 
 def object_subject(host: str, service: str) -> str:
-    """The path of a host or service."""
     if service:
         return f"services/{quote(host, safe='')}/{quote(service, safe='')}"
     return f"hosts/{quote(host, safe='')}"
 
 
 def site_subject(site: str) -> str:
-    """The path of a site."""
     return f"sites/{quote(site, safe='')}"
 
 

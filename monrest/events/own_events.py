@@ -86,8 +86,6 @@ class OwnEvents(Source):
     _looking: Periodic | None = field(init=False, default=None)
     _lock: DeferredLock = field(init=False, factory=DeferredLock)
 
-    # ------------------------------------------------------------ telling
-
     def tell(
         self,
         kind: str,
@@ -117,8 +115,6 @@ class OwnEvents(Source):
     async def _keep(self, events: Sequence[NewEvent]) -> None:
         await self.database.change(_added(events, self.wall.now() - KEPT))
 
-    # ------------------------------------------------------------ following
-
     def start(self) -> None:
         """Begin with what is told from now on."""
         if self._looking is None:
@@ -129,7 +125,6 @@ class OwnEvents(Source):
             self._looking.startService()
 
     def stop(self) -> Deferred[None]:
-        """Look no more."""
         looking, self._looking = self._looking, None
         return succeed(None) if looking is None else looking.stopService()
 
@@ -157,7 +152,6 @@ class OwnEvents(Source):
         return [_event(row) for row in rows]
 
     async def older(self, place: Place) -> AsyncIterator[list[Event]]:
-        """See ``Source``."""
         while place < self.begin:
             found = [one for one in await self._after(place) if one.place <= self.begin]
             if not found:

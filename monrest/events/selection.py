@@ -82,8 +82,6 @@ class EventSelection:
                 (one.item.key, reader.item(at)) for at, one in enumerate(bound.selected)
             )
 
-    # ------------------------------------------------------------ what changes
-
     async def look(self) -> None:
         """See which sites are meant now; raise BadRequest when one that was named is gone."""
         context = self.context()
@@ -119,8 +117,6 @@ class EventSelection:
         """Raise BadRequest for what no event and no object has."""
         await self.look()
         await self.read(self._objects)
-
-    # ------------------------------------------------------------ judging
 
     def judge(self, event: Event) -> Mapping[str, Any] | None:
         """What is told of an event; None when it is not for them."""

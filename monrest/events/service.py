@@ -145,14 +145,12 @@ class Follower:
         self.group.members.pop(self, None)
 
     def change(self, identity: Identity, group: ListenerGroup) -> None:
-        """Go on with other rights where he was."""
         cursor = read_cursor(self.cursor, "since")
         self._leave()
         self.identity = identity
         self.begin(group, cursor)
 
     def stop(self) -> None:
-        """Get nothing more."""
         if not self._over:
             self._over = True
             self._leave()
@@ -173,10 +171,7 @@ class Follower:
             self.log.failure("events that were missed could not be told", failure)
             self.end(failure)
 
-    # ------------------------------------------------------------ with the others
-
     def serve(self) -> None:
-        """Take what there is."""
         group = self.group
         news, self._news = self._news, None
         if news is not None and not news.called:
@@ -201,8 +196,6 @@ class Follower:
             room.callback(None)
         elif not self._over and 0 <= self.at < self.group.end:
             self.group.serve_again(self)
-
-    # ------------------------------------------------------------ behind them
 
     async def _catch_up(self) -> None:
         """Tell what is behind the cursor, until nothing is left; then go with the others.
@@ -354,8 +347,6 @@ class Events(Service):
         for follower in tuple(self.followers):
             follower.end()
 
-    # ------------------------------------------------------------ following
-
     async def check(self, wanted: EventFilter, identity: Identity) -> None:
         """Raise BadRequest for what no event and no object has."""
         known = self.groups.get(_group_key(wanted, identity))
@@ -445,8 +436,6 @@ class Events(Service):
             if watch.id not in group.sources and watch.id in group.selection.sites:
                 group.join(watch)
 
-    # ------------------------------------------------------------ watching
-
     def _watch(self, site: str) -> SiteWatch:
         watch = self.watches.get(site)
         if watch is None:
@@ -483,8 +472,6 @@ class Events(Service):
             stopped = self.watches.pop(site).stop()
             self._stopping = [one for one in self._stopping if not one.called]
             self._stopping.append(stopped)
-
-    # ------------------------------------------------------------ what the daemon tells
 
     def tell_saved(self, site: str, user: str) -> None:
         """Tell that object configuration was saved."""
@@ -538,8 +525,6 @@ class Events(Service):
             "command_name": job.cmd,
         }
         self.own.tell("job", f"jobs/{job.id}", data, job.user, job.roles)
-
-    # ------------------------------------------------------------ from time to time
 
     async def _look(self) -> None:
         """See who everybody is now, and which sites are there for whom."""

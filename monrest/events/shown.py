@@ -107,7 +107,6 @@ class ShownEvent:
 
     @property
     def type(self) -> str:
-        """One of the types."""
         return self.event.type
 
     @property
@@ -131,7 +130,6 @@ class ProblemState:
 
 
 async def present_problems(ask: AskRows) -> dict[ObjectKey, ProblemState]:
-    """Ask for all objects that are not well."""
     found: dict[ObjectKey, ProblemState] = {}
     for table, names in NAMES.items():
         layout: RowTypes = (*((name, "string") for name in names), *_PROBLEM)
@@ -181,8 +179,6 @@ class ShownObjects:
     def forget_numbers(self) -> None:
         """Read the comments again: a core that was started again counts them anew."""
         self._mark = None
-
-    # ------------------------------------------------------------ with a log
 
     async def look_at_comments(self, ask: AskRows, now: int) -> list[ShownEvent]:
         """Comments and acknowledgements that came or went; one small question if none did."""
@@ -265,8 +261,6 @@ class ShownObjects:
             key = (*same, times[same])
             found[key] = evolve(fact, key=key)
         self._comments, self._mark = found, mark
-
-    # ------------------------------------------------------------ without a log
 
     async def look_at_all(self, ask: AskRows, now: int, low: int) -> list[ShownEvent]:
         """Everything that objects show; ``low``: the second from which states may have changed."""
@@ -358,8 +352,6 @@ class ShownObjects:
             self._facts.get(one.key) or evolve(texts.get(one.key, one), key=one.key)
             for one in facts
         ]
-
-    # ------------------------------------------------------------ comparing
 
     def _compare(self, facts: Iterable[Fact], now: int) -> list[ShownEvent]:
         """What began and what ended."""

@@ -175,8 +175,6 @@ class SiteWatch(Source):
         if not failure.check(CancelledError):
             self.log.failure("site {site} is watched no more", failure, site=self.id)
 
-    # ------------------------------------------------------------ what is remembered
-
     def _take(self, events: Sequence[Event], *, back: bool) -> None:
         for event in events:
             place = event.place
@@ -234,8 +232,6 @@ class SiteWatch(Source):
             events = [one for one in reader.events(lines, known) if one.place <= self.begin]
             if events:
                 yield events
-
-    # ------------------------------------------------------------ asking
 
     async def _loop(self) -> None:
         while True:
@@ -409,8 +405,6 @@ class SiteWatch(Source):
             self._pool = site.new_pool(1)
         return await self._pool.query(prepare(pushed, core, layout), _TIMEOUT)
 
-    # ------------------------------------------------------------ comparing objects
-
     async def _begin_to_compare(self, site: Site) -> None:
         """Know what objects show, and tell what happened last while nobody compared.
 
@@ -544,8 +538,6 @@ class SiteWatch(Source):
                 del self._kept[:-MOST_BEFORE]
             else:
                 self._kept = []
-
-    # ------------------------------------------------------------ telling
 
     async def _add_perf_data(self, site: Site, events: list[Event]) -> None:
         """Add the performance data, which no line of the log has, to changes of states."""

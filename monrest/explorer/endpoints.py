@@ -24,7 +24,6 @@ class ApiDescription:
     _page: Page | None = field(default=None, init=False)
 
     async def read(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer GET /openapi.json."""
         del request
         if self._page is None:
             self._page = await context.threads.run(lambda: self._made(context))

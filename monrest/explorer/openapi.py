@@ -157,8 +157,6 @@ class _Writer:
             "security": _ways_in(),
         }
 
-    # ---------------------------------------------------------------- operations
-
     def _operation(self, one: Endpoint, method: Method) -> Object:
         found: Object = {
             "operationId": _slug(method, one.path),
@@ -274,8 +272,6 @@ class _Writer:
         self._schemas.setdefault(name, parameter_schema(one))
         return {"$ref": f"#/components/schemas/{name}"}
 
-    # ---------------------------------------------------------------- answers
-
     def _responses(self, one: Endpoint, method: Method) -> Object:
         found: Object = {"200": self._answer(one, method)}
         if method == "GET":
@@ -359,8 +355,6 @@ class _Writer:
         while name in self._schemas:
             name += "Of" + "".join(part.title() for part in one.variables or ("Other",))
         return name
-
-    # ---------------------------------------------------------------- words
 
     def _template(self, path: str) -> str:
         """A path as OpenAPI spells it, with the site's own word in the place of ``mon``."""

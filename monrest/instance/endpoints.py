@@ -111,7 +111,6 @@ class InstanceEndpoints:
     config_path: str
 
     async def info(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer /mon."""
         app = context.names.app
         value = {
             "extra_link": "",
@@ -145,7 +144,6 @@ class InstanceEndpoints:
         }
 
     async def settings(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer GET /mon/config."""
         value = {**shown(asdict(context.config)), **self._derived(context)}
         document = Document(value=dict(sorted(value.items())), columns=SETTING_COLUMNS)
         return await reselect(context, request, document)

@@ -138,7 +138,6 @@ _AGAIN = (
 
 
 def record(context: Context, job: Job) -> dict[str, Any]:
-    """One job as it is shown."""
     ended, begun, outcome = job.ended, job.begun(), job.outcome
     until = context.wall.now() if ended is None else ended
     return {
@@ -270,7 +269,6 @@ class JobEndpoints:
     async def read_job(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/jobs/<id>."""
         found = await self._mine(request, where)
         return await reselect(
             context, request, Document(value=record(context, found), columns=COLUMNS)

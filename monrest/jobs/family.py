@@ -11,7 +11,6 @@ from monrest.jobs.service import Jobs
 
 
 def _limits(common: Common) -> JobsConfig:
-    """Give the limits for this process."""
     config, share = common.config.jobs, common.workers.share
     return evolve(config, concurrent=share(config.concurrent), queue=share(config.queue))
 

@@ -135,7 +135,6 @@ def percent_of(value: float) -> float:
 
 
 def values_of(outcome: JobEnd) -> dict[str, Any]:
-    """The columns of an outcome."""
     return {
         "status": outcome.status,
         "content_type": outcome.content_type,

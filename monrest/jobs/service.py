@@ -224,8 +224,6 @@ class Jobs(Service):
         self.workers.hear("job ended", lambda _number: self._wake())
         self.workers.hear("job canceled", self._cancel_here)
 
-    # ---------------------------------------------------------------- asking
-
     def as_it_is(self, job: Job) -> Job:
         """Add what is not stored yet: progress, and the death of this daemon's former self."""
         if job.ended is not None:
@@ -310,8 +308,6 @@ class Jobs(Service):
             at, size = at + 1, size + len(data)
             yield data
 
-    # ---------------------------------------------------------------- starting
-
     async def start(self, work: JobWork) -> Job:
         """Store a job and do it as soon as it is its turn, also if nobody waits any more.
 
@@ -373,8 +369,6 @@ class Jobs(Service):
         self.workers.tell("job ended", live.job.id)
         self.told(live.job.id)
 
-    # ---------------------------------------------------------------- ending
-
     async def cancel(self, job: Job, user: str) -> Job | None:
         """End a job that has not ended; as it is when that is done, or after 10 seconds.
 
@@ -406,10 +400,7 @@ class Jobs(Service):
         if self.duty():
             await self._care.clean(self.config.keep)
 
-    # ---------------------------------------------------------------- service
-
     def configure(self, config: JobsConfig) -> None:
-        """Go on with other limits."""
         self.config = self._slots.config = config
         self._slots.next()
 

@@ -41,7 +41,6 @@ _UNENDED = jobs.c.ended.is_(None)
 
 
 def job_of(row: Row[Any]) -> Job:
-    """One stored row."""
     values = row._mapping
     return Job(
         **{name: values[name] for name in _PLAIN},
@@ -60,12 +59,7 @@ def job_of(row: Row[Any]) -> Job:
     )
 
 
-# -------------------------------------------------------------------- reading
-
-
 def one(number: int) -> Work[Job | None]:
-    """The job with this id."""
-
     def work(connection: Connection) -> Job | None:
         row = connection.execute(select(jobs).where(jobs.c.id == number)).one_or_none()
         return None if row is None else job_of(row)
@@ -106,9 +100,6 @@ def expired(before: float, most: int) -> Work[list[int]]:
     """The ids of up to ``most`` jobs that ended before a time."""
     query = select(jobs.c.id).where(jobs.c.ended < before).order_by(jobs.c.ended).limit(most)
     return lambda connection: list(connection.execute(query).scalars())
-
-
-# -------------------------------------------------------------------- changing
 
 
 def add(job: Job) -> Work[bool]:

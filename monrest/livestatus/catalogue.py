@@ -94,7 +94,6 @@ class Command:
 
     @property
     def core_name(self) -> str:
-        """The name in the core."""
         return self.template.partition(";")[0]
 
     def is_in(self, selection: Iterable[str]) -> bool:
@@ -111,7 +110,6 @@ class Command:
         return False
 
     def argument(self, name: str) -> Argument | None:
-        """The argument by its own name."""
         return next((one for one in self.arguments if one.name == name), None)
 
 

@@ -105,7 +105,6 @@ class CommandConnection(Protocol):
         self.attempt: Deferred[IProtocol] | None = None
 
     def connectionMade(self) -> None:
-        """It can be used."""
         self.ready = True
         self.channel.made(self)
 
@@ -125,7 +124,6 @@ class CommandConnection(Protocol):
         self.channel.heard(self, data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """It is gone."""
         self.channel.lost(self, reason)
 
     def abort(self) -> None:
@@ -144,7 +142,6 @@ class TLSCommandConnection(CommandConnection):
         """Wait for the handshake."""
 
     def handshakeCompleted(self) -> None:
-        """It can be used."""
         super().connectionMade()
 
 
@@ -231,8 +228,6 @@ class CommandChannel:
             self._check_stopped()
         return after(self._stopped)
 
-    # ------------------------------------------------------------ one after the other
-
     def _next(self) -> None:
         """Begin the transmission that waits longest, if none is under way."""
         if self._current is not None or not self._waiting:
@@ -278,8 +273,6 @@ class CommandChannel:
         current.end(error)
         self._next()
         self._check_stopped()
-
-    # ------------------------------------------------------------ what connections tell
 
     def made(self, connection: CommandConnection) -> None:
         """The connection can be used by the transmission that waits for it."""
@@ -335,8 +328,6 @@ class CommandChannel:
             if self._current is not None:
                 self._finish(connect_error(failure, self.connect_timeout))
         self._check_stopped()
-
-    # ------------------------------------------------------------ time and the end
 
     def _rest(self) -> None:
         assert self._connection is not None

@@ -63,7 +63,6 @@ class Connection(Protocol):
         self.idle_since = 0.0
 
     def connectionMade(self) -> None:
-        """Tell the owner."""
         self.owner.connection_made(self)
 
     def send(self, request: bytes, reader: AnswerReader) -> None:
@@ -92,7 +91,6 @@ class Connection(Protocol):
             self.owner.connection_answered(self, rows)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Tell the owner."""
         self.owner.connection_lost(self, reason)
 
     def abort(self) -> None:
@@ -111,7 +109,6 @@ class TLSConnection(Connection):
         """Wait for the handshake."""
 
     def handshakeCompleted(self) -> None:
-        """Tell the owner."""
         self.owner.connection_made(self)
 
 
@@ -124,5 +121,4 @@ class ConnectionFactory(Factory):
         self._make = make
 
     def buildProtocol(self, _addr: IAddress | None) -> Protocol:
-        """The connection."""
         return self._make()

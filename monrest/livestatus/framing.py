@@ -58,8 +58,6 @@ def parse_header(data: bytes) -> tuple[int, int]:
     return int(match[1]), length
 
 
-# ---------------------------------------------------------------- JSON of cores
-
 _STRANGE_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|(-?\b(?:nan|inf)\b)', re.DOTALL)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_NUMBER = 4000

@@ -141,7 +141,6 @@ class Inbox:
         self._working += 1
 
     def end_work(self) -> None:
-        """See ``begin_work``."""
         self._working -= 1
         if self._ended:
             self.let_go()

@@ -29,7 +29,6 @@ class WrappedParser(RowParser):
         self._inside = False
 
     def feed(self, data: bytes) -> None:
-        """See ``RowParser``."""
         if not self._inside:
             data = bytes(self._buffer) + data
             self._buffer = bytearray()
@@ -42,7 +41,6 @@ class WrappedParser(RowParser):
         super().feed(data)
 
     def finish(self) -> WrappedRows:
-        """See ``RowParser``."""
         whole = parse_object(_BEFORE + self._buffer)
         failed = whole.get("failed") or {}
         if not isinstance(failed, dict):
@@ -53,5 +51,4 @@ class WrappedParser(RowParser):
 
 
 def limited_to(request: bytes, sites: Sequence[str]) -> bytes:
-    """A request for these sites alone."""
     return request[:-1] + b"Backends: " + " ".join(sites).encode() + b"\n\n"

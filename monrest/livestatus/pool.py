@@ -75,7 +75,6 @@ class CoreRequest:
         )
 
     def reader(self) -> AnswerReader:
-        """What reads the answer."""
         parser = self.parser or partial(RowParser, self.width, self.transform)
         return AnswerReader(parser, self.stored)
 
@@ -185,7 +184,6 @@ class Pool:
         return not (self.size or self._dying or self._waiting or self._fresh or self._logs)
 
     def measured(self, site: str) -> Iterator[Sample]:
-        """Give what is measured of the connections to a site."""
         yield "site_query_duration_seconds", (site,), list(self.taken)
         yield "site_connections", (site, "busy"), len(self._busy)
         yield "site_connections", (site, "idle"), len(self._idle)
@@ -251,8 +249,6 @@ class Pool:
                 exchange.fail(StoppedError())
             self._check_stopped()
         return after(self._stopped)
-
-    # ------------------------------------------------------------ giving out connections
 
     def _run(self, exchange: Exchange, connection: Connection) -> None:
         exchange.connection = connection
@@ -324,8 +320,6 @@ class Pool:
         for exchange in failed:
             exchange.fail(error)
         self._rewatch()
-
-    # ------------------------------------------------------------ what connections tell
 
     def connection_made(self, connection: Connection) -> None:
         """A new connection goes to a query that is repeated, or to the one that waits longest."""
@@ -412,8 +406,6 @@ class Pool:
         else:
             exchange.fail(why_lost(reader, reason, kept=kept))
 
-    # ------------------------------------------------------------ keeping and closing
-
     def _release(self, connection: Connection) -> Exchange:
         exchange: Exchange = connection.exchange
         connection.exchange = None
@@ -471,8 +463,6 @@ class Pool:
     def _check_stopped(self) -> None:
         if self._stopped is not None and not self._stopped.called and self.quiet:
             self._stopped.callback(None)
-
-    # ------------------------------------------------------------ time
 
     def _queries(self) -> list[Exchange]:
         running = [connection.exchange for connection in self._busy]

@@ -107,7 +107,6 @@ class BarrierReader(VerdictReader):
 
     @property
     def amid(self) -> bool:
-        """See ``VerdictReader``."""
         return bool(self.rest or self._said)
 
     def _take(self) -> bool:

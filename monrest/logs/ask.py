@@ -158,8 +158,6 @@ class LogReading:
         seconds = self.context.clock.seconds() - began
         return evolve(result, failed_sites=tuple(problems), backend_seconds=seconds)
 
-    # ------------------------------------------------------------ one site
-
     async def _of_site(self, site: Site) -> _Told:
         """All lines of a site; raise LivestatusError where they are not all to be had.
 
@@ -199,8 +197,6 @@ class LogReading:
             await self._take(site, lines, self.question.plan, rows)
             self._reached(site, part.reached)
 
-    # ------------------------------------------------------------ its core
-
     async def _from_core(
         self, site: Site, planned: SitePlan, lines: SiteLines, low: int | None
     ) -> None:
@@ -234,8 +230,6 @@ class LogReading:
             return None
         times = [row[at] for row in rows if type(row[at]) is int]
         return max(times) - min(times) if times else None
-
-    # ------------------------------------------------------------ rows
 
     async def _take(self, site: Site, lines: SiteLines, planned: SitePlan, rows: list[Row]) -> None:
         part = SitePart(plan=planned, rows=rows, constants=self.constants(site))
@@ -319,8 +313,6 @@ def _between(pushed: Pushed, low: int, high: int | None, capabilities: Capabilit
     end = () if high is None else (Test("time", "<", str(high)),)
     return evolve(pushed, filter=Group("and", (*given, *lines_from(low, capabilities, *end))))
 
-
-# -------------------------------------------------------------------- asking many sites
 
 # What may take long: who is too late is named beside the rows of the others.
 

@@ -88,10 +88,7 @@ class LogCache(Service):
 
     @property
     def enabled(self) -> bool:
-        """Whether lines are cached at all."""
         return self.config.enabled
-
-    # ------------------------------------------------------------ life
 
     def startService(self) -> None:
         """Begin to update, one site after the other."""
@@ -117,7 +114,6 @@ class LogCache(Service):
         self.owner = owner
 
     async def configure(self, config: LogcacheConfig, sites: Sequence[Site]) -> None:
-        """Go on with other sites and intervals."""
         await self._end()
         self.config, self.sites = config, sites
         self._turns = DeferredSemaphore(at_once(len(sites)))
@@ -190,8 +186,6 @@ class LogCache(Service):
         finally:
             turns.release()
         return False
-
-    # ------------------------------------------------------------ updates
 
     async def update(
         self,
@@ -275,8 +269,6 @@ class LogCache(Service):
     def busy(self, known: CachedSite) -> bool:
         """Whether a living daemon brings a site up to date."""
         return self._leases.living(known)
-
-    # ------------------------------------------------------------ reading
 
     def question(
         self, bound: Bound, shape: Layout, seen: CoreFilter | None

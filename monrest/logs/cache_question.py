@@ -151,7 +151,6 @@ class CachedPart:
 
     @property
     def complete(self) -> bool:
-        """Whether the cache has all that is wanted."""
         return self.piece.end == self.question.highest
 
     @property

@@ -121,9 +121,6 @@ class UpdateLease:
     seconds: float = LEASE
 
 
-# -------------------------------------------------------------------- leases
-
-
 _NOBODY: Mapping[int, Held] = MappingProxyType({})
 
 # Two nodes may come with the same new site at the same time.
@@ -201,9 +198,6 @@ def hold(connection: Connection, lease: UpdateLease, now: float, **values: Any) 
         raise LeaseLostError("another daemon updates the log cache of the site by now")
 
 
-# -------------------------------------------------------------------- what is known
-
-
 def record(site: str) -> LogTransaction[CachedSite | None]:
     """What is known of ``site``; None before its first import."""
     return lambda connection: _record(connection, site)
@@ -239,9 +233,6 @@ def updates(connection: Connection) -> list[tuple[str, float, int]]:
     """Give the id of each site, its last update and the number of its lines."""
     query = select(sites.c.site, sites.c.last_update, sites.c["items"])
     return [(site, last, items) for site, last, items in connection.execute(query) if last]
-
-
-# -------------------------------------------------------------------- lines in
 
 
 @frozen
@@ -418,8 +409,6 @@ def _count(connection: Connection, site: int, items: int, data: int, index: int)
         )
     )
 
-
-# -------------------------------------------------------------------- putting lines into the table
 
 # PostgreSQL has a partition for each stretch of thirty days, made when its first line comes; lines
 # get there by COPY. SQLite takes prepared statements.

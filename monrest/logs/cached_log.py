@@ -130,9 +130,6 @@ def _covers(piece: CachedPiece, wanted: Wanted) -> bool:
     return piece.start <= wanted.since and wanted.until < piece.end
 
 
-# -------------------------------------------------------------------- lines of the cache
-
-
 @frozen
 class Slice:
     """Lines in the order of the log, and the second that comes after them."""

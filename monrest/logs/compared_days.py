@@ -66,9 +66,6 @@ class Day:
         return not self.settled and since != self.since
 
 
-# -------------------------------------------------------------------- the core
-
-
 def counting(bounds: CoreFilter) -> Pushed:
     """The question for the lines of each class within some bounds."""
     each = [Stat("count", filter=Test("class", "=", str(number))) for number in _CLASSES]
@@ -87,9 +84,6 @@ def among(rows: Sequence[Row]) -> Count:
     """How many of these rows, each with its class alone, are of each class."""
     known = frozenset(_CLASSES)
     return Counter(int(one) if one in known else _OTHER for (one,) in rows)
-
-
-# -------------------------------------------------------------------- the cache
 
 
 def counted(site: int, start: int, end: int) -> LogTransaction[Count]:

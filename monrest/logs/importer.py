@@ -237,8 +237,6 @@ class _Run:
         day = datetime.fromtimestamp(max(at, 0), UTC).date()
         self.progress(100 * min(max(share, 0.0), 1.0), message=f"importing the lines of {day}")
 
-    # ------------------------------------------------------------ what is new
-
     async def forward(self, known: CachedSite) -> None:
         """Everything since the newest known line; the first time the last hour."""
         now = int(self._now())
@@ -284,8 +282,6 @@ class _Run:
         until = max(known.covered_from, min(now, newest))
         await self._write((), covered_until=until)
 
-    # ------------------------------------------------------------ what is older
-
     async def backward(self) -> None:
         """Everything down to the configured beginning.
 
@@ -322,8 +318,6 @@ class _Run:
         """The end of the last day to which no line will come any more."""
         until = min(known.covered_until or 0, int(present(self.of.site, self.of.wall)))
         return floor(until - DRIFT)
-
-    # ------------------------------------------------------------ closed days
 
     async def compare(self) -> None:
         """Compare the closed days that never were, and some of those that are due again."""
@@ -399,8 +393,6 @@ class _Run:
     def _since(self) -> int:
         return int(self.of.site.health.program_start)
 
-    # ------------------------------------------------------------ the same once more
-
     async def again(self, again: Again) -> None:
         """Import a time that is covered once more, and all that is missing back to its start."""
         known = await self._known()
@@ -447,8 +439,6 @@ class _Run:
                 day = datetime.fromtimestamp(low - 1, UTC).date()
                 percent = 100 * (low - start) / (end - start)
                 self.progress(percent, message=f"importing the lines of {day} again")
-
-    # ------------------------------------------------------------ the core
 
     async def _lines(self, start: int, end: int | None, about: int) -> list[Row] | None:
         """What the core has with ``start <= time < end``; None when that is too much at once.
@@ -497,8 +487,6 @@ class _Run:
             # Files are chosen by their first line against the last lower bound.
             bounds.append(Test("time", ">=", str(max(0, start - DAY))))
         return tuple(bounds)
-
-    # ------------------------------------------------------------ the database
 
     async def _store(
         self, rows: list[Row], *, exactly: tuple[int, int] | None = None, **covered: int

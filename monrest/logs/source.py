@@ -86,7 +86,6 @@ class CoreLog:
     most: int = MOST_LINES
 
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
-        """See ``LogSource``."""
         # Starts and stops of the core count for whoever sees the object.
         site, low, seconds = openly(site), wanted.since, DAY
         await site.verdict()

@@ -140,7 +140,6 @@ class Watched:
         return None if state is None else StateEvent(time, key, state, hardness == SOFT, output)
 
     def events(self, lines: Iterable[TimedLine]) -> Iterator[LogEvent]:
-        """The events of lines in their order."""
         for time, message in lines:
             found = self.event(time, message)
             if found is not None:

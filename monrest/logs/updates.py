@@ -38,7 +38,6 @@ class Updated:
 
 
 async def reported(site: Site, work: Awaitable[LinesWritten]) -> Updated:
-    """What became of the update of one site."""
     try:
         done = await work
         return Updated(inserted=done.added, removed=done.removed)

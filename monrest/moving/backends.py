@@ -52,7 +52,6 @@ class Backends:
     known: list[KnownSite] = field(factory=list)
 
     def named(self, text: str) -> KnownSite | None:
-        """The site of a key or a name."""
         by_key, by_name = self._by_words()
         return by_key.get(text) or by_name.get(text)
 

@@ -36,7 +36,6 @@ class SettingBlock:
     blocks: list[SettingBlock] = field(factory=list)
 
     def all(self, key: str) -> list[OldSetting]:
-        """All values of a key."""
         return [one for one in self.settings if one.key == key]
 
     def last(self, key: str) -> OldSetting | None:

@@ -96,8 +96,6 @@ class Contents:
     roles: dict[str, list[str]] = field(init=False, factory=dict)
     profiles: list[tuple[str, Profile]] = field(init=False, factory=list)
 
-    # ---------------------------------------------------------------- common
-
     def _tell(self, kind: str, source: str, fate: Fate, target: str = "", note: str = "") -> None:
         self.installation.lines.add(kind, source, fate, target, note)
 
@@ -131,8 +129,6 @@ class Contents:
         else:
             if made is not None:
                 yield made
-
-    # ---------------------------------------------------------------- users
 
     def read_users(self) -> None:
         """Read settings of users, and the rights that stand in their files."""
@@ -190,8 +186,6 @@ class Contents:
                 return user_statements.adopt(connection, profile)
 
             yield Adoption(USERS, source, profile.name, work, notes=notes)
-
-    # ---------------------------------------------------------------- keys
 
     def keys(self) -> Iterator[Adoption]:
         """Give the API keys; those of releases that hashed in another way are dead."""
@@ -254,8 +248,6 @@ class Contents:
         path = file.path.with_name(f"{file.path.name}.stats")
         return self.installation.document_at(KEYS, path) or {}
 
-    # ---------------------------------------------------------------- business processes
-
     def processes(self) -> Iterator[Adoption]:
         """Give the processes that are live, and drafts of which there is nothing else."""
         folder = self.installation.etc / "bp"
@@ -315,10 +307,7 @@ class Contents:
         self._tell(PROCESSES, file.shown, Fate.HINT, f"{name}: {what}",
                    "to be written in Python, see bp.functions_dir")  # fmt: skip
 
-    # ---------------------------------------------------------------- reports
-
     def reports(self, config: Config, zone: tzinfo) -> Iterator[Adoption]:
-        """Give the reports."""
         for file, value in self._documents(REPORTS, "reports", _REPORT):
             yield from self._checked(REPORTS, file.shown, self._report, file, value, config, zone)
 
@@ -360,8 +349,6 @@ class Contents:
             report_statements.adopt(number, record, sites, self.now, zone),
             tuple(notes),
         )
-
-    # ---------------------------------------------------------------- recurring downtimes
 
     def downtimes(self, config: Config, zone: tzinfo) -> Iterator[Adoption]:
         """Give the recurring downtimes, those with numbers first."""
@@ -410,10 +397,7 @@ class Contents:
             tuple(losses), ("for all sites",) if value.get("backends") is None else (),
         )  # fmt: skip
 
-    # ---------------------------------------------------------------- broadcasts
-
     def broadcasts(self, zone: tzinfo) -> Iterator[Adoption]:
-        """Give the broadcasts."""
         for file, value in self._documents(BROADCASTS, "broadcast", _BROADCAST):
             yield from self._checked(BROADCASTS, file.shown, self._broadcast, file, value, zone)
 
@@ -430,8 +414,6 @@ class Contents:
             broadcast_statements.adopt(name, record, file.changed),
             notes=("a template",) if record["template"] else (),
         )
-
-    # ---------------------------------------------------------------- dashboards
 
     def dashboards(self) -> Iterator[Adoption]:
         """Give the dashboards with their backups; those that are programs are told."""
@@ -525,8 +507,6 @@ class Contents:
         text = None if value is None else value.get("maintenance")
         return text[:_LONGEST_TEXT] if isinstance(text, str) else None
 
-    # ---------------------------------------------------------------- what is not taken
-
     def others(self) -> None:
         """Tell of data that cannot be taken over."""
         var = self.installation.var
@@ -552,9 +532,6 @@ def _inside(folder: Path) -> list[Path]:
         return list(folder.iterdir())
     except OSError:
         return []
-
-
-# -------------------------------------------------------------------- values of forms
 
 
 def _truth(value: Any) -> bool:

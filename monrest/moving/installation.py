@@ -69,8 +69,6 @@ class Installation:
     cgi: SettingBlock = field(factory=SettingBlock)
     _allowed: list[Path] = field(init=False, factory=list)
 
-    # ---------------------------------------------------------------- finding
-
     @classmethod
     def find(cls, folder: str, var: str, lines: MoveLines) -> Installation:
         """Find and read the configuration in ``folder``; ``var`` is where the data are, or empty.
@@ -149,8 +147,6 @@ class Installation:
         base = f"/omd/sites/{site[1]}" if site else str(self.etc)
         return os.path.normpath(f"{base}/{text}")
 
-    # ---------------------------------------------------------------- configuration
-
     def _read_local(self) -> None:
         host = socket.gethostname()
         for path in self._configuration_files(self.etc / _LOCAL_FOLDER, {".conf", ".cfg"}, host):
@@ -205,8 +201,6 @@ class Installation:
         for one in problems:
             self.lines.add(CONFIGURATION, one.where, Fate.REFUSED, "", one.reason)
         return block
-
-    # ---------------------------------------------------------------- data
 
     def data_files(self, kind: str, folder: Path, name: re.Pattern[str]) -> Iterator[DataFile]:
         """The files of a folder with such a name, in order; the first group is the stem."""
@@ -267,8 +261,6 @@ class Installation:
     def small_file(self, kind: str, path: Path) -> bytes | None:
         """The content of a file of configuration or data, None where there is none."""
         return self.read(kind, path, _MOST_TEXT) if path.exists() or path.is_symlink() else None
-
-    # ---------------------------------------------------------------- reading without harm
 
     def read(self, kind: str, path: Path, most: int) -> bytes | None:
         """The content of a file; None, and told, for what is not to be read."""

@@ -124,8 +124,6 @@ class _Move:
         self._store(config, adoptions, files)
         return self.lines
 
-    # ---------------------------------------------------------------- configuration
-
     def _configuration(
         self, translation: Translation, present: Config | None
     ) -> tuple[Config, list[NewFile]]:
@@ -206,8 +204,6 @@ class _Move:
                            "expected letters, digits and _")  # fmt: skip
             return []
         return [NewFile("secret key", Path(config.auth.secret_key_file), f"{key}\n".encode())]
-
-    # ---------------------------------------------------------------- writing
 
     def _store(self, config: Config, adoptions: Sequence[Adoption], files: list[NewFile]) -> None:
         """Store everything in one transaction, and the files before that is committed."""

@@ -47,7 +47,6 @@ class MoveLine:
                 _plain(self.note))  # fmt: skip
 
     def document(self) -> dict[str, str]:
-        """The line as JSON has it."""
         return dict(zip(("kind", "from", "fate", "becomes", "note"), self.cells(), strict=True))
 
 
@@ -69,14 +68,12 @@ class MoveLines:
     _of_kind: Counter[tuple[str, Fate]] = field(init=False, factory=Counter)
 
     def add(self, kind: str, source: str, fate: Fate, target: str = "", note: str = "") -> None:
-        """Add a line."""
         self.counts[fate] += 1
         self._of_kind[kind, fate] += 1
         if self._of_kind[kind, fate] <= self.most:
             self.lines.append(MoveLine(kind, source, fate, target, note))
 
     def keep(self, kinds: Sequence[str], is_there: Callable[[MoveLine], bool]) -> None:
-        """Say of all lines of these kinds that would be written whether that is there."""
         for place, line in enumerate(self.lines):
             if line.kind in kinds and line.fate in (Fate.NEW, Fate.CHANGED):
                 fate, note = Fate.SAME, line.note

@@ -100,8 +100,6 @@ class Translation:
         if self.backends.tables:
             self.document["sites"] = self.backends.tables
 
-    # ---------------------------------------------------------------- asking the old settings
-
     def _last(self, key: str) -> OldSetting | None:
         """A plain key: what an operator said counts, then what was shipped, then the defaults."""
         parts = self.installation
@@ -144,8 +142,6 @@ class Translation:
             self._tell(setting.where, Fate.REFUSED, f"{table}.{key}", "expected a number")
             return
         self._put(setting.where, table, key, value)
-
-    # ---------------------------------------------------------------- one subject each
 
     def _names(self) -> None:
         prefix = self._last("product_prefix")

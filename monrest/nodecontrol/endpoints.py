@@ -97,9 +97,6 @@ def _schema(names: Names) -> TableSchema:
     return local_schema("nodes", columns, (), {"last_job": "string"})
 
 
-# -------------------------------------------------------------------- reading
-
-
 def _shown(found: Log) -> dict[str, Any]:
     return {
         "failed": found.failed,
@@ -107,9 +104,6 @@ def _shown(found: Log) -> dict[str, Any]:
         "output": found.output,
         "time": found.at,
     }
-
-
-# -------------------------------------------------------------------- operations
 
 
 @frozen(eq=False, kw_only=True)
@@ -163,14 +157,12 @@ class NodeEndpoints:
     async def read_log(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/node-control/nodes/<peer_key>/logs/<name>."""
         found = await self.nodecontrol.output(self._site(context, request, where[0]), where[1])
         if found is None:
             raise NotFound("no such log")
         return await reselect(context, request, Document(value=_shown(found), columns=LOG_COLUMNS))
 
     async def start(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-        """Answer POST /mon/node-control/nodes/<peer_key>/cmd/<operation>."""
         site, operation = self._site(context, request, where[0]), where[1]
         with audited(request, f"node {operation[:_LONGEST_NAME]}", site.id):
             if operation not in _OPERATIONS:

@@ -45,7 +45,6 @@ class CommandGatherer:
     seconds: float
 
     def gather(self, what: What) -> Deferred[NodeFacts]:
-        """See ``Gatherer``."""
         return Deferred.fromCoroutine(self._gather(what))
 
     async def _gather(self, what: What) -> NodeFacts:

@@ -87,8 +87,6 @@ class GatherError(Exception):
     """Nothing could be learned of a node; the text says why, in one line."""
 
 
-# -------------------------------------------------------------------- what a gatherer says
-
 _TEXTS = frozenset(
     {"cm_fqdn", "dist_site", "dist_version", "machine_type", "os_name", "os_version"}
 )
@@ -168,9 +166,6 @@ def _is_status(value: Any) -> bool:
     )
 
 
-# -------------------------------------------------------------------- operations
-
-
 def outcome(status: int, output: str) -> int:
     """How a command ended that wrote ``output``."""
     if status != 0:
@@ -187,9 +182,6 @@ def steps(settings: ControlledNode | None, operation: str) -> tuple[tuple[str, s
     """Give what an operation consists of, as names and commands; nothing if it cannot be done."""
     names = STEPS if operation == RUN_ALL else (operation,)
     return tuple((name, text) for name in names if (text := command(settings, name)))
-
-
-# -------------------------------------------------------------------- showing
 
 
 def shown(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, Any]:

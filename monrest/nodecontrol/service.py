@@ -82,10 +82,7 @@ class NodeControl(Service):
         self._steps = ClockSteps(self.wall, self.reactor)
         self._periodic = Periodic(self.reactor, _LOOK, self.look, "gathering facts of nodes")
 
-    # ---------------------------------------------------------------- which nodes
-
     def settings(self, site: Site) -> ControlledNode | None:
-        """What the configuration says about the node of a site."""
         return next((one for one in self.config.nodes if one.site == site.id), None)
 
     def controls(self, site: Site) -> bool:
@@ -108,7 +105,6 @@ class NodeControl(Service):
         return LocalGatherer(host, lambda: bool(site.status))
 
     def can_gather(self, site: Site) -> bool:
-        """Whether a node can be asked."""
         return self.gatherer(site, self._host()) is not None
 
     def require_gatherer(self, site: Site, host: LocalHost | None = None) -> Gatherer:
@@ -128,8 +124,6 @@ class NodeControl(Service):
             folder=self.folder,
             seconds=self.config.gather_timeout,
         )
-
-    # ---------------------------------------------------------------- asking
 
     async def stored(self) -> StoredNodes:
         """Read what is known of all nodes, after tidying up behind jobs and daemons that died."""
@@ -158,8 +152,6 @@ class NodeControl(Service):
     async def output(self, site: Site, name: str) -> Log | None:
         """Read what the last operation of a name wrote on a node."""
         return await self.database.run(statements.one_log(site.id, name))
-
-    # ---------------------------------------------------------------- gathering
 
     async def look(self) -> None:
         """Gather what is due, if that is this daemon's duty.
@@ -263,8 +255,6 @@ class NodeControl(Service):
             self.log.warn("node {site}: {problem}", site=site.id, problem=problem)
         return problem
 
-    # ---------------------------------------------------------------- operations
-
     async def claim(self, site: Site, operation: str) -> int:
         """Begin an operation: nobody else can until it is released; when that was.
 
@@ -288,7 +278,6 @@ class NodeControl(Service):
             raise Conflict("the operation did not begin", "it took too long to store its job")
 
     async def release(self, site: Site, claimed: int) -> None:
-        """Give up what was claimed and has no job."""
         work = statements.release(site.id, None, self.wall.now(), claimed=claimed)
         await self.database.change(work)
 
@@ -365,8 +354,6 @@ class NodeControl(Service):
             with suppress(Unavailable):
                 await self.database.change(statements.note(site.id, log))
         return log
-
-    # ---------------------------------------------------------------- service
 
     def configure(self, config: NodeControlConfig, zone: tzinfo) -> None:
         """Go on with other nodes and times; of other times only those count that are to come."""

@@ -24,7 +24,6 @@ class StoredNodes:
 
 
 def read(connection: Connection) -> StoredNodes:
-    """Read all nodes."""
     found = {row.site: Node(**row._mapping) for row in connection.execute(select(nodes))}
     of: dict[str, dict[str, Log]] = {}
     query = select(logs.c.site, logs.c.name, logs.c.failed, logs.c.at).order_by(logs.c.name)
@@ -64,9 +63,6 @@ def _make(connection: Connection, site: str) -> None:
 
 def _of(site: str) -> Update:
     return update(nodes).where(nodes.c.site == site)
-
-
-# -------------------------------------------------------------------- gathering
 
 
 def begin_gathering(site: str, now: float, until: float, *, alone: bool = True) -> Work[bool]:
@@ -109,9 +105,6 @@ def end_gathering(
         connection.execute(_of(site).values(values))
 
     return work
-
-
-# -------------------------------------------------------------------- operations
 
 
 def claim(site: str, operation: str, now: float) -> Work[bool]:

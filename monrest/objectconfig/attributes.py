@@ -364,8 +364,6 @@ IGNORED = frozenset(
 WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 
 
-# -------------------------------------------------------------------- values
-
 _NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 

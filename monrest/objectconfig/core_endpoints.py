@@ -72,8 +72,6 @@ _SAVED = (
     ),
 )
 
-# -------------------------------------------------------------------- save and revert
-
 
 @define(eq=False)
 class _Saves:
@@ -203,9 +201,6 @@ def _sites(count: int) -> str:
     return f"{count} site{'' if count == 1 else 's'}"
 
 
-# -------------------------------------------------------------------- check and reload
-
-
 def _of_each(
     action: str,
     work: Callable[
@@ -309,9 +304,6 @@ async def _reload(
     result = await reload_core(site, context.reactor, context.wall, told, seconds=seconds)
     context.contacts.expire()
     return result.failed, result.output
-
-
-# -------------------------------------------------------------------- all of them
 
 
 def _begun(context: Context, request: RestRequest, *options: str) -> tuple[Site, ...]:

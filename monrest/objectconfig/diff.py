@@ -18,8 +18,6 @@ from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from typing import TypeVar
 
-# -------------------------------------------------------------------- lines in common
-
 H = TypeVar("H", bound=Hashable)
 
 CommonLines = tuple[int, int, int]
@@ -176,8 +174,6 @@ def _joined(found: Sequence[CommonLines]) -> list[CommonLines]:
     return joined
 
 
-# -------------------------------------------------------------------- the unified diff
-
 _CONTEXT = 3
 _BLANKS = re.compile(rb"\s+")
 _UNENDED = "\n\\ No newline at end of file\n"
@@ -268,9 +264,6 @@ def _line(mark: str, line: bytes) -> str:
     except UnicodeDecodeError:
         text = line.decode("latin-1")
     return mark + text if text.endswith("\n") else mark + text + _UNENDED
-
-
-# -------------------------------------------------------------------- merging
 
 
 def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:

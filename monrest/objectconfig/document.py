@@ -29,8 +29,6 @@ from monrest.objectconfig.grammar import (
     lines_of,
 )
 
-# -------------------------------------------------------------------- one definition
-
 _MARKS = ("#", ";")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ICINGA2 = re.compile(
@@ -100,7 +98,6 @@ class Block:
 
     @classmethod
     def read(cls, found: FoundDefinition, before: str, text: str) -> Block:
-        """A definition that a reader found."""
         return cls(
             found.type, found.line, found.attributes, before, text, found.inline, found.comments,
             found.disabled, found.opening, found.closing, found.faults,
@@ -212,8 +209,6 @@ def _read_back(text: str, kind: str, wanted: Mapping[str, str]) -> FoundDefiniti
     raise UnwritableError(f"{kind} cannot be written with these attributes: {names:.200}")
 
 
-# -------------------------------------------------------------------- finding definitions
-
 _HEAD = re.compile(r"define[ \t]+([a-z]+)[ \t]*\{\Z")
 _LINE = re.compile(r"[ \t]*([^ \t\n]+)[ \t]*(.*)")
 _COMMENTED_LINE = re.compile(
@@ -296,7 +291,6 @@ class Scanner:
         return None
 
     def _parts(self, kind: str, body: str) -> _PlainBody | None:
-        """What is in a plain body."""
         if "\r" in body:
             body = body.replace("\r\n", "\n")
         if kind == "timeperiod" or any(mark in body for mark in _TROUBLE):
@@ -322,7 +316,6 @@ def _bare(names: Mapping[str, str], body: str) -> _PlainBody | None:
 
 
 def _commented(names: Mapping[str, str], body: str) -> _PlainBody | None:
-    """The same for a body with comments."""
     attributes: dict[str, str] = {}
     inline: dict[str, str] = {}
     comments: list[str] = []
@@ -351,8 +344,6 @@ def _unescaped(parts: _PlainBody) -> _PlainBody | None:
         [text.replace(_STAND_IN, _ESCAPED) for text in comments],
     )
 
-
-# -------------------------------------------------------------------- a whole file
 
 _BOM = "\ufeff"
 _BLANK_FIRST = re.compile(r"[ \t\r]*\n")
@@ -389,7 +380,6 @@ class ConfigFile:
 
     @classmethod
     def parse_text(cls, path: str, text: str, encoding: str = "utf-8") -> ConfigFile:
-        """The same for a text."""
         bom = text.startswith(_BOM)
         scanner = Scanner(LineReader(text[1:] if bom else text))
         blocks = list(scanner.blocks())

@@ -64,7 +64,6 @@ class FederatedTools:
 
     @classmethod
     def of(cls, context: Context, request: RestRequest) -> FederatedTools:
-        """Those that the request means."""
         sites = selected_sites(context, request)
         far = tuple(site for site in sites if isinstance(site, FederatedSite))
         return cls(context=context, request=request, sites=far)
@@ -190,9 +189,6 @@ class FederatedTools:
         return f"{path}{'?' if asked else ''}{asked}"
 
 
-# -------------------------------------------------------------------- what they say
-
-
 def count_of(answer: dict[str, Any]) -> int:
     """How many objects or sites the other side says."""
     count = answer.get("count")
@@ -234,9 +230,6 @@ def _refusal(site: FederatedSite, error: RefusedByRemoteError) -> RestError:
     told = error.document.get("help")
     extra = {"help": told} if isinstance(told, str) else {}
     return kind(message or "refused", f"{site.name}: {description}".rstrip(": "), extra=extra)
-
-
-# -------------------------------------------------------------------- what is sent there
 
 
 def _body(request: RestRequest) -> tuple[bytes | None, str]:

@@ -66,7 +66,6 @@ _PRECHECKS = local_schema("config_precheck", PRECHECKS, ())
 async def files(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    """Answer GET /config/files."""
     demanded = {
         name
         for name in _DEMANDED

@@ -284,8 +284,6 @@ def _invalid(line: str, why: str = "") -> str:
     return f"syntax invalid: '{line}'" + (f" ({why})" if why else "")
 
 
-# -------------------------------------------------------------------- layout
-
 NAME_WIDTH = 30
 COMMENT_COLUMN = 68
 LONG_COMMAND = 120

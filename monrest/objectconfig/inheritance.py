@@ -14,8 +14,6 @@ from attrs import define, field, frozen
 
 from monrest.objectconfig.attributes import NULL, OBJECT_TYPES, core_text, elements, is_registered
 
-# -------------------------------------------------------------------- names
-
 NAMED = frozenset(
     {
         "host",
@@ -50,7 +48,6 @@ class OwnNames:
 
 
 def own_names(kind: str, attributes: Mapping[str, str]) -> OwnNames:
-    """The names that an object's own attributes give it."""
     key = key_of(kind, attributes)
     registered = is_registered(attributes)
     return OwnNames(
@@ -126,7 +123,6 @@ class NameIndex(Generic[AnyObject]):
         return self._templates_of(kind).get(name, [])
 
     def template(self, kind: str, name: str) -> AnyObject | None:
-        """The template of that name."""
         return next(iter(self.templates(kind, name)), None)
 
     def real_names(self, kind: str) -> Collection[str]:
@@ -134,7 +130,6 @@ class NameIndex(Generic[AnyObject]):
         return self._real_of(kind).keys()
 
     def template_names(self, kind: str) -> Collection[str]:
-        """The names of all templates of a type."""
         return self._templates_of(kind).keys()
 
     def _real_of(self, kind: str) -> dict[str, list[AnyObject]]:
@@ -181,8 +176,6 @@ def _by_name(
     return found
 
 
-# -------------------------------------------------------------------- templates
-
 _NOT_INHERITED = frozenset({"name", "register", "use"})
 _DEPTH = 50
 
@@ -203,7 +196,6 @@ class _Inheriting(Generic[AnyObject]):
         self.waiting = iter(uses(self.item.attributes))
 
     def inherit(self, template: Mapping[str, str]) -> None:
-        """Add what a template gives."""
         kind, values = self.item.type, self.values
         attributes = OBJECT_TYPES[kind].attributes
         for name, text in template.items():

@@ -32,8 +32,6 @@ from monrest.objectconfig.inheritance import NameIndex, Resolver, key_of
 from monrest.objectconfig.references import ServiceHosts
 from monrest.objectconfig.site_files import FileSet, discover, files_in, has_readonly_comment
 
-# -------------------------------------------------------------------- ids
-
 DIGITS = 5
 """Hexadecimal digits of an id; more when it is taken."""
 
@@ -128,8 +126,6 @@ def _name(block: Block) -> Hashable:
     attributes = block.attributes
     return (block.type, key_of(block.type, attributes), attributes.get("name", ""))
 
-
-# -------------------------------------------------------------------- files and objects
 
 _SETTLED = 1.0
 """A file younger than these nanoseconds when it was read is looked into again."""
@@ -254,17 +250,14 @@ class SiteModel:
 
     @cached_property
     def by_id(self) -> dict[str, ConfigObject]:
-        """Every object by its id."""
         return {item.id: item for item in self.objects}
 
     @cached_property
     def names(self) -> NameIndex[ConfigObject]:
-        """Objects and templates by name."""
         return NameIndex(self.objects)
 
     @cached_property
     def resolver(self) -> Resolver[ConfigObject]:
-        """What templates give to objects."""
         return Resolver(self.names.template)
 
     @cached_property
@@ -279,7 +272,6 @@ class SiteModel:
         return list(dict.fromkeys(found))
 
     def service_definitions(self, host: str, description: str) -> list[ConfigObject]:
-        """The service definitions of a description that apply to a host."""
         return self.service_hosts.definitions(core_text(host), core_text(description))
 
     def overlay(self, texts: Mapping[str, Overlay | None]) -> SiteModel:

@@ -19,8 +19,6 @@ from monrest.objectconfig.model import ConfigObject, SiteFile, SiteModel, new_id
 from monrest.objectconfig.references import Reference, rewrite
 from monrest.objectconfig.site_files import readonly_file
 
-# -------------------------------------------------------------------- renames
-
 _FEW = 8
 """So many names are looked for in the plain text before references are taken apart."""
 
@@ -140,8 +138,6 @@ class Renames:
                 found |= model.service_hosts.covered(model.resolver.values(other))
         return found
 
-
-# -------------------------------------------------------------------- the editor
 
 GivenAttributes = Mapping[str, Any]
 """The JSON object of a request: attributes, and keys beginning with ``:`` that are ignored."""

@@ -78,8 +78,6 @@ _COLLECTIONS = {
 }
 """Collections whose objects have a name, and the type of their definitions."""
 
-# -------------------------------------------------------------------- lists
-
 
 def _listing(*, full: bool) -> FamilyHandler:
     """A handler that lists all objects; ``full``: with what their templates give."""
@@ -140,9 +138,6 @@ async def _listed(
 def _rows(chosen: Choose, tool: Tool) -> list[ObjectRow]:
     model = tool.view.model
     return [model.row(item, tool.config) for item in chosen(model, tool.config)]
-
-
-# -------------------------------------------------------------------- creation
 
 
 async def create(
@@ -215,9 +210,6 @@ def _required(given: dict[str, Any], parameter: Parameter) -> str:
     return value
 
 
-# -------------------------------------------------------------------- changes
-
-
 async def patch_matching(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
@@ -231,7 +223,6 @@ async def patch_matching(
 async def remove_matching(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    """Answer DELETE /config/objects."""
     choose = by_filters(context, request, removal_filters(request))
     return await change(staging, context, request, "remove", choose, Editor.delete)
 
@@ -276,9 +267,6 @@ def _remove_one(choose: Callable[[tuple[str, ...]], Choose]) -> FamilyHandler:
     return handler
 
 
-# -------------------------------------------------------------------- which objects
-
-
 def _by_id(names: tuple[str, ...]) -> Choose:
     def chosen(model: SiteModel, _: ConfigSite) -> list[ConfigObject]:
         found = model.by_id.get(names[0])
@@ -294,8 +282,6 @@ def _by_name(kind: str) -> Callable[[tuple[str, ...]], Choose]:
 def _of_service(names: tuple[str, ...]) -> Choose:
     return lambda model, _: model.service_definitions(names[0], names[1])
 
-
-# -------------------------------------------------------------------- declarations
 
 _LIST = (*LIST_PARAMETERS, *SITE_PARAMETERS, REFRESH)
 _ATTRIBUTE = Parameter(

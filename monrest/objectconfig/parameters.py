@@ -96,9 +96,6 @@ def no_conditions(request: RestRequest, *options: str) -> None:
     parse_query(without(request.parameters, *OF_REQUEST, *options))
 
 
-# -------------------------------------------------------------------- attributes
-
-
 def attributes(request: RestRequest, *, query: bool = False) -> dict[str, Any]:
     """The attributes of a body as they were sent, JSON values as such; ``query``: also there.
 
@@ -135,9 +132,6 @@ def no_body(request: RestRequest) -> None:
     """Raise BadRequest for a body that says anything about objects."""
     if attributes(request) or _unread(request):
         raise BadRequest("bad request", "request body: expected none")
-
-
-# -------------------------------------------------------------------- filters
 
 
 def change_filters(request: RestRequest) -> Parameters:
@@ -203,9 +197,6 @@ def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
         elif condition.op in ("~", "~~") and not condition.value.strip():
             raise BadRequest("bad request", f"{printable(name)}: expected a pattern, not nothing")
     return kept
-
-
-# -------------------------------------------------------------------- the audit log
 
 
 def note(

@@ -25,8 +25,6 @@ from monrest.objectconfig.save import digest
 from monrest.objectconfig.store import StagedFile, Stash, StashChange, row_of
 from monrest.store.database import Database
 
-# -------------------------------------------------------------------- the disk
-
 
 @define(eq=False, kw_only=True)
 class Disk:
@@ -46,7 +44,6 @@ class Disk:
     _begun: int = field(init=False, default=0)
 
     async def read(self) -> SiteModel:
-        """Give the site as it is on disk now."""
         asked = self._begun
         async with self.lock:
             if self._begun == asked or self._model is None:
@@ -82,8 +79,6 @@ class Disk:
         self._known = {}
         return model
 
-
-# -------------------------------------------------------------------- views
 
 T = TypeVar("T")
 

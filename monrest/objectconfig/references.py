@@ -126,8 +126,6 @@ def _part(attribute: str, ref: str, piece: str, host: str = "") -> _NamePiece:
     return _NamePiece(reference, piece, piece[:start], piece[end:])
 
 
-# -------------------------------------------------------------------- lists and groups
-
 Member = TypeVar("Member", bound=Hashable)
 
 
@@ -188,9 +186,6 @@ def members_of_groups(
     return found
 
 
-# -------------------------------------------------------------------- the hosts of services
-
-
 @define(eq=False)
 class ServiceHosts(Generic[AnyObject]):
     """The hosts of each definition; what is unknown or excluded is left out without a word."""
@@ -228,12 +223,10 @@ class ServiceHosts(Generic[AnyObject]):
 
     @property
     def descriptions(self) -> Collection[str]:
-        """The descriptions of all services."""
         return self._services.keys()
 
     @property
     def on_host(self) -> Mapping[str, Collection[str]]:
-        """Descriptions of the services of each host."""
         if self._on_host is None:
             found: dict[str, set[str]] = {name: set() for name in self.hosts}
             for description, definitions in self._services.items():
@@ -252,7 +245,6 @@ class ServiceHosts(Generic[AnyObject]):
         ]
 
     def definitions_of(self, description: str) -> list[set[str]]:
-        """The hosts of each definition of a description."""
         return [self.covered(values) for _, values in self._services.get(description, ())]
 
     def applies(self, values: Mapping[str, str], host: str) -> bool:

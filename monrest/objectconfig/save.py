@@ -34,8 +34,6 @@ from twisted.logger import Logger
 from monrest.base.concurrency import pause
 from monrest.base.errors import Conflict, Forbidden, RestError, Unavailable
 
-# -------------------------------------------------------------------- where may be written
-
 # Inside the configured folders, whatever links and names try. A path is resolved once; after that
 # its folder is opened component by component without following links, and everything happens
 # relative to that open folder.
@@ -158,8 +156,6 @@ def _file_obstacle(target: TargetFile, handle: int) -> str:
     return lost_reader(target.path, state, *_kept(state, folder))
 
 
-# -------------------------------------------------------------------- owner and group
-
 _CHOWN = 0
 _FOWNER = 3
 """Numbers of capabilities of Linux."""
@@ -234,9 +230,6 @@ def _reason(error: OSError) -> str:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return "a symbolic link or a file is in the way"
     return error.strerror or str(error)
-
-
-# -------------------------------------------------------------------- the journal
 
 
 @frozen(kw_only=True)
@@ -383,8 +376,6 @@ def sync(folder: Path) -> None:
     finally:
         os.close(handle)
 
-
-# -------------------------------------------------------------------- writing
 
 log = Logger()
 
@@ -728,9 +719,6 @@ def meaning(error: OSError) -> RestError:
     if error.errno in _NO_ROOM:
         return Unavailable("cannot save", f"no room on the disk: {reason}")
     return Unavailable("cannot save", reason)
-
-
-# -------------------------------------------------------------------- what a save did
 
 
 @frozen(kw_only=True)

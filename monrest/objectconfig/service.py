@@ -186,7 +186,6 @@ class Staging(Service):
         return await self._run(self._alone(site, user, partial(self._refresh, site, user)))
 
     async def overview(self, sites: Iterable[str]) -> list[StagedBy]:
-        """Who staged what of the sites of these ids."""
         return await self.database.run(store.overview(sites))
 
     def _run(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:

@@ -31,8 +31,6 @@ from monrest.livestatus.command import CoreCommand
 from monrest.sites.commands import send
 from monrest.sites.site import Site
 
-# -------------------------------------------------------------------- running a command
-
 LONGEST_COMMAND = 3600.0
 """Seconds after which a command is ended for which no request and no job waits."""
 
@@ -85,11 +83,8 @@ def run(
 
 
 def _lines(text: str) -> str:
-    """The text so that a line can follow."""
     return text if not text or text.endswith("\n") else f"{text}\n"
 
-
-# -------------------------------------------------------------------- the check of a site
 
 FORCE = Flag(
     "force", "1: a core reads its files again without a check of them by obj_check_cmd before"
@@ -128,9 +123,6 @@ async def check(
 def hint(request: RestRequest) -> str:
     """Say to whom a command was too slow what helps."""
     return "background=1 gives it more" if request.progress is nobody_follows else ""
-
-
-# -------------------------------------------------------------------- hooks around a save
 
 
 @frozen(kw_only=True)
@@ -179,8 +171,6 @@ def environment(
     }
     return {key: text.replace("\0", "") for key, text in found.items()}
 
-
-# -------------------------------------------------------------------- reload
 
 LONGEST_RELOAD = 30.0
 """Seconds to wait for a core, at most."""

@@ -134,9 +134,6 @@ async def _check_refresh(context: Context, request: RestRequest) -> None:
         csrf.check(request.identity, "POST", request.parameters, headers, context.names)
 
 
-# -------------------------------------------------------------------- changes
-
-
 async def change(
     staging: Staging,
     context: Context,

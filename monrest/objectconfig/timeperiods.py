@@ -89,7 +89,6 @@ class DateRule:
     ranges: TimeRanges
 
     def covers(self, day: date) -> bool:
-        """Whether the rule decides about a day."""
         return any(
             first <= day and (last is None or day <= last) and (day - first).days % self.skip == 0
             for first, last in self._spans(day)

@@ -115,7 +115,6 @@ class AccessibleDashboard:
 
     @property
     def nr(self) -> str:
-        """Its number."""
         return self.dashboard.nr
 
     def require(self, least: Level, what: str = "read-write access") -> None:
@@ -191,7 +190,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
         ]
 
     def name(self, one: AccessibleDashboard) -> str:
-        """Give the number."""
         return one.nr
 
     async def rows(
@@ -267,7 +265,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def backups(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/panorama/<nr>/backups."""
         found = await self.one(context, request, where[0])
         found.require(Level.WRITE)
         rows = [
@@ -282,7 +279,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
         return await select(context, request, _BACKUPS, rows)
 
     async def halt(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-        """Answer POST /mon/panorama/<nr>/maintenance."""
         value = fields_of(request).get("text")
         if value is None:
             raise BadRequest("missing argument: text", "text is a required argument")
@@ -292,7 +288,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def resume(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer DELETE /mon/panorama/<nr>/maintenance."""
         title = await self._set(context, request, where[0], None)
         return Document(value={"message": f"maintenance mode removed from dashboard {title}"})
 
@@ -303,9 +298,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
             found.require(Level.WRITE)
             await self.database.change(statements.halt(found.nr, text))
         return found.dashboard.title or "no name"
-
-
-# -------------------------------------------------------------------- backups, maintenance
 
 
 _MAINTENANCE = "/mon/panorama/<nr>/maintenance"

@@ -76,7 +76,6 @@ class Refresh(Field):
     limit = "9 digits"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> Any:
-        """Give the value as it was sent."""
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             raise self.wrong(at, "a number of seconds")
         if _REFRESH.fullmatch(str(value)) is None:
@@ -92,7 +91,6 @@ class SiteIds(Field):
     limit = f"{_MOST_NAMES} sites"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> list[str]:
-        """Give the ids."""
         found: list[str] = []
         for one in value if isinstance(value, list) else [None]:
             names: list[Any] = [one]
@@ -174,12 +172,10 @@ class Dashboard:
 
     @property
     def title(self) -> str:
-        """Its title as it is."""
         return str(self.record["tab"]["xdata"].get("title") or "")
 
     @property
     def panels(self) -> int:
-        """How many panels it has."""
         return sum(key.startswith("panlet_") for key in self.record)
 
 
@@ -223,9 +219,6 @@ def level(
 
 def _level_of(right: str) -> Level:
     return Level.WRITE if right == "read-write" else Level.READ
-
-
-# -------------------------------------------------------------------- reading what is sent
 
 
 def checked(given: Mapping[str, Any], user: str) -> dict[str, Any]:
@@ -317,9 +310,6 @@ def shared(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
         before["tab"]["xdata"].get(name) == after["tab"]["xdata"].get(name)
         for name in ("groups", "users")
     )
-
-
-# -------------------------------------------------------------------- showing
 
 
 def shown(

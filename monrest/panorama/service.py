@@ -113,7 +113,6 @@ class Panorama(Service):
             self.log.info("removed empty dashboards: {numbers}", numbers=", ".join(gone))
 
     def configure(self, config: PanoramaConfig) -> None:
-        """Go on with another configuration."""
         self.config = config
 
     def startService(self) -> None:

@@ -234,8 +234,6 @@ class _Binder:
         meant = f", did you mean {near[0]}?" if near else ""
         return f"{one.parameter}: there is no column {printable(one.name)}{meant}"
 
-    # ------------------------------------------------------------ selection
-
     def _selected(self) -> tuple[Selected, ...] | None:
         if self.query.items is None:
             return None
@@ -285,8 +283,6 @@ class _Binder:
     def _column(self, name: str) -> Column | None:
         source = self.names.find(name)
         return None if source is None else source.column
-
-    # ------------------------------------------------------------ filter
 
     def _tree(self, tree: FilterTree, unknown: list[str]) -> CheckTree:
         if isinstance(tree, Group):
@@ -446,8 +442,6 @@ class _Binder:
             ),
         )
 
-    # ------------------------------------------------------------ sort
-
     def _sort(self, *, aggregates: bool) -> Iterable[BoundSort]:
         positions: dict[str, int] = {}
         for position, item in enumerate(self.query.items or ()):
@@ -474,7 +468,6 @@ def _numeric(source: ColumnSource) -> bool:
 
 
 def _counts(expression: Expression) -> bool:
-    """Whether an expression calculates."""
     if isinstance(expression, Call):
         return expression.function in _COUNTING
     return isinstance(expression, Calculation)

@@ -65,7 +65,6 @@ class DerivedColumn:
 
     @property
     def name(self) -> str:
-        """The name in the API."""
         return self.column.name
 
 
@@ -97,8 +96,6 @@ class TableSchema:
     """Names that rows of the same path have when it is asked for other objects."""
 
 
-# -------------------------------------------------------------------- custom variables
-
 _OF_HOST = "HOST"
 
 
@@ -129,7 +126,6 @@ class Visibility:
         return self.all_visible or _matches(self.patterns, name, host)
 
     def filter(self, variables: Mapping[str, str], host: bool = False) -> dict[str, str]:
-        """A new dictionary of the visible ones."""
         if self.all_visible:
             return dict(variables)
         patterns = self.patterns
@@ -166,8 +162,6 @@ def _fits(parts: list[str], name: str) -> bool:
         at = found + len(part)
     return True
 
-
-# -------------------------------------------------------------------- from a name to its source
 
 Secret: TypeAlias = Literal[
     "command", "commands", "command line", "event", "variables", "names", "values", "other",
@@ -261,7 +255,6 @@ class CoreSource:
 
     @property
     def name(self) -> str:
-        """The core's name of it."""
         return self.column.name
 
 
@@ -282,7 +275,6 @@ class Derived:
 
     @property
     def column(self) -> Column:
-        """Its declaration."""
         return self.spec.column
 
 
@@ -403,8 +395,6 @@ def core_word(name: str) -> CoreType:
             return kind
     return "string"
 
-
-# -------------------------------------------------------------------- from a source to a getter
 
 # Rows are lists; an index maps the name of a core column, or of a value that is constant for a
 # site, to its position. Every function made here is pure and cheap, because it runs once a row.

@@ -134,9 +134,6 @@ def _checked(expression: Expression) -> Expression:
     return expression
 
 
-# -------------------------------------------------------------------- items
-
-
 def _items(text: str, reader: _Reader) -> list[Item]:
     """The item that ``text`` is; ``uniq`` of columns is those columns, each combination once."""
     expression, alias = _renamed(text)
@@ -171,9 +168,6 @@ def _renamed(text: str) -> tuple[str, str | None]:
     if colon < 0:
         return text, None
     return text[:colon].strip(), text[colon + 1 :].strip()
-
-
-# -------------------------------------------------------------------- expressions
 
 
 @define
@@ -336,9 +330,6 @@ def _number(text: str) -> int | float | None:
 
 def _nothing(_row: Row) -> None:
     """Stands for an argument that only a row gives."""
-
-
-# -------------------------------------------------------------------- rules of nesting
 
 
 def _inner_calls(expression: Expression) -> Iterator[Call]:

@@ -131,8 +131,6 @@ def _of_lines(
     return lines.answer(sites)
 
 
-# -------------------------------------------------------------------- groups of several sites
-
 _PEERS = ("peer_key", "peer_name", "peer_section")
 
 

@@ -117,9 +117,6 @@ def _too_long(function: str) -> BadRequest:
     return _refused(f"{function}: makes a text longer than {MOST_MADE} characters")
 
 
-# -------------------------------------------------------------------- kinds of functions
-
-
 def _of_text(
     usage: str, change: Callable[[str], Any]
 ) -> Callable[[Sequence[CallArgument], Moment], RowReader]:
@@ -145,9 +142,6 @@ def _on_number(read: RowReader, change: Callable[[int | float], Any]) -> RowRead
         return value if number is None else change(number)
 
     return apply
-
-
-# -------------------------------------------------------------------- texts
 
 
 def _substr(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
@@ -232,9 +226,6 @@ def _fmt(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     return apply
 
 
-# -------------------------------------------------------------------- numbers and times
-
-
 def _calc(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     usage = "calc(column, 'operator', 'value')"
     op = text_of(_literal(arguments, 1, usage)).strip() or "+"
@@ -301,8 +292,6 @@ _MAKERS: Mapping[str, Callable[[Sequence[CallArgument], Moment], RowReader]] = {
 
 ROW_FUNCTIONS = frozenset({"s", *_MAKERS})
 
-# -------------------------------------------------------------------- calculations
-
 
 def _divide(left: int | float, right: int | float) -> int | float | None:
     if right == 0:
@@ -352,8 +341,6 @@ def calculate(first: CallArgument, steps: Sequence[tuple[str, CallArgument]]) ->
 
     return apply
 
-
-# -------------------------------------------------------------------- formats, done without C
 
 # The format comes from a client. It is cut into pieces once; each conversion is then made by
 # Python's own formatting of one value, so that no format can read or write what it should not.

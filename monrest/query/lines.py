@@ -57,7 +57,6 @@ class HeldRows:
     """Keeps rows where they are."""
 
     def keep(self, rows: list[Row]) -> RowRun:
-        """See ``Store``."""
         return rows
 
 
@@ -131,7 +130,6 @@ class Lines:
             )
 
     def site(self) -> SiteLines:
-        """Make room for the lines of one site."""
         return SiteLines(self, self.store())
 
     def answer(self, sites: Sequence[SiteLines]) -> Rows | Document:
@@ -261,9 +259,6 @@ class _Chain:
 
     def __iter__(self) -> Iterator[Row]:
         return chain.from_iterable(self.runs)
-
-
-# -------------------------------------------------------------------- what rows are merged by
 
 
 def _sorts(bound: Bound, key: BoundSort) -> Literal["text", "number"] | None:

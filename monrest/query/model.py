@@ -13,8 +13,6 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 from attrs import frozen
 
-# ---------------------------------------------------------------- trees of conditions
-
 Leaf = TypeVar("Leaf")
 Connector: TypeAlias = Literal["and", "or"]
 
@@ -31,7 +29,6 @@ Tree: TypeAlias = Leaf | Group[Leaf]
 
 
 def leaves(trees: Iterable[Tree[Leaf]]) -> Iterator[Leaf]:
-    """Every condition in these trees."""
     for tree in trees:
         if isinstance(tree, Group):
             yield from leaves(tree.items)
@@ -61,9 +58,6 @@ def joined(connector: Connector, trees: Iterable[Tree[Leaf]]) -> Tree[Leaf] | No
     if len(items) > 1:
         return Group(connector, items)
     return items[0] if items else None
-
-
-# ---------------------------------------------------------------- the client's side
 
 
 @frozen
@@ -174,9 +168,6 @@ class Query:
     limit: int | None = None
     offset: int = 0
     backends: tuple[str, ...] = ()
-
-
-# ---------------------------------------------------------------- the core's side
 
 
 @frozen(cache_hash=True)

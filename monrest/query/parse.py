@@ -132,7 +132,6 @@ class _Options:
     conditions: int = 0
 
     def add(self, name: str, value: str) -> None:
-        """Take one parameter."""
         if UNPRINTABLE.search(name) or (
             (_UNPRINTABLE_IN_Q if name == "q" else UNPRINTABLE).search(value)
         ):

@@ -49,8 +49,6 @@ class Reader:
         """How many values a row has."""
         return len(self.index) + len(self.positions)
 
-    # ------------------------------------------------------------ expressions
-
     def read(self, expression: Expression) -> Getter:
         """A function that computes ``expression`` for a row; unknown columns are null."""
         if isinstance(expression, Literal_):
@@ -127,8 +125,6 @@ class Reader:
             result.append([read(row) for read in cells])
         return result
 
-    # ------------------------------------------------------------ placed values
-
     def place(self, items: Iterable[int]) -> tuple[Getter, ...]:
         """Give computed items a position behind each row; how those that had none are made."""
         cells: list[Getter] = []
@@ -144,8 +140,6 @@ class Reader:
         if cells:
             for row, values in zip(rows, self.values(rows, cells), strict=True):
                 row += values
-
-    # ------------------------------------------------------------ checks
 
     def passing(self, trees: Sequence[CheckTree], rows: list[Row]) -> list[Row]:
         """The rows for which all of ``trees`` hold, which look at what is placed and filled."""

@@ -76,7 +76,6 @@ def harmless(table: str, column: str) -> bool:
 
 
 def asked(table: str) -> bool:
-    """Whether cores are asked for the table at all."""
     return table not in _NEVER_ASKED
 
 
@@ -118,9 +117,6 @@ def uses(capabilities: Capabilities, table: str, column: str) -> frozenset[Use]:
     if capabilities.icinga2 and (column not in _ICINGA_GROUPS or table == "log"):
         found -= {"group", "stats"}
     return frozenset(found)
-
-
-# -------------------------------------------------------------------- what kinds of cores compare
 
 
 def _filters_no_variables(table: str, column: str, core_type: str) -> bool:
@@ -174,8 +170,6 @@ _ICINGA_FILTERS: dict[str, frozenset[str]] = {
 }
 """Core type to the columns that an Icinga 2 compares as a Naemon does."""
 
-
-# -------------------------------------------------------------------- objects never checked
 
 # In an Icinga 2 a pending host is down and a pending service unknown, of a soft state; in the API
 # both have state 0 and a hard state (docs/spec/icinga2.md, "Values").

@@ -80,7 +80,6 @@ class Doubts:
     _left: dict[NamedColumn, list[Getter]] | None = field(init=False, default=None)
 
     def look(self, rows: list[Row]) -> None:
-        """Take back the doubt about what these rows have."""
         if not rows:
             return
         if self._left is None:
@@ -105,9 +104,6 @@ class Doubts:
     def warnings(self) -> tuple[str, ...]:
         """What is told of the names that are left."""
         return tuple(one.warning for one in (*self.reader.bound.unknown, *(self._left or ())))
-
-
-# -------------------------------------------------------------------- rows before selection
 
 
 def filtered(
@@ -174,9 +170,6 @@ class Unpacking:
         return result + kept(reader, trees, waiting, self._cells)
 
 
-# -------------------------------------------------------------------- aggregation
-
-
 def of_groups(
     bound: Bound, groups: Groups, warnings: tuple[str, ...], limit: Limit
 ) -> Rows | Document:
@@ -207,9 +200,6 @@ def of_groups(
                 textual=textual(bound, key),
             )
     return Rows(columns=columns, rows=cut(bound, result), warnings=warnings)
-
-
-# -------------------------------------------------------------------- sort, cut, select
 
 
 def cut(bound: Bound, rows: list[Row]) -> list[Row]:
@@ -249,7 +239,6 @@ def in_wanted_order(reader: Reader, rows: list[Row]) -> list[Row]:
 
 
 def sort_keys(reader: Reader, key: BoundSort, rows: list[Row]) -> list[Any]:
-    """What one sort key looks at in each row."""
     if key.item >= 0:
         read = reader.item(key.item)
     else:
@@ -509,9 +498,6 @@ def _every_column(bound: Bound, shape: Layout, rows: list[Row]) -> Rows:
     whole = evolve(_whole(bound, shape), inserted=None)
     rows = whole.finished(rows)
     return Rows(columns=whole.columns, rows=rows, expand=whole.expand)
-
-
-# -------------------------------------------------------------------- labels that no row has
 
 
 def filters_by_label(bound: Bound) -> bool:

@@ -255,8 +255,6 @@ def format_duration(seconds: float) -> str:
     return sign + " ".join(parts[:2])
 
 
-# -------------------------------------------------------------------- strftime
-
 _DIRECTIVE = re.compile(r"%(MILLI|[-_0^#]?[aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYzZ%])")
 _CONSTANT = {"%": "%", "n": "\n", "t": "\t"}
 _BETWEEN = "\1"

@@ -141,9 +141,6 @@ def portable(
     return Group(condition.connector, tuple(items))
 
 
-# -------------------------------------------------------------------- the same over rows
-
-
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "!=": operator.ne, ">": operator.gt,
     "<": operator.lt, ">=": operator.ge, "<=": operator.le, "!>=": operator.lt,

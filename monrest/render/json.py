@@ -249,7 +249,6 @@ class RowWriter:
         return memoryview(dumps(self.objects(batch), pretty=self.pretty))[start:end]
 
     def lines(self, batch: list[Row]) -> bytes:
-        """Write one batch with each row on a line."""
         return b"".join([dumps(one) + b"\n" for one in self.objects(batch)])
 
 

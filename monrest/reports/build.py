@@ -27,8 +27,6 @@ from monrest.reports.model import Report
 from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Grid, Head, Note, Sheet, SheetPart, Spelling
 
-# -------------------------------------------------------------------- how available an object was
-
 # How available an object was, by what counts as unavailable.
 #
 # Rules: docs/spec/reports.md, "Availability of an object".
@@ -101,8 +99,6 @@ def average(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-# -------------------------------------------------------------------- the parts of a time
-
 # The parts of a time by which a report is broken down: days, weeks, months.
 
 _MOST_PARTS = 400
@@ -158,7 +154,6 @@ def require_room(objects: int, parts: int, breakdown: str) -> None:
 
 
 def _first(day: date, breakdown: str, first_weekday: int) -> date:
-    """The first day of the part that a day is in."""
     if breakdown == "months":
         return day.replace(day=1)
     if breakdown == "weeks":
@@ -181,8 +176,6 @@ def _label(start: int, breakdown: str, zone: tzinfo) -> str:
         return f"{year}-W{week:02}"
     return day.strftime("%m-%d")
 
-
-# -------------------------------------------------------------------- the sheet
 
 _A_PAGE = 12
 _EVENTS_A_PAGE, _EVENT_PAGES = 22, 100
@@ -236,9 +229,6 @@ def _names(say: Any, *, services: bool) -> tuple[Head, ...]:
 
 def _named(one: Measured, *, services: bool) -> tuple[str, ...]:
     return (one.host, one.service) if services else (one.host,)
-
-
-# -------------------------------------------------------------------- availability
 
 
 def availability(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) -> Sheet:
@@ -465,9 +455,6 @@ def _data(frame: Frame, found: Sequence[Measured], parts: Sequence[TimePart]) ->
             for outage in one.outages
         ],
     }
-
-
-# -------------------------------------------------------------------- events
 
 
 def events(frame: Frame, lines: Sequence[tuple[int, str, str]], *, more: bool) -> Sheet:

@@ -70,9 +70,6 @@ async def _groups(context: Context, identity: Identity) -> frozenset[str]:
     return frozenset((await context.contacts.of(identity.user)).groups)
 
 
-# -------------------------------------------------------------------- changing
-
-
 def _sites(context: Context, items: Iterable[str]) -> dict[str, str]:
     wanted = tuple(items)
     return {site.id: site.name for site in context.sites.select(wanted)} if wanted else {}
@@ -145,7 +142,6 @@ class ReportRecords(Records[AccessibleReport]):
         ]
 
     def name(self, one: AccessibleReport) -> str:
-        """Give the number."""
         return str(one.report.number)
 
     async def rows(
@@ -159,7 +155,6 @@ class ReportRecords(Records[AccessibleReport]):
         return super().shown_alone({**row, "nr": str(row["nr"])})
 
     def document(self, one: AccessibleReport) -> dict[str, Any]:
-        """Give what is stored."""
         return dict(one.report.record)
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> int:
@@ -221,7 +216,6 @@ class ReportRecords(Records[AccessibleReport]):
         return all(identity.may(role) for role in maker.roles if role != READ_ONLY)
 
     def _record(self, context: Context, report: Report, access: str) -> dict[str, Any]:
-        """One report as it is shown."""
         sites, unknown = remembered_sites(report.sites, context.sites.sites)
         error = report.error(self.reports.templates)
         shown = {name: value for name, value in report.record.items() if name not in _HIDDEN}

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from xlsxwriter.worksheet import Worksheet
 
-# -------------------------------------------------------------------- pages (HTML)
-
 # A report as a page (HTML) that needs nothing else: styles and charts (SVG) are inside.
 
 _AT_A_TIME = 200
@@ -186,8 +184,6 @@ def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-# -------------------------------------------------------------------- tables (Excel, CSV)
-
 # The tables of a report as a workbook (Excel) and as lines (CSV), with values to reckon with.
 
 _LINES = 500
@@ -272,7 +268,6 @@ def workbook(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
 
 
 def _name(title: str, known: set[str]) -> str:
-    """A name that a sheet may have and no other one has."""
     bare = _NOT_IN_SHEET_NAMES.sub(" ", title).strip(" '")[:_LONGEST_SHEET_NAME] or "data"
     name, number = bare, 2
     while name.lower() in known:
@@ -338,8 +333,6 @@ def _write_time(
         target.write_string(row, column, str(int(value)))
 
 
-# -------------------------------------------------------------------- files and their names
-
 Render = Callable[[Sheet, Callable[[], bool]], bytes]
 
 
@@ -383,7 +376,6 @@ class File:
 
     @property
     def content_type(self) -> str:
-        """What it is."""
         return FORMATS[self.format][1]
 
 

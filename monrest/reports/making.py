@@ -41,8 +41,6 @@ from monrest.rows.fetch import fetch
 from monrest.sites.registry import remembered_sites
 from monrest.sites.site import Site
 
-# -------------------------------------------------------------------- events
-
 # Events of the log as a report.
 
 _BEGIN = "^\\[[0-9]+\\] "
@@ -120,8 +118,6 @@ def _of_types(types: Sequence[str]) -> list[str]:
     return found
 
 
-# -------------------------------------------------------------------- making
-
 _NO_LIMIT = 31_536_000.0
 _KINDS: dict[str, ObjectKinds] = {"Hosts": "hosts", "Services": "services", "Both": "both"}
 
@@ -198,9 +194,6 @@ def _sites(report: Report, context: Context) -> list[Site]:
             tuple(SiteProblem(key, report.sites[key], "no such backend") for key in unknown)
         )
     return sites
-
-
-# -------------------------------------------------------------------- availability
 
 
 @define(eq=False)
@@ -299,9 +292,6 @@ def _asked(asking: Asking, span: Span) -> ReportArguments:
         found, span=span, since=max(0, span.start - (found.span.start - found.since)),
         objects=asking.trees(),
     )  # fmt: skip
-
-
-# -------------------------------------------------------------------- names
 
 
 @frozen

@@ -53,12 +53,10 @@ class Report:
 
     @property
     def owner(self) -> str:
-        """Whose it is."""
         return str(self.record.get("user") or "")
 
     @property
     def name(self) -> str:
-        """Its name."""
         return str(self.record["name"])
 
     def template(self, templates: Templates) -> ReportTemplate:
@@ -109,9 +107,6 @@ def _names_one(entry: Mapping[str, Any], user: str, groups: Collection[str]) -> 
     return user in names if entry["type"] == "user" else any(one in names for one in groups)
 
 
-# -------------------------------------------------------------------- checking
-
-
 def shown_permissions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The permissions with the entry that ``is_public`` stands for."""
     permissions: list[dict[str, Any]] = list(record["permissions"])
@@ -132,7 +127,6 @@ def _template(value: Any, templates: Templates) -> ReportTemplate:
 
 
 def addresses(text: str) -> list[str]:
-    """The addresses of a comma list."""
     return [one.strip() for one in text.split(",") if one.strip()]
 
 

@@ -31,7 +31,6 @@ _STARTED = (
 async def generate(
     family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
 ) -> Answer:
-    """Answer POST /mon/reports/<nr>/generate."""
     accessible = await family.one(context, request, where[0])
     found = accessible.report
     fields = fields_of(request)

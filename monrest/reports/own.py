@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from jinja2 import TemplateSyntaxError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-# -------------------------------------------------------------------- markup
-
 # The few elements of HTML that operators' templates make, as the parts of a sheet.
 #
 # ``h2`` (or ``h1``, ``h3``): a title. ``p``: a sentence, of class ``bad`` one that must not be
@@ -66,7 +64,6 @@ class _Table:
     rows: list[list[str]] = field(factory=list)
 
     def grid(self, low: float) -> Grid:
-        """The table when all of it was read."""
         wide = max([len(self.heads), *map(len, self.rows)], default=0)
         heads = [*self.heads, *(Head("") for _ in range(wide - len(self.heads)))]
         rows = [
@@ -125,7 +122,6 @@ class _Reader(HTMLParser):
             raise ValueError(f"expected one of {_KNOWN}, got <{tag[:40]}>")
 
     def handle_endtag(self, tag: str) -> None:
-        """End an element."""
         if tag == self._inside:
             self._end()
         elif tag == "table" and self._table is not None:
@@ -150,10 +146,7 @@ class _Reader(HTMLParser):
 
     @property
     def in_table(self) -> bool:
-        """Whether a table is open."""
         return self._table is not None
-
-    # ---------------------------------------------------------------- elements
 
     def _begin(self, tag: str, kind: str) -> None:
         self._end()
@@ -216,8 +209,6 @@ def _low(parts: Iterable[SheetPart]) -> float:
     """Below which percentage the tables of the built-in template show what is bad."""
     return max((one.low for one in parts if isinstance(one, Grid)), default=0.0)
 
-
-# -------------------------------------------------------------------- reports of one's own
 
 _LARGEST_FILE = 1 << 20
 _LONGEST_PAGE = 16 << 20

@@ -35,8 +35,6 @@ from monrest.reports.picture import (
 )
 from monrest.reports.sheet import Grid, Heading, Note, Sheet
 
-# -------------------------------------------------------------------- fonts
-
 # The fonts of PDFs: how wide a text is, how it is broken, and what stands for missing letters.
 
 _SYSTEM = Path("/usr/share/fonts")
@@ -93,7 +91,6 @@ class Font:
             yield self.name if own else square, "".join(letters)
 
     def width(self, text: str, size: float) -> float:
-        """How wide a drawable text is."""
         widths = self.widths
         return sum([widths.get(ord(one), _EM) for one in text]) * size / 1000
 
@@ -181,8 +178,6 @@ def fonts() -> tuple[Font, Font]:
         return _found()
 
 
-# -------------------------------------------------------------------- columns on paper
-
 # How wide the columns of a table are on paper, and which of them stand together.
 
 _LEAST = 72.0
@@ -253,8 +248,6 @@ def column_widths(grid: Grid, needed: Sequence[float], room: float) -> list[floa
     return [wide * room / whole for wide in found] if whole > room else found
 
 
-# -------------------------------------------------------------------- the document
-
 _PAGE = landscape(A4)
 _MARGIN = 36.0
 _TOP, _BOTTOM = _PAGE[1] - 40.0, 44.0
@@ -285,8 +278,6 @@ class _Writer:
     page: int = 1
     _colors: dict[str, Color] = field(factory=dict, init=False)
 
-    # ---------------------------------------------------------------- pages
-
     def room(self, height: float) -> bool:
         """Begin a new page unless there is room for ``height``; whether one was begun."""
         if self.y - height >= _BOTTOM or self.y == _TOP:
@@ -297,14 +288,12 @@ class _Writer:
         return True
 
     def fill(self, color: str) -> None:
-        """Draw with a color from now on."""
         known = self._colors.get(color)
         if known is None:
             known = self._colors[color] = HexColor(color)
         self.canvas.setFillColor(known)
 
     def line(self, color: str) -> None:
-        """Draw lines with a color from now on."""
         self.canvas.setStrokeColor(HexColor(color))
 
     def text(
@@ -318,8 +307,6 @@ class _Writer:
             self.canvas.setFont(name, size)
             self.canvas.drawString(x, y, piece)
             x += font.width(piece, size)
-
-    # ---------------------------------------------------------------- parts
 
     def top(self) -> None:
         """The title and what the report is about."""
@@ -360,7 +347,6 @@ class _Writer:
         self.y -= 6
 
     def note(self, note: Note) -> None:
-        """A sentence."""
         self.y -= 4
         for one in self.font.lines(self.font.drawable(note.text), 9, _ROOM, 20):
             self.room(13)
@@ -408,8 +394,6 @@ class _Writer:
             x -= font.width(text, size) / (2 if shape.anchor == "middle" else 1)
         self.fill(shape.color)
         self.text(x, top - shape.y * _SCALE, text, size, bold=shape.bold)
-
-    # ---------------------------------------------------------------- tables
 
     def grid(self, grid: Grid) -> None:
         """A table, or several of them where it has more columns than a page is wide."""

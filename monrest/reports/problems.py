@@ -19,8 +19,6 @@ from monrest.reports.sheet import Grid, Head, Sheet, SheetPart
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.fetch import fetch
 
-# -------------------------------------------------------------------- the sheet
-
 # From what the cores say now to the sheet of a report.
 
 
@@ -94,8 +92,6 @@ def sheet_of_problems(
         },
     )  # fmt: skip
 
-
-# -------------------------------------------------------------------- what is not well
 
 _PENDING = "pending"
 _SHARED = (

@@ -58,7 +58,6 @@ class Asking:
         )
 
     def span(self) -> Span:
-        """From when to when it goes."""
         weekday = self.context.config.display.first_day_of_week
         return self.settings.span(self.at, self.spelling.zone, weekday)
 

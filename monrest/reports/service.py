@@ -112,8 +112,6 @@ class Reports(Service):
         self._runs, self._post = Runs(self), Post(self)
         self._periodic = Periodic(self.clock, _LOOK, self.look, "making reports")
 
-    # ---------------------------------------------------------------- asking for one
-
     async def being_made(self, report: Report) -> bool:
         """Whether a report is being made, by whatever daemon. Raises Unavailable."""
         if report.identity in self._making or report.identity in self._starting:
@@ -234,8 +232,6 @@ class Reports(Service):
             self._slots.release()
         return MadeReport(sheet=sheet, files=files)
 
-    # ---------------------------------------------------------------- times that come
-
     @property
     def goes_on(self) -> bool:
         """Whether the daemon has not begun to stop."""
@@ -305,8 +301,6 @@ class Reports(Service):
             )
         else:
             self.log.failure("report {number} failed", failure, number=run.report.number)
-
-    # ---------------------------------------------------------------- service
 
     def load(self) -> None:
         """Read the operator's templates; blocks."""

@@ -27,8 +27,6 @@ from monrest.query.target import PathTarget, parameters, target
 from monrest.query.times import parse_time
 from monrest.reports.templates import LANGUAGES, ReportTemplate
 
-# -------------------------------------------------------------------- URLs over the API
-
 # The URL of a report over the API itself (docs/spec/reports.md, "A path of the API").
 
 _EXPECTED = "a path of this API, such as /mon/r/csv/hosts?columns=name,state"
@@ -73,8 +71,6 @@ def read_link(text: str) -> Link:
     except BadRequest as error:
         raise ValueError(f"{_EXPECTED}: {error.description}") from None
 
-
-# -------------------------------------------------------------------- searches
 
 # The search that chooses the objects of a report, as conditions of the query language.
 #
@@ -183,8 +179,6 @@ def _line(kind: str, op: str, value: str) -> FilterTree:
     known = ", ".join(("search", *_COLUMNS, *_GROUPS))
     raise ValueError(f"one of {known} in type, got {kind[:40]!r}")
 
-
-# -------------------------------------------------------------------- settings
 
 T = TypeVar("T")
 
@@ -368,7 +362,6 @@ class _Params:
         return _Text(f"params.{name}", "").read(self.given.get(name))
 
     def choice(self, name: str, known: tuple[str, ...], default: str) -> str:
-        """One of some words."""
         return Choice(f"params.{name}", "", known, default=default).read(self.given.get(name))
 
     def names(self, name: str, *, needed: bool) -> tuple[str, ...]:
@@ -384,7 +377,6 @@ class _Params:
         return tuple(_Names(text.name, "", item=lambda one: (text.read(one),)).read(items))
 
     def several(self, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
-        """Some of the known words."""
         found = self._list(name)
         for one in found:
             if one not in known:
@@ -408,7 +400,6 @@ class _Params:
         return value
 
     def percent(self, name: str, default: float) -> float:
-        """A percentage."""
         return self.number(name, default, 0, 100)
 
     def level(self, name: str, default: float) -> float:
@@ -430,7 +421,6 @@ class _Params:
         return str(value)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Yes or no."""
         value = self.given.get(name)
         given = None if value is None or not str(value).strip() else value
         return bool(Flag(f"params.{name}", "", default=int(default)).read(given))

@@ -14,8 +14,6 @@ from attrs import field, frozen
 
 from monrest.reports.picture import Picture
 
-# -------------------------------------------------------------------- words
-
 # The words of reports in their languages.
 #
 # A word that a language does not have is said in English.
@@ -104,7 +102,6 @@ _WORDS: Mapping[str, tuple[str, str, str, str, str]] = {
 
 
 def speaker(language: str) -> Say:
-    """The words of a language."""
     if language not in _ORDER:
         return lambda text: text
     at = _ORDER.index(language)
@@ -115,8 +112,6 @@ def speaker(language: str) -> Say:
 
     return say
 
-
-# -------------------------------------------------------------------- sheets
 
 CellKind: TypeAlias = Literal["text", "number", "percent", "time", "duration", "state"]
 
@@ -183,12 +178,10 @@ class Spelling:
         return speaker(self.language)
 
     def rounded(self, value: float) -> Decimal:
-        """A percentage with its decimals."""
         how = ROUND_FLOOR if self.rounding == "floor" else ROUND_HALF_UP
         return Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-self.decimals), how)
 
     def percent(self, value: float | None) -> str:
-        """A percentage as a text."""
         return self.say("n/a") if value is None else f"{self.rounded(value)} %"
 
     def time(self, value: float) -> str:
@@ -252,5 +245,4 @@ class Sheet:
 
     @property
     def grids(self) -> list[Grid]:
-        """Its tables."""
         return [one for one in self.parts if isinstance(one, Grid)]

@@ -124,19 +124,15 @@ class _Client(_Base):
         super().connectionMade()
         self.setTimeout(self.patience)
 
-    # ---------------------------------------------------------------- what is sent
-
     def getMailFrom(self) -> str | None:
         """Give the sender once."""
         sender, self.sender = self.sender, None
         return sender
 
     def getMailTo(self) -> tuple[str, ...]:
-        """Give the recipients."""
         return self.letter.recipients
 
     def getMailData(self) -> io.BytesIO:
-        """Give the text."""
         return io.BytesIO(self.letter.message)
 
     def smtpState_data(self, code: int, resp: bytes) -> None:
@@ -158,8 +154,6 @@ class _Client(_Base):
         self.text_sent = True
         self.setTimeout(_FINAL)
         super().finishedFileTransfer(lastsent)
-
-    # ---------------------------------------------------------------- what is said
 
     def lineReceived(self, line: bytes) -> Any:
         """Take a line, but not any number of them."""
@@ -210,8 +204,6 @@ class _Client(_Base):
         cut = reason.check(ConnectionDone, ConnectionLost, ConnectionAborted, CancelledError)
         cause = "the mail server cut the connection" if cut else "TLS failed"
         self._end(self.unanswered(cause))
-
-    # ---------------------------------------------------------------- the end
 
     def unanswered(self, problem: str, *, final: bool = False) -> MailDelivery:
         """Nothing was said about the mail, which the server may have had already."""

@@ -20,8 +20,6 @@ from monrest.store.tables import report_files as files
 from monrest.store.tables import report_runs as runs
 from monrest.store.tables import reports
 
-# -------------------------------------------------------------------- reports
-
 SCHEDULE, MAIL, QUEUE = "schedule", "mail", "queue"
 """Why a report is made: its time has come, somebody wants it to be mailed, or made."""
 
@@ -50,12 +48,10 @@ class Run:
 
     @property
     def key(self) -> tuple[int, int, str]:
-        """What no other run has."""
         return self.report.number, self.at, self.purpose
 
 
 def report_of(row: Row[*tuple[Any, ...]]) -> Report:
-    """One stored row."""
     values = row._mapping
     limit = values[reports.c.limit]
     return Report(
@@ -80,9 +76,6 @@ STORED = StoredRecords(reports, report_of, LIMITS)
 def _same(report: Report) -> ColumnElement[bool]:
     """Say that it is still this report, changed or not, and no other one of its number."""
     return STORED.same(report.number, report.version)
-
-
-# -------------------------------------------------------------------- records
 
 
 def _values(
@@ -142,9 +135,6 @@ def replace(
 
     values = _values(record, sites, limit, now, zone)
     return STORED.replace(old.number, old.version, values, owner, before)
-
-
-# -------------------------------------------------------------------- runs
 
 
 def _add_run(connection: Connection, number: int, at: int, purpose: str) -> bool:
@@ -259,7 +249,6 @@ def begin(run: Run, number: int) -> Work[bool]:
 
 
 def message(run: Run) -> Work[bytes | None]:
-    """The mail of a run."""
     query = select(runs.c.message).where(_this(run))
 
     def work(connection: Connection) -> bytes | None:
@@ -330,8 +319,6 @@ def _tell(connection: Connection, run: Run, phase: str, error: str | None) -> No
         connection.execute(query.values(failure=error))
 
 
-# -------------------------------------------------------------------- what was made of them
-
 # Work for one transaction each: what was made of reports.
 
 
@@ -349,7 +336,6 @@ def result(number: int, format: str) -> Work[tuple[str, bytes] | None]:
 
 
 def begun(report: Report, job: int) -> Work[None]:
-    """Note which job makes a report."""
     query = update(reports).where(_same(report)).values(job=job)
 
     def work(connection: Connection) -> None:

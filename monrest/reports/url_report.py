@@ -24,8 +24,6 @@ from monrest.reports.report_asking import Asking
 from monrest.reports.settings import Link
 from monrest.reports.sheet import CellKind, Grid, Head, Note, Sheet, SheetPart, Spelling
 
-# -------------------------------------------------------------------- the answer as a sheet
-
 # An answer of the API as a sheet: its rows as a table (report_from_url.tt).
 
 _MOST_ROWS = 5000
@@ -158,8 +156,6 @@ def _text(value: Any) -> str:
         text = str(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
-
-# -------------------------------------------------------------------- reports of a path of the API
 
 _SWITCHES = frozenset({"background", "pretty", "headers"})
 

@@ -112,8 +112,6 @@ async def fetch(
     return result
 
 
-# -------------------------------------------------------------------- handlers
-
 Conditions: TypeAlias = Callable[[tuple[str, ...]], tuple[Condition, ...]]
 """What the variable segments of a path say of rows."""
 
@@ -348,9 +346,6 @@ def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[st
         "peer_addr": site.address if identity.may(SYSTEM) else "",
         "now": int(context.wall.now()),
     }
-
-
-# -------------------------------------------------------------------- statistics
 
 
 async def fetch_stats(

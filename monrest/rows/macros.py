@@ -110,7 +110,6 @@ def host_macros(
 
 
 def service_macros(row: Mapping[str, Any], site: Mapping[str, str], now: float) -> dict[str, str]:
-    """Macros of a service."""
     state = _number(row.get("state"))
     macros = {
         "SERVICEDESC": _text(row.get("description")),
@@ -155,7 +154,6 @@ def command_of(row: Mapping[str, Any], source: str) -> str:
 
 
 def time_macros(now: float, zone: tzinfo) -> dict[str, str]:
-    """Macros of the present."""
     moment = datetime.fromtimestamp(now, zone)
     return {
         "SHORTDATETIME": moment.strftime("%Y-%m-%d %H:%M:%S"),

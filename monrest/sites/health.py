@@ -74,7 +74,6 @@ class Health:
 
     @property
     def program_start(self) -> int:
-        """When the core was started."""
         return self.program.program_start
 
 

@@ -141,7 +141,6 @@ class InFlight:
         return waiting
 
     def over(self, waiting: Wait) -> None:
-        """It waits no more."""
         self._open.pop(waiting, None)
         if self._last and not self._open:
             self._alarm.set(FOREVER)
@@ -158,8 +157,6 @@ class InFlight:
         self._last = True
         if not self._open:
             self._alarm.set(FOREVER)
-
-    # ------------------------------------------------------------ the end of a query
 
     def _answered(self, answer: T, query: QueryInFlight) -> T:
         del self._open[query]
@@ -247,8 +244,6 @@ class InFlight:
         elif not now.same_process(before):
             raise LostCoreError(_RESTARTED)
 
-    # ------------------------------------------------------------ time
-
     def _look(self) -> None:
         now = self.clock.seconds()
         slow = [one for one in self._open if one.due <= now]
@@ -258,9 +253,6 @@ class InFlight:
             self._alarm.by(min(one.due for one in self._open))
         if slow:
             self.on_slow()
-
-
-# -------------------------------------------------------------------- the same question of many
 
 
 @define(eq=False)

@@ -30,9 +30,6 @@ _ADDED = frozenset({"hostgroups", "servicegroups"})
 """Tables whose rows of several sites become one: their numbers are added, their lists joined."""
 
 
-# ---------------------------------------------------------------- one value of a wrong type
-
-
 def as_text(value: Any) -> str:
     """A value where a text belongs: null is empty, numbers as written, else JSON."""
     if isinstance(value, str):
@@ -64,7 +61,6 @@ def as_number(value: Any) -> int | float:
 
 
 def as_float(value: Any) -> float:
-    """A value where a float belongs."""
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
@@ -133,9 +129,6 @@ def _checked(layout: RowTypes, positions: Iterable[int]) -> Transform:
 def fixed(layout: RowTypes) -> Transform:
     """Rows whose values all have the types of the layout, replaced in place where they have not."""
     return _checked(layout, range(len(layout)))
-
-
-# ---------------------------------------------------------------- Icinga 2: pending objects
 
 
 def _unless_pending(value: Any, checked: Any) -> Any:
@@ -255,9 +248,6 @@ def _list_fix(table: str, name: str) -> Callable[[Any], list[Any]] | None:
         services = table == "servicegroups" or name.startswith("servicegroup_")
         return _group_services if services else _members(1, 3)
     return None
-
-
-# ---------------------------------------------------------------- rows
 
 
 @lru_cache(maxsize=512)

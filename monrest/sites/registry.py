@@ -79,7 +79,6 @@ class SiteList:
 
     @property
     def listed(self) -> SiteList:
-        """These sites."""
         return self
 
     def permitted(self, groups: frozenset[str]) -> SiteList:
@@ -252,19 +251,15 @@ class Registry(Service):
         return self.listed.restricted
 
     def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
-        """See ``SiteList.select``."""
         return self.listed.select(items)
 
     def permitted(self, groups: frozenset[str]) -> SiteList:
-        """See ``SiteList.permitted``."""
         return self.listed.permitted(groups)
 
     def acting(self, whom: Whom) -> Sites:
-        """See ``SiteList.acting``."""
         return self if len(self.direct) == len(self.sites) else self.listed.acting(whom)
 
     def within(self, hurry: Hurry) -> SiteList:
-        """See ``SiteList.within``."""
         return self.listed.within(hurry)
 
     async def settled(self, items: Sequence[str] = ()) -> None:

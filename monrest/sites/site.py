@@ -130,7 +130,6 @@ class Site:
         self._connect()
 
     def _new_breaker(self, on_hang: Callable[[LivestatusError], None]) -> Breaker:
-        """Make what knows how the site is."""
         # Sites started together shall not be probed together for ever.
         spread = 1 + crc32(self.config.id.encode()) / 2**32 / 10
         return Breaker(
@@ -160,8 +159,6 @@ class Site:
             on_lost=self.breaker.suspect,
             on_heard=self.breaker.hear,
         )
-
-    # ------------------------------------------------------------ what it is
 
     @property
     def id(self) -> str:
@@ -199,7 +196,6 @@ class Site:
 
     @property
     def health(self) -> Health:
-        """How it is."""
         return self.breaker.health
 
     @property
@@ -223,13 +219,10 @@ class Site:
         return not self.breaker.running and self.pool.quiet and self.commands.quiet
 
     def measured(self) -> Iterator[Sample]:
-        """Give what is measured of it."""
         yield "site_up", (self.id,), int(self.connected)
         yield "site_query_errors_total", (self.id,), self._core.failed
         if isinstance(self.pool, Pool):
             yield from self.pool.measured(self.id)
-
-    # ------------------------------------------------------------ asking
 
     def within(self, hurry: Hurry | None) -> Self:
         """Give the same site for somebody who waits for so long."""
@@ -386,8 +379,6 @@ class Site:
         self.in_flight.end(error)
         self.commands.end(error)
 
-    # ------------------------------------------------------------ probing
-
     async def _probe(self) -> Program:
         async def ask(pushed: Pushed) -> list[Row]:
             asked = evolve(prepare(pushed, UNKNOWN), transform=None, log=False, urgent=True)
@@ -424,8 +415,6 @@ class Site:
         self.pool.limit = min(wanted, _MK_MOST) if kind == "mk" else wanted
         self.pool.keep(0.0 if kind == "icinga2" else _IDLE)
         self.commands.keep(0.0 if kind == "icinga2" else IDLE)
-
-    # ------------------------------------------------------------ life
 
     def startService(self) -> None:
         """Connect in the background."""

@@ -94,8 +94,6 @@ class Duties(Service):
             self.clock, self.seconds / _LOOKS, self.look, "looking after duties"
         )
 
-    # ---------------------------------------------------------------- use
-
     def want(self, name: str) -> None:
         """Take part in doing ``name``: hold it whenever nobody else does."""
         self._wanted.add(name)
@@ -124,8 +122,6 @@ class Duties(Service):
             return work(connection)
 
         return await self.database.change(fenced)
-
-    # ---------------------------------------------------------------- holding
 
     async def look(self) -> None:
         """Beat, see how the others do, and take what nobody holds."""
@@ -177,8 +173,6 @@ class Duties(Service):
         took = await self.database.change(_take(self.run, self.owner, sorted(self._wanted), gone))
         self._hold(took, began)
 
-    # ---------------------------------------------------------------- service
-
     def identify(self, owner: str) -> None:
         """Take the name that at most one living process has."""
         self.owner = owner
@@ -204,9 +198,6 @@ class Duties(Service):
             await self.database.change(_leave(self.run))
         except Unavailable:
             self.log.info("the database is away: others take the duties when they notice")
-
-
-# -------------------------------------------------------------------- statements
 
 
 def _state(connection: Connection) -> tuple[dict[str, int], dict[int, _Holder]]:

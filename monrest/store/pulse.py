@@ -92,7 +92,6 @@ class Pulse:
         self._later()
 
     def stop(self) -> None:
-        """Ask no more."""
         self._stopped = True
         self._rest()
         if self._asking is not None:

@@ -38,8 +38,6 @@ metadata = MetaData(
 # An absent document is NULL, not the JSON text "null".
 DOCUMENT = JSON(none_as_null=True)
 
-# -------------------- who may come in: API keys, sessions, users
-
 api_keys = Table(
     "api_keys",
     metadata,
@@ -85,8 +83,6 @@ users = Table(
     Column("created", BigInteger, nullable=False),
 )
 """Profiles: ``failed`` logins in a row, the last ones as ``{time, ip, …}``."""
-
-# -------------------- background jobs and their results
 
 job_daemons = Table(
     "job_daemons",
@@ -135,8 +131,6 @@ job_output = Table(
 )
 """The results of jobs, in pieces that are numbered from 0."""
 
-# -------------------- business processes
-
 bp_processes = Table(
     "bp_processes",
     metadata,
@@ -165,8 +159,6 @@ bp_figures = Table(
     Column("value", Double, nullable=False),
 )
 """Figures of the last complete run."""
-
-# -------------------- what daemons on one database have agreed upon: duties, nodes, restarts
 
 duty_daemons = Table(
     "duty_daemons",
@@ -213,8 +205,6 @@ cluster_restarts = Table(
 )
 """The last restart of all nodes in the order in which they are restarted; ``run`` is what is to
 end."""
-
-# -------------------- recurring downtimes, broadcasts and dashboards
 
 recurring_downtimes = Table(
     "recurring_downtimes",
@@ -297,8 +287,6 @@ dashboard_maintenance = Table(
     Column("text", Text, nullable=False),
 )
 """Dashboards in maintenance, scripted ones as well, and what is told instead of their panels."""
-
-# -------------------- the log cache
 
 logcache_sites = Table(
     "logcache_sites",
@@ -391,8 +379,6 @@ def _tell_postgresql(_: MetaData, connection: Connection, **__: Any) -> None:
         index.dialect_options["postgresql"]["using"] = "hash"
 
 
-# -------------------- controlled nodes
-
 controlled_nodes = Table(
     "controlled_nodes",
     metadata,
@@ -425,8 +411,6 @@ node_logs = Table(
     Column("output", Text, nullable=False),
 )
 """What the last operation of each name wrote on a node, and whether it went wrong."""
-
-# -------------------- staged changes of object files, and the ids of objects
 
 config_stashes = Table(
     "config_stashes",
@@ -463,8 +447,6 @@ config_ids = Table(
     Column("objects", LargeBinary, nullable=False),
 )
 """The ids of the objects in a file that was saved, as long as the file has this hash."""
-
-# -------------------- reports, what was made of them, and their runs
 
 reports = Table(
     "reports",
@@ -517,8 +499,6 @@ report_runs = Table(
 the duty of who works or worked at it. ``recipients`` have not got the ``message`` yet, which is
 kept until they have; ``again`` is when the next try may begin."""
 
-# -------------------- webhooks, and what they have to send
-
 webhooks = Table(
     "webhooks",
     metadata,
@@ -565,8 +545,6 @@ webhook_deliveries = Table(
     Index("ix_webhook_deliveries_event", "webhook", "event"),
 )  # fmt: skip
 """What a webhook has to send, in the order of ``seq``, and the last of what it has sent."""
-
-# -------------------- what the daemon itself tells
 
 own_events = Table(
     "own_events",

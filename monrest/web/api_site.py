@@ -223,7 +223,6 @@ class ApiRequest(Request):
             self.content = self.body = BytesIO()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Take a complete request."""
         self.head_received(command, path, version)
         self.process()
 

@@ -187,8 +187,6 @@ class Api:
         request.rows = len(answer.rows) if isinstance(answer, Rows) else 1
         request.finish()
 
-    # ---------------------------------------------------------------- reading
-
     def _caller(self, request: ApiRequest, headers: HeaderView) -> Caller:
         """Say where the request comes from, and note it for the access log."""
         raw = request.requestHeaders.getRawHeaders
@@ -286,8 +284,6 @@ class Api:
         if len(raw) <= _BIG_BODY:
             return read_body(raw, content_type)
         return await self.pages.threads.run(lambda: read_body(raw, content_type))
-
-    # ---------------------------------------------------------------- other ends
 
     def _options(self, request: ApiRequest, rest: RestRequest) -> None:
         allowed = self.allowed(rest.path, rest.segments)
@@ -388,8 +384,6 @@ def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters
     rest = tuple(pair for pair in given if pair[0] not in ("pretty", "strict"))
     return rest, _options(chosen, headers, pretty)
 
-
-# -------------------------------------------------------------------- the root of all resources
 
 _ABSOLUTE = re.compile(rb"https?://[^/?]*", re.IGNORECASE)
 _ANYTHING = (b"", b"*/*")

@@ -121,8 +121,6 @@ class ApiChannel(HTTPChannel):
         self.alarm.set(FOREVER)
         self.site.closed(self)
 
-    # ---------------------------------------------------------------- time
-
     def wait(self, seconds: float, late: Callable[[], object]) -> None:
         """Call ``late`` in so many seconds, unless something else is waited for before."""
         self._late = late
@@ -154,8 +152,6 @@ class ApiChannel(HTTPChannel):
             self._late()
         elif self._due < FOREVER:
             self.alarm.set(self._due)
-
-    # ---------------------------------------------------------------- refusing early
 
     def dataReceived(self, data: bytes) -> None:
         """Read on, or throw away what follows a refusal."""
@@ -284,8 +280,6 @@ class ApiChannel(HTTPChannel):
         super().requestDone(request)
         if self._buffer or self.requests:
             self._watch_head()
-
-    # ---------------------------------------------------------------- slow clients
 
     def taken(self) -> int:
         """Count the bytes that the client has taken so far.
@@ -422,8 +416,6 @@ class ApiChannel(HTTPChannel):
             self.cut_off()
         else:
             super().timeoutConnection()
-
-    # ---------------------------------------------------------------- draining
 
     def checkPersistence(self, request: Request, version: bytes) -> bool:
         """Whether another request may follow on this connection; none while draining."""

@@ -44,5 +44,4 @@ class Intake:
         return True
 
     def give_back(self, count: int) -> None:
-        """Give room back."""
         self.held -= count

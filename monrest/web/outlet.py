@@ -80,7 +80,6 @@ class ClientOutlet:
             transport.producer.pauseProducing()
 
     def write(self, data: bytes) -> None:
-        """See ``Outlet``."""
         if self.escape is not None:
             data = self.escape(data)
         send = self._send
@@ -101,7 +100,6 @@ class ClientOutlet:
             self._tell_of_room()
 
     def on_room(self, resume: Callable[[], None]) -> None:
-        """See ``Outlet``."""
         self._resume = resume
 
     def pauseProducing(self) -> None:

@@ -35,7 +35,6 @@ class Pace:
         self._timer = self.clock.callLater(self.seconds, self._look, count, late)
 
     def end(self) -> None:
-        """Watch no more."""
         timer, self._timer = self._timer, None
         if timer is not None and timer.active():
             timer.cancel()
@@ -51,5 +50,4 @@ class Pace:
 
 
 def pace_of_reader(clock: IReactorTime) -> Pace:
-    """Make the pace at which answers have to be read."""
     return Pace(clock, READ_LEAST, READ_WINDOW)

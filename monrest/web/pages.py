@@ -107,7 +107,6 @@ class Pages:
         return self.public_docs or not path.startswith(self._book)
 
     async def page(self, path: bytes) -> Answer:
-        """Give a page that is there."""
         if path not in self._read:
             self._read[path] = await self.threads.run(self._paths[path])
         return self._read[path]

@@ -52,12 +52,10 @@ class AlertFollowing(Following):
         return evolve(super().wanted(), types=frozenset({"state"}))
 
     def take(self, told: Sequence[ToldEvent]) -> None:
-        """See ``Following``."""
         if told and not self.over:
             self.stored()
 
     def miss(self, gap: Gap) -> None:  # noqa: ARG002  see ``Following``
-        """See ``Following``."""
         self.stored()
 
     def beat(self, cursor: str) -> None:

@@ -44,9 +44,6 @@ class BodyError(Exception):
     """An event of which no body can be made; the text says why."""
 
 
-# -------------------------------------------------------------------- what an event says
-
-
 def state_of(event: Event) -> int | None:
     """Give the number of the state that an event is about, None for none."""
     state = event.data.get("state")
@@ -80,7 +77,6 @@ def object_of(event: Event) -> str:
 
 
 def title_of(event: Event) -> str:
-    """Give an event in one line."""
     words = [event.type, _said(event, "action")]
     if event.type in ("state", "notification"):
         words = [] if event.type == "state" else [event.type]
@@ -94,9 +90,6 @@ def text_of(event: Event) -> str:
     """Give what the check, the author or the daemon says about it."""
     names = ("plugin_output", "comment", "reason", "options")
     return next((text for name in names if (text := _said(event, name))), "")[:_LONGEST_TEXT]
-
-
-# -------------------------------------------------------------------- forms
 
 
 def _cloudevents(told: ToldEvent, _: Webhook) -> MessageBody:

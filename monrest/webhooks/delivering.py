@@ -140,7 +140,6 @@ class Delivering:
     """Objects whose messages got no answer since there was one."""
 
     def start(self) -> None:
-        """Begin."""
         self.done = Deferred.fromCoroutine(self._run())
         self.done.addErrback(self._broken)
 

@@ -137,8 +137,6 @@ class WebhookRecords(Records[Webhook]):
 
     webhooks: Webhooks
 
-    # ---------------------------------------------------------------- records
-
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[Webhook]:
@@ -157,7 +155,6 @@ class WebhookRecords(Records[Webhook]):
         return [one for one in await self.database.run(work) if _is_seen(one, identity)]
 
     def name(self, one: Webhook) -> str:
-        """Give the number."""
         return str(one.number)
 
     async def rows(self, context: Context, found: Iterable[Webhook]) -> list[dict[str, Any]]:
@@ -238,10 +235,7 @@ class WebhookRecords(Records[Webhook]):
         return {**record, "roles": list(granted or ())}
 
     async def remove(self, old: Webhook) -> bool:
-        """Delete it."""
         return await self.database.change(STORED.remove(old.number, old.version))
-
-    # ---------------------------------------------------------------- what else can be done
 
     async def test(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
         """Answer POST …/test: send a message at once and say what the receiver said."""
@@ -260,7 +254,6 @@ class WebhookRecords(Records[Webhook]):
     async def resume(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer POST …/resume."""
         hook = await self.one(context, request, where[0])
         with audited(request, "webhook resume", where[0]):
             await self.database.change(statements.resume(hook.number))
@@ -288,7 +281,6 @@ class WebhookRecords(Records[Webhook]):
     async def deliveries(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET …/deliveries."""
         hook = await self.one(context, request, where[0])
         found = await self.database.run(statements.list_deliveries(hook.number))
         return await select_rows(context, request, _DELIVERIES, map(_shown, found))
@@ -296,7 +288,6 @@ class WebhookRecords(Records[Webhook]):
     async def resend(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer POST …/deliveries/<nr>/resend."""
         hook = await self.one(context, request, where[0])
         with audited(request, "webhook resend", f"{where[0]}/{where[1]}"):
             seq = number_of(where[1])

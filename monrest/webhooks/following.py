@@ -115,7 +115,6 @@ class Following:
         self._noted = self.clock.seconds()
 
     def start(self) -> None:
-        """Begin."""
         self._beginning = Deferred.fromCoroutine(self.begin())
         self._beginning.addErrback(self._broken)
 
@@ -136,8 +135,6 @@ class Following:
             follower.stop()
         else:
             self._follower = follower
-
-    # ---------------------------------------------------------------- what a follower gives
 
     @property
     def paused(self) -> bool:
@@ -188,8 +185,6 @@ class Following:
             self._busy = False
         if self._events and not self.over:
             self.take([])
-
-    # ---------------------------------------------------------------- storing
 
     async def _write(self) -> None:
         """Store what was read, in its order."""

@@ -142,9 +142,6 @@ class HookDelivery:
     ended: float | None = None
 
 
-# -------------------------------------------------------------------- reading
-
-
 def _wrong(name: str, expected: str) -> BadRequest:
     return BadRequest(f"invalid {name}", f"{name}: expected {expected}")
 

@@ -72,7 +72,6 @@ class PostResult:
 
     @property
     def taken(self) -> bool:
-        """Whether the receiver has it."""
         return not self.error
 
     @property
@@ -108,7 +107,6 @@ class Sender:
         self._allowed = AllowedTargets.of(self.config.allow)
 
     def configure(self, config: WebhooksConfig) -> None:
-        """Go on with other settings."""
         self.config, self._allowed = config, AllowedTargets.of(config.allow)
         self._contexts.clear()
 
@@ -260,7 +258,6 @@ class _Pinned:
     endpoint: IStreamClientEndpoint
 
     def endpointForURI(self, _uri: object) -> IStreamClientEndpoint:
-        """Give what connects."""
         return self.endpoint
 
 
@@ -270,7 +267,6 @@ class _CountedProtocol(ProtocolWrapper):
     received = 0
 
     def dataReceived(self, data: bytes) -> None:
-        """Count."""
         if self.received > _MOST_RECEIVED:
             self.factory.counting.too_much = True
             self.abortConnection()
@@ -306,8 +302,6 @@ class _Counting:
     wrapper: _CountedProtocol | None = field(init=False, default=None)
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Connect."""
-
         def note(wrapper: Any) -> Any:
             self.connected, self.wrapper = True, wrapper
             return wrapper.wrappedProtocol
@@ -349,14 +343,11 @@ class _Addresses:
         self._left = True
 
     def resolutionBegan(self, resolution: object) -> None:
-        """Wait."""
         del resolution
 
     def addressResolved(self, address: Any) -> None:
-        """Take one."""
         self.found.append(str(address.host))
 
     def resolutionComplete(self) -> None:
-        """Give all."""
         if not self._left:
             self.done.callback(self.found)

@@ -92,8 +92,6 @@ class Webhooks(Service):
         self._steps = ClockSteps(self.wall, self.clock)
         self._periodic = Periodic(self.clock, _LOOK, self.look, "looking after webhooks")
 
-    # ---------------------------------------------------------------- looking after all of them
-
     async def look(self) -> None:
         """Begin with what is to be sent, and end what is not any more."""
         token = self.duties.held(DUTY)
@@ -215,8 +213,6 @@ class Webhooks(Service):
         for number in list(self._working):
             self._end(number)
 
-    # ---------------------------------------------------------------- trying one out
-
     async def test(self, hook: Webhook) -> PostResult:
         """Send something that is no event, once and at once."""
         now = self.wall.now()
@@ -242,10 +238,7 @@ class Webhooks(Service):
         message = message_id(hook.token, f"test {now}")
         return await post_signed(self.sender, hook, message, made.content_type, made.data, now)
 
-    # ---------------------------------------------------------------- service
-
     def configure(self, config: WebhooksConfig) -> None:
-        """Go on with other settings."""
         self.config = config
         self.sender.configure(config)
 

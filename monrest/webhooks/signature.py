@@ -16,7 +16,6 @@ _BYTES = 32
 
 
 def new_secret() -> str:
-    """Make a secret as receivers get it."""
     return _PREFIX + base64.b64encode(secrets.token_bytes(_BYTES)).decode()
 
 

@@ -69,11 +69,7 @@ def _delivery(row: Row[*tuple[Any, ...]]) -> HookDelivery:
 
 
 def secrets_of(found: Iterable[WebhookSecret]) -> list[dict[str, Any]]:
-    """Give secrets as they are stored."""
     return [{"key": one.key, "until": one.until} for one in found]
-
-
-# -------------------------------------------------------------------- records
 
 
 def counts(connection: Connection) -> dict[int, int]:
@@ -167,9 +163,6 @@ def repeat(number: int, seq: int) -> Work[bool]:
         .values(phase=WAITING, attempts=0, again=0.0, error=None, ended=None)
     )
     return lambda connection: connection.execute(query).rowcount == 1
-
-
-# -------------------------------------------------------------------- the queue
 
 
 @frozen(kw_only=True)
@@ -417,9 +410,6 @@ def try_all_now(connection: Connection) -> None:
     """Nothing waits for a date any more: the clock shows another one."""
     connection.execute(update(webhooks).values(rests=0.0))
     connection.execute(update(deliveries).where(deliveries.c.phase == WAITING).values(again=0.0))
-
-
-# -------------------------------------------------------------------- alerts
 
 
 def note_alerts(hook: Webhook, result: PostResult, state: HookState, now: float) -> Work[None]:

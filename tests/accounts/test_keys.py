@@ -32,9 +32,6 @@ def find(keys, plain):
     return result(keys.find(plain))
 
 
-# -------------------------------------------------------------------- what is stored
-
-
 def test_form_of_a_key_and_of_its_hash(keys):
     key, plain = make(keys)
     assert re.fullmatch(r"[0-9a-f]{64}_1", plain)
@@ -123,9 +120,6 @@ def test_the_limit_is_checked_in_the_transaction_that_stores(keys, store):
     store.release()
     assert len([one for one in outcomes if isinstance(one, tuple)]) == 1
     assert result(keys.owned("ann")) == 1
-
-
-# -------------------------------------------------------------------- looking up
 
 
 @pytest.mark.parametrize(
@@ -269,9 +263,6 @@ def test_without_a_grace_keys_work_as_long_as_they_are_fresh(keys, store, clock)
     clock.advance(1)
     with pytest.raises(Unavailable):
         find(keys, plain)
-
-
-# -------------------------------------------------------------------- use
 
 
 def used(store):

@@ -45,9 +45,6 @@ def stored(store):
     return {row.hashed_id: row for row in rows}
 
 
-# -------------------------------------------------------------------- what is stored
-
-
 def test_a_session(sessions, another):
     session, value = login(sessions)
     assert re.fullmatch(r"[0-9a-f]{64}_1", value)
@@ -110,9 +107,6 @@ def test_a_planted_value_is_no_session(sessions):
 @pytest.mark.parametrize("hashed", ["", "x", "\0", "\ud800", "F" * 64, "0" * 65, "0" * 64 + "\n"])
 def test_what_is_no_hash(sessions, hashed):
     assert result(sessions.get(hashed)) is None
-
-
-# -------------------------------------------------------------------- lifetimes
 
 
 def test_idle_sessions_end(sessions, another, clock):
@@ -204,9 +198,6 @@ def test_an_old_use_does_not_overtake_a_newer_one(sessions, another, store, cloc
     assert stored(store)[session.hashed_id].active == NOW + 20
 
 
-# -------------------------------------------------------------------- ends
-
-
 def test_a_cookie_after_its_logout(sessions, another, clock):
     other = another()
     session, value = login(sessions)
@@ -290,9 +281,6 @@ def test_lists(sessions, clock):
     assert result(sessions.list()) == made
     assert result(sessions.list("ann")) == [made[0], made[2]]
     assert result(sessions.list("")) == []
-
-
-# -------------------------------------------------------------------- memory, database, service
 
 
 def test_a_flood_of_cookies_takes_bounded_memory(sessions):

@@ -50,9 +50,6 @@ def count(store):
     return result(store.run(lambda connection: connection.execute(query).scalar_one()))
 
 
-# -------------------------------------------------------------------- locking
-
-
 def test_locking_works_at_once_here_and_soon_elsewhere(users, another, clock):
     other = another()
     assert not is_locked(users)
@@ -130,9 +127,6 @@ def test_many_requests_share_one_question(users, store):
     assert store.reads == 1
     store.release()
     assert answers[1:] == [False] * 9
-
-
-# -------------------------------------------------------------------- failed logins
 
 
 def is_guessed(users, name="ann"):
@@ -251,9 +245,6 @@ def test_counting_is_exact_when_two_daemons_count(users, another):
     assert get(users).failed == 20
 
 
-# -------------------------------------------------------------------- a database that is away
-
-
 def test_what_is_known_stays_in_force(users, store, clock):
     result(users.lock("ann"))
     assert is_locked(users)
@@ -301,9 +292,6 @@ def test_changes_fail_and_counting_does_not(users, store):
     for change in (users.lock("ann"), users.unlock("ann"), users.succeeded("ann", HOME)):
         with pytest.raises(Unavailable):
             result(change)
-
-
-# -------------------------------------------------------------------- attempts
 
 
 class Line:

@@ -57,9 +57,6 @@ FIELDS = [one for one in dict.fromkeys((*TAKEN, *of_modules())) if isinstance(on
 LIMITED = [one for one in FIELDS if one.limit]
 
 
-# -------------------------------------------------------------------- fields
-
-
 def entries(number):
     return [{"type": "day", "hour": 1, "minute": 1}] * number
 
@@ -142,9 +139,6 @@ def test_fields(one):
         assert caught.value.description.startswith(f"{where}{one.name}: ")
 
 
-# -------------------------------------------------------------------- what is no field
-
-
 def functions(number):
     return ",".join("lower(" * depth + "a" + ")" * depth for depth in spread(number, 400))
 
@@ -211,9 +205,6 @@ def test_queries(name, what, number):
         read(name, what, number + 1)
     named = {"<column>[<op>]": "c", "<attribute>": "x", "<argument>": "LOG: "}.get(name, name)
     assert caught.value.description.startswith(named)
-
-
-# -------------------------------------------------------------------- the page
 
 
 def test_the_reference_page_has_them():

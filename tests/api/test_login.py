@@ -26,9 +26,6 @@ def refused(house, error, *where, **given):
     return raised.value
 
 
-# -------------------------------------------------------------------- coming in
-
-
 @pytest.mark.parametrize("name", ["login", "username"])
 def test_login(house, name, audited):
     answer = house.send("POST", LOGIN, **{name: " ann "}, password="right")
@@ -64,9 +61,6 @@ def test_the_word_of_the_site(house):
     house.configure(app="abc")
     answer = house.send("POST", "/abc/login", login="ann", password="right")
     assert dict(answer.headers)["Set-Cookie"].startswith("abc_auth=")
-
-
-# -------------------------------------------------------------------- staying out
 
 
 @pytest.mark.parametrize(
@@ -160,9 +154,6 @@ def test_pages_of_other_sites_log_nobody_in(house):
     assert error.message == "CSRF Security Alert"
 
 
-# -------------------------------------------------------------------- locked users
-
-
 def wrong(house, name="ann", password="wrong", headers=None, address="192.0.2.1"):
     """What a refused login says, after how many seconds."""
     begun = house.clock.seconds()
@@ -247,9 +238,6 @@ def test_guesses_are_slowed_down_and_refused_in_the_end(house, audited):
     assert found[26:] == [CancelledError] * 54
     while house.clock.getDelayedCalls():
         house.clock.advance(10)
-
-
-# -------------------------------------------------------------------- sessions
 
 
 def test_a_planted_session_is_not_taken_over(house):

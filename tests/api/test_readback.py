@@ -214,9 +214,6 @@ def test_core_that_lies_about_types(world):
     assert answer.value["effect"] == "not seen within 0.2 seconds"
 
 
-# ---------------------------------------------------------------- lists
-
-
 def entry(name, n, **more):
     return {"cmd": name, "host": f"h{n}", **more}
 
@@ -259,9 +256,6 @@ def test_in_a_list_the_effect_is_what_is_left(world):
         entry("disable_host_check", 1), entry("enable_host_check", 1), parameters=(("wait", "1"),)
     )
     assert [one.get("effect") for one in answer.value] == ["seen", None]
-
-
-# ---------------------------------------------------------------- filters of effects
 
 
 @pytest.mark.parametrize("kind", ["naemon", "icinga2"])

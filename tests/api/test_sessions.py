@@ -70,9 +70,6 @@ def test_sessions_that_are_over_are_not_shown(house):
         house.send("GET", f"{PATH}/{row['hashed_key']}", house.as_user("root"))
 
 
-# -------------------------------------------------------------------- the end with the password
-
-
 def whoami(house, headers):
     return house.send("GET", "/mon/whoami", headers).value["id"]
 

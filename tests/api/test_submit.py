@@ -135,9 +135,6 @@ def test_doubt_beside_a_refusal(world):
     assert error.problems == (world.sites[1].doubt,)
 
 
-# ---------------------------------------------------------------- audit
-
-
 def test_audit_of_success(world):
     world.sites[1].fail()
     world.post("/hosts/h1/cmd/add_host_comment", ("comment_data", 'say "x"; y'), identity=ANN)

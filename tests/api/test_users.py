@@ -37,9 +37,6 @@ def patch(house, name, user="ann", **given):
     return house.send("PATCH", f"/mon/users/{name}", house.as_user(user), **given).value
 
 
-# -------------------------------------------------------------------- time zones
-
-
 def test_users_choose_their_zone(house):
     assert patch(house, "ann", tz="Asia/Tokyo") == {
         "code": 200,
@@ -88,9 +85,6 @@ def test_who_changes_whom(house):
     house.directory.known["ann"] = Contact(can_submit_commands=False)
     with pytest.raises(Forbidden, match="read_only forbids every change"):
         patch(house, "ann", tz="UTC")
-
-
-# -------------------------------------------------------------------- who is asking
 
 
 def test_whoami(house):
@@ -153,9 +147,6 @@ def test_who_may_submit_commands(house, allowed, roles, may):
         assert record["can_submit_commands"] == may
         assert (READ_ONLY in record["roles"]) == ("read_only" in roles or not may)
         assert record["roles"] == sorted(record["roles"])
-
-
-# -------------------------------------------------------------------- users
 
 
 def test_users_of_all_sources(house):
@@ -240,9 +231,6 @@ def test_sites_that_fail_are_told(house):
 def test_users_while_the_password_file_is_gone(house):
     house.path.unlink()
     assert [row["id"] for row in rows(house)] == ["ann", "root"]
-
-
-# -------------------------------------------------------------------- locking
 
 
 def test_lock_and_unlock(house, audited):

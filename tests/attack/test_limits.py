@@ -182,8 +182,6 @@ def test_no_answer_depends_on_who_asked_before(houses, owner) -> None:
     assert less > 5, "the limit leaves something out"
 
 
-# -------------------------------------------------------------------- reports
-
 URL = {"template": "report_from_url.tt", "params": {"url": "/mon/r/hosts?columns=name"}}
 
 
@@ -236,9 +234,6 @@ def test_a_limited_key_has_none_of_its_owner_s_reports_that_go_further(houses) -
     assert narrow.rows(f"/mon/reports/{everything}")["readonly"] == 1
 
 
-# -------------------------------------------------------------------- another instance
-
-
 @pytest.fixture(scope="module")
 def near(houses, tmp_path_factory):
     """A daemon whose only site is one of the houses, at which it may act as anybody."""
@@ -288,9 +283,6 @@ def test_a_limit_holds_at_sites_of_another_instance(houses, near, owner) -> None
                 assert here.status == there.status, (path, here, there)
         for command in ("hosts/db01/cmd/disable_host_check", "system/cmd/disable_notifications"):
             assert client.post_form(f"/{command}", [("test_only", "1")]).status == 403
-
-
-# -------------------------------------------------------------------- jobs
 
 
 def test_a_job_is_as_limited_as_who_asked_for_it(houses) -> None:

@@ -109,9 +109,6 @@ def test_the_man_page_reads_without_warnings():
     assert "~/.config/monrest/client.toml" in shown
 
 
-# ------------------------------------------------------------------ completion
-
-
 def completed(line, tmp_path):
     """What bash offers at the end of ``line``."""
     (tmp_path / "monrest.bash").write_text(script("bash"))

@@ -109,8 +109,6 @@ def test_a_url_from_an_answer_is_taken_whole(fake, monrest):
     assert monrest("r", "/a", "{1:url}", "/d/{1:name}", "-o", "{2:n}{3:n}").out[:3] == "11|"
 
 
-# ------------------------------------------------------------------ tables for eyes
-
 WIDTHS = {
     ((5, 5), 0): [5, 5],
     ((5, 5), 40): [5, 5],
@@ -165,9 +163,6 @@ def test_nothing_of_an_answer_steers_the_terminal():
 def test_a_pipe_gets_what_came(when, environment, pretty, colour):
     found = style(when, full=False, environment=environment)
     assert (found.pretty, found.colour) == (pretty, colour)
-
-
-# ------------------------------------------------------------------ sites
 
 
 def test_sites_of_the_daemon_and_why_they_are_down(fake, monrest):

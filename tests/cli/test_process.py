@@ -61,9 +61,6 @@ def test_keys_import_nothing_heavy(fake, tmp_path):
     assert not loaded & {*HEAVY, "argparse"}
 
 
-# ------------------------------------------------------------------ how it connects
-
-
 def test_over_a_unix_socket(tmp_path):
     fake = Fake(tmp_path / "m.sock")
     fake.answers["/mon/r/x"] = fake.answers["/foo/r/x"] = (200, {"n": 1})
@@ -175,9 +172,6 @@ def test_https_is_verified(tmp_path):
         assert command("r", "/x", home=tmp_path, MONREST_URL=url, **trusting).stdout == b"x"
     finally:
         fake.close()
-
-
-# ------------------------------------------------------------------ streams and signals
 
 
 def test_a_reader_that_leaves(fake, tmp_path):

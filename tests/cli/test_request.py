@@ -15,8 +15,6 @@ def root(path):
     return f"/mon/r{path}"
 
 
-# ------------------------------------------------------------------ what is sent
-
 SENT = {
     # words: (method, target, decoded body or None)
     ("/hosts",): ("GET", "/mon/r/hosts", None),
@@ -109,8 +107,6 @@ def test_another_root(fake, monrest):
     assert monrest("r", "--url", f"{fake.url}/proxy/foo/r/", "--key", "k", "/x").status == 0
     assert fake.seen[0].headers["X-Foo-Auth-Key"] == "k"
 
-
-# ------------------------------------------------------------------ wrong command lines
 
 WRONG = {
     ("r", "--nonsense", "/x"): "option --nonsense not recognized",
@@ -208,9 +204,6 @@ def test_an_unknown_subcommand(monrest):
     assert (ran.status, ran.out) == (2, "")
     assert "no such command: nonsense" in ran.err
     assert "did you mean monrest key create?" in monrest("key", "creat").err
-
-
-# ------------------------------------------------------------------ what is printed
 
 
 def test_bodies_are_printed_as_they_came(fake, monrest):
@@ -410,9 +403,6 @@ def test_only_distant_servers_are_asked_to_compress(fake, monrest, monkeypatch):
     monkeypatch.setattr("monrest.client.server_address.ServerAddress.local", False)
     monrest("r", "/a")
     assert [seen.headers["Accept-Encoding"] for seen in fake.seen] == ["identity", "gzip"]
-
-
-# ------------------------------------------------------------------ hints
 
 
 @pytest.mark.parametrize("code", [401, 403])

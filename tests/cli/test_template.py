@@ -144,9 +144,6 @@ def test_any_template_gives_text(template):
     assert isinstance(filled(template), str)
 
 
-# ------------------------------------------------------------------ names and sums
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-99, 99) | st.text("ab.:", max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab.:", max_size=3), inner, max_size=3),
@@ -192,9 +189,6 @@ def test_sums():
     total = {"n": 3.5, "t": "x", "null": 3, "o": {"a": 3, "b": 1}, "b": 2, "more": 1}
     assert summed([one, [1], None, two]) == total
     assert one["o"] == {"a": 1}
-
-
-# ------------------------------------------------------------------ performance data
 
 
 def numbers(total, thresholds=(), units=(), filters=()):

@@ -81,9 +81,6 @@ def test_a_client_for_twisted_names_the_one_for_asyncio(silent):
     assert silent.reactor.unixClients == []
 
 
-# ------------------------------------------------------------------ asyncio
-
-
 class Server:
     """A Unix socket before clients of asyncio; ``answers`` are what it says, one a connection."""
 

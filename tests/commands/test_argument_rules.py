@@ -93,9 +93,6 @@ def test_downtimes_that_end_before_they_start(end):
     assert description.startswith(f"end_time: expected a time after start_time ({NOW}), got ")
 
 
-# ---------------------------------------------------------------- comments that go along
-
-
 def test_comments_of_disabling_commands():
     assert read("hosts", "disable_host_check") == {}
     assert read("hosts", "disable_host_check", comment="why") == {

@@ -9,8 +9,6 @@ from monrest.livestatus.catalogue import ALL, find
 from tests.commands.reading import NOW, PLAIN, argument, configured, read, refused
 from tests.table import each
 
-# ---------------------------------------------------------------- defaults
-
 
 def test_defaults_of_a_downtime():
     assert read("hosts", "schedule_host_downtime", comment_data="x") == {
@@ -103,9 +101,6 @@ def test_a_required_text_must_not_be_empty_where_the_core_wants_one():
     assert argument("hosts", "process_host_check_result", "plugin_output", "") == ""
 
 
-# ---------------------------------------------------------------- who signs
-
-
 def test_the_author_is_the_user_while_names_are_locked():
     found = read("hosts", "add_host_comment", comment_data="x", comment_author="somebody")
     assert found["comment_author"] == "omar"
@@ -131,9 +126,6 @@ def test_a_user_name_that_would_break_the_line_is_refused(user):
     )
     assert message == "invalid value for comment_author"
     assert description.startswith("comment_author: ")
-
-
-# ---------------------------------------------------------------- shapes
 
 
 def test_values_of_a_json_body():

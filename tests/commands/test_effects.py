@@ -336,9 +336,6 @@ def test_rows_of_any_type_are_read(command):
         assert isinstance(effect.nothing(rows), str)
 
 
-# ---------------------------------------------------------------- cores
-
-
 def test_what_icinga_2_does_not_know_is_said():
     icinga = Capabilities(kind="icinga2")
     assert {one.core_name for one in ALL} > UNKNOWN_TO_ICINGA2

@@ -95,9 +95,6 @@ def test_what_the_last_field_may_hold(command):
             assert order.last == ("text" if any(one in last for one in texts) else "field")
 
 
-# ---------------------------------------------------------------- names
-
-
 @each("kind", ["hosts", "hostgroups", "servicegroups", "contacts"])
 @each("name", ["", "a;b", "a\nb", "a\rb", "a\x00b", "a\x85b", "\ud800"])
 def test_names_that_would_break_a_line(kind, name):
@@ -128,8 +125,6 @@ def test_commands_have_a_longest_length():
     with pytest.raises(BadRequest, match="too long"):
         orders(command, Target("sites"), {"log": "ü" * (LONGEST_ARGUMENTS // 2 + 1)})
 
-
-# ---------------------------------------------------------------- any text at all
 
 TEXTS = st.text(st.characters(), max_size=12) | st.text(
     st.sampled_from(["a", ";", "\n", "\r", "\\", "n", "|", "{", "}", "\x00", " ", "[", "é", "😀"]),
@@ -183,9 +178,6 @@ def _check_texts(command, sent, arguments):
             assert arguments[one.name] in (sent[one.name], default)
 
 
-# ---------------------------------------------------------------- comments that go with a command
-
-
 def test_the_comment_of_a_disabling_command():
     given = {"comment_author": "omar", "comment_data": "why; not"}
     assert orders(find("hosts", "disable_host_check"), Target("hosts", "h"), given) == (
@@ -228,9 +220,6 @@ def test_only_comments_of_the_command_are_taken_away():
         CoreCommand("DEL_HOST_COMMENT", ("4",)),
         CoreCommand("DEL_HOST_COMMENT", ("5",)),
     )
-
-
-# ---------------------------------------------------------------- resolved by look-up
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,6 @@ def test_no_text_breaks_the_core(bench, text, name):
         assert answer is None or len(answer) > 5
 
 
-# ---------------------------------------------------------------- switches
-
-
 TOGGLED = [
     ("HOST_CHECK", "host", "active_checks_enabled", "active_checks_enabled"),
     ("SVC_CHECK", "service", "active_checks_enabled", "active_checks_enabled"),
@@ -225,9 +222,6 @@ def test_contacts(bench):
 def test_settings(bench, line, column, value):
     assert bench.command(line) == ""
     assert bench.column("GET hosts", f"Columns: {column}", "Filter: name = alpha") == [value]
-
-
-# ---------------------------------------------------------------- comments, checks, the rest
 
 
 def test_comments(bench):

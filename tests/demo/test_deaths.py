@@ -121,9 +121,6 @@ def test_downtimes_that_vanish(bench):
     assert bench.ask("GET comments", "Columns: id") == []
 
 
-# -------------------------------------------------------------------- over a real socket
-
-
 def program(path):
     return subprocess.Popen(
         [sys.executable, "-m", "monrest.demo", "--socket", str(path), "--history", "0"],

@@ -169,9 +169,6 @@ def test_deleting_by_what_they_are(bench, line, left):
     assert bench.column("GET downtimes", "Columns: id") == left
 
 
-# ---------------------------------------------------------------- acknowledgements
-
-
 def acknowledge(bench, *, sticky=1, persistent=0, end=None, send=0):
     kind = "PROBLEM" if end is None else "PROBLEM_EXPIRE"
     middle = "" if end is None else f"{end};"

@@ -177,9 +177,6 @@ def test_a_lost_connection_leaves_nothing_behind(bench):
     assert not bench.factory.open_connections
 
 
-# ---------------------------------------------------------------- commands
-
-
 def test_a_command_is_silent_and_keeps_the_connection(bench):
     connection = bench.connect()
     assert send(connection, "COMMAND [1] DISABLE_NOTIFICATIONS\n\n") == b""
@@ -215,9 +212,6 @@ def test_a_second_command_below_runs_later(bench):
     switches.enable_event_handlers = 1
     assert send(bench.connect(), two + "\n") == b""
     assert switches.enable_event_handlers == 0
-
-
-# ---------------------------------------------------------------- waiting
 
 
 WAIT = f"GET hosts\n{KEPT}OutputFormat: json\nColumns: name state\nFilter: name = alpha\n"

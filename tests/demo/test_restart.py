@@ -114,9 +114,6 @@ def test_checks_go_on_with_the_new_objects_only(bench, again):
     bench.simulation.stop()
 
 
-# -------------------------------------------------------------------- over a real socket
-
-
 @pytest.fixture
 def files(tmp_path):
     folder = tmp_path / "objects"
@@ -196,9 +193,6 @@ async def test_a_stop_waits_for_the_reading(files, tmp_path):
     core.core.restart()
     await core.stopService()
     assert core._reading is None
-
-
-# -------------------------------------------------------------------- the program
 
 
 def test_a_report_counts_or_names_what_is_wrong(files):

@@ -318,9 +318,6 @@ def test_numbers(world):
     assert result(world.books.run(statements.versions))[2] != old.version
 
 
-# -------------------------------------------------------------------- any order
-
-
 class Cluster(RuleBasedStateMachine):
     """Daemons freeze, die, lose the database; cores vanish and lose answers: once each time.
 

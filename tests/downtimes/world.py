@@ -55,8 +55,6 @@ class World:
         self.books = Store(url, Clock())
         self.books.startService()
 
-    # ------------------------------------------------------------ daemons
-
     def join(self, owner="one", wrong=0.0, zone=UTC):
         clock = Clock()
         clock.advance(self.begun + self.elapsed + wrong)
@@ -100,8 +98,6 @@ class World:
             daemon.database.stopService()
         self.books.stopService()
 
-    # ------------------------------------------------------------ cores
-
     async def existing(self, sites, targets, clock):
         if all(site.down for site in sites):
             raise SitesFailed([site.problem() for site in sites])
@@ -142,8 +138,6 @@ class World:
         if site.down:
             raise SitesFailed([site.problem()])
         return {order.key for order in orders if order.command in site.obeyed}
-
-    # ------------------------------------------------------------ records
 
     def add(self, daemon=None, sites=(), **fields):
         record = checked({"host": ["h"], "schedule": DAILY, **fields}, CommandsConfig())

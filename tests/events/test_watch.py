@@ -55,8 +55,6 @@ class Core:
     def stop(self):
         return succeed(None)
 
-    # ------------------------------------------------------------ what is asked
-
     def query(self, asked, _):
         first, *lines = asked.request.decode().strip().split("\n")
         table, found = first.removeprefix("GET "), dict(one.split(": ", 1) for one in lines)
@@ -91,8 +89,6 @@ class Core:
 
     def count(self, table, word):
         return len([1 for one, lines in self.asked if one == table and word in " ".join(lines)])
-
-    # ------------------------------------------------------------ what happens
 
     def log(self, text):
         now = int(self.clock.seconds())
@@ -268,9 +264,6 @@ def test_after_a_start_all_classes_are_asked_for_and_objects_are_looked_at_soon(
     assert world.of("state") == [("line", "ping", 2), ("object", "ping", 0)]
 
 
-# -------------------------------------------------------------------- acknowledgements, comments
-
-
 def test_an_acknowledgement_that_ends_by_recovery_is_told_soon(world):
     world.core.change("ping", 2)
     world.core.acknowledge(4, "ping")
@@ -323,9 +316,6 @@ def test_a_comment_that_is_removed_by_its_number_is_told_of_its_object(world):
     world.core.comments.clear()
     world.pass_(130)
     assert world.of("comment")[2:] == [("line", "http", "added"), ("line", "http", "removed")]
-
-
-# -------------------------------------------------------------------- what it costs
 
 
 def test_a_stream_of_alerts_costs_few_questions(world):

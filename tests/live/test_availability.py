@@ -344,8 +344,6 @@ def test_a_contact_sees_his_own(olga, clean):
     assert olga.rows("/hostgroups/idle/availability") == []
 
 
-# -------------------------------------------------------------------- several sites
-
 IN_TIME = 10.0
 
 

@@ -245,8 +245,6 @@ def test_a_key_that_sees_nothing_is_told(environment, served):
     assert json.loads(ran.stdout)["total"] == 20
 
 
-# ------------------------------------------------------------------ completion in real shells
-
 WANTED = {
     # what is typed: what stands there after the tab key, or is offered
     "monrest r /hosts/web0": ["/hosts/web01", "/hosts/web02"],

@@ -215,9 +215,6 @@ def test_systemd_gets_its_signs(jump, signs):
             pass
 
 
-# ------------------------------------------------------------------ what comes at a date
-
-
 def daily(at):
     when = datetime.fromtimestamp(at)
     return [{"type": "day", "minute": when.minute, "hour": str(when.hour)}]

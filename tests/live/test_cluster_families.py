@@ -67,8 +67,6 @@ class World:
         self.seen.close()
         self.core.stop()
 
-    # ------------------------------------------------------------ giving work
-
     def plan(self, name):
         """Let the time of many downtimes and reports come at once, and facts be old."""
         when = datetime.fromtimestamp(int(time.time()) // 60 * 60 - 3600)
@@ -98,8 +96,6 @@ class World:
             until(lambda: client.rows(f"/mon/jobs/{number}")["is_running"] == 0, "the job ends")
         self.nodes.sql(f"UPDATE jobs SET ended = ended - 7200 WHERE id = {number}")
         return number
-
-    # ------------------------------------------------------------ counting what was done
 
     def told(self, name):
         found = self.core.ask("GET downtimes\nColumns: comment is_service")

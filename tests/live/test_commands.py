@@ -14,8 +14,6 @@ from harness.expect import SIZES
 
 __all__ = ["OWN", "boss", "server", "tape", "web"]
 
-# ---------------------------------------------------------------- switches
-
 _OBJECT = {
     "check": "active_checks_enabled",
     "notifications": "notifications_enabled",
@@ -94,8 +92,6 @@ def test_starting_and_stopping(own, boss, path, name, shown, column):
         assert value(boss, shown, column) == expected
 
 
-# ---------------------------------------------------------------- settings
-
 SETTINGS = [
     ("/hosts/web02", "change_normal_host_check_interval", {"interval": 7}, "check_interval", 7),
     ("/hosts/web02", "change_retry_host_check_interval", {"interval": 3}, "retry_interval", 3),
@@ -150,9 +146,6 @@ def test_delayed_notifications(boss, path, name):
     assert value(boss, path, "next_notification") == at
 
 
-# ---------------------------------------------------------------- comments
-
-
 @pytest.mark.parametrize(
     ("path", "word", "given"),
     [
@@ -197,9 +190,6 @@ def test_what_does_not_match_says_so(boss, path, word):
     assert response.json["description"].startswith("comment_id: there is no ")
 
 
-# ---------------------------------------------------------------- acknowledgements
-
-
 @pytest.mark.parametrize(
     ("path", "word"), [("/hosts/web02", "host"), ("/services/web02/http", "svc")]
 )
@@ -227,8 +217,6 @@ def test_nothing_to_acknowledge(own, boss):
         return
     assert response.json["effect"] == "nothing matched: host db01 has no problem to acknowledge"
 
-
-# ---------------------------------------------------------------- downtimes
 
 DOWNTIMES = [
     ("/hosts/web02", "host", {("web02", "")}),

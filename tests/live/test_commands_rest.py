@@ -72,9 +72,6 @@ def test_scheduled_checks(own, boss, path, name):
     send(boss, f"{path}/cmd/disable_{kind}")
 
 
-# ---------------------------------------------------------------- notifications, log, process
-
-
 @pytest.mark.parametrize(
     ("path", "name"),
     [
@@ -151,9 +148,6 @@ def test_what_icinga2_does_not_know(own, boss, name):
     assert response.json["error"].startswith("Site One: ")
 
 
-# ---------------------------------------------------------------- who may
-
-
 def test_contact_sends_for_what_is_hers(web, boss):
     send(web, "/hosts/web01/cmd/add_host_comment", comment_data="by olga", comment_author="admin")
     rows = [row for row in boss.rows("/comments") if row["comment"] == "by olga"]
@@ -197,9 +191,6 @@ def test_unknown_and_impossible_objects(boss, tape, path, words):
     assert not [one for one in tape.since(mark) if one.startswith(b"COMMAND")]
 
 
-# ---------------------------------------------------------------- lists
-
-
 def test_list_of_commands(own, boss):
     entries = [
         {"cmd": "add_host_comment", "host": "db01", "comment_data": f"list {n}"} for n in range(300)
@@ -223,9 +214,6 @@ def test_list_with_an_error_sends_nothing(boss, tape):
     assert [one["index"] for one in response.json["problems"]] == [1]
     assert not [one for one in tape.since(mark) if one.startswith(b"COMMAND")]
     assert not [row for row in boss.rows("/comments") if row["comment"] == "never"]
-
-
-# ---------------------------------------------------------------- several sites
 
 
 def test_dead_site_beside_a_living_one(own, made):
@@ -259,9 +247,6 @@ def test_dead_site_beside_a_living_one(own, made):
             assert response.json["commands"].count("COMMAND") == 1
 
 
-# ---------------------------------------------------------------- audit
-
-
 def test_every_command_is_one_line(server, boss, web):
     boss.post_form("/hosts/web01/cmd/add_host_comment", {"comment_data": 'audited "so"; yes'})
     web.post_form("/system/cmd/shutdown_process", {})
@@ -273,9 +258,6 @@ def test_every_command_is_one_line(server, boss, web):
     (refused,) = [line for line in lines if "shutdown_process" in line and "user=olga" in line]
     assert 'result="not allowed"' in refused
     assert server.key not in server.log
-
-
-# ---------------------------------------------------------------- ids
 
 
 @pytest.mark.parametrize(

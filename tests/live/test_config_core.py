@@ -67,9 +67,6 @@ def ben(daemon):
         yield client
 
 
-# -------------------------------------------------------------------- end to end
-
-
 def test_from_an_edit_to_the_core(core, admin):
     before = core.files.site.read_text()
     states = admin.rows("/hosts?columns=name,state,plugin_output,last_check,comments")
@@ -191,9 +188,6 @@ def test_what_belongs_to_sites_takes_no_filters(admin):
         response = admin.request("POST", f"/config/{word}?host_name=web01")
         refused(response, 400, "host_name")
     refused(admin.get("/config/save"), 405, "POST")
-
-
-# -------------------------------------------------------------------- several people
 
 
 def test_changes_are_their_makers_own_until_they_are_saved(core, ann, ben):

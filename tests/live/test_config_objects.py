@@ -23,9 +23,6 @@ def changed(response, count, word="changed"):
     }
 
 
-# -------------------------------------------------------------------- changing
-
-
 def test_create_takes_effect_for_its_maker_only(daemon, admin, files):
     before = files.state()
     response = admin.json(
@@ -305,9 +302,6 @@ def test_a_removal_that_breaks_references_is_told(admin):
     assert any("referenced host 'router1' does not exist in site.cfg:" in e for e in told["errors"])
 
 
-# -------------------------------------------------------------------- read-only
-
-
 @pytest.fixture
 def guarded(files, admin):
     files.write(
@@ -358,9 +352,6 @@ def test_patterns_for_all_sites_make_files_read_only(made, tmp_path):
         assert {row[":READONLY"] for row in admin.rows("/config/objects")} == {1}
         refused(admin.json("PATCH", "/hosts/web01/config", {"alias": "x"}), 403, "readonly")
         assert admin.rows("/config/files")[0]["readonly"] == 1
-
-
-# -------------------------------------------------------------------- who
 
 
 def test_read_only_people_change_nothing(made, tmp_path):

@@ -433,9 +433,6 @@ def test_the_receiver_of_webhooks(shell):
     assert received.splitlines()[0] == "state hosts/web01 down"
 
 
-# ------------------------------------------------------- plugins
-
-
 class Answers(BaseHTTPRequestHandler):
     """Answers every request with the document of its server."""
 
@@ -515,9 +512,6 @@ def test_a_check_alarms_at_its_value_and_not_before(shell):
     server.shutdown()
     server.server_close()
     assert wrong == []
-
-
-# ------------------------------------------------------- a core of one's own
 
 
 @pytest.fixture

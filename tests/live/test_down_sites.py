@@ -140,9 +140,6 @@ def test_a_daemon_that_never_met_the_core(told):
     check(told)
 
 
-# -------------------------------------------------------------------- one of several
-
-
 @pytest.fixture(scope="module")
 def one_of_two(tmp_path_factory):
     """A daemon with two sites, of which ``b`` was killed when all was in the cache."""

@@ -250,9 +250,6 @@ def test_an_icinga2_tells_the_same_with_and_without_a_log(icinga2, tmp_path):
         tape.close()
 
 
-# ------------------------------------------------------------ a core that is away
-
-
 class Door(Recorder):
     """What stands before a core that may be away."""
 

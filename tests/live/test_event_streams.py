@@ -66,9 +66,6 @@ class Reader:
         self.stream.blocks = []
 
 
-# ------------------------------------------------------------ nodes, workers, daemons
-
-
 def test_a_stream_goes_on_at_another_node_when_its_own_is_killed(alone, tmp_path, postgres_server):
     (tmp_path / "nodes").mkdir()
     nodes = Nodes(tmp_path / "nodes", postgres_server, [site("s1", f"unix:{alone.socket}")])
@@ -157,9 +154,6 @@ def test_a_daemon_is_restarted_in_the_middle_of_a_stream_again_and_again(alone, 
     assert reader.told == [f"alert {number}" for number in range(12)]
 
 
-# ------------------------------------------------------------ sites that are no cores
-
-
 def test_a_site_of_another_instance_is_told_of_and_loses_nothing_while_that_is_away(alone, made):
     far = made([site("core", f"unix:{alone.socket}")]).start()
     near = made([far_site("f", far, superuser_key(far))]).start()
@@ -195,9 +189,6 @@ def test_sites_behind_an_lmd_are_told_of(alone, made, tmp_path, workers):
         assert sources == {"/sites/a", "/sites/b"}
     finally:
         lmd.close()
-
-
-# ------------------------------------------------------------ rights that change
 
 
 def told_of_no_more(core, stream, unseen, seen):
@@ -247,9 +238,6 @@ def test_a_contact_that_is_taken_from_a_host_is_told_of_it_no_more(alone, made, 
         until(lambda: told_of_no_more(alone, olga, *pair), "she sees less", seconds=30)
         for _ in range(3):
             assert told_of_no_more(alone, olga, *pair)
-
-
-# ------------------------------------------------------------ many clients
 
 
 @pytest.fixture

@@ -377,9 +377,6 @@ def test_the_command_line_follows_and_runs_a_command(own, server, capfdbinary, m
     assert b"types: no such type of event" in capfdbinary.readouterr().err
 
 
-# ------------------------------------------------------------ kills and restarts
-
-
 @pytest.fixture
 def alone(tmp_path, ready):
     """An embedded core of one's own."""

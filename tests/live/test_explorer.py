@@ -133,9 +133,6 @@ def _nothing_is_refused(page):
     assert [one for one in said if "responded with a status" not in one] == []
 
 
-# ------------------------------------------------------------------ the page of the service
-
-
 def test_the_page_shows_the_sites_to_who_may_know(page):
     page.forget()
     page.open("/")
@@ -148,9 +145,6 @@ def test_the_page_shows_the_sites_to_who_may_know(page):
     assert "key=" not in page.browser.current_url
     page.find("dd a").click()
     page.wait_text("#status", "rows")
-
-
-# ------------------------------------------------------------------ who is asking
 
 
 def test_a_login_with_a_password(page):
@@ -179,9 +173,6 @@ def test_a_login_with_a_key(page):
     page.find("#key").send_keys(page.daemon.key)
     page.find("#key-user").send_keys("olga", Keys.ENTER)
     page.wait_text("#account", "olga")
-
-
-# ------------------------------------------------------------------ queries
 
 
 def rows_shown(page):
@@ -287,9 +278,6 @@ def test_the_same_request_elsewhere_gives_the_same_answer(page, served):
     ):
         done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
         assert json.loads(done.stdout) == rows, (run, done)
-
-
-# ------------------------------------------------------------------ objects
 
 
 SERVICES = "columns=host_name,description,state&limit=50"
@@ -418,9 +406,6 @@ def test_states_of_alerts_are_words(page, served):
     page.wait(lambda: {row[1] for row in rows_shown(page)} & set(words["SERVICE ALERT"]))
 
 
-# ------------------------------------------------------------------ where the page is
-
-
 def test_the_back_button_shows_the_query_before(page):
     page.log_in()
     page.open("/mon/docs/#/hosts?columns=name&name=web01")
@@ -470,9 +455,6 @@ def test_an_answer_to_another_question_is_marked(page):
     page.wait_text("#stale", "The question has changed")
     page.find("#limit").send_keys(Keys.BACKSPACE)
     page.wait(lambda: page.texts("#stale") == [""])
-
-
-# ------------------------------------------------------------------ all endpoints
 
 
 def opened(page, path):
@@ -560,9 +542,6 @@ def test_what_is_no_json_is_not_sent(page):
     page.find(f"{form} [name=tab]").send_keys("{no")
     page.find(f"{form} button[type=submit]").click()
     page.wait_text(f"{form} .notice.bad", "tab: expected JSON")
-
-
-# ------------------------------------------------------------------ everywhere
 
 
 def test_a_phone_and_the_dark(page):

@@ -191,9 +191,6 @@ def test_the_client_follows(daemon, client):
     assert done.stdout == direct.body
 
 
-# -------------------------------------------------------------------- long ones
-
-
 @pytest.fixture
 def slow(tmp_path, embedded):
     """A core that keeps requests waiting until it is told to go on."""

@@ -192,9 +192,6 @@ def test_over_a_unix_socket(guarded):
     assert ask(f"GET /mon/r/mon/jobs/{number}/output HTTP/1.1") == direct
 
 
-# -------------------------------------------------------------------- progress
-
-
 @pytest.mark.parametrize(
     ("path", "table", "message", "percent"),
     [

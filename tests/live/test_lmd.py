@@ -226,9 +226,6 @@ def test_only_sites_that_the_asker_may_use_are_named(made, lmd):
         assert {row["key"] for row in olga.get("/lmd/sites").json} <= {"a", "c"}
 
 
-# ---------------------------------------------------------------- sites that fail
-
-
 def test_a_site_that_is_down_is_named(client, lmd):
     lmd.sites["b"].status, lmd.sites["b"].error = DOWN, "connection refused"
     answer = client.get("/hosts?columns=name,peer_key")
@@ -293,9 +290,6 @@ def test_the_lmd_is_away_at_the_start(made, lmd):
         assert client.get("/hosts").status == 200
 
 
-# ---------------------------------------------------------------- other sites, other LMDs
-
-
 def test_sites_come_and_go(client, lmd, embedded):
     lmd.sites["d"] = Behind(embedded.socket, "Fourth")
     ready(client, "a", "b", "c", "d")
@@ -354,9 +348,6 @@ def test_beside_sites_that_are_asked_directly(made, lmd, embedded):
         assert len({row["n"] for row in counted}) == 1
 
 
-# ---------------------------------------------------------------- commands
-
-
 def comments(client, text):
     return client.rows("/comments", {"columns": "host_name,peer_key", "comment": text})
 
@@ -388,9 +379,6 @@ def test_a_command_that_is_still_on_its_way(client, lmd):
     assert len([one for one in lmd.requests if one[0].startswith("COMMAND")]) == 1
 
 
-# ---------------------------------------------------------------- the list of an LMD
-
-
 def test_what_the_lmd_says_of_its_sites(client, made, lmd):
     rows = client.get("/lmd/sites").json
     assert [row["key"] for row in rows] == ["a", "b", "c"]
@@ -406,8 +394,6 @@ def test_who_may_not_see_addresses(made, lmd):
         row = olga.get("/lmd/sites").json[0]
         assert (row["key"], row["addr"], row["last_error"]) == ("a", "", "")
 
-
-# ---------------------------------------------------------------- the fake is as a running one was
 
 H = "ResponseHeader: fixed16\nOutputFormat: wrapped_json\nKeepAlive: on\n"
 """Request (or requests) to what comes back: a part of it, and whether the connection stays."""

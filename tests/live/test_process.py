@@ -27,9 +27,6 @@ def run(*arguments, cwd=REPOSITORY):
     )  # fmt: skip
 
 
-# ------------------------------------------------------------------ plugin and check-config
-
-
 def test_twistd_knows_the_plugin():
     listed = run("-c", "from twisted.scripts.twistd import run; run()", "--help")
     assert any(line.split()[:1] == ["monrest"] for line in listed.stdout.splitlines())
@@ -106,9 +103,6 @@ def test_check_config_of_a_missing_file():
 def test_the_client_does_not_import_twisted():
     code = "import sys, monrest.cli.main; sys.exit('twisted.internet.reactor' in sys.modules)"
     assert run("-c", code).returncode == 0
-
-
-# ------------------------------------------------------------------ start
 
 
 def test_a_port_in_use_ends_the_start(made, embedded):
@@ -224,9 +218,6 @@ def test_the_core_is_restarted_below_the_daemon(made, ready, tmp_path):
         until(lambda: client.get("/hosts").status == 200, "the core is back")
         assert client.rows("/hosts/totals")["total"] == 6
     core.stop()
-
-
-# ------------------------------------------------------------------ the demo
 
 
 def test_a_demo_whose_port_is_taken_says_how_to_take_another(tmp_path):

@@ -172,9 +172,6 @@ def test_who_may_do_what(boss, olga, server):
     assert "recurring downtime delete" in server.log
 
 
-# -------------------------------------------------------------------- two daemons
-
-
 @pytest.fixture
 def pair(tmp_path, postgres_server, embedded):
     """Two daemons with the same database and the same core."""

@@ -157,9 +157,6 @@ def test_a_path_is_read_again_while_a_site_is_missing(daemon, liar):
         assert client.rows(f"{PATH}/{number}")["failed"] == 0
 
 
-# -------------------------------------------------------------------- a cluster
-
-
 @pytest.fixture
 def cluster(tmp_path, postgres_server, embedded, mails):
     made = Nodes(

@@ -69,9 +69,6 @@ def over(client, url, **fields):
     return create(client, URL, {"url": url, **fields.pop("params", {})}, **fields)
 
 
-# -------------------------------------------------------------------- paths
-
-
 @pytest.mark.parametrize(
     ("prefix", "content", "ending"),
     [("", "application/json", "json"), ("/wrapped_json", "application/json", "json"),
@@ -166,9 +163,6 @@ def test_a_site_that_is_missing(boss):
     assert boss.request("PATCH", f"{PATH}/{number}", body=body, headers=headers).status == 200
     assert boss.get(f"{PATH}/{number}/report").json
     assert "Sites that did not answer: S2" in boss.get(f"{PATH}/{number}/report?html=1").text
-
-
-# -------------------------------------------------------------------- templates
 
 
 def test_a_template_of_ones_own(boss):

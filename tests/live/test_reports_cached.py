@@ -215,9 +215,6 @@ def test_a_report_is_canceled(cached, liar):
         assert client.rows("/hosts/availability", {"start": "-4d"})
 
 
-# -------------------------------------------------------------------- first imports as jobs
-
-
 @pytest.fixture
 def fresh(liar, tmp_path):
     """A daemon that has imported nothing yet, before a core that does not tell its log."""

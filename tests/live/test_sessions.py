@@ -206,9 +206,6 @@ def test_a_trusted_proxy_tells_that_it_speaks_tls(made, passwords, browse):
     assert browse(daemon).login(headers=forwarded).headers["set-cookie"].endswith("; Secure")
 
 
-# -------------------------------------------------------------------- two daemons
-
-
 @pytest.fixture
 def pair(made, passwords, postgres_url):
     """Two daemons on one PostgreSQL, who know nothing else of each other."""

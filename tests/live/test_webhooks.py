@@ -284,9 +284,6 @@ def test_killed_in_the_middle_of_a_delivery(daemon, client, own, receiver):
     assert first in found
 
 
-# -------------------------------------------------------------------- a cluster
-
-
 def test_a_killed_node_of_a_cluster(tmp_path, postgres_server, own, receiver):
     """Another one goes on: nothing is lost, each object is in order."""
     nodes = Nodes(

@@ -94,9 +94,6 @@ def pair(daemon):
         client.close()
 
 
-# -------------------------------------------------------------------- what one does the other knows
-
-
 def test_a_key_is_good_at_every_worker_and_refused_by_all_when_it_is_deleted(daemon, pair):
     one, _ = pair
     for _ in range(3):
@@ -202,9 +199,6 @@ def test_log_lines_say_which_worker(daemon, pair):
         client.get(path.removeprefix("/mon/r"))
         line = until(lambda path=path: re.search(rf"access .*{path} .*", daemon.log), "the line")
         assert line[0].endswith(f" worker={number}")
-
-
-# -------------------------------------------------------------------- life and death
 
 
 class Asking(threading.Thread):
@@ -452,9 +446,6 @@ def handshake(port, authority):
             return wrapped.recv(20).startswith(b"HTTP/1.1 ")
     except ssl.SSLError:
         return False
-
-
-# -------------------------------------------------------------------- many deaths
 
 
 @pytest.fixture(scope="module")

@@ -153,8 +153,6 @@ def test_icinga_gets_no_stats_negate():
     assert "Negate:" in body(plain, ICINGA2)
 
 
-# ---------------------------------------------------------------- a core for these requests
-
 COMPARE = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -231,9 +229,6 @@ def test_simplified_has_no_small_groups(tree):
         check(simple)
 
 
-# ---------------------------------------------------------------- injection
-
-
 @each("character", [chr(n) for n in [*range(32), 127]])
 @each(
     "make",
@@ -292,8 +287,6 @@ def test_a_value_stays_on_its_line(text):
     assert request.count(b"\n") == 7
     assert request.split(b"\n")[5].decode() == f"Filter: name = {text}".rstrip(" ")
 
-
-# ---------------------------------------------------------------- what no core may be sent
 
 STATUS = {
     "connections": "int",

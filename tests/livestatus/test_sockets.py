@@ -211,9 +211,6 @@ async def _turn():
     await deferLater(reactor, 0.001, lambda: None)
 
 
-# ---------------------------------------------------------------- TLS
-
-
 @pytest.fixture
 def authority(tmp_path):
     return Authority(tmp_path)

@@ -118,9 +118,6 @@ def test_updates_on_request(cache, clock, database, cores):
     assert done(running).added == 0
 
 
-# -------------------------------------------------------------------- first imports that are followed
-
-
 class Told:
     """What a job was told of its progress."""
 

@@ -267,8 +267,6 @@ def test_a_kill_within_a_day_covers_nothing_of_it(core, database, clock, monkeyp
     assert stored(database) == core.told(since=NOW - 5 * DAY)
 
 
-# -------------------------------------------------------------------- once more
-
 SPAN = {"start": FIRST + DAY + 5000, "end": FIRST + 3 * DAY + 5000}
 
 

@@ -120,9 +120,6 @@ SPAN = (("time[gte]", str(NOW - 5 * DAY)), ("time[lt]", str(NOW)))
 STRAIGHT = ("logcache", "0")
 
 
-# -------------------------------------------------------------------- how much is held
-
-
 @pytest.mark.parametrize("with_cache", [False, True])
 @pytest.mark.parametrize("sort", ["", "-message", "host_name,-time"])
 def test_a_long_log_is_never_whole_in_memory(world, with_cache, sort):
@@ -165,9 +162,6 @@ def test_a_second_is_never_too_much(world):
     answer = done(start(world, *SPAN, STRAIGHT, ("columns", "message")))
     assert len(answer.rows) == len(world.core.rows)
     assert rows(answer)[-3 * FEW]["message"].endswith("burst 0")
-
-
-# -------------------------------------------------------------------- the cache changes meanwhile
 
 
 @pytest.fixture
@@ -235,9 +229,6 @@ def test_the_cache_loses_lines_in_the_middle(world, database, between, monkeypat
     assert first < midnight
 
 
-# -------------------------------------------------------------------- what the database counts
-
-
 COUNTED = {
     (("columns", "type,count(*)"),): True,
     (("columns", "count(*)"),): True,
@@ -258,9 +249,6 @@ def test_what_the_database_counts():
         question = reading(bound, layout(bound, ()), None)
         found[pairs] = bool(question.plan.pushed.stats)
     assert found == COUNTED
-
-
-# -------------------------------------------------------------------- sites that are slow
 
 
 @pytest.mark.parametrize("pairs", [(STRAIGHT,), (), (("columns", "type,count(*)"),)])

@@ -329,9 +329,6 @@ def test_a_site_of_omd(tmp_path, world):
     assert len(world.rows("select * from api_keys")) == 2
 
 
-# ------------------------------------------------------------------------ what cannot be read
-
-
 def hostile(old, outside):
     """Files that do harm to whoever trusts them, each with what is said of it."""
     old.write("etc/thruk/thruk_local.d/bad.conf", b"a = \xff\nalone\n<Peer x\n")

@@ -290,9 +290,6 @@ def test_who_was_given_up_does_not_go_on(world):
         result(Deferred.fromCoroutine(work))
 
 
-# -------------------------------------------------------------------- once a day
-
-
 @pytest.fixture
 def daily(tmp_path, monkeypatch):
     """Days go by, which ask for nothing of a database that the tests above do not."""

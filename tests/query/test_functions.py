@@ -206,9 +206,6 @@ def test_long_texts_of_the_core_pass() -> None:
     assert run("s", lambda _row: text, "'b'", "'c'") == text
 
 
-# -------------------------------------------------------------------- fmt
-
-
 @each(
     ("template", "values", "expected"),
     [
@@ -268,9 +265,6 @@ def test_every_function_takes_every_value(value: Any) -> None:
             assert isinstance(result, str)
 
 
-# -------------------------------------------------------------------- calculations
-
-
 @each(
     ("first", "steps", "expected"),
     [
@@ -300,9 +294,6 @@ def test_calculations_give_numbers_that_can_be_written(
     assert result == "" or number_of(result) == result
     if isinstance(result, int) and steps:
         assert -(2**64) < result < 2**64
-
-
-# -------------------------------------------------------------------- text and number
 
 
 @pytest.mark.parametrize(

@@ -154,8 +154,6 @@ def test_literal_replacement_is_that_of_texts(text: str, replacement: str) -> No
     assert compile_pattern("a", ignore_case=False, parameter="x").sub(replacement, text) == expected
 
 
-# -------------------------------------------------------------------- pushability
-
 EXACT = ["web", "^web", "web01$", "^web01$", "web.*", ".*web", ".*web.*", ".*", "a|b", "^a|b$",
          "^(a|b)$", "(a|b)c", "(a|b)?c", "ab+c?", "(ab)+", r"web\.example", r"a\\b", r"\(x\)",
          "Disk /var", "a b", "it's", "50%", "a-b_c:d,e;f/g@h&i=j!k<l>m~n\"o#p", "[abc]", "[ab]*c",
@@ -254,9 +252,6 @@ def test_what_is_pushed_is_a_valid_pattern_of_ours(pattern: str) -> None:
         assert pattern.isascii()
         assert pattern == pattern.strip()
         assert "{" not in pattern
-
-
-# -------------------------------------------------------------------- wildcards
 
 
 @each(

@@ -259,8 +259,6 @@ def test_the_least_share_is_seen():
     assert len(shares("t", [("ok", 0)]).shapes) == 3
 
 
-# -------------------------------------------------------------------- columns on paper
-
 KINDS = st.sampled_from(["text", "number", "percent", "time", "duration", "state"])
 
 

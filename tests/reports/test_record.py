@@ -177,9 +177,6 @@ def test_custom_times():
         bad.settings(TEMPLATES).span(NOW, UTC, 1)
 
 
-# -------------------------------------------------------------------- search
-
-
 def search(given, q=""):
     return report(params={"filter": given, "q": q}).settings(TEMPLATES).search.trees
 
@@ -212,9 +209,6 @@ def test_search_for_a_text_is_no_expression():
     ((tree,),) = [search({"dfl_s0_type": "search", "dfl_s0_value": "a.b(c"})]
     assert {one.value for one in tree.items[0].items[0].items} == {r"a\.b\(c"}
     assert len(search("host = a", "service = b")) == 2
-
-
-# -------------------------------------------------------------------- access
 
 
 def identity(user, *roles):

@@ -185,9 +185,6 @@ async def test_the_last_word_is_ours(server, deliver):
     assert server.mails == []
 
 
-# -------------------------------------------------------------------- TLS and logins
-
-
 LOGIN = base64.b64encode(b"\0me\0geheim").decode()
 
 
@@ -240,9 +237,6 @@ async def test_somebody_elses_certificate(server, deliver, authority):
 async def test_a_file_that_is_gone(deliver, tmp_path):
     done, _ = await deliver(host="localhost", security="tls", tls_ca_file=str(tmp_path / "none"))
     assert done.problem == "a file of [mail] cannot be used: FileNotFoundError"
-
-
-# -------------------------------------------------------------------- what is sent
 
 
 def written(server_config=None, params=None, **fields):

@@ -21,8 +21,6 @@ from monrest.reports.templates import TEMPLATES
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
 from tests.table import each
 
-# -------------------------------------------------------------------- paths
-
 
 def test_a_path():
     link = read_link('/mon/r/v1/csv/sites/a,b/hosts?columns=name&q=***name = "a?b"***')
@@ -147,8 +145,6 @@ def test_documents_become_tables(value, rows):
     assert made.grids[0].rows == rows
     assert page(made)
 
-
-# -------------------------------------------------------------------- operators' templates
 
 HEAD = '+++\nlike = "sla_report.tt"\ntitle = "Ours"\n[defaults]\nsla = 99.9\n+++\n'
 

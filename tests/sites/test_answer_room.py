@@ -136,8 +136,6 @@ def test_a_site_whose_rows_turn_out_to_be_none_is_a_problem(town, room):
     assert alone.pop().check(SitesFailed)
 
 
-# ---------------------------------------------------------------- errors
-
 UNFINISHED = raw(framed(as_json(NAMES))[:1000])
 GROUPS = lookups._Question("hosts", LAYOUT, None, lambda _: ())
 

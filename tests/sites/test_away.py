@@ -177,9 +177,6 @@ def test_a_query_made_for_another_kind_of_core_is_not_sent_to_the_new_one(town):
     assert script.queries == []
 
 
-# ---------------------------------------------------------------- lost while it was asked
-
-
 def die(core, **status):
     """What kills the core: the query is read, and the socket is gone with the connection."""
 

@@ -161,9 +161,6 @@ def framing_refusal(talk, _request):
     talk.write(framed(b"no\n", 400))
 
 
-# ---------------------------------------------------------------- before anything is sent
-
-
 def test_a_command_that_cannot_be_written_stops_all_of_them(town):
     first, second = town.site("a"), town.site("b", up=None)
     for bad in (CoreCommand("LOG", ("a\n",), "text"), CoreCommand("LOG", ("a;b", "c"))):
@@ -261,9 +258,6 @@ def test_the_time_out_is_for_all_transmissions_together(town):
     town.pass_time(10)  # for the answer that nobody waits for
 
 
-# ---------------------------------------------------------------- nobody knows
-
-
 def cut(talk, _request):
     talk.close()
 
@@ -321,9 +315,6 @@ def test_addresses_and_places_are_not_shown(town):
     assert "/run" not in sent.refused[0]
     assert "/usr" not in sent.refused[0]
     assert sent.refused[0].startswith("400: no")
-
-
-# ---------------------------------------------------------------- who does not wait
 
 
 def test_cancelling_does_not_stop_what_was_begun(town):

@@ -148,8 +148,6 @@ def test_a_value_with_both_quotes_is_refused_where_it_cannot_be_written():
         question(Pushed(table="hosts", columns=("name",), filter=tree), CORE, None)
 
 
-# ---------------------------------------------------------------- the same rows, whoever filters
-
 words = st.text(st.sampled_from("ab'% +&=;#/\\ü)(,"), min_size=1, max_size=4).filter(
     lambda text: text == text.strip()
 )
@@ -235,9 +233,6 @@ def test_counts_are_those_of_a_core(counted, tree, given_rows, grouped):
             max(checks, default=0),
         ]
     assert found == wanted
-
-
-# ---------------------------------------------------------------- rows
 
 
 def read(body):

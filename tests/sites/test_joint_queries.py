@@ -261,9 +261,6 @@ def test_no_value_can_name_other_sites(world):
             prepare(Pushed(table="hosts", columns=("name",), filter=Test("name", "=", value)), CORE)
 
 
-# ---------------------------------------------------------------- what an LMD tells
-
-
 def test_columns_that_it_does_not_list(world):
     services = CORE.tables["services"]
     assert {"description", "host_alias", "host_state", "host_custom_variables"} <= services.keys()

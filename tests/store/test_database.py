@@ -107,9 +107,6 @@ async def test_postgresql_holds_no_nul(opened, postgres_url):
         await database.change(add("a\0b"))
 
 
-# ---------------------------------------------------------------- many at once
-
-
 async def test_of_many_parallel_changes_none_is_lost(database):
     await gatherResults([database.change(add(f"n{number}")) for number in range(300)])
     assert await database.run(names) == {f"n{number}" for number in range(300)}
@@ -151,9 +148,6 @@ async def test_reading_goes_on_beside_a_change(database):
     read.set()
     await change
     assert await database.run(count) == 1
-
-
-# ---------------------------------------------------------------- leaving and stopping
 
 
 async def test_cancelling_ends_the_wait_and_not_the_change(database):
@@ -221,9 +215,6 @@ async def test_before_the_start_nothing_is_answered(database_url):
 
 async def test_stopping_what_never_started_is_no_error(database_url):
     await Database(reactor, database_url).stopService()
-
-
-# ---------------------------------------------------------------- the embedded database's file
 
 
 async def test_others_can_read_neither_the_file_nor_its_log(opened, tmp_path):

@@ -214,9 +214,6 @@ def test_an_unknown_duty_is_nobodys(world):
         result(one.change(Token("unknown", 1), add("x")))
 
 
-# -------------------------------------------------------------------- any order
-
-
 class Cluster(RuleBasedStateMachine):
     """Three daemons that freeze, lose the database, die and come back, in any order."""
 
@@ -298,9 +295,6 @@ TestCluster = Cluster.TestCase
 TestCluster.settings = settings(
     max_examples=20, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
 )
-
-
-# -------------------------------------------------------------------- processes
 
 
 def until(child, text):

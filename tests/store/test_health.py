@@ -82,9 +82,6 @@ def test_it_is_looked_at_every_two_seconds(tmp_path):
     assert not clock.getDelayedCalls()
 
 
-# -------------------------------------------------------------------- a start
-
-
 def starting(url, clock, sleep):
     return Database(None, url, clock, threads=InlineThreads, patience=60.0, sleep=sleep)
 

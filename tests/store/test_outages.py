@@ -45,9 +45,6 @@ async def refused(deferred):
     return caught.value
 
 
-# ---------------------------------------------------------------- full
-
-
 def test_a_file_that_may_not_grow(opened, tmp_path, children):
     child = children("fill", sqlite_url(tmp_path))
     said, done, counted, after = (child.line() for _ in range(4))
@@ -136,9 +133,6 @@ async def test_a_full_disk_of_postgresql(own_server, small_disk, opened):
     await database.stopService()
     own_server.drop(name)
     own_server.execute("DROP TABLESPACE small")
-
-
-# ---------------------------------------------------------------- gone and back
 
 
 async def test_a_server_that_stops_and_starts_again(opened, own_server):
@@ -254,8 +248,6 @@ async def test_whoever_was_in_the_way_is_tried_again(opened, postgres_url, state
     assert len(runs) == 4
     assert await database.run(count) == 1
 
-
-# ---------------------------------------------------------------- passwords
 
 SECRET = "s3cr%t"
 WRITTEN = "s3cr%25t"

@@ -39,9 +39,6 @@ def refused(reply, code, message):
     return document["description"]
 
 
-# ------------------------------------------------------------------ what arrives
-
-
 def test_a_request_arrives_as_a_value(room, ask):
     reply = ask(f"{ROOT}/v1/csv/sites/a,b/services/h/Disk%20%2Fvar/?name[~]=x+y&q=***a&b***")
     assert reply.status == 200
@@ -170,9 +167,6 @@ def test_big_bodies_are_read_in_a_thread(room, ask):
     assert len(room.seen[1].parameters[0][1]) == 200_000
 
 
-# ------------------------------------------------------------------ what is answered
-
-
 def test_headers_of_every_answer(ask):
     reply = ask(f"{ROOT}/hosts")
     assert reply.body == b'{"path":"/hosts"}\n'
@@ -245,9 +239,6 @@ def test_options(room, ask):
     assert reply.headers["allow"] == "GET, HEAD, POST, OPTIONS"
     refused(ask(f"{ROOT}/nope", "OPTIONS"), 404, "unknown rest path: /nope")
     assert room.seen == []
-
-
-# ------------------------------------------------------------------ errors
 
 
 @pytest.mark.parametrize(
@@ -337,9 +328,6 @@ def test_credentials_come_first(room, ask):
     refused(ask(f"{ROOT}/hosts?name=%FF", headers={"X-Mon-Auth-Key": "x"}), 403,
             "wrong authentication key")  # fmt: skip
     assert room.seen == []
-
-
-# ------------------------------------------------------------------ time-out and cancellation
 
 
 def hanging(cancelled):

@@ -83,9 +83,6 @@ def test_an_error_document_has_further_members(room, ask):
     }
 
 
-# ------------------------------------------------------------------ where from
-
-
 class Transport:
     def __init__(self, peer, handle=None):
         self.peer, self.socket = peer, handle

@@ -91,9 +91,6 @@ def test_nothing_else_is_served(ask):
         assert ask(path, headers=BROWSER).status == 404, path
 
 
-# ------------------------------------------------------------------ the book
-
-
 @pytest.fixture
 def book(tmp_path, monkeypatch):
     """A folder where the book is looked for, empty at first; a file beside it is no part of it."""

@@ -25,9 +25,6 @@ from tests.webhooks.world import event
 MADE = {"name": "n", "url": "https://example.org/x"}
 
 
-# -------------------------------------------------------------------- records
-
-
 @each(
     "fields, text",
     [
@@ -122,8 +119,6 @@ def test_an_alert_must_not_hang_on_what_is_said_when_it_ends(text, bad):
         require_objects(filter_of(text))
 
 
-# -------------------------------------------------------------------- addresses
-
 PUBLIC = ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "8.8.8.8")
 NOT_PUBLIC = (
     "127.0.0.1", "127.9.9.9", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254",
@@ -184,8 +179,6 @@ def test_the_configuration_says_what_is_wrong(config, text):
     (problem,) = problems_of(Config(webhooks=WebhooksConfig(**config)))
     assert problem.startswith(text)
 
-
-# -------------------------------------------------------------------- templates
 
 VALUES = {
     "type": "state",
@@ -276,9 +269,6 @@ def test_no_value_breaks_out_of_its_text(value):
     template = {"text": "a {{ data.x }} b", "whole": "{{ data.x }}"}
     made = json.loads(json.dumps(placeholders.filled(template, {"data": {"x": value}})))
     assert made == {"text": f"a {value[:10000]} b", "whole": value}
-
-
-# -------------------------------------------------------------------- bodies
 
 
 def body(form, one, **more):

@@ -40,9 +40,6 @@ def _signed(info: Info, sent: SentCommand) -> bool:
     )
 
 
-# ---------------------------------------------------------------- comments
-
-
 def _comment(place: CommandedRows) -> ReadEffect:
     def read(sent: SentCommand) -> Effect:
         def seen(before: RowSequence, after: RowSequence) -> bool:
@@ -151,9 +148,6 @@ def comments() -> Declared:
         yield kind, f"remove_{word}_acknowledgement", _unacknowledged(place)
         yield kind, "del_comment", _gone("comments")
         yield "sites", f"del_{word}_comment", _deleted("comments", service=kind == "services")
-
-
-# ---------------------------------------------------------------- downtimes
 
 
 def _downtime(place: CommandedRows) -> ReadEffect:

@@ -30,9 +30,6 @@ _SKEW = 60
 _DAY = 86400
 
 
-# ---------------------------------------------------------------- checks
-
-
 def _checked(place: CommandedRows, *, forced: bool) -> ReadEffect:
     """Every object was checked since, or will be at the time that was asked for.
 
@@ -128,9 +125,6 @@ def checks() -> Declared:
     yield "services", "process_service_check_result", _result(SERVICE)
 
 
-# ---------------------------------------------------------------- the log
-
-
 def _logged(
     sent: SentCommand, text: str, what: str, *tests: CoreFilter, inside: str = ""
 ) -> Effect:
@@ -194,9 +188,6 @@ def logged() -> Declared:
     yield "services", "note", _note("SERVICE NOTE")
     for kind, word, place in KINDS:
         yield kind, f"send_custom_{word}_notification", _custom_notification(place)
-
-
-# ---------------------------------------------------------------- the process
 
 
 def _restarted(_sent: SentCommand) -> Effect:

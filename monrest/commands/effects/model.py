@@ -77,8 +77,6 @@ class SentCommand:
 
 ReadEffect: TypeAlias = Callable[[SentCommand], Effect | Unseen]
 
-# ---------------------------------------------------------------- places
-
 
 @frozen(kw_only=True)
 class CommandedRows:
@@ -170,7 +168,6 @@ KINDS: tuple[tuple[CommandKind, str, CommandedRows], ...] = (
 
 
 def none_of(place: CommandedRows, target: Target) -> Callable[[RowSequence], str]:
-    """The reason when a place has no rows at all."""
     text = f"there {'is' if place.one else 'are'} no {place.called(target)}"
     return lambda rows: "" if rows else text
 
@@ -199,8 +196,6 @@ def unseen(reason: str) -> ReadEffect:
     """Declare that no core shows the effect."""
     return lambda _sent: Unseen(reason)
 
-
-# ---------------------------------------------------------------- values of rows
 
 Info: TypeAlias = Sequence[object]
 """A comment or downtime inside a row: id, author, text, and on most cores more."""

@@ -121,12 +121,7 @@ def _of_contacts(verb: str, value: int) -> Declared:
         yield "contactgroups", f"{verb}_contactgroup_{member}_notifications", group
 
 
-# ---------------------------------------------------------------- settings
-
-
 def _set(place: CommandedRows, column: str, argument: str) -> ReadEffect:
-    """The column is the number of an argument."""
-
     def read(sent: SentCommand) -> Effect | Unseen:
         value = int(sent.arguments[argument])
         return states(place, column, _is(value), f"= {value}")(sent)
@@ -135,8 +130,6 @@ def _set(place: CommandedRows, column: str, argument: str) -> ReadEffect:
 
 
 def _named(place: CommandedRows, column: str, argument: str) -> ReadEffect:
-    """The column is the text of an argument."""
-
     def read(sent: SentCommand) -> Effect | Unseen:
         name = sent.arguments[argument]
         return states(place, column, lambda found: alike(found, name), f"= {name}")(sent)

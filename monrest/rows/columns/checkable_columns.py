@@ -157,8 +157,6 @@ COMMON: tuple[AnyColumn, ...] = (
 )
 
 
-# -------------------------------------------------------------------- hosts
-
 HOST_COLUMNS = table(
     text(
         {
@@ -282,8 +280,6 @@ HOSTS = TableSchema(
     custom=(("custom_variables", "_"),),
 )
 
-
-# -------------------------------------------------------------------- services
 
 SERVICE_COLUMNS = table(
     text({"description": "description of the service, unique on its host"}),

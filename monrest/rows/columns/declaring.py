@@ -146,9 +146,6 @@ def _prefixed(original: AnyColumn, prefix: str, whose: str, default: frozenset[s
     )
 
 
-# -------------------------------------------------------------------- what derived columns compute
-
-
 def info(entries: Sequence[Sequence[Any]] | None) -> str:
     """Write comments or downtimes as ``id:<id> author:<author>: text:<text>``, joined by ``, ``.
 
@@ -188,5 +185,4 @@ def data_source(livestatus_version: Any) -> str:
 
 
 def given(value: Any) -> Any:
-    """Give the value itself."""
     return value

@@ -7,8 +7,6 @@ from monrest.rows.columns.checkable_columns import HOST_COLUMNS, SERVICE_COLUMNS
 from monrest.rows.columns.declaring import AnyColumn, integer, joined, table, text, time
 from monrest.rows.columns.object_columns import COMMAND_COLUMNS, CONTACT_COLUMNS
 
-# -------------------------------------------------------------------- log lines
-
 LOG_COLUMNS = table(
     integer(
         {
@@ -51,8 +49,6 @@ LOGS = TableSchema(
     merge="logs",
 )
 
-
-# -------------------------------------------------------------------- comments and downtimes
 
 _OBJECT = frozenset({"host_name", "service_description"})
 

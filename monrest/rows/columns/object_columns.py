@@ -56,8 +56,6 @@ TIMEPERIODS = TableSchema(
 )
 
 
-# -------------------------------------------------------------------- contacts
-
 CONTACT_COLUMNS = table(
     text(
         {
@@ -114,8 +112,6 @@ CONTACTS = TableSchema(
     custom=(("custom_variables", "_"),),
 )
 
-
-# -------------------------------------------------------------------- groups
 
 _NAMED = text({"name": "name of the group", "alias": "longer name"})
 

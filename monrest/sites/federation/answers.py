@@ -47,7 +47,6 @@ class RecordReader:
             pass
 
     def finish(self) -> None:
-        """Say that all of it is there."""
         self._read(bytes(self._buffer))
         self._buffer = bytearray()
 

@@ -141,7 +141,6 @@ class FederatedSite(Site):
         return self._copied(one)
 
     def within(self, hurry: Hurry | None) -> Self:
-        """See ``Site.within``."""
         return self._copied(super().within(hurry))
 
     def _copied(self, one: S) -> S:
@@ -150,7 +149,6 @@ class FederatedSite(Site):
         return one
 
     def told(self, config: SiteConfig, facts: Facts, capabilities: Capabilities) -> None:
-        """Take what the other side says of this site."""
         for one in (self, *self._copies):
             one.config, one.facts = config, facts
         self._core.capabilities = capabilities

@@ -81,8 +81,6 @@ class FederationSource:
         """Something failed: the last list proves nothing any more."""
         self._looked = float("-inf")
 
-    # ------------------------------------------------------------ asking the other side
-
     def look(self) -> Deferred[None]:
         """Ask for the list, or wait for who is asking; fails with LivestatusError."""
         now = self.reactor.seconds()
@@ -170,8 +168,6 @@ class FederationSource:
         body = await self.remote.call("GET", path, timeout, urgent=True)
         return await records(body, self.memory.threads)
 
-    # ------------------------------------------------------------ the sites here
-
     def _take(self, found: Sequence[Facts]) -> None:
         self._found = {one.id: one for one in found}
         used = {one.core for one in found}
@@ -210,7 +206,6 @@ class FederationSource:
         return listing.capabilities(self._tables[one.core], one.versions[-1])
 
     def _config(self, one: Facts, *, alone: bool) -> SiteConfig:
-        """What the configuration would say of one site of the other side."""
         base = self.config
         here, there = base.section, one.section
         parts = [part for part in (here, there) if part and part != _DEFAULT]
@@ -222,8 +217,6 @@ class FederationSource:
             hidden=base.hidden or one.hidden,
             groups=base.groups or one.groups,
         )
-
-    # ------------------------------------------------------------ life
 
     @property
     def settled(self) -> bool:

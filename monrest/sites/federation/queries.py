@@ -82,7 +82,6 @@ class RestQueries:
 
     @property
     def quiet(self) -> bool:
-        """Whether no query runs."""
         return self.running.quiet
 
     def acting(self, whom: Whom) -> RestQueries:
@@ -119,7 +118,6 @@ class RestQueries:
         """Connections are kept for all sites of the other side together."""
 
     def stop(self) -> Deferred[None]:
-        """End all queries."""
         return self.running.stop(cut=True)
 
     def retire(self) -> None:
@@ -184,7 +182,6 @@ class _Found:
             self._first = []
 
     def finish(self) -> list[Row]:
-        """The rows that are not stored."""
         if self.stored is not None and self._size > _LARGEST:
             return []
         for piece in self._first:

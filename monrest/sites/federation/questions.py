@@ -37,7 +37,6 @@ class RemoteReading:
     whole: bool = False
 
     def __call__(self, found: Sequence[Any]) -> list[Row]:
-        """Give the rows of some objects."""
         return self.read(found)
 
 
@@ -83,9 +82,6 @@ def _limits(pushed: Pushed) -> list[tuple[str, str]]:
     if pushed.limit is not None:
         found.append(("limit", str(pushed.limit)))
     return found
-
-
-# ---------------------------------------------------------------- filters
 
 
 def _conditions(pushed: Pushed, types: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -135,9 +131,6 @@ def _quoted(test: Test) -> str:
     )
 
 
-# ---------------------------------------------------------------- rows
-
-
 def _reader(columns: Sequence[str], layout: RowTypes) -> Read:
     known = frozenset(columns)
     # No object has None for a key, so that a column that was not asked for is missing.
@@ -178,7 +171,6 @@ class _Counted:
         return tuple(names)
 
     def columns(self) -> tuple[str, ...]:
-        """What is asked for."""
         numbers = [
             f"{stat.function}({stat.column}):_{at}"
             for at, stat in enumerate(self.stats)

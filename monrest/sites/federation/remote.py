@@ -249,11 +249,9 @@ class WholeBody:
 
     @property
     def length(self) -> int:
-        """Bytes of it."""
         return len(self.body)
 
     def startProducing(self, consumer: IConsumer) -> Deferred[None]:
-        """Write all of it."""
         consumer.write(self.body)
         return succeed(None)
 
@@ -272,7 +270,6 @@ class _Endpoints:
     config: SiteConfig
 
     def endpointForURI(self, _uri: object) -> IStreamClientEndpoint:
-        """Give what connects."""
         return endpoint_for(self.reactor, self.config)
 
 
@@ -307,7 +304,6 @@ class _Body(Protocol):
                 self._refuse(error)
 
     def too_long(self) -> None:
-        """Read no more of it."""
         if not self.ended:
             self._refuse(ProtocolError(f"an answer of more than {self.largest} bytes"))
 

@@ -238,9 +238,6 @@ def _verdict(result: Any) -> Verdict:
     return Verdict(refusal=told)
 
 
-# ---------------------------------------------------------------- lines and commands
-
-
 def entry(name: str, fields: str) -> Entry | None:
     """The command of the API that makes this line of a core; None when there is none."""
     for command, pattern in _patterns().get(name, ()):

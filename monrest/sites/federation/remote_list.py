@@ -131,9 +131,6 @@ def _number(value: Any) -> float:
     return value if isinstance(value, (int, float)) and 0 <= value < 2**53 else 0
 
 
-# ---------------------------------------------------------------- what a core can do
-
-
 def capabilities(tables: Mapping[str, Mapping[str, str]], version: str) -> Capabilities:
     """What can be asked of a core with these tables over another instance."""
     lines = ["rest"]

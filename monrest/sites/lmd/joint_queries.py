@@ -77,7 +77,6 @@ class JointQuery:
 
     @property
     def asked(self) -> CoreRequest:
-        """What all of them ask."""
         return next(iter(self.shares.values())).asked
 
     async def run(self, pool: Pool, timeout: float) -> dict[str, str]:

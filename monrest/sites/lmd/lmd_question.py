@@ -91,7 +91,6 @@ class Numbers:
     among: tuple[int, ...]
 
     def __call__(self, rows: list[Row]) -> list[Row]:
-        """See ``framing.Transform``."""
         for row in rows:
             for at in self.among:
                 row[at] = _number(row[at])

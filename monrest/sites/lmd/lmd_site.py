@@ -48,7 +48,6 @@ class FollowingBreaker(Breaker):
         return succeed(None)
 
     def retire(self) -> Deferred[None]:
-        """See ``Breaker``."""
         return self.stopService()
 
     def failed(self, error: LivestatusError, sent: float) -> None:
@@ -59,19 +58,15 @@ class FollowingBreaker(Breaker):
             self.leader.failed(error, sent)
 
     def hear(self) -> None:
-        """See ``Breaker``."""
         self.leader.hear()
 
     def suspect(self) -> None:
-        """See ``Breaker``."""
         self.leader.suspect()
 
     def slow(self) -> None:
-        """See ``Breaker``."""
         self.leader.slow()
 
     def probed(self) -> Deferred[None]:
-        """See ``Breaker``."""
         return self.leader.probed()
 
     def follow(self, facts: LmdFacts | None) -> None:
@@ -118,7 +113,6 @@ class QueriesOfSite:
     quiet: bool = True
 
     def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
-        """See ``JointQueries``."""
         return self.joint.query(self.site, asked, timeout)
 
     def keep(self, idle: float) -> None:
@@ -166,13 +160,11 @@ class LmdSite(Site):
         )
 
     def told(self, facts: LmdFacts, capabilities: Capabilities) -> None:
-        """Take what the LMD says of this site."""
         self.facts = facts
         if self._core.capabilities != capabilities or not self._core.capabilities.tables:
             self._core.capabilities = capabilities
 
     def follow(self) -> None:
-        """Take over how it is."""
         breaker = self.breaker
         assert isinstance(breaker, FollowingBreaker)
         breaker.follow(self.facts)

@@ -126,8 +126,6 @@ class LmdSource:
         )
         self.sites = (LmdSite(self.reactor, self.addresses[0], source=self, memory=self.memory),)
 
-    # ------------------------------------------------------------ how the LMD is
-
     def _lost(self) -> None:
         """A connection ended: whether the LMD is still there shows in a moment."""
         now = self.reactor.seconds()
@@ -146,13 +144,10 @@ class LmdSource:
             self._asking.cancel()
 
     def _follow(self) -> None:
-        """Tell the sites how they are."""
         for site in self.sites:
             site.follow()
         ready = all(site.breaker.ready for site in self.sites)
         self.breaker.interval = INTERVAL if ready or self.breaker.error else SOON
-
-    # ------------------------------------------------------------ asking
 
     async def _look(self) -> Program:
         rows = await self._rows(_SITES)
@@ -196,8 +191,6 @@ class LmdSource:
         if process != self._process or back:
             self._run += 1
         self._process, self._counted = process, counted
-
-    # ------------------------------------------------------------ its sites
 
     def _take(self, found: dict[str, LmdFacts]) -> None:
         self._settled = True
@@ -246,7 +239,6 @@ class LmdSource:
                 self._gone.append(site)
 
     def _config(self, facts: LmdFacts) -> SiteConfig:
-        """What the configuration would say of a site."""
         own = self.config.own(facts.id)
         return evolve(
             self.addresses[0],
@@ -257,8 +249,6 @@ class LmdSource:
             groups=own.groups if own else (),
             resource_file=own.resource_file if own else "",
         )
-
-    # ------------------------------------------------------------ life
 
     @property
     def settled(self) -> bool:

@@ -98,8 +98,6 @@ class FakeLmd:
         self.delay = self.refuses = ""
         self.listen()
 
-    # ------------------------------------------------------------ life
-
     def listen(self):
         """Start to accept connections, as a new process does."""
         self.sent = 0
@@ -174,8 +172,6 @@ class FakeLmd:
         connection.sendall(answer)
         return stays
 
-    # ------------------------------------------------------------ commands
-
     def command(self, commands, lines):
         headers = dict(line.split(": ", 1) for line in lines if line)
         keys = headers.get("Backends", "").split() or list(self.sites)
@@ -199,8 +195,6 @@ class FakeLmd:
         body = json.dumps({"failed": failed}).encode()
         status = 200 if not self.delay else 202
         return framed(body, status=status) if wrapped else "\n".join(failed.values()).encode()
-
-    # ------------------------------------------------------------ queries
 
     def answer(self, lines):
         table = lines[0].removeprefix("GET ")
@@ -358,8 +352,6 @@ class FakeLmd:
                 word = stat.split(" ")[0]
                 merged[key][at] = {"min": min, "max": max}.get(word, sum)(both)
         return [([*key, *values], []) for key, values in sorted(merged.items())]
-
-    # ------------------------------------------------------------ tables
 
     def theirs(self, key):
         if key not in self.known:

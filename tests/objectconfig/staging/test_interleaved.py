@@ -82,8 +82,6 @@ class Interleaved(RuleBasedStateMachine):
     def run(self, work):
         return pytest_twisted.blockon(later(work))
 
-    # ---------------------------------------------------------------- what is done
-
     @rule(number=daemons, user=users, host=hosts, shared=st.booleans())
     def stage(self, number, user, host, shared):
         self.staged_is(user, *self.run(self.patched(number, user, host, shared=shared)))
@@ -217,8 +215,6 @@ class Interleaved(RuleBasedStateMachine):
             for place, value in self.replaced[user].items()
             if self.disk.get(place, 0) != value
         }
-
-    # ---------------------------------------------------------------- what must be
 
     @invariant()
     def everything_is_on_the_disk(self):

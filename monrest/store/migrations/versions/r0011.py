@@ -13,7 +13,6 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make them."""
     op.create_table(
         "api_keys",
         sa.Column("hashed_key", sa.Text(), nullable=False),

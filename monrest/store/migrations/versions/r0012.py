@@ -10,7 +10,6 @@ down_revision = "0011"
 
 
 def upgrade() -> None:
-    """Make the tables."""
     op.create_table(
         "webhooks",
         sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),

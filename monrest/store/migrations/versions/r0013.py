@@ -10,7 +10,6 @@ down_revision = "0012"
 
 
 def upgrade() -> None:
-    """Make its table."""
     op.create_table(
         "own_events",
         sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
