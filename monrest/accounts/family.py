@@ -79,7 +79,7 @@ FAMILY = Family(
     life=Life(Accounts, configure=lambda _, accounts: accounts.configure()),
     served=(
         Served(
-            user_endpoints.ENDPOINTS,
+            declared(user_endpoints.UserEndpoints),
             lambda common: user_endpoints.UserEndpoints(
                 users=common.the(Accounts).users,
                 contacts=common.the(Accounts).contacts,
@@ -89,7 +89,7 @@ FAMILY = Family(
             ),
         ),
         Served(
-            login_endpoints.ENDPOINTS,
+            declared(login_endpoints.LoginEndpoints),
             lambda common: login_endpoints.LoginEndpoints(
                 sessions=common.the(Accounts).sessions,
                 passwords=common.the(Accounts).passwords,
@@ -98,7 +98,7 @@ FAMILY = Family(
             ),
         ),
         Served(
-            session_endpoints.ENDPOINTS,
+            declared(session_endpoints.SessionEndpoints),
             lambda common: session_endpoints.SessionEndpoints(
                 sessions=common.the(Accounts).sessions,
                 passwords=common.the(Accounts).passwords,

@@ -31,6 +31,26 @@ class LoginEndpoints:
     users: Users
     slowdown: Slowdown
 
+    @Endpoint(
+        path="/mon/login",
+        methods=("POST",),
+        description="log in and get a session cookie",
+        text="The cookie is in the answer's header `Set-Cookie`. Requests that change something "
+        "and come with the cookie need the token as well, in the header `X-Mon-CSRF-Token` or "
+        "in the parameter `CSRFtoken`. A wrong password is answered with 401, more slowly with "
+        "each further one. After too many the right one is answered like them for some time, and "
+        "a user whom an administrator has locked with 403. Needs `auth.htpasswd_file`.",
+        shape="object",
+        parameters=(
+            _LOGIN,
+            Parameter(name=_PASSWORD, description="password of the user", required=True),
+        ),
+        columns=(
+            Column("csrf_token", "string", "", "what state-changing requests must carry"),
+            Column("user", "string", "", "name of the user"),
+        ),
+        public=True,
+    )
     async def login(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Answer POST /mon/login, which anybody may ask."""
         caller = request.caller
@@ -79,6 +99,16 @@ class LoginEndpoints:
         await self.users.succeeded(user, caller)
         return await self.sessions.create(user, caller, hashed)
 
+    @Endpoint(
+        path="/mon/logout",
+        methods=("POST",),
+        description="end the session of the cookie",
+        shape="object",
+        parameters=(),
+        columns=(Column("message", "string", "", "what was done"),),
+        at_once=True,
+        own_session=True,
+    )
     async def logout(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         del context
         identity = request.identity
@@ -110,39 +140,3 @@ def _credentials(request: RestRequest) -> tuple[str, str]:
         if len(values) > 1:
             raise BadRequest("too many values", f"{what}: expected one value, got {len(values)}")
     return names[0].strip(), passwords[0]
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/login",
-        methods=("POST",),
-        description="log in and get a session cookie",
-        text="The cookie is in the answer's header `Set-Cookie`. Requests that change something "
-        "and come with the cookie need the token as well, in the header `X-Mon-CSRF-Token` or "
-        "in the parameter `CSRFtoken`. A wrong password is answered with 401, more slowly with "
-        "each further one. After too many the right one is answered like them for some time, and "
-        "a user whom an administrator has locked with 403. Needs `auth.htpasswd_file`.",
-        handler=LoginEndpoints.login,
-        shape="object",
-        parameters=(
-            _LOGIN,
-            Parameter(name=_PASSWORD, description="password of the user", required=True),
-        ),
-        columns=(
-            Column("csrf_token", "string", "", "what state-changing requests must carry"),
-            Column("user", "string", "", "name of the user"),
-        ),
-        public=True,
-    ),
-    Endpoint(
-        path="/mon/logout",
-        methods=("POST",),
-        description="end the session of the cookie",
-        handler=LoginEndpoints.logout,
-        shape="object",
-        parameters=(),
-        columns=(Column("message", "string", "", "what was done"),),
-        at_once=True,
-        own_session=True,
-    ),
-)

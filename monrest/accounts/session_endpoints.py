@@ -56,6 +56,14 @@ class SessionEndpoints:
     passwords: Passwords
     figures: Metrics
 
+    @Endpoint(
+        path="/mon/sessions",
+        description="sessions that began with a login",
+        text="Administrators see all of them, others their own. A session ends with its time, with "
+        "a logout, and when its user is taken out of the password file or gets another password.",
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def list_sessions(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
@@ -69,6 +77,13 @@ class SessionEndpoints:
         ]
         return await select(context, request, _SCHEMA, map(record, found))
 
+    @Endpoint(
+        path="/mon/sessions/<id>",
+        description="one session by its hash",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def read_session(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -81,24 +96,3 @@ class SessionEndpoints:
         ):
             raise NotFound("no such session")
         return await reselect(context, request, Document(value=record(found), columns=COLUMNS))
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/sessions",
-        description="sessions that began with a login",
-        text="Administrators see all of them, others their own. A session ends with its time, with "
-        "a logout, and when its user is taken out of the password file or gets another password.",
-        handler=SessionEndpoints.list_sessions,
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/sessions/<id>",
-        description="one session by its hash",
-        handler=SessionEndpoints.read_session,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    ),
-)

@@ -130,6 +130,12 @@ class _Roles:
         return Identity(user=name, roles=roles)
 
 
+_CHANGED = (
+    Column("code", "number", "", "200"),
+    Column("message", "string", "", "what was done"),
+)
+
+
 @frozen(eq=False, kw_only=True)
 class UserEndpoints:
     """Who the users are, and what may be changed about them."""
@@ -140,6 +146,13 @@ class UserEndpoints:
     slowdown: Slowdown
     figures: Metrics
 
+    @Endpoint(
+        path="/mon/whoami",
+        description="the user who is asking",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=WHOAMI_COLUMNS,
+    )
     async def whoami(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Answer /mon/whoami; what the cores do not tell stays empty."""
         identity = request.identity
@@ -153,6 +166,13 @@ class UserEndpoints:
         columns = own_columns(WHOAMI_COLUMNS, context.names)
         return await reselect(context, request, Document(value=value, columns=columns))
 
+    @Endpoint(
+        path="/mon/users",
+        description="users: contacts, those named for roles or with a password, and profiles",
+        text="Administrators see all of them, others themselves.",
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def list_users(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
@@ -175,6 +195,13 @@ class UserEndpoints:
         answer = await select(context, request, schema, map(record, sorted(known)))
         return evolve(answer, failed_sites=problems)
 
+    @Endpoint(
+        path="/mon/users/<id>",
+        description="one user by name",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def read_user(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -187,6 +214,15 @@ class UserEndpoints:
         columns = own_columns(COLUMNS, context.names)
         return await reselect(context, request, Document(value=value, columns=columns))
 
+    @Endpoint(
+        path="/mon/users/<id>",
+        methods=("PATCH",),
+        description="change what is stored of a user",
+        text="Users change what is stored of themselves, administrators of everybody.",
+        shape="object",
+        parameters=(_ZONE,),
+        columns=_CHANGED,
+    )
     async def update(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -205,10 +241,31 @@ class UserEndpoints:
                 await self.users.set_zone(name, _ZONE.read(fields["tz"]))
         return Document(value={"code": 200, "message": "ok - user has been changed"})
 
+    @Endpoint(
+        path="/mon/users/<id>/cmd/lock",
+        methods=("POST",),
+        description="lock a user",
+        text="Every way of authentication is refused to a locked user, here at once and by other "
+        "daemons on the same database within five seconds.",
+        shape="object",
+        parameters=(),
+        columns=_CHANGED,
+        roles=("admin",),
+    )
     async def lock(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
         """Answer POST /mon/users/<id>/cmd/lock; a user who has no profile gets one."""
         return await self._change(context, request, where[0], "lock")
 
+    @Endpoint(
+        path="/mon/users/<id>/cmd/unlock",
+        methods=("POST",),
+        description="unlock a user",
+        text="Forgets the failed logins as well.",
+        shape="object",
+        parameters=(),
+        columns=_CHANGED,
+        roles=("admin",),
+    )
     async def unlock(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -261,69 +318,3 @@ def _record(
         "tz": profile.tz if profile is not None and profile.zone is not None else None,
     }
     return record
-
-
-_CHANGED = (
-    Column("code", "number", "", "200"),
-    Column("message", "string", "", "what was done"),
-)
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/whoami",
-        description="the user who is asking",
-        handler=UserEndpoints.whoami,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=WHOAMI_COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/users",
-        description="users: contacts, those named for roles or with a password, and profiles",
-        text="Administrators see all of them, others themselves.",
-        handler=UserEndpoints.list_users,
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/users/<id>",
-        description="one user by name",
-        handler=UserEndpoints.read_user,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/users/<id>",
-        methods=("PATCH",),
-        description="change what is stored of a user",
-        text="Users change what is stored of themselves, administrators of everybody.",
-        handler=UserEndpoints.update,
-        shape="object",
-        parameters=(_ZONE,),
-        columns=_CHANGED,
-    ),
-    Endpoint(
-        path="/mon/users/<id>/cmd/lock",
-        methods=("POST",),
-        description="lock a user",
-        text="Every way of authentication is refused to a locked user, here at once and by other "
-        "daemons on the same database within five seconds.",
-        handler=UserEndpoints.lock,
-        shape="object",
-        parameters=(),
-        columns=_CHANGED,
-        roles=("admin",),
-    ),
-    Endpoint(
-        path="/mon/users/<id>/cmd/unlock",
-        methods=("POST",),
-        description="unlock a user",
-        text="Forgets the failed logins as well.",
-        handler=UserEndpoints.unlock,
-        shape="object",
-        parameters=(),
-        columns=_CHANGED,
-        roles=("admin",),
-    ),
-)

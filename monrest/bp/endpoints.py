@@ -169,6 +169,29 @@ _TYPE = Column("_type", "string", "", "host or service")
 _HOST_NAME = Column("host_name", "string", "", "name of the host")
 
 
+_ID = Parameter(name="id", description="first number to try; default 1", type="integer")
+
+_MESSAGE = (Column("message", "string", "", "what was done"),)
+
+_DATA = (Column("data", "object", "", "the business process"), *_MESSAGE)
+
+_LEFT_OUT = Column(
+    "description",
+    "string",
+    "",
+    "processes that are not in the core's configuration, with the reason; absent if there are none",
+)
+
+_OTHERS = "Attributes that are not listed are not kept. "
+
+_OBJECT_COLUMNS = (_TYPE, _HOST_NAME)
+
+_OBJECTS_TEXT = (
+    "Rows of `/hosts` and `/services` that the user may see, with `_type` (host or service); "
+    "rows of hosts have `host_name` too. "
+)
+
+
 @frozen(eq=False, kw_only=True)
 class ProcessEndpoints:
     """Business processes that are asked for and changed."""
@@ -229,6 +252,15 @@ class ProcessEndpoints:
             raise _no_such_process()
         return process
 
+    @Endpoint(
+        path="/mon/bp",
+        description="business processes",
+        text=f"The role {ROLE} sees all of them, drafts too; others those of which they see a "
+        "service of the core. Of nodes about hosts and services that the user may not see it says "
+        "`not visible`; the state of the process as a whole is there.",
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def processes(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Answer GET /mon/bp: live ones and drafts by name, those that the user may see."""
         self.figures.expire("business processes")
@@ -241,6 +273,13 @@ class ProcessEndpoints:
         answer = await select(context, request, _SCHEMA, rows)
         return evolve(answer, failed_sites=problems)
 
+    @Endpoint(
+        path="/mon/bp/<nr>",
+        description="one business process",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def process(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -249,6 +288,21 @@ class ProcessEndpoints:
         value = Document(value=record(theirs), columns=COLUMNS, failed_sites=problems)
         return await reselect(context, request, value)
 
+    @Endpoint(
+        path="/mon/bp",
+        methods=("POST",),
+        description="make a business process",
+        text="It is a draft, which is not calculated regularly, until it is changed for the first "
+        "time: an empty PATCH is enough. A name that is taken gets a number. Functions of nodes: "
+        "status, groupstatus, fixed, worst, best, at_least, not_more, equals, statusfilter, "
+        "random, custom. Processes that link to each other in a circle are refused. "
+        f"{_OTHERS}{LIMITS.description} All processes have at most {MOST_NODES:,} nodes.",
+        shape="object",
+        parameters=(_ID, *PROCESS.declared),
+        columns=(*_DATA, _LEFT_OUT),
+        roles=(ROLE,),
+        structured=True,
+    )
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Answer POST /mon/bp: make a draft."""
         _writable(context, request.identity)
@@ -263,12 +317,35 @@ class ProcessEndpoints:
         )
         return self._done("business process successfully created", data=record(made))
 
+    @Endpoint(
+        path="/mon/bp/<nr>",
+        methods=("POST",),
+        description="replace a business process",
+        text=f"What is not given has its default; the name is needed. {_OTHERS}",
+        shape="object",
+        parameters=PROCESS.declared,
+        columns=(*_MESSAGE, _LEFT_OUT),
+        roles=(ROLE,),
+        structured=True,
+    )
     async def replace(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         """Answer POST /mon/bp/<nr>: the body is all of the definition, which goes live."""
         return await self._change(context, request, where, self.bp.replace)
 
+    @Endpoint(
+        path="/mon/bp/<nr>",
+        methods=("PATCH",),
+        description="change a business process",
+        text="Objects merge by key, lists by position, null removes. A new function without "
+        f"function_args has no arguments but those in its text. {_OTHERS}",
+        shape="object",
+        parameters=PROCESS.declared,
+        columns=(*_MESSAGE, _LEFT_OUT),
+        roles=(ROLE,),
+        structured=True,
+    )
     async def patch(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
         """Answer PATCH /mon/bp/<nr>: merge into the definition, which goes live."""
         return await self._change(context, request, where, self.bp.patch)
@@ -295,6 +372,15 @@ class ProcessEndpoints:
         _audit(request, "bp change", after)
         return self._done("business process successfully updated")
 
+    @Endpoint(
+        path="/mon/bp/<nr>",
+        methods=("DELETE",),
+        description="delete a business process",
+        shape="object",
+        parameters=(),
+        columns=(*_MESSAGE, _LEFT_OUT),
+        roles=(ROLE,),
+    )
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -312,6 +398,16 @@ class ProcessEndpoints:
             value["description"] = f"not exported: {'; '.join(self.bp.left_out)}"
         return Document(value=value)
 
+    @Endpoint(
+        path="/mon/bp/<nr>/refresh",
+        methods=("POST",),
+        description="calculate a business process now",
+        text=f"Needs the role {ROLE}, or the right to send commands to the host of its name. The "
+        "results go to the core as after a regular calculation, except those of a draft.",
+        shape="object",
+        parameters=(),
+        columns=_DATA,
+    )
     async def refresh(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -328,6 +424,13 @@ class ProcessEndpoints:
         }
         return Document(value=value, failed_sites=problems)
 
+    @Endpoint(
+        path="/mon/bp/<nr>/objects",
+        description="hosts and services of a business process",
+        text=_OBJECTS_TEXT,
+        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
+        columns=_OBJECT_COLUMNS,
+    )
     async def objects(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -335,6 +438,13 @@ class ProcessEndpoints:
         process = await self.find_process(context, request, where[0])
         return await _answer(context, request, await self.bp.objects(process))
 
+    @Endpoint(
+        path="/mon/bp/<nr>/objects/recursive",
+        description="hosts and services of a business process and of all that it links to",
+        text=f"{_OBJECTS_TEXT}Linked processes that the user may not see are left out.",
+        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
+        columns=_OBJECT_COLUMNS,
+    )
     async def recursive(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -477,120 +587,3 @@ class _Records:
                 str(one.get("peer_key", "")),
             ),
         )
-
-
-_ID = Parameter(name="id", description="first number to try; default 1", type="integer")
-_MESSAGE = (Column("message", "string", "", "what was done"),)
-_DATA = (Column("data", "object", "", "the business process"), *_MESSAGE)
-_LEFT_OUT = Column(
-    "description",
-    "string",
-    "",
-    "processes that are not in the core's configuration, with the reason; absent if there are none",
-)
-_OTHERS = "Attributes that are not listed are not kept. "
-
-_OBJECT_COLUMNS = (_TYPE, _HOST_NAME)
-_OBJECTS_TEXT = (
-    "Rows of `/hosts` and `/services` that the user may see, with `_type` (host or service); "
-    "rows of hosts have `host_name` too. "
-)
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/bp",
-        description="business processes",
-        text=f"The role {ROLE} sees all of them, drafts too; others those of which they see a "
-        "service of the core. Of nodes about hosts and services that the user may not see it says "
-        "`not visible`; the state of the process as a whole is there.",
-        handler=ProcessEndpoints.processes,
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/bp",
-        methods=("POST",),
-        description="make a business process",
-        text="It is a draft, which is not calculated regularly, until it is changed for the first "
-        "time: an empty PATCH is enough. A name that is taken gets a number. Functions of nodes: "
-        "status, groupstatus, fixed, worst, best, at_least, not_more, equals, statusfilter, "
-        "random, custom. Processes that link to each other in a circle are refused. "
-        f"{_OTHERS}{LIMITS.description} All processes have at most {MOST_NODES:,} nodes.",
-        handler=ProcessEndpoints.create,
-        shape="object",
-        parameters=(_ID, *PROCESS.declared),
-        columns=(*_DATA, _LEFT_OUT),
-        roles=(ROLE,),
-        structured=True,
-    ),
-    Endpoint(
-        path="/mon/bp/<nr>",
-        description="one business process",
-        handler=ProcessEndpoints.process,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/bp/<nr>",
-        methods=("POST",),
-        description="replace a business process",
-        text=f"What is not given has its default; the name is needed. {_OTHERS}",
-        handler=ProcessEndpoints.replace,
-        shape="object",
-        parameters=PROCESS.declared,
-        columns=(*_MESSAGE, _LEFT_OUT),
-        roles=(ROLE,),
-        structured=True,
-    ),
-    Endpoint(
-        path="/mon/bp/<nr>",
-        methods=("PATCH",),
-        description="change a business process",
-        text="Objects merge by key, lists by position, null removes. A new function without "
-        f"function_args has no arguments but those in its text. {_OTHERS}",
-        handler=ProcessEndpoints.patch,
-        shape="object",
-        parameters=PROCESS.declared,
-        columns=(*_MESSAGE, _LEFT_OUT),
-        roles=(ROLE,),
-        structured=True,
-    ),
-    Endpoint(
-        path="/mon/bp/<nr>",
-        methods=("DELETE",),
-        description="delete a business process",
-        handler=ProcessEndpoints.delete,
-        shape="object",
-        parameters=(),
-        columns=(*_MESSAGE, _LEFT_OUT),
-        roles=(ROLE,),
-    ),
-    Endpoint(
-        path="/mon/bp/<nr>/refresh",
-        methods=("POST",),
-        description="calculate a business process now",
-        text=f"Needs the role {ROLE}, or the right to send commands to the host of its name. The "
-        "results go to the core as after a regular calculation, except those of a draft.",
-        handler=ProcessEndpoints.refresh,
-        shape="object",
-        parameters=(),
-        columns=_DATA,
-    ),
-    Endpoint(
-        path="/mon/bp/<nr>/objects",
-        description="hosts and services of a business process",
-        text=_OBJECTS_TEXT,
-        handler=ProcessEndpoints.objects,
-        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
-        columns=_OBJECT_COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/bp/<nr>/objects/recursive",
-        description="hosts and services of a business process and of all that it links to",
-        text=f"{_OBJECTS_TEXT}Linked processes that the user may not see are left out.",
-        handler=ProcessEndpoints.recursive,
-        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
-        columns=_OBJECT_COLUMNS,
-    ),
-)

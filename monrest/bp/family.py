@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
-from monrest.bp.endpoints import ENDPOINTS, ProcessEndpoints
+from monrest.bp.endpoints import ProcessEndpoints
 from monrest.bp.service import BusinessProcesses
 
 _FIGURES = "business processes"
@@ -42,7 +43,7 @@ FAMILY = Family(
     ),
     served=(
         Served(
-            ENDPOINTS,
+            declared(ProcessEndpoints),
             lambda common: ProcessEndpoints(
                 bp=common.the(BusinessProcesses), figures=common.figures
             ),

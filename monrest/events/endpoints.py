@@ -173,6 +173,38 @@ class EventEndpoints:
     who: Callable[[Caller], Awaitable[Identity]]
     _heartbeat: SharedBeat = field(init=False, factory=SharedBeat)
 
+    @Endpoint(
+        path="/events",
+        description="tells what happens, as it happens",
+        text=(
+            "Server-sent events without an end, in the JSON form of CloudEvents 1.0. "
+            "`docs/guide/events.md` says how to read them."
+        ),
+        shape="object",
+        columns=COLUMNS,
+        parameters=(
+            Parameter(name="types", description=f"comma list of {', '.join(TYPES)}"),
+            *LIST_PARAMETERS[:3],
+            Parameter(
+                name="limit",
+                description="ends the stream after so many events",
+                type="integer",
+                limit=LIST_PARAMETERS[4].limit,
+            ),
+            *SITE_PARAMETERS[:1],
+            Parameter(
+                name="since",
+                description="the id of the last event that is known, or a time; `Last-Event-ID` "
+                "is the same as a header",
+            ),
+            Parameter(
+                name="snapshot", description="1 begins with the present problems", type="boolean"
+            ),
+            Parameter(name="format", description="sse or ndjson; default: sse"),
+        ),
+        at_once=True,
+        media=tuple(one.content_type.partition(";")[0] for one in _WORDINGS.values()),
+    )
     async def stream(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Tell what happens until the client leaves."""
         given = dict(request.parameters)
@@ -271,40 +303,3 @@ async def _since(context: Context, request: RestRequest, given: str) -> Cursor |
         if found is not None and found >= 0:
             return Cursor(int(found))
     return read_cursor(text, "since")
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/events",
-        description="tells what happens, as it happens",
-        text=(
-            "Server-sent events without an end, in the JSON form of CloudEvents 1.0. "
-            "`docs/guide/events.md` says how to read them."
-        ),
-        handler=EventEndpoints.stream,
-        shape="object",
-        columns=COLUMNS,
-        parameters=(
-            Parameter(name="types", description=f"comma list of {', '.join(TYPES)}"),
-            *LIST_PARAMETERS[:3],
-            Parameter(
-                name="limit",
-                description="ends the stream after so many events",
-                type="integer",
-                limit=LIST_PARAMETERS[4].limit,
-            ),
-            *SITE_PARAMETERS[:1],
-            Parameter(
-                name="since",
-                description="the id of the last event that is known, or a time; `Last-Event-ID` "
-                "is the same as a header",
-            ),
-            Parameter(
-                name="snapshot", description="1 begins with the present problems", type="boolean"
-            ),
-            Parameter(name="format", description="sse or ndjson; default: sse"),
-        ),
-        at_once=True,
-        media=tuple(one.content_type.partition(";")[0] for one in _WORDINGS.values()),
-    ),
-)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
-from monrest.events.endpoints import ENDPOINTS, EventEndpoints
+from monrest.events.endpoints import EventEndpoints
 from monrest.events.service import Events
 from monrest.jobs.service import Jobs
 from monrest.logs.cache import LogCache
@@ -27,7 +28,7 @@ FAMILY = Family(
     life=Life(_events, leave=lambda events, _: events.end()),
     served=(
         Served(
-            ENDPOINTS,
+            declared(EventEndpoints),
             lambda common: EventEndpoints(events=common.the(Events), who=common.who),
         ),
     ),

@@ -6,7 +6,7 @@ import orjson
 from attrs import define, field
 
 from monrest import __version__
-from monrest.api.endpoint import Context, Endpoint
+from monrest.api.endpoint import Context, Endpoint, declared
 from monrest.api.family import Family, Served
 from monrest.base.values import Answer, Page, RestRequest
 from monrest.explorer.examples import examples
@@ -23,6 +23,17 @@ class ApiDescription:
 
     _page: Page | None = field(default=None, init=False)
 
+    @Endpoint(
+        path="/openapi.json",
+        description="this API as OpenAPI 3.1",
+        text="Also at `/openapi.json` of the server. Needs no account unless "
+        "`server.public_docs` is off. `ETag` says whether it is still the same.",
+        shape="object",
+        parameters=(),
+        media=("application/json",),
+        at_once=True,
+        documents=True,
+    )
     async def read(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         del request
         if self._page is None:
@@ -38,19 +49,4 @@ class ApiDescription:
         return Page.of("application/json", body)
 
 
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/openapi.json",
-        description="this API as OpenAPI 3.1",
-        text="Also at `/openapi.json` of the server. Needs no account unless "
-        "`server.public_docs` is off. `ETag` says whether it is still the same.",
-        handler=ApiDescription.read,
-        shape="object",
-        parameters=(),
-        media=("application/json",),
-        at_once=True,
-        documents=True,
-    ),
-)
-
-FAMILY = Family((Served(ENDPOINTS, lambda _: ApiDescription()),))
+FAMILY = Family((Served(declared(ApiDescription), lambda _: ApiDescription()),))

@@ -110,6 +110,13 @@ class InstanceEndpoints:
 
     config_path: str
 
+    @Endpoint(
+        path="/mon",
+        description="basic information about this instance",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=INFO_COLUMNS,
+    )
     async def info(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         app = context.names.app
         value = {
@@ -143,6 +150,18 @@ class InstanceEndpoints:
             "var_path": config.server.var_dir,
         }
 
+    @Endpoint(
+        path="/mon/config",
+        description="the configuration that is in force",
+        text="Every option with its value or default, by the tables of the configuration file, "
+        "beside what follows from it. Texts whose name has `auth`, `key`, `secret`, `pass` or "
+        "`token` in it, credentials inside of URLs, and what such words are given inside of "
+        f"commands, are shown as `{HIDDEN}`; `secret_key_file` is left out.",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=SETTING_COLUMNS,
+        roles=("admin",),
+    )
     async def settings(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         value = {**shown(asdict(context.config)), **self._derived(context)}
         document = Document(value=dict(sorted(value.items())), columns=SETTING_COLUMNS)
@@ -163,28 +182,5 @@ INDEX_ENDPOINTS: tuple[Endpoint, ...] = (
         handler=index,
         parameters=LIST_PARAMETERS,
         columns=INDEX_COLUMNS,
-    ),
-)
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon",
-        description="basic information about this instance",
-        handler=InstanceEndpoints.info,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=INFO_COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/config",
-        description="the configuration that is in force",
-        text="Every option with its value or default, by the tables of the configuration file, "
-        "beside what follows from it. Texts whose name has `auth`, `key`, `secret`, `pass` or "
-        "`token` in it, credentials inside of URLs, and what such words are given inside of "
-        f"commands, are shown as `{HIDDEN}`; `secret_key_file` is left out.",
-        handler=InstanceEndpoints.settings,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=SETTING_COLUMNS,
-        roles=("admin",),
     ),
 )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Family, Served
-from monrest.instance.endpoints import ENDPOINTS, INDEX_ENDPOINTS, InstanceEndpoints
+from monrest.instance.endpoints import INDEX_ENDPOINTS, InstanceEndpoints
 from monrest.instance.stats import ENDPOINTS as FIGURES
 from monrest.instance.stats import FigureEndpoints
 
 FAMILY = Family(
     served=(
         Served(INDEX_ENDPOINTS),
-        Served(ENDPOINTS, lambda common: InstanceEndpoints(config_path=common.path)),
+        Served(
+            declared(InstanceEndpoints), lambda common: InstanceEndpoints(config_path=common.path)
+        ),
         Served(
             FIGURES, lambda common: FigureEndpoints(figures=common.figures, meters=common.meters)
         ),

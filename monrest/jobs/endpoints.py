@@ -256,6 +256,14 @@ class JobEndpoints:
             raise _no_such_job()
         return job
 
+    @Endpoint(
+        path="/mon/jobs",
+        description="background jobs",
+        text="Administrators see all of them, others their own. Any request becomes a job with "
+        "`background=1` and is answered with the `job_id`.",
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def list_jobs(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Answer GET /mon/jobs: all jobs for administrators, their own for others."""
         identity = request.identity
@@ -266,6 +274,13 @@ class JobEndpoints:
         )
         return await select(context, request, _SCHEMA, records)
 
+    @Endpoint(
+        path="/mon/jobs/<id>",
+        description="one background job",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+    )
     async def read_job(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -274,6 +289,18 @@ class JobEndpoints:
             context, request, Document(value=record(context, found), columns=COLUMNS)
         )
 
+    @Endpoint(
+        path="/mon/jobs/<id>/output",
+        description="result of a background job",
+        text="The answer of the request as it would have been: status, type and body. While the "
+        "job has not ended: a redirect (302) to the same path after 30 seconds. A job that was "
+        "canceled or died: 500 with the reason in `description`.",
+        shape="object",
+        parameters=(_WAIT,),
+        columns=_AGAIN,
+        media=("*/*",),
+        at_once=True,
+    )
     async def read_output(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -301,6 +328,19 @@ class JobEndpoints:
             pieces=self.jobs.output(found),
         )
 
+    @Endpoint(
+        path="/mon/jobs/<id>",
+        methods=("DELETE",),
+        description="cancel a background job, or remove one that ended",
+        text="A job that has not ended is canceled; its record stays. One that ended is removed "
+        "with its result.",
+        shape="object",
+        parameters=(),
+        columns=(
+            Column("id", "number", "", "id of the job"),
+            Column("message", "string", "", "what was done"),
+        ),
+    )
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -324,51 +364,3 @@ class JobEndpoints:
                 cmd=found.cmd,
             )
         return Document(value={"message": message, "id": found.id})
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/jobs",
-        description="background jobs",
-        text="Administrators see all of them, others their own. Any request becomes a job with "
-        "`background=1` and is answered with the `job_id`.",
-        handler=JobEndpoints.list_jobs,
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/jobs/<id>",
-        description="one background job",
-        handler=JobEndpoints.read_job,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/jobs/<id>",
-        methods=("DELETE",),
-        description="cancel a background job, or remove one that ended",
-        text="A job that has not ended is canceled; its record stays. One that ended is removed "
-        "with its result.",
-        handler=JobEndpoints.delete,
-        shape="object",
-        parameters=(),
-        columns=(
-            Column("id", "number", "", "id of the job"),
-            Column("message", "string", "", "what was done"),
-        ),
-    ),
-    Endpoint(
-        path="/mon/jobs/<id>/output",
-        description="result of a background job",
-        text="The answer of the request as it would have been: status, type and body. While the "
-        "job has not ended: a redirect (302) to the same path after 30 seconds. A job that was "
-        "canceled or died: 500 with the reason in `description`.",
-        handler=JobEndpoints.read_output,
-        shape="object",
-        parameters=(_WAIT,),
-        columns=_AGAIN,
-        media=("*/*",),
-        at_once=True,
-    ),
-)

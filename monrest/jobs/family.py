@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.config import JobsConfig
-from monrest.jobs.endpoints import ENDPOINTS, JobEndpoints
+from monrest.jobs.endpoints import JobEndpoints
 from monrest.jobs.service import Jobs
 
 
@@ -38,5 +39,5 @@ FAMILY = Family(
         configure=lambda common, jobs: jobs.configure(_limits(common)),
         leave=lambda jobs, seconds: jobs.drain(seconds),
     ),
-    served=(Served(ENDPOINTS, lambda common: JobEndpoints(jobs=common.the(Jobs))),),
+    served=(Served(declared(JobEndpoints), lambda common: JobEndpoints(jobs=common.the(Jobs))),),
 )

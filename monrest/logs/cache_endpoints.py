@@ -112,6 +112,13 @@ class CacheEndpoints:
             "update_duration": known.update_duration,
         }
 
+    @Endpoint(
+        path="/mon/logcache/stats",
+        description="lists log cache statistics",
+        text="400 while `logcache.enabled` is false.",
+        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
+        columns=COLUMNS,
+    )
     async def stats(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """List what is cached of each site."""
         self._require()
@@ -119,6 +126,29 @@ class CacheEndpoints:
         records = [self._record(context, site, await self.logcache.record(site)) for site in sites]
         return await select(context, request, _SCHEMA, records)
 
+    @Endpoint(
+        path="/mon/logcache/update",
+        description="runs the log cache delta update",
+        text=(
+            "The newest lines of the selected sites are fetched before the answer; the first "
+            "import goes on by itself. With `background=1` the job goes on until the first import "
+            "is done as well, whoever does it, and tells how far it is; canceling it loses "
+            "nothing, the daemon goes on with its next update. A site that is being updated "
+            "already is named in `errors` and no failure. With `from` the lines of a time are "
+            "imported once more, also those that should be there already, and what is missing back "
+            "to it; long times are work for a job. 400 while `logcache.enabled` is false."
+        ),
+        methods=("POST",),
+        shape="object",
+        parameters=(
+            _FROM,
+            _TO,
+            _FORCE,
+            *SITE_PARAMETERS,
+        ),
+        columns=UPDATED,
+        roles=(SYSTEM,),
+    )
     async def update(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         """Fetch the newest lines of the sites now; as a job, everything that is missing."""
         self._require()
@@ -173,39 +203,3 @@ async def _again(context: Context, request: RestRequest) -> Again | None:
     if keep and start < now - keep:
         raise BadRequest(_WRONG, "from: lines of that age are removed, see logcache.keep")
     return Again(start=start, end=end, exactly=force)
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/logcache/stats",
-        description="lists log cache statistics",
-        text="400 while `logcache.enabled` is false.",
-        handler=CacheEndpoints.stats,
-        parameters=(*LIST_PARAMETERS, *SITE_PARAMETERS),
-        columns=COLUMNS,
-    ),
-    Endpoint(
-        path="/mon/logcache/update",
-        description="runs the log cache delta update",
-        text=(
-            "The newest lines of the selected sites are fetched before the answer; the first "
-            "import goes on by itself. With `background=1` the job goes on until the first import "
-            "is done as well, whoever does it, and tells how far it is; canceling it loses "
-            "nothing, the daemon goes on with its next update. A site that is being updated "
-            "already is named in `errors` and no failure. With `from` the lines of a time are "
-            "imported once more, also those that should be there already, and what is missing back "
-            "to it; long times are work for a job. 400 while `logcache.enabled` is false."
-        ),
-        methods=("POST",),
-        handler=CacheEndpoints.update,
-        shape="object",
-        parameters=(
-            _FROM,
-            _TO,
-            _FORCE,
-            *SITE_PARAMETERS,
-        ),
-        columns=UPDATED,
-        roles=(SYSTEM,),
-    ),
-)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.logs import cache_endpoints, endpoints
 from monrest.logs.cache import LogCache
@@ -38,7 +39,7 @@ FAMILY = Family(
     served=(
         Served(endpoints.ENDPOINTS, lambda common: common.the(LogCache)),
         Served(
-            cache_endpoints.ENDPOINTS,
+            declared(cache_endpoints.CacheEndpoints),
             lambda common: cache_endpoints.CacheEndpoints(logcache=common.the(LogCache)),
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Family, Life, Served
 from monrest.objectconfig import (
     core_endpoints,
@@ -19,7 +20,7 @@ FAMILY = Family(
     ),
     served=(
         Served(
-            (*object_endpoints.ENDPOINTS, *file_endpoints.ENDPOINTS, *core_endpoints.ENDPOINTS),
+            (*object_endpoints.ENDPOINTS, *declared(file_endpoints), *core_endpoints.ENDPOINTS),
             lambda common: common.the(Staging),
         ),
         Served(editor_endpoints.ENDPOINTS),

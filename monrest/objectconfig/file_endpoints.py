@@ -63,6 +63,18 @@ PRECHECKS = (
 _PRECHECKS = local_schema("config_precheck", PRECHECKS, ())
 
 
+_LIST = (*LIST_PARAMETERS, *SITE_PARAMETERS, REFRESH)
+
+
+@Endpoint(
+    path="/config/files",
+    description="files of the object configuration",
+    text="`content`, `conflict` and `staged_by` are part of the answer when the request names "
+    "them; with `staged_by` also files that others are about to create.",
+    parameters=_LIST,
+    columns=(*FILES, *MORE_OF_FILES),
+    roles=("admin",),
+)
 async def files(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
@@ -162,6 +174,13 @@ def _content(tool: Tool, path: str) -> str:
         return data.decode("latin-1")
 
 
+@Endpoint(
+    path="/config/diff",
+    description="differences between the files on disk and the user's staged changes",
+    parameters=(*_LIST, IGNORE),
+    columns=DIFFS,
+    roles=("admin",),
+)
 async def diff(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
@@ -178,6 +197,14 @@ async def diff(
     return await _with_far(context, request, _DIFFS, records, failed, *options, alone=not selected)
 
 
+@Endpoint(
+    path="/config/precheck",
+    description="a check of the user's staged changes that needs no save",
+    text="Names, templates and references; the core's own check is `/config/check`.",
+    parameters=_LIST,
+    columns=PRECHECKS,
+    roles=("admin",),
+)
 async def check_before(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
@@ -194,36 +221,3 @@ async def check_before(
             errors = [error.problem]
         records.append({"peer_key": site.id, "errors": errors, "failed": bool(errors)})
     return await _with_far(context, request, _PRECHECKS, records, (), REFRESH.name, alone=not sites)
-
-
-_LIST = (*LIST_PARAMETERS, *SITE_PARAMETERS, REFRESH)
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/config/files",
-        description="files of the object configuration",
-        text="`content`, `conflict` and `staged_by` are part of the answer when the request names "
-        "them; with `staged_by` also files that others are about to create.",
-        handler=files,
-        parameters=_LIST,
-        columns=(*FILES, *MORE_OF_FILES),
-        roles=("admin",),
-    ),
-    Endpoint(
-        path="/config/diff",
-        description="differences between the files on disk and the user's staged changes",
-        handler=diff,
-        parameters=(*_LIST, IGNORE),
-        columns=DIFFS,
-        roles=("admin",),
-    ),
-    Endpoint(
-        path="/config/precheck",
-        description="a check of the user's staged changes that needs no save",
-        text="Names, templates and references; the core's own check is `/config/check`.",
-        handler=check_before,
-        parameters=_LIST,
-        columns=PRECHECKS,
-        roles=("admin",),
-    ),
-)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.base.values import Identity, Progress
 from monrest.jobs.service import Jobs
@@ -54,7 +55,7 @@ FAMILY = Family(
     ),
     served=(
         Served(
-            (*endpoints.ENDPOINTS, *output_endpoints.ENDPOINTS),
+            (*endpoints.ENDPOINTS, *declared(output_endpoints)),
             lambda common: endpoints.ReportRecords(
                 database=common.database, reports=common.the(Reports)
             ),

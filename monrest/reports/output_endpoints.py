@@ -28,6 +28,17 @@ _STARTED = (
 )
 
 
+@Endpoint(
+    path="/mon/reports/<nr>/generate",
+    methods=("POST",),
+    description="generate the report",
+    text="By a background job, with the rights of its owner. While it is being made already, "
+    "or as many are as may be, it waits for its turn and there is no job yet. Who may read it "
+    "may have it made.",
+    shape="object",
+    parameters=(_MAIL,),
+    columns=_STARTED,
+)
 async def generate(
     family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
 ) -> Answer:
@@ -51,6 +62,20 @@ async def generate(
     return Document(value={"message": "report started in background", "job": str(job.id)})
 
 
+@Endpoint(
+    path="/mon/reports/<nr>/report",
+    description="the report file in binary form",
+    text="The last result as PDF (of report_from_url.tt as its address gives it), or in "
+    "another form; it is made now if there is none. The "
+    "prefixes /csv and /xls mean the same as `type`.",
+    shape="object",
+    parameters=(
+        _HTML,
+        Parameter(name="type", description="pdf, html, xls, csv or json"),
+    ),
+    media=tuple(kind.partition(";")[0] for _, kind, _ in FORMATS.values()),
+    at_once=True,
+)
 async def output(
     family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
 ) -> Answer:
@@ -111,34 +136,3 @@ def _format(request: RestRequest, forms: tuple[str, ...]) -> str:
         elif name not in RESERVED:
             raise BadRequest("unknown parameter", f"{name[:80]!r}: expected html or type")
     return wanted
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/reports/<nr>/generate",
-        methods=("POST",),
-        description="generate the report",
-        text="By a background job, with the rights of its owner. While it is being made already, "
-        "or as many are as may be, it waits for its turn and there is no job yet. Who may read it "
-        "may have it made.",
-        handler=generate,
-        shape="object",
-        parameters=(_MAIL,),
-        columns=_STARTED,
-    ),
-    Endpoint(
-        path="/mon/reports/<nr>/report",
-        description="the report file in binary form",
-        text="The last result as PDF (of report_from_url.tt as its address gives it), or in "
-        "another form; it is made now if there is none. The "
-        "prefixes /csv and /xls mean the same as `type`.",
-        handler=output,
-        shape="object",
-        parameters=(
-            _HTML,
-            Parameter(name="type", description="pdf, html, xls, csv or json"),
-        ),
-        media=tuple(kind.partition(";")[0] for _, kind, _ in FORMATS.values()),
-        at_once=True,
-    ),
-)

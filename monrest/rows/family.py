@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Family, Served
 from monrest.rows import commandline, endpoints, site_endpoints, statistics
 
@@ -10,6 +11,6 @@ FAMILY = Family(
         Served(endpoints.ENDPOINTS),
         Served(statistics.ENDPOINTS),
         Served(commandline.ENDPOINTS),
-        Served(site_endpoints.ENDPOINTS),
+        Served(declared(site_endpoints)),
     ),
 )

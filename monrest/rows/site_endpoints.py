@@ -93,26 +93,6 @@ def _localtime(site: Site, now: float) -> float:
     return 0.0 if site.health.checked is None else now
 
 
-async def sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """List all configured sites, whatever the selection of the request.
-
-    Another instance is not told of the sites that are reached through itself, nor of those of
-    which that is not known yet.
-    """
-    visited = frozenset(visited_of(context, request))
-    now = context.wall.now()
-    records = [
-        record(site, request.identity, context.instance, now)
-        for site in context.sites.sites
-        if visited.isdisjoint(site.hops.instances) and not (visited and _unknown(site))
-    ]
-    return await select(context, request, _SCHEMA, records)
-
-
-def _unknown(site: Site) -> bool:
-    return isinstance(site, FederatedSite) and site.facts is None
-
-
 LMD_COLUMNS = (
     Column("addr", "string", "", "address in use"),
     Column("bytes_received", "number", "bytes", "bytes received from the site"),
@@ -135,9 +115,46 @@ LMD_COLUMNS = (
     Column("section", "string", "", "section of the site"),
     Column("status", "string", "", "number: 0 up, 1 stale, 2 down, 3 broken, 4 pending, 5 begins"),
 )
+
+
+@Endpoint(
+    path="/sites",
+    description="lists configured backends",
+    text="Hidden sites are listed as well, whatever sites the request selects. Columns for "
+    "instances that federate are part of the answer when the request names them.",
+    parameters=LIST_PARAMETERS,
+    columns=(*COLUMNS, *MORE),
+)
+async def sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+    """List all configured sites, whatever the selection of the request.
+
+    Another instance is not told of the sites that are reached through itself, nor of those of
+    which that is not known yet.
+    """
+    visited = frozenset(visited_of(context, request))
+    now = context.wall.now()
+    records = [
+        record(site, request.identity, context.instance, now)
+        for site in context.sites.sites
+        if visited.isdisjoint(site.hops.instances) and not (visited and _unknown(site))
+    ]
+    return await select(context, request, _SCHEMA, records)
+
+
+def _unknown(site: Site) -> bool:
+    return isinstance(site, FederatedSite) and site.facts is None
+
+
 _LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, (), {"status": "int"})
 
 
+@Endpoint(
+    path="/lmd/sites",
+    description="lists connected sites, only available if use_lmd is enabled",
+    text="What the LMD says of its sites. Without LMD the list is empty.",
+    parameters=LIST_PARAMETERS,
+    columns=LMD_COLUMNS,
+)
 async def lmd_sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     """List what an LMD says of its sites; none where there is no LMD."""
     informed = request.identity.may(SYSTEM)
@@ -163,24 +180,3 @@ def _lmd_record(site: LmdSite, *, informed: bool) -> dict[str, Any]:
         for name in ("federation_addr", "federation_version"):
             record[name] = [""] * len(record[name])
     return record
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/sites",
-        description="lists configured backends",
-        text="Hidden sites are listed as well, whatever sites the request selects. Columns for "
-        "instances that federate are part of the answer when the request names them.",
-        handler=sites,
-        parameters=LIST_PARAMETERS,
-        columns=(*COLUMNS, *MORE),
-    ),
-    Endpoint(
-        path="/lmd/sites",
-        description="lists connected sites, only available if use_lmd is enabled",
-        handler=lmd_sites,
-        text="What the LMD says of its sites. Without LMD the list is empty.",
-        parameters=LIST_PARAMETERS,
-        columns=LMD_COLUMNS,
-    ),
-)
