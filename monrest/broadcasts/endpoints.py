@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from attrs import frozen
 from sqlalchemy import Connection, Row, select
 
-from monrest.api.endpoint import Context, Endpoint, Parameter
+from monrest.api.endpoint import Context, Endpoint, Parameter, declared
 from monrest.api.family import Family, Served
 from monrest.api.records import RecordLimits, Records, Save, StoredRecords, bound_owner
 from monrest.base.errors import Conflict
@@ -171,6 +171,14 @@ class Broadcasts(Records[Broadcast]):
     async def remove(self, old: Broadcast) -> bool:
         return await self.database.change(STORED.remove(old.file, old.version))
 
+    @Endpoint(
+        path="/mon/login",
+        description="messages that are shown before the login",
+        text="Broadcasts with `loginpage` that are shown now and to everybody, the newest first.",
+        parameters=(),
+        columns=LOGIN_COLUMNS,
+        public=True,
+    )
     async def before_login(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
@@ -196,15 +204,7 @@ async def _author(context: Context, request: RestRequest) -> dict[str, Any]:
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *Broadcasts.endpoints(),
-    Endpoint(
-        path="/mon/login",
-        description="messages that are shown before the login",
-        text="Broadcasts with `loginpage` that are shown now and to everybody, the newest first.",
-        handler=Broadcasts.before_login,
-        parameters=(),
-        columns=LOGIN_COLUMNS,
-        public=True,
-    ),
+    *declared(Broadcasts),
 )
 
 FAMILY = Family((Served(ENDPOINTS, lambda common: Broadcasts(database=common.database)),))

@@ -10,7 +10,7 @@ from typing import Any
 from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, declared
 from monrest.api.fields import require_only
 from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audited
@@ -154,6 +154,14 @@ class NodeEndpoints:
                 return site
         raise NotFound("no such node")
 
+    @Endpoint(
+        path="/mon/node-control/nodes/<peer_key>/logs/<name>",
+        description="what the last operation of a name wrote on a node",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=LOG_COLUMNS,
+        roles=("admin",),
+    )
     async def read_log(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -162,6 +170,21 @@ class NodeEndpoints:
             raise NotFound("no such log")
         return await reselect(context, request, Document(value=_shown(found), columns=LOG_COLUMNS))
 
+    @Endpoint(
+        path="/mon/node-control/nodes/<peer_key>/cmd/<operation>",
+        methods=("POST",),
+        description="do something on a node, as a background job",
+        text="`gather` facts now; `install`, `update`, `cleanup`, `os_update` or `os_sec_update` "
+        "by the command of the node's `[[nodecontrol.nodes]]`; `run_all` does the first three of "
+        "these, as far as there are commands, until one fails. One operation at a time on a node, "
+        "else 409; facts are gathered after it. The result of the job has the output, with the "
+        "status 502 if it failed.",
+        shape="object",
+        parameters=(),
+        columns=_STARTED,
+        roles=("admin",),
+        at_once=True,
+    )
     async def start(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
         site, operation = self._site(context, request, where[0]), where[1]
         with audited(request, f"node {operation[:_LONGEST_NAME]}", site.id):
@@ -252,29 +275,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             ("/mon/nc/nodes", "alias of /mon/node-control/nodes"),
         )
     ),
-    Endpoint(
-        path="/mon/node-control/nodes/<peer_key>/logs/<name>",
-        description="what the last operation of a name wrote on a node",
-        handler=NodeEndpoints.read_log,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=LOG_COLUMNS,
-        roles=("admin",),
-    ),
-    Endpoint(
-        path="/mon/node-control/nodes/<peer_key>/cmd/<operation>",
-        methods=("POST",),
-        description="do something on a node, as a background job",
-        text="`gather` facts now; `install`, `update`, `cleanup`, `os_update` or `os_sec_update` "
-        "by the command of the node's `[[nodecontrol.nodes]]`; `run_all` does the first three of "
-        "these, as far as there are commands, until one fails. One operation at a time on a node, "
-        "else 409; facts are gathered after it. The result of the job has the output, with the "
-        "status 502 if it failed.",
-        handler=NodeEndpoints.start,
-        shape="object",
-        parameters=(),
-        columns=_STARTED,
-        roles=("admin",),
-        at_once=True,
-    ),
+    *declared(NodeEndpoints),
 )

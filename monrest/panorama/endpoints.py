@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from attrs import evolve, frozen
 
-from monrest.api.endpoint import LIST_PARAMETERS, Context, Endpoint, Parameter
+from monrest.api.endpoint import LIST_PARAMETERS, Context, Endpoint, Parameter, declared
 from monrest.api.fields import Fields, fields_of
 from monrest.api.lists import local_schema, read_columns, select
 from monrest.api.records import Records, Save, bound_owner
@@ -126,6 +126,11 @@ class AccessibleDashboard:
         """Raise Forbidden for what a program prints."""
         if self.dashboard.scripted:
             raise Forbidden("permission denied", "the dashboard is scripted: change its file")
+
+
+_MAINTENANCE = "/mon/panorama/<nr>/maintenance"
+
+_TOLD = (Column("message", "string", "", "what was done"),)
 
 
 @frozen(kw_only=True, eq=False)
@@ -262,6 +267,13 @@ class DashboardRecords(Records[AccessibleDashboard]):
         """Delete it with all that belongs to it."""
         return await self.database.change(statements.remove(old.dashboard))
 
+    @Endpoint(
+        path="/mon/panorama/<nr>/backups",
+        description="what a dashboard was before",
+        text="Up to five former records, at least ten minutes apart, the newest first.",
+        parameters=LIST_PARAMETERS,
+        columns=BACKUP_COLUMNS,
+    )
     async def backups(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -278,6 +290,16 @@ class DashboardRecords(Records[AccessibleDashboard]):
         ]
         return await select(context, request, _BACKUPS, rows)
 
+    @Endpoint(
+        path=_MAINTENANCE,
+        methods=("POST",),
+        description="put a dashboard into maintenance mode",
+        text="Needs read-write access. Again: with another text.",
+        shape="object",
+        parameters=(_TEXT,),
+        columns=_TOLD,
+        structured=True,
+    )
     async def halt(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
         value = fields_of(request).get("text")
         if value is None:
@@ -285,6 +307,15 @@ class DashboardRecords(Records[AccessibleDashboard]):
         title = await self._set(context, request, where[0], _TEXT.read(value))
         return Document(value={"message": f"dashboard {title} put into maintenance mode"})
 
+    @Endpoint(
+        path=_MAINTENANCE,
+        methods=("DELETE",),
+        description="end the maintenance mode of a dashboard",
+        text="Also when it is in none.",
+        shape="object",
+        parameters=(),
+        columns=_TOLD,
+    )
     async def resume(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -300,38 +331,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
         return found.dashboard.title or "no name"
 
 
-_MAINTENANCE = "/mon/panorama/<nr>/maintenance"
-_TOLD = (Column("message", "string", "", "what was done"),)
-
 ENDPOINTS: tuple[Endpoint, ...] = (
     *DashboardRecords.endpoints(),
-    Endpoint(
-        path="/mon/panorama/<nr>/backups",
-        description="what a dashboard was before",
-        text="Up to five former records, at least ten minutes apart, the newest first.",
-        handler=DashboardRecords.backups,
-        parameters=LIST_PARAMETERS,
-        columns=BACKUP_COLUMNS,
-    ),
-    Endpoint(
-        path=_MAINTENANCE,
-        methods=("POST",),
-        description="put a dashboard into maintenance mode",
-        text="Needs read-write access. Again: with another text.",
-        handler=DashboardRecords.halt,
-        shape="object",
-        parameters=(_TEXT,),
-        columns=_TOLD,
-        structured=True,
-    ),
-    Endpoint(
-        path=_MAINTENANCE,
-        methods=("DELETE",),
-        description="end the maintenance mode of a dashboard",
-        text="Also when it is in none.",
-        handler=DashboardRecords.resume,
-        shape="object",
-        parameters=(),
-        columns=_TOLD,
-    ),
+    *declared(DashboardRecords),
 )
