@@ -1,43 +1,18 @@
 """What clients that read slowly can make a daemon hold: answers that are large."""
 
 import contextlib
-import json
 import socket
 
 import pytest
-from harness.cores import ask, connect
 from harness.daemon import site
 from harness.federated import far_site, superuser_key
-from harness.lying import LyingSite, framed
 from harness.waiting import until
 
-SIZE = 12 << 20
-"""Bytes of all services of a large site."""
+from .large import SIZE, LargeSite, given_back
+
 MANY = 10
 PATIENT = {"server": {"request_timeout": 600.0}}
 """Large answers are made one after another, however slow the machine is."""
-
-
-class LargeSite(LyingSite):
-    """Has so many services that an answer with all columns is of ``size`` bytes."""
-
-    size = SIZE
-
-    def answer(self, connection, request):
-        """Give each row again and again."""
-        lines = request.split("\n")
-        if lines[0] != "GET services" or any(
-            line.startswith(("Stats:", "Limit:")) for line in lines
-        ):
-            return super().answer(connection, request)
-        strange = ("KeepAlive:", "OutputFormat:", "ResponseHeader:", "Sort:")
-        kept = [line for line in lines if not line.startswith(strange)]
-        rows = [json.dumps(row) for row in ask(connect(self.target), "\n".join(kept))]
-        # As many services whatever is asked of them.
-        whole = ask(connect(self.target), "GET services")
-        again = self.size // sum(len(json.dumps(row)) for row in whole)
-        connection.sendall(framed(("[" + ",\n".join(rows * again) + "]\n").encode()))
-        return True
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +53,6 @@ def reading(daemon, path, count=MANY):
 
         until(answered, "everybody has the beginning of an answer", seconds=120)
         yield most
-
-
-def given_back(daemon):
-    """Wait until nothing of the answers is left; a collection of garbage is not what does it."""
-    until(
-        lambda: not [one for one in daemon.descriptor_targets() if "/spool/" in one],
-        "the files are gone",
-    )
-    with daemon.client() as client:
-        assert client.get("/services?limit=1").status == 200
 
 
 @pytest.mark.parametrize("path", ["/services", "/wrapped_json/services"])

@@ -50,6 +50,8 @@ def imported():
             importlib.import_module(module.name)
     for name in FURTHER:
         importlib.import_module(name)
+    watch = runpy.run_path(str(Path(__file__).with_name("doors.py")))["watch"]
+    watch()
     assert "twisted.internet.reactor" not in sys.modules
     gc.collect()
     gc.freeze()

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from tests.forks import TWISTD, start
+from tests.forks.doors import STRAY
 
 from .client import Client
 from .waiting import until
@@ -234,4 +235,5 @@ class Daemon:
                 self.process.wait(60)
                 raise
         self.output.close()
+        assert STRAY not in self.log, self.log
         return self.process.returncode

@@ -1,0 +1,158 @@
+"""Large answers: clients that leave in the middle, a full disk, very many at once."""
+
+import os
+import socket
+import threading
+from contextlib import ExitStack
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+from harness.daemon import Daemon, site
+from harness.waiting import until
+
+from .large import SIZE, LargeSite, given_back, stored
+from .test_full_disk import small_disk
+
+__all__ = ["small_disk"]
+
+TICK = os.sysconf("SC_CLK_TCK")
+HALF = SIZE // 2
+KINDS = {
+    "rows": "/services",
+    "columns": "/services?columns=host_name,description,plugin_output",
+    "sorted": "/services?sort=-latency",
+    "computed": "/services?columns=upper(plugin_output):o,state&sort=o",
+    "filtered": "/services?rta[gt]=-1",
+    "elements": "/services?columns=to_rows(contacts),description",
+    "grouped": "/services?columns=count(*),upper(plugin_output)",
+    "counted": "/services/totals?q=rta%20%3E%200%20or%20state%20%3E=%200",
+    "wrapped": "/wrapped_json/services",
+    "lines": "/ndjson/services",
+    "csv": "/csv/services",
+    "text": "/text/services",
+    "excel": "/xls/services",
+}
+PACKED = "Accept-Encoding: gzip\r\n"
+ONE_ROW = "X-Mon-Output-Metadata-Only: true\r\n"
+
+
+class Sizeable(LargeSite):
+    """Has half as many services."""
+
+    size = HALF
+
+
+@pytest.fixture(scope="module")
+def sizeable(embedded, tmp_path_factory):
+    """Two sites whose services take a file."""
+    folder = tmp_path_factory.mktemp("large")
+    found = [Sizeable(folder / name, embedded.socket) for name in ("one", "two")]
+    yield [site(core.path.name, f"unix:{core.path}", timeout=60.0, connections=4) for core in found]
+    for core in found:
+        core.close()
+
+
+def asking(daemon, path, *headers):
+    """A connection on which an answer is wanted."""
+    connection = socket.create_connection(("127.0.0.1", daemon.port))
+    head = f"GET /mon/r{path} HTTP/1.1\r\nHost: x\r\nX-Mon-Auth-Key: {daemon.key}\r\n"
+    head += "X-Mon-Auth-User: admin\r\n" + "".join(headers) + "\r\n"
+    connection.sendall(head.encode())
+    return connection
+
+
+def worked(daemon):
+    """Seconds of processor time that a daemon has used."""
+    fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+@pytest.fixture(scope="module")
+def served(sizeable, tmp_path_factory):
+    """One daemon for all clients that leave."""
+    daemon = Daemon(tmp_path_factory.mktemp("served"), sizeable).start()
+    yield daemon
+    daemon.stop()
+
+
+@pytest.mark.parametrize("headers", [(), (PACKED,), (ONE_ROW,)], ids=["plain", "packed", "keys"])
+@pytest.mark.parametrize("path", KINDS.values(), ids=KINDS)
+def test_who_leaves_in_the_middle_leaves_nothing(served, path, headers):
+    """Its thread ends, its file is closed and its room is free within a second of work."""
+    began = worked(served)
+    connection = asking(served, path, *headers)
+    until(lambda: stored(served) or worked(served) - began > 0.05, "it works", pause=0.002)
+    left = worked(served)
+    connection.close()
+    until(lambda: not stored(served), "the files are gone", pause=0.002)
+    assert worked(served) - left < 1.0
+    with served.client() as client:
+        assert client.get("/services?limit=1").status == 200
+
+
+@pytest.mark.parametrize("path", ["/services", "/services?sort=-latency"])
+def test_a_disk_that_fills_is_a_refusal_and_then_it_works(small_disk, made, sizeable, path):
+    daemon = made(sizeable, sections={"server": {"var_dir": str(small_disk / "var")}}).start()
+    filler, statuses = small_disk / "filler", []
+    with daemon.client() as client:
+        # Neither the answers of the cores have room, nor ours beside those.
+        for free in (HALF, 3 * HALF):
+            with filler.open("wb", buffering=0) as filling, pytest.raises(OSError, match="space"):
+                filling.writelines(repeat(bytes(65536), 10_000))
+            with filler.open("ab") as filling:
+                filling.truncate(filler.stat().st_size - free)
+            answer = client.get(path)
+            told = answer.json["message"], answer.headers["retry-after"]
+            statuses.append((answer.status, *told))
+            filler.unlink()
+        assert statuses == [(503, "no room for large answers", "10")] * 2
+        assert client.get(path).status == 200
+    given_back(daemon)
+
+
+class Many(LargeSite):
+    """Has enough for a file."""
+
+    size = 2 << 20
+
+
+def test_two_hundred_at_once(made, embedded, tmp_path):
+    """They neither wait for each other for ever nor keep small requests waiting."""
+    core = Many(tmp_path / "many", embedded.socket)
+    sections = {"server": {"request_timeout": 600.0}}
+    sites = [site("many", f"unix:{core.path}", timeout=300.0)]
+    sites.append(site("small", f"unix:{embedded.socket}"))
+    daemon = made(sites, sections=sections).start()
+    ended, between = [], []
+
+    def read(connection):
+        data = connection.recv(65536)
+        ended.append(data[:15])
+        while connection.recv(1 << 20):
+            pass
+
+    paths = (
+        "/sites/many/services",
+        "/sites/many/services?sort=-latency",
+        "/sites/many/csv/services",
+        "/sites/many/services?columns=count(*),state",
+    )
+    with ExitStack() as stack, daemon.client() as client:
+        readers = []
+        for number in range(200):
+            connection = asking(daemon, paths[number % len(paths)], "Connection: close\r\n")
+            stack.enter_context(connection)
+            readers.append(threading.Thread(target=read, args=(connection,)))
+            readers[-1].start()
+        while len(ended) < 200:
+            before = len(ended)
+            assert client.get("/sites/small/services?limit=1").status == 200
+            between.append(len(ended) - before)
+        for reader in readers:
+            reader.join(60)
+    core.close()
+    assert set(ended) == {b"HTTP/1.1 200 OK"}
+    # Of two hundred large answers only some are made while a small one waits.
+    assert max(between) < 50
+    given_back(daemon)
