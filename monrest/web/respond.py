@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 _SMALL = 65536
 _PIECE = 262_144
-_MADE_HERE = 262_144
+_MADE_HERE = 524_288
 """Bytes of a body that is made on the reactor's thread, and waits in memory for its reader."""
 _WORTH_COMPRESSING = 1024
 _TEXT_TYPES = ("application/json", "application/x-ndjson", "text/")
