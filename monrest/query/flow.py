@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from monrest.base.values import Row
+from monrest.base.values import Row, nothing
 from monrest.query import stages
 from monrest.query.bind import Bound
 from monrest.query.plan import Layout
@@ -24,12 +24,21 @@ def flows(bound: Bound, parts: Sequence[SitePart]) -> bool:
     return in_order and (len(parts) == 1 or not bound.sort)
 
 
-def flow(bound: Bound, recipe: Recipe, parts: Sequence[SitePart]) -> Iterator[Row]:
-    """The rows of the answer; those of the parts may be changed for it."""
+def flow(
+    bound: Bound,
+    recipe: Recipe,
+    parts: Sequence[SitePart],
+    check: Callable[[], object] = nothing,
+) -> Iterator[Row]:
+    """The rows of the answer; those of the parts may be changed for it.
+
+    ``check`` is called for each batch of them.
+    """
     query, at = bound.query, 0
     end = None if query.limit is None else query.offset + query.limit
     for part in parts:
         for batch in part.batches():
+            check()
             if end is not None and at >= end:
                 return
             first, last = max(0, query.offset - at), None if end is None else end - at

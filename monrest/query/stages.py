@@ -119,6 +119,7 @@ def filtered(
     at.
     """
     reader.limit.more(len(rows))
+    reader.limit.check()
     if shape.constants:
         values = [part.constants[name] for name in shape.constants]
         for row in rows:

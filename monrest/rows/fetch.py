@@ -165,7 +165,7 @@ async def _made(
         whole = partial(_in_one_go, bound, recipe, parts)
         rows = await context.compute(whole, size, inbox=inbox)
         return _straight(bound, recipe, rows, gathered, inbox)
-    if not bound.aggregates:
+    if not bound.aggregates or bound.names.schema.merge == "groups":
         await inbox.admit()
     if asked.hidden:
         sites = [answer.site for answer in gathered.answers]
@@ -242,8 +242,8 @@ def _straight(
     )
 
 
-def _in_one_go(bound: Bound, recipe: Recipe, parts: list[SitePart], _: Limit) -> list[Row]:
-    return list(flow(bound, recipe, parts))
+def _in_one_go(bound: Bound, recipe: Recipe, parts: list[SitePart], limit: Limit) -> list[Row]:
+    return list(flow(bound, recipe, parts, limit.check))
 
 
 def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
@@ -255,9 +255,11 @@ def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
         for name in context.config.display.expose_custom_variables
         if "*" not in name
     }
-    inner = rows.expand
+    inner, again = rows.expand, rows.without
     if not names or inner is None:
         return rows
+    if again is not None:
+        rows = evolve(rows, without=lambda broken: _with_exposed(context, request, again(broken)))
     return evolve(rows, expand=lambda row: {**names, **inner(row)})
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from attrs import define, evolve, field
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredSemaphore
 from twisted.internet.interfaces import IPullProducer
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -45,6 +45,7 @@ log = Logger()
 T = TypeVar("T")
 
 _SMALL = 65536
+_MOST_SLOW = 2
 _PIECE = 262_144
 _MADE_HERE = 524_288
 """Bytes of a body that is made on the reactor's thread, and waits in memory for its reader."""
@@ -163,6 +164,12 @@ class Responder:
     files: AnswerFiles
     ascii_json: bool = False
     _chunk: SharedChunk = field(init=False, factory=SharedChunk)
+    _slow: DeferredSemaphore = field(init=False)
+    """Threads that may be busy for half a minute: others are left for the rest."""
+
+    @_slow.default
+    def _some_threads(self) -> DeferredSemaphore:
+        return DeferredSemaphore(_MOST_SLOW)
 
     async def answer(self, request: ApiRequest, answer: Answer, options: RenderOptions) -> None:
         """Render and send ``answer``; whoever calls this ends the request."""
@@ -251,7 +258,13 @@ class Responder:
                         break
                 else:
                     return b"".join(first), answer
-            made, answer = await self._in_thread(answer, in_file)
+            if options.slow:
+                await self._slow.acquire()
+            try:
+                made, answer = await self._in_thread(answer, in_file)
+            finally:
+                if options.slow:
+                    self._slow.release()
         finally:
             _let_go(answer)
         if made.size > _SMALL or compress:

@@ -14,7 +14,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
-from monrest.base.errors import BrokenRowsError
+from monrest.base.errors import BrokenRowsError, ClientLeftError
 from monrest.base.values import Row
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
@@ -63,6 +63,12 @@ class SiteShare:
     done: Deferred[list[Row]] = field(init=False)
     rows: list[Row] = field(factory=list)
 
+    def drop(self) -> None:
+        """Have no rows, also none of an answer before."""
+        self.rows = []
+        if self.asked.stored is not None:
+            self.asked.stored.begin_as(_Lines)
+
     def made(self, rows: list[Row]) -> list[Row]:
         """The wanted rows out of those that were sent, without the id of the site."""
         return rows if self.asked.transform is None else self.asked.transform(rows)
@@ -84,6 +90,8 @@ class JointQuery:
         asked = self.asked
         assert asked.width is not None
         parser, failed = partial(WrappedParser, asked.width + 1), dict[str, str]()
+        for share in self.shares.values():
+            share.drop()
         for request in (asked.request, *asked.further):
             inbox = None if asked.stored is None else asked.stored.inbox
             stored = None if inbox is None else StoredRows(inbox, None)
@@ -103,24 +111,26 @@ class JointQuery:
     async def _stored(self, inbox: Inbox, joint: StoredRows) -> list[Row]:
         """Part a large answer, in a thread; the last rows, which know the failed sites."""
 
-        def part(_: Callable[[], bool]) -> list[Row]:
-            last: list[Row] = []
+        def part(left: Callable[[], bool]) -> tuple[list[Row], list[tuple[SiteShare, int, int]]]:
+            last, places = list[Row](), []
             for last in joint.batches():
+                if left():
+                    raise ClientLeftError
                 for share, rows in self._parted(last):
                     line = orjson.dumps(share.made(rows)) + b"\n"
-                    stored = share.asked.stored
-                    assert stored is not None
-                    stored.place(inbox.write(line), len(line))
-            return last
+                    places.append((share, inbox.write(line), len(line)))
+            return last, places
 
-        for share in self.shares.values():
-            if share.asked.stored is not None:
-                share.asked.stored.begin_as(_Lines)
         inbox.begin_work()
         try:
-            return await inbox.memory.threads.stoppable(part, inbox.end_work)
+            last, places = await inbox.memory.threads.stoppable(part, inbox.end_work)
         except BrokenRowsError as broken:
             raise broken.error from None
+        for share, at, size in places:
+            stored = share.asked.stored
+            assert stored is not None
+            stored.place(at, size)
+        return last
 
     def _parted(self, rows: list[Row]) -> list[tuple[SiteShare, list[Row]]]:
         at = self.asked.key_at
@@ -182,8 +192,7 @@ class JointQueries:
             if share.done.called:
                 continue
             if site in failed:
-                if share.asked.stored is not None:
-                    share.asked.stored.begin_as(_Lines)
+                share.drop()
                 share.done.errback(BehindLmdError(failed[site]))
             else:
                 share.done.callback(share.rows)
