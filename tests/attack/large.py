@@ -28,8 +28,12 @@ class LargeSite(LyingSite):
         # As many services whatever is asked of them.
         whole = ask(connect(self.target), "GET services")
         again = self.size // sum(len(json.dumps(row)) for row in whole)
-        connection.sendall(framed(("[" + ",\n".join(rows * again) + "]\n").encode()))
+        connection.sendall(framed(self.body(rows * again)))
         return True
+
+    def body(self, rows):
+        """These rows as an answer."""
+        return ("[" + ",\n".join(rows) + "]\n").encode()
 
 
 def stored(daemon):

@@ -111,6 +111,39 @@ def test_a_disk_that_fills_is_a_refusal_and_then_it_works(small_disk, made, size
     given_back(daemon)
 
 
+class Broken(Sizeable):
+    """Its answer is none, which shows in the last row."""
+
+    def body(self, rows):
+        return super().body([*rows[:-1], rows[-1][:-9]])
+
+
+@pytest.mark.parametrize("path", ["", "?sort=-latency", "?columns=count(*),upper(host_name)"])
+@pytest.mark.parametrize("form", ["", "/csv"])
+def test_a_large_answer_that_is_broken_is_that_of_its_site_alone(
+    made, embedded, tmp_path, form, path
+):
+    cores = [kind(tmp_path / kind.__name__, embedded.socket) for kind in (Sizeable, Broken)]
+    sites = [site(one.path.name, f"unix:{one.path}", timeout=60.0) for one in cores]
+    daemon = made(sites).start()
+    with daemon.client() as client:
+        alone = client.get(f"/sites/Sizeable{form}/services{path}")
+        both = client.get(f"{form}/services{path}")
+        assert both.status == 200
+        assert both.headers["x-mon-failed-sites"] == "Broken"
+        # The core goes on checking between the two requests.
+        if form:
+            *lines, last = both.body.splitlines()
+            assert last.startswith(b"# failed sites: Broken (protocol error: not valid JSON")
+            assert len(lines) == len(alone.body.splitlines())
+        else:
+            assert len(both.json) == len(alone.json) > 1
+        assert client.get(f"/sites/Broken{form}/services{path}").status == 502
+    given_back(daemon)
+    for one in cores:
+        one.close()
+
+
 class Many(LargeSite):
     """Has enough for a file."""
 
