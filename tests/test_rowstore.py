@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from monrest.base.answer_file import AnswerFiles
 from monrest.base.errors import Unavailable
-from monrest.base.row_store import RowStore
+from monrest.logs.ask import RowStore
 
 VALUES = st.recursive(
     st.none()

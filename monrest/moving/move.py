@@ -7,9 +7,11 @@ Rules: docs/spec/import.md.
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,11 +31,144 @@ from monrest.moving.backends import Backends, KnownSite, read_backends
 from monrest.moving.contents import Adoption, Contents
 from monrest.moving.installation import CONFIGURATION, Installation, NoInstallationError
 from monrest.moving.move_lines import TITLES, Fate, MoveLine, MoveLines
-from monrest.moving.new_files import NewFile, NewFileError, make_folder, owner_of
-from monrest.moving.toml_text import toml_text
 from monrest.moving.translation import Translation
 from monrest.store import engines, migrate
 from monrest.store.failures import Meaning, StoreError, meaning_of, told
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+def toml_text(document: Mapping[str, Any], comments: list[str]) -> str:
+    """The tables of ``document`` in their order, lists of tables at the end of all."""
+    lines = [
+        "# Made by `monrest import`. `monrest config example` shows every key with its meaning."
+    ]
+    simple = {name: table for name, table in document.items() if isinstance(table, Mapping)}
+    for name, table in simple.items():
+        lines += _table(name, table)
+    for name, tables in document.items():
+        if name not in simple:
+            for table in tables:
+                lines += _entry(name, table)
+    return "\n".join([*lines, *comments]) + "\n"
+
+
+def _table(path: str, table: Mapping[str, Any]) -> Iterator[str]:
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    yield ""
+    yield f"[{path}]"
+    for key, value in table.items():
+        if key not in inner:
+            yield f"{_key(key)} = {_value(value)}"
+    for key, value in inner.items():
+        yield from _table(f"{path}.{_key(key)}", value)
+
+
+def _entry(path: str, table: Mapping[str, Any]) -> Iterator[str]:
+    yield ""
+    yield f"[[{path}]]"
+    later = []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            later += list(_table(f"{path}.{_key(key)}", value))
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            later += [line for one in value for line in _entry(f"{path}.{_key(key)}", one)]
+        else:
+            yield f"{_key(key)} = {_value(value)}"
+    yield from later
+
+
+def _key(text: str) -> str:
+    return text if _BARE.match(text) else _text(text)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_value(one) for one in value)}]"
+    return _text(str(value))
+
+
+def _text(text: str) -> str:
+    # JSON escapes what TOML does, but for one character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+_MODE = 0o600
+_FOLDER_MODE = 0o700
+
+
+class NewFileError(Exception):
+    """A file cannot be written; the text names it."""
+
+
+@frozen
+class NewFile:
+    """A file that is to be there; ``name`` says what it is."""
+
+    name: str
+    path: Path
+    content: bytes
+
+    def present(self) -> bytes | None:
+        """The content of what is there, None for nothing; NewFileError where that is no file."""
+        try:
+            with self.path.open("rb") as file:
+                return file.read(len(self.content) + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise NewFileError(f"{self.path}: {error.strerror}") from None
+
+    def write(self, owner: tuple[int, int] | None) -> None:
+        """Write it, for ``owner`` if one is given; NewFileError."""
+        made = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+            with os.fdopen(os.open(made, flags, _MODE), "wb") as file:
+                os.fchmod(file.fileno(), _MODE)
+                if owner is not None:
+                    os.fchown(file.fileno(), *owner)
+                file.write(self.content)
+                file.flush()
+                os.fsync(file.fileno())
+            # Unlike a rename, a link does not replace what somebody else wrote meanwhile.
+            os.link(made, self.path)
+            _sync(self.path.parent)
+        except OSError as error:
+            raise NewFileError(f"{self.path}: {error.strerror}") from None
+        finally:
+            made.unlink(missing_ok=True)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for its owner alone unless it is there; NewFileError."""
+    try:
+        if not path.is_dir():
+            path.mkdir(_FOLDER_MODE)
+            _sync(path.parent)
+    except OSError as error:
+        raise NewFileError(f"{path}: {error.strerror}") from None
+
+
+def owner_of(folder: Path) -> tuple[int, int] | None:
+    """Whose new files of root are: the owner of the folder; None for everybody else."""
+    if os.geteuid() != 0 or not folder.is_dir():
+        return None
+    status = folder.stat()
+    return status.st_uid, status.st_gid
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
 
 __all__ = ["KINDS", "TITLES", "MoveError", "MoveRequest", "move"]
 

@@ -9,11 +9,11 @@ from attrs import evolve
 from twisted.internet.defer import Deferred, succeed
 
 from monrest.base.errors import SitesTimedOut, Unavailable
-from monrest.base.row_store import RowStore
 from monrest.base.values import Identity, LateRows, RestRequest, SiteProblem
 from monrest.config import LogcacheConfig
 from monrest.logs import ask as loglines
 from monrest.logs import compaction
+from monrest.logs.ask import RowStore
 from monrest.logs.cache import LogCache
 from monrest.logs.cache_question import CachedPart, reading
 from monrest.logs.endpoints import ENDPOINTS

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from monrest.base.answer_file import AnswerFiles
 from monrest.base.errors import BadRequest
-from monrest.base.row_store import RowStore
 from monrest.base.values import Capabilities, Document, Row, Rows
+from monrest.logs.ask import RowStore
 from monrest.query import lines as module
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import PEER_COLUMNS, ColumnNames, View

@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.web.row_flow import Flow
+from monrest.web.respond import Flow
 from tests.fakes.consumer import Consumer
 
 

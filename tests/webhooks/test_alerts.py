@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.events.model import Place
-from monrest.webhooks.alerts import after_look, alert_of
+from monrest.webhooks.alerting import after_look, alert_of
 from tests.fakes.store import migrated_sqlite_url
 from tests.webhooks import world as worlds
 from tests.webhooks.world import DEAD, NOW, TAKEN, World

@@ -15,9 +15,9 @@ from monrest.config import Config, WebhooksConfig
 from monrest.config.check_frontend import problems_of
 from monrest.events.group import ToldEvent
 from monrest.webhooks import bodies, placeholders
-from monrest.webhooks.allowed import AllowedTargets
 from monrest.webhooks.following import filter_of
 from monrest.webhooks.model import HIDDEN, Webhook, checked, shown
+from monrest.webhooks.posting import AllowedTargets
 from monrest.webhooks.present import require_objects
 from tests.table import each
 from tests.webhooks.world import event
