@@ -289,7 +289,7 @@ class Expansion:
 
 
 @define(eq=False)
-class LateRows:
+class RowSource:
     """Rows that are made whenever they are gone through; ``make`` begins anew.
 
     Their number is known when that was done to the end once, or is ``count``.
@@ -323,7 +323,7 @@ class LateRows:
         raise IndexError(at)
 
 
-RowList: TypeAlias = list[Row] | LateRows
+RowList: TypeAlias = list[Row] | RowSource
 
 
 @frozen(kw_only=True)

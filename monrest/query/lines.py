@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from attrs import define, evolve, field, frozen
 
 from monrest.base.errors import BadRequest
-from monrest.base.values import Document, LateRows, Row, Rows
+from monrest.base.values import Document, Row, Rows, RowSource
 from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort
@@ -183,7 +183,7 @@ class Lines:
                 return islice(chain.from_iterable(chains), start, end)
             return (row[:-1] for row in islice(merge(*chains, key=key), start, end))
 
-        rows: list[Row] | LateRows = LateRows(again, end - start)
+        rows: list[Row] | RowSource = RowSource(again, end - start)
         if len(rows) <= FEW:
             rows = list(again())
         return evolve(answer, rows=rows, warnings=self.doubts.warnings)

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from monrest.render.json import digits, dumps, well_formed
-from monrest.render.slices import batches, gathered
+from monrest.render.pieces import batches, gathered
 from monrest.render.table import failed_sites, number_text, table_of
 
 if TYPE_CHECKING:

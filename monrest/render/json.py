@@ -18,7 +18,7 @@ import orjson
 from attrs import define, field
 
 from monrest.base.values import Document, Expansion
-from monrest.render.slices import PIECE, batches, gathered
+from monrest.render.pieces import PIECE, batches, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from monrest.base.values import Column, Rows
 from monrest.render.json import document_value, dumps, indented, rows_value
 from monrest.render.namerules import by_name
-from monrest.render.slices import gathered
+from monrest.render.pieces import gathered
 from monrest.render.table import document_names, row_names
 
 if TYPE_CHECKING:

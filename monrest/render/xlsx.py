@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from monrest.base.errors import BadRequest, ClientLeftError
 from monrest.base.extras import require
 from monrest.render.json import dumps, well_formed
-from monrest.render.slices import PIECE, let_go
+from monrest.render.pieces import PIECE, let_go
 from monrest.render.table import Table, number_text, table_of
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ from monrest.base.values import (
     Capabilities,
     Document,
     Identity,
-    LateRows,
     RestRequest,
     Row,
     RowList,
     Rows,
+    RowSource,
     SiteProblem,
     nobody_follows,
     part_of,
@@ -224,7 +224,7 @@ def _flowing(
     def again(broken: BrokenRowsError) -> Rows:
         return _flowing(context, request, asked, without(gathered, broken), inbox)
 
-    answer = _straight(bound, recipe, LateRows(made), gathered, inbox)
+    answer = _straight(bound, recipe, RowSource(made), gathered, inbox)
     return evolve(answer, without=again)
 
 

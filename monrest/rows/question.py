@@ -138,23 +138,16 @@ async def question(
     )
     known: Question | None = context.request_cache.find(key)
     if known is not None:
-        again = _again(context, known)
-        if again is not None:
-            return again
+        listed = context.sites.listed
+        same = listed is known.listed
+        sites = known.sites if same else listed.select(known.selects)
+        # Of other cores than before something else may be asked.
+        if tuple(map(_CORE, sites)) == known.cores:
+            return known if same else evolve(known, listed=listed, sites=sites)
     made, lasts = await _made(context, request, schema, extra, forced, push_down=push_down)
     if lasts:
         context.request_cache.keep(key, made)
     return made
-
-
-def _again(context: Context, known: Question) -> Question | None:
-    """A question for the sites of now; None when their cores are not those of before."""
-    listed = context.sites.listed
-    same = listed is known.listed
-    sites = known.sites if same else listed.select(known.selects)
-    if tuple(map(_CORE, sites)) != known.cores:
-        return None
-    return known if same else evolve(known, listed=listed, sites=sites)
 
 
 async def _made(

@@ -24,7 +24,7 @@ from monrest.api.endpoint import FEW_VALUES
 from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.concurrency import Threads
 from monrest.base.errors import BrokenRowsError
-from monrest.base.values import Document, Endless, LateRows, OutputFormat, Page, Rows, Stream
+from monrest.base.values import Document, Endless, OutputFormat, Page, Rows, RowSource, Stream
 from monrest.render.formats import Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
 from monrest.render.table import every_key
@@ -175,7 +175,7 @@ def is_large(answer: Rows | Document) -> bool:
     if isinstance(answer, Document):
         return False
     many = len(answer.rows) * len(answer.columns) > FEW_VALUES
-    return many or isinstance(answer.rows, LateRows)
+    return many or isinstance(answer.rows, RowSource)
 
 
 def gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from monrest.base.concurrency import pause
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.base.spool import RowRoom
-from monrest.base.values import ADMIN, Document, Identity, LateRows, RestRequest, Rows
+from monrest.base.values import ADMIN, Document, Identity, RestRequest, Rows, RowSource
 from monrest.config import Config, SiteConfig
 from monrest.demo.service import DemoCore
 from monrest.render.formats import RenderOptions, render
@@ -108,7 +108,7 @@ async def test_rows_that_flow_are_the_same(context, packing):
         # Formats differ in how rows are written, whatever was asked for.
         for form in ("csv", "json") if pairs else ("json", "wrapped_json", "ndjson", "csv", "text"):
             flowing = await answered(packing, pairs, flows=True)
-            assert isinstance(flowing.rows, LateRows), pairs
+            assert isinstance(flowing.rows, RowSource), pairs
             expected = await answered(context, pairs)
             assert isinstance(expected.rows, list)
             count = len(expected.rows)
@@ -119,7 +119,7 @@ async def test_rows_that_flow_are_the_same(context, packing):
 async def test_what_somebody_may_see_is_the_same(context, packing):
     flowing = await answered(packing, (), flows=True, identity=SOMEBODY)
     expected = await answered(context, (), identity=SOMEBODY)
-    assert isinstance(flowing.rows, LateRows)
+    assert isinstance(flowing.rows, RowSource)
     assert written(flowing) == written(expected)
 
 

@@ -9,7 +9,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred, succeed
 
 from monrest.base.errors import SitesTimedOut, Unavailable
-from monrest.base.values import Identity, LateRows, RestRequest, SiteProblem
+from monrest.base.values import Identity, RestRequest, RowSource, SiteProblem
 from monrest.config import LogcacheConfig
 from monrest.logs import ask as loglines
 from monrest.logs import compaction
@@ -132,7 +132,7 @@ def test_a_long_log_is_never_whole_in_memory(world, with_cache, sort):
     assert world.core.longest <= FEW + 1
     assert len(world.core.asked) - asked < len(world.core.rows) * 4 // FEW
     assert Store.held <= FEW
-    assert type(answer.rows) is LateRows
+    assert type(answer.rows) is RowSource
     wanted = [row["message"] for row in world.core.rows]
     if sort == "-message":
         wanted.sort(reverse=True)

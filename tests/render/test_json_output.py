@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from monrest.base.values import Column, Document, Expansion, Rows
 from monrest.render.formats import JSON, RenderOptions, render
 from monrest.render.json import ascii_only, dumps
-from monrest.render.slices import PIECE, gathered
+from monrest.render.pieces import PIECE, gathered
 
 
 def columns(*names):

@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from monrest.base.values import Column, LateRows, Rows
+from monrest.base.values import Column, Rows, RowSource
 from monrest.render.formats import RenderOptions, render
 
 COLUMNS = (Column("id", "number"), Column("text", "string"))
@@ -21,7 +21,7 @@ def written(rows, wanted):
 @pytest.mark.parametrize("wanted", ["json", "wrapped_json", "ndjson", "csv", "text", "xls"])
 def test_the_same_in_every_format(wanted, count):
     rows = [[*row] for row in ROWS[:count]]
-    late = written(LateRows(lambda: iter([*map(list, rows)])), wanted)
+    late = written(RowSource(lambda: iter([*map(list, rows)])), wanted)
     whole = written([[*row] for row in rows], wanted)
     if wanted == "xls":  # which has a date
         late, whole = (zipfile.ZipFile(BytesIO(one)).read("xl/worksheets/sheet1.xml") for one in (late, whole))  # fmt: skip
