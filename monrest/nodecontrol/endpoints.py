@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, declared
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.fields import require_only
 from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audited
@@ -82,6 +82,15 @@ _STARTED = (
 )
 _LONGEST_NAME = 80
 _OPERATIONS = (GATHER, *FLAGS)
+_nodes = partial(
+    Endpoint,
+    text="Sites with a local socket, sites over HTTP, and those with a `[[nodecontrol.nodes]]`. "
+    "Facts are gathered once a day (`nodecontrol.gather_schedule`), when asked and after each "
+    "operation. Unknown path (404) while `nodecontrol.enabled` is false.",
+    parameters=LIST_PARAMETERS,
+    columns=COLUMNS,
+    roles=("admin",),
+)
 
 
 def own_word(name: str, names: Names) -> str:
@@ -117,10 +126,11 @@ class NodeEndpoints:
         if not self.nodecontrol.config.enabled:
             raise NotFound(f"unknown rest path: {request.path}")
 
+    @_nodes(path="/mon/node-control/nodes", description="hosts of sites, and facts about them")
+    @_nodes(path="/mon/nc/nodes", description="alias of /mon/node-control/nodes")
     async def list_nodes(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/node-control/nodes: in the order of the configuration."""
         self._require_enabled(request)
         stored = await self.nodecontrol.stored()
         control = self.nodecontrol
@@ -246,34 +256,8 @@ def _work(request: RestRequest, call: Callable[[Progress], Awaitable[Answer]]) -
 
 
 def _result(operation: str, problem: str, more: Mapping[str, Any]) -> Document:
-    """Say how an operation ended; what failed on the node makes the job fail."""
+    """The result of the job; what failed on the node makes the job fail."""
     if problem:
         value = {**error_value(502, f"{operation} failed", problem), **more}
         return Document(value=value, status=502)
     return Document(value={"code": 200, "message": f"{operation} is done", **more})
-
-
-_TEXT = (
-    "Sites with a local socket, sites over HTTP, and those with a `[[nodecontrol.nodes]]`. "
-    "Facts are gathered once a day (`nodecontrol.gather_schedule`), when asked and after each "
-    "operation. Unknown path (404) while `nodecontrol.enabled` is false."
-)
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    *(
-        Endpoint(
-            path=path,
-            description=description,
-            text=_TEXT,
-            handler=NodeEndpoints.list_nodes,
-            parameters=LIST_PARAMETERS,
-            columns=COLUMNS,
-            roles=("admin",),
-        )
-        for path, description in (
-            ("/mon/node-control/nodes", "hosts of sites, and facts about them"),
-            ("/mon/nc/nodes", "alias of /mon/node-control/nodes"),
-        )
-    ),
-    *declared(NodeEndpoints),
-)

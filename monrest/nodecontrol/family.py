@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.jobs.service import Jobs
-from monrest.nodecontrol.endpoints import ENDPOINTS, NodeEndpoints
+from monrest.nodecontrol.endpoints import NodeEndpoints
 from monrest.nodecontrol.service import NodeControl
 
 
@@ -29,7 +30,7 @@ FAMILY = Family(
     ),
     served=(
         Served(
-            ENDPOINTS,
+            declared(NodeEndpoints),
             lambda common: NodeEndpoints(
                 nodecontrol=common.the(NodeControl), jobs=common.the(Jobs)
             ),

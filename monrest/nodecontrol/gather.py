@@ -1,27 +1,48 @@
 """How facts about a node are gathered: by a command, or on this host itself.
 
-A gatherer is anything that has ``gather``; ``NodeControl`` chooses one for a site. A command is
-told by ``MON_GATHER`` what is wanted, ``runtime`` (what changes by the minute) or ``facts``
-(everything), and by ``MON_NODE`` of which node. It prints one JSON object with as many of the
-documented keys as it knows and with whatever else there is to tell, and ends with status 0.
+A command gets in ``MON_GATHER`` what is wanted, ``runtime`` (what changes by the minute) or
+``facts`` (everything), and in ``MON_NODE`` the node. It prints one JSON object with as many of the
+documented keys as it knows and with whatever else there is, and ends with status 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+import shlex
+import shutil
+import socket
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import define, frozen
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 
+from monrest import __version__
 from monrest.base import processes
-from monrest.base.concurrency import Threads
+from monrest.base.concurrency import Shared, Threads, pause
 from monrest.nodecontrol.model import GatherError, What, facts_of
+
+_SAMPLE = 0.5
+"""Seconds over which the load of the processors is measured."""
+
+_STAT = "/proc/stat"
+_MEMINFO = "/proc/meminfo"
+_MEGABYTE = 1024  # of /proc/meminfo's kB
+_IDLE = (3, 4)  # idle, iowait
+_INSTALLED = re.compile(r"^Inst (\S+) (?:\[[^\]]*\] )?\(([^)]*)\)", re.MULTILINE)
+_UPDATE = re.compile(r"^([^\s.]\S*)\.[a-z0-9_]+[ \t]+[0-9]\S*[ \t]+\S+[ \t]*$", re.MULTILINE)
+_ADVISORY = re.compile(
+    r"^\S+[ \t]+\S+[ \t]+(\S+?)-[^-\s]+-[^-\s]+\.[a-z0-9_]+[ \t]*$", re.MULTILINE
+)
+_UPDATES_COMING = 100
 
 
 @frozen
 class NodeFacts:
-    """``data`` as documented; ``problem`` is what could not be learned, empty for nothing."""
+    """``data`` as documented; ``problem`` is why some of it is missing, empty without any."""
 
     data: Mapping[str, Any]
     problem: str = ""
@@ -57,3 +78,248 @@ class CommandGatherer:
         if ended.dropped:
             raise GatherError(f"expected at most {processes.MOST_OUTPUT} bytes of output")
         return NodeFacts(await self.threads.run(lambda: facts_of(ended.out)))
+
+
+def os_release(text: str) -> tuple[str, str]:
+    """Read name and version of the system from ``/etc/os-release``."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        key, equals, value = line.partition("=")
+        if equals and not key.startswith("#"):
+            try:
+                found[key.strip()] = " ".join(shlex.split(value))
+            except ValueError:  # quotes that do not end
+                continue
+    return found.get("NAME", ""), found.get("VERSION_ID", "")
+
+
+def memory(text: str) -> tuple[int, int] | None:
+    """Read total and free memory in MB from ``/proc/meminfo``; caches count as free.
+
+    None where it does not say so.
+    """
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        number = value.split()[:1]
+        if number and number[0].isdigit():
+            found[key] = int(number[0])
+    if "MemTotal" not in found or not {"MemAvailable", "MemFree"} & found.keys():
+        return None
+    free = found.get("MemAvailable")
+    if free is None:
+        free = sum(found.get(key, 0) for key in ("MemFree", "Buffers", "Cached"))
+    return found["MemTotal"] // _MEGABYTE, free // _MEGABYTE
+
+
+def processor_times(text: str) -> tuple[int, int] | None:
+    """Read all time and idle time of the processors from ``/proc/stat``; None without them."""
+    fields = text.partition("\n")[0].split()
+    if fields[:1] != ["cpu"]:
+        return None
+    # Time of guests is in that of users already.
+    times = [int(one) for one in fields[1:9] if one.isdigit()]
+    return sum(times), sum(times[at] for at in _IDLE if at < len(times))
+
+
+def load(before: tuple[int, int] | None, after: tuple[int, int] | None) -> float | None:
+    """Give the percentage of time in which the processors worked between two readings.
+
+    None where there are no readings, or no time has passed between them.
+    """
+    if before is None or after is None or after[0] <= before[0]:
+        return None
+    passed = after[0] - before[0]
+    return round(min(max(100.0 * (1 - (after[1] - before[1]) / passed), 0.0), 100.0), 1)
+
+
+def apt_updates(text: str) -> tuple[list[str], list[str]]:
+    """Read all updates, and those for security, from a simulated upgrade of apt-get."""
+    found = _INSTALLED.findall(text)
+    security = {name for name, source in found if "security" in source.lower()}
+    return sorted({name for name, _ in found}), sorted(security)
+
+
+def dnf_updates(text: str) -> list[str]:
+    """Read the names from a list of updates of dnf or yum, without what is made obsolete."""
+    return sorted(set(_UPDATE.findall(text.partition("\nObsoleting")[0])))
+
+
+def dnf_advisories(text: str) -> list[str]:
+    """Read the names from a list of advisories of dnf or yum."""
+    return sorted(set(_ADVISORY.findall(text)))
+
+
+def full_name(host: str, resolve: Callable[..., Sequence[Any]]) -> str:
+    """Give the name of a host with its domain, as the resolver has it; else the host's own.
+
+    ``resolve`` is ``getaddrinfo``. Where the own name is only an alias of localhost, that says
+    nothing about the host.
+    """
+    try:
+        found = resolve(host, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME)
+    except (OSError, UnicodeError):
+        return host
+    name = next((str(one[3]) for one in found if one[3]), host)
+    return host if name.partition(".")[0] == "localhost" else name
+
+
+async def _awaited(work: Awaitable[NodeFacts]) -> NodeFacts:
+    return await work
+
+
+@frozen
+class _Sources:
+    """Reads what facts come from; ``missing`` says in words what could not be read."""
+
+    missing: list[str] = field(factory=list)
+
+    def read(self, *paths: str) -> str:
+        """Read the first of these files that is there."""
+        reasons = []
+        for path in paths:
+            try:
+                return Path(path).read_text(errors="replace")
+            except OSError as error:
+                reasons.append(f"{path}: {error.strerror}")
+        self.missing.append("; ".join(reasons))
+        return ""
+
+    def lacks(self, what: str) -> None:
+        """Note that a source lacks something, unless it could not be read anyway."""
+        path = what.partition(":")[0]
+        if not any(one.startswith(path) for one in self.missing):
+            self.missing.append(what)
+
+
+@frozen
+class LocalGatherer:
+    """The node of a core on this ``host``; ``core_down`` is whether the core is."""
+
+    host: LocalHost
+    core_down: Callable[[], bool]
+
+    def gather(self, what: What) -> Deferred[NodeFacts]:
+        """See ``Gatherer``; never fails."""
+        return Deferred.fromCoroutine(self._gather(what))
+
+    async def _gather(self, what: What) -> NodeFacts:
+        learned = await self.host.learn(what)
+        down = int(self.core_down())
+        status = {"core": down, "monrest": 0, "OVERALL": down}
+        return evolve(learned, data={**learned.data, "dist_status": status})
+
+
+@define(eq=False, kw_only=True)
+class LocalHost:
+    """The host of this daemon as one gathering finds it: asked once, for all sites on it.
+
+    ``folder`` is on the disk whose size is measured. The package manager gets ``seconds`` for its
+    lists; ``find`` says where a program is.
+    """
+
+    reactor: Any
+    threads: Threads
+    folder: str
+    seconds: float
+    find: Callable[[str], str | None] = shutil.which
+    _asked: dict[What, tuple[Shared[NodeFacts], Deferred[NodeFacts]]] = field(
+        factory=dict, init=False
+    )
+    _waiting: Counter[What] = field(factory=Counter, init=False)
+
+    async def learn(self, what: What) -> NodeFacts:
+        """Facts, once for all callers; when the last caller leaves, everything is ended."""
+        if what not in self._asked:
+            shared: Shared[NodeFacts] = Shared()
+            self._asked[what] = (shared, Deferred.fromCoroutine(self._learn(what)))
+            shared.run(_awaited(self._asked[what][1]), lambda: None)
+        shared, doing = self._asked[what]
+        self._waiting[what] += 1
+        try:
+            return await shared.wait()
+        finally:
+            self._waiting[what] -= 1
+            if not self._waiting[what]:
+                doing.cancel()
+
+    async def _learn(self, what: What) -> NodeFacts:
+        sources = _Sources()
+        before = await self.threads.run(lambda: processor_times(sources.read(_STAT)))
+        await pause(self.reactor, _SAMPLE)
+        data = await self.threads.run(lambda: self._runtime(before, sources))
+        if what == "facts":
+            data |= await self.threads.run(lambda: self._facts(sources))
+            data |= await self._machine(sources)
+            data |= await self._updates(sources)
+        return NodeFacts(data, "; ".join(dict.fromkeys(sources.missing)))
+
+    def _runtime(self, before: tuple[int, int] | None, sources: _Sources) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        percent = load(before, processor_times(sources.read(_STAT)))
+        if percent is None:
+            sources.lacks(f"{_STAT}: expected times of the processors that grow")
+        else:
+            data["cpu_perc"] = percent
+        found = memory(sources.read(_MEMINFO))
+        if found is None:
+            sources.lacks(f"{_MEMINFO}: expected MemTotal and MemAvailable")
+        else:
+            data["memtotal"], data["memfree"] = found
+        try:
+            disk = shutil.disk_usage(self.folder)
+        except OSError as error:
+            sources.lacks(f"{self.folder}: {error.strerror}")
+        else:
+            data["dist_disk_free"], data["dist_disk_total"] = disk.free, disk.total
+        return data
+
+    def _facts(self, sources: _Sources) -> dict[str, Any]:
+        name, version = os_release(sources.read("/etc/os-release", "/usr/lib/os-release"))
+        return {
+            "cm_fqdn": full_name(socket.gethostname(), socket.getaddrinfo),
+            "cpu_cores": len(os.sched_getaffinity(0)),
+            "dist_version": __version__,
+            "dist_versions": [__version__],
+            "kernel": os.uname().release,
+            "os_name": name,
+            "os_version": version,
+        }
+
+    async def _run(self, *arguments: str) -> processes.Ended:
+        return await processes.run(self.reactor, arguments, {"LC_ALL": "C"}, self.seconds)
+
+    async def _machine(self, sources: _Sources) -> dict[str, str]:
+        """The kind of guest that the host is, empty if it is none."""
+        program = self.find("systemd-detect-virt")
+        if program is None:
+            flags = await self.threads.run(lambda: sources.read("/proc/cpuinfo"))
+            guest = re.search(r"^flags\b.*\bhypervisor\b", flags, re.MULTILINE)
+            return {"machine_type": "virtual" if guest else ""}
+        kind = (await self._run(program)).out.decode("ascii", "replace").strip()
+        return {"machine_type": "" if kind == "none" else kind}
+
+    async def _updates(self, sources: _Sources) -> Mapping[str, list[str]]:
+        """Updates of the system, where a package manager lists them."""
+        if (program := self.find("apt-get")) is not None:
+            ended = await self._run(program, "-s", "-o", "Debug::NoLocking=true", "upgrade")
+            if reason := ended.reason():
+                sources.lacks(f"{program}: {reason}")
+                return {}
+            updates, security = apt_updates(ended.out.decode("utf-8", "replace"))
+            return {"os_security": security, "os_updates": updates}
+        program = self.find("dnf") or self.find("yum")
+        if program is None:
+            sources.lacks("os_updates: expected apt-get, dnf or yum")
+            return {}
+        ended = await self._run(program, "-q", "check-update")
+        if ended.status not in (0, _UPDATES_COMING):
+            sources.lacks(f"{program}: {ended.reason()}")
+            return {}
+        found = {"os_updates": dnf_updates(ended.out.decode("utf-8", "replace"))}
+        advisories = await self._run(program, "-q", "updateinfo", "list", "security")
+        if reason := advisories.reason():
+            sources.lacks(f"{program}: {reason}")
+            return found
+        security = dnf_advisories(advisories.out.decode("utf-8", "replace"))
+        return {**found, "os_security": security}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import orjson
@@ -96,7 +96,6 @@ _LISTS = frozenset(
 _NUMBERS = frozenset(
     {"cpu_cores", "cpu_perc", "dist_disk_free", "dist_disk_total", "memfree", "memtotal"}
 )
-_ALL_PERCENT = 100
 
 
 def facts_of(output: bytes) -> dict[str, Any]:
@@ -111,8 +110,7 @@ def facts_of(output: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise GatherError("expected a JSON object")
     for name, value in found.items():
-        expected = _expected(name, value) or _flat(value)
-        if expected:
+        if expected := _expected(name, value):
             raise GatherError(f"{name}: expected {expected}")
     for name in _LISTS & found.keys():
         if name.startswith("os_"):
@@ -122,18 +120,23 @@ def facts_of(output: bytes) -> dict[str, Any]:
 
 def _expected(name: str, value: Any) -> str:
     """Say what a value should be that is something else; empty if it is right."""
-    checks: tuple[tuple[bool, str, Callable[[Any], bool]], ...] = (
-        (name in _TEXTS, "a text", _is_text),
-        (name in _LISTS, "a list of texts", _is_list),
-        (name == "cpu_perc", "a number from 0 to 100", lambda one: _is_number(one, _ALL_PERCENT)),
-        (name in _NUMBERS, "a number from 0 on", _is_number),
-        (name == "dist_status", "an object of 0 and 1", _is_status),
-    )
-    return next((what for about, what, right in checks if about and not right(value)), "")
-
-
-def _flat(value: Any) -> str:
-    """Say so if a value is nested more deeply than others can read it."""
+    if name in _TEXTS and not _is_text(value):
+        return "a text"
+    if name in _LISTS and not (
+        isinstance(value, list) and len(value) <= _MOST_ENTRIES and all(map(_is_text, value))
+    ):
+        return "a list of texts"
+    if name in _NUMBERS:
+        percent = name == "cpu_perc"
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 <= value <= (100 if percent else math.inf):
+            return "a number from 0 to 100" if percent else "a number from 0 on"
+    if name == "dist_status" and not (
+        isinstance(value, dict)
+        and all(isinstance(one, int) and one in (0, 1) for one in value.values())
+    ):
+        return "an object of 0 and 1"
+    # What is nested more deeply cannot be read by others.
     inner = [value]
     for _ in range(_DEEPEST + 1):
         inner = [one for outer in inner for one in _inside(outer)]
@@ -148,22 +151,6 @@ def _inside(value: Any) -> Iterable[Any]:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= _LONGEST_TEXT
-
-
-def _is_list(value: Any) -> bool:
-    return (
-        isinstance(value, list) and len(value) <= _MOST_ENTRIES and all(map(_is_text, value))
-    )  # fmt: skip
-
-
-def _is_number(value: Any, most: float = math.inf) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
-
-
-def _is_status(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(one, int) and one in (0, 1) for one in value.values()
-    )
 
 
 def outcome(status: int, output: str) -> int:

@@ -30,8 +30,7 @@ from monrest.base.schedule import between
 from monrest.base.values import Progress
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.nodecontrol import store as statements
-from monrest.nodecontrol.gather import CommandGatherer, Gatherer
-from monrest.nodecontrol.local import LocalGatherer, LocalHost
+from monrest.nodecontrol.gather import CommandGatherer, Gatherer, LocalGatherer, LocalHost
 from monrest.nodecontrol.model import BROKEN, WHATS, GatherError, Log, Node, What, outcome, steps
 from monrest.nodecontrol.store import StoredNodes
 from monrest.sites.registry import Sites
@@ -90,7 +89,7 @@ class NodeControl(Service):
         return site.local or site.config.where().kind in _REMOTE or self.settings(site) is not None
 
     def gatherer(self, site: Site, host: LocalHost) -> Gatherer | None:
-        """Who learns about a node, which may be on this ``host``; None: nobody."""
+        """The gatherer of a node, which may be on this ``host``; None: the node has none."""
         settings, seconds = self.settings(site), self.config.gather_timeout
         if settings is not None and settings.gather:
             return CommandGatherer(
@@ -104,11 +103,8 @@ class NodeControl(Service):
             return None
         return LocalGatherer(host, lambda: bool(site.status))
 
-    def can_gather(self, site: Site) -> bool:
-        return self.gatherer(site, self._host()) is not None
-
     def require_gatherer(self, site: Site, host: LocalHost | None = None) -> Gatherer:
-        """Who learns about a node; BadRequest for a node that cannot be asked."""
+        """The gatherer of a node; BadRequest for a node that cannot be asked."""
         found = self.gatherer(site, host or self._host())
         if found is None:
             raise BadRequest(
@@ -117,7 +113,6 @@ class NodeControl(Service):
         return found
 
     def _host(self) -> LocalHost:
-        """Make what one gathering learns of this host."""
         return LocalHost(
             reactor=self.reactor,
             threads=self.threads,
@@ -126,13 +121,13 @@ class NodeControl(Service):
         )
 
     async def stored(self) -> StoredNodes:
-        """Read what is known of all nodes, after tidying up behind jobs and daemons that died."""
+        """All nodes, without the operations of jobs and daemons that died."""
         found = await self.database.run(statements.read)
         tidied = [await self._tidy(node) for node in found.nodes.values() if node.operation]
         return await self.database.run(statements.read) if any(tidied) else found
 
     async def _tidy(self, node: Node) -> bool:
-        """Clear the flag of an operation that nobody does any more; whether that was so."""
+        """End an operation whose job is over; False if it goes on."""
         now = self.wall.now()
         if node.job is None:
             problem = "the operation did not begin" if now - node.claimed > _CLAIM else None
@@ -150,15 +145,14 @@ class NodeControl(Service):
         return await self.database.change(work)
 
     async def output(self, site: Site, name: str) -> Log | None:
-        """Read what the last operation of a name wrote on a node."""
         return await self.database.run(statements.one_log(site.id, name))
 
     async def look(self) -> None:
         """Gather what is due, if that is this daemon's duty.
 
-        Nothing is due that came before this daemon. Whoever takes over does what was not done yet
-        since its time came, and does not wait for those who did it before: what they learn cannot
-        be stored any more.
+        Nothing is due that came before this daemon. A daemon that takes over does what was not
+        done yet since its time came, and does not wait for the daemon before it, whose facts
+        cannot be stored any more.
         """
         count = self._steps.count
         if self._steps.look() != count:
@@ -186,7 +180,10 @@ class NodeControl(Service):
                 node = known.get(site.id, Node(site=site.id))
                 what = next((what for what, at in due.items() if node.asked(what) < at), None)
                 if what is not None:
-                    waiting.append(places.run(self._regularly, site, what, host, token, took_over))
+                    change = partial(self.duties.change, token)
+                    waiting.append(
+                        places.run(self._gather, site, what, host, change, alone=not took_over)
+                    )
         done: bool
         result: Any
         try:
@@ -207,16 +204,10 @@ class NodeControl(Service):
         after = max(self._since[what], now - _LATEST)
         return next(iter(between([text], after, now, self.zone, 1)), None) if text else None
 
-    async def _regularly(
-        self, site: Site, what: What, host: LocalHost, token: Token, took_over: bool
-    ) -> str:
-        change = partial(self.duties.change, token)
-        return await self._gather(site, what, host, change, alone=not took_over)
-
     async def gather(self, site: Site, what: What) -> str:
-        """Ask a node and store what it says; gives why that failed, empty if it did not.
+        """Gather facts and store them; give the reason of a failure, empty for success.
 
-        Raises BadRequest for a node that cannot be asked, Conflict while somebody asks it.
+        Raise BadRequest for a node that cannot be asked, Conflict while it is being asked.
         """
         return await self._gather(site, what, self._host(), self.database.change)
 
@@ -256,10 +247,10 @@ class NodeControl(Service):
         return problem
 
     async def claim(self, site: Site, operation: str) -> int:
-        """Begin an operation: nobody else can until it is released; when that was.
+        """Begin an operation, the only one until it is released; give the time of its begin.
 
         It has to be assigned within some seconds. BadRequest for one that cannot be done, Conflict
-        while another one goes on.
+        during another one.
         """
         if not steps(self.settings(site), operation):
             raise BadRequest(
@@ -284,7 +275,7 @@ class NodeControl(Service):
     async def perform(
         self, site: Site, operation: str, job: int, progress: Progress
     ) -> tuple[Log, ...]:
-        """Do what ``job`` was assigned to, and learn what has changed by it.
+        """Do what ``job`` was assigned to, and gather facts after it.
 
         One log for each step, the last of which may have failed: then there are no more.
         Conflict when others took this daemon for dead.
@@ -311,25 +302,23 @@ class NodeControl(Service):
             release = statements.release(site.id, job, now, problem[:_LONGEST_ERROR])
             with suppress(Unavailable):  # the next one who looks tidies up
                 await self.database.change(release)
-        if self.can_gather(site):
+        if self.gatherer(site, self._host()) is not None:
             progress(_GATHERING, message="gathering facts")
             with suppress(Conflict):
                 await self.gather(site, "facts")
         return tuple(done)
 
-    def _lock(self, site: Site) -> str:
-        """The file that is locked while a command of a node runs on this machine."""
-        return str(Path(self.folder, f"node-{quote(site.id, safe='')}.lock"))
-
     async def _step(self, site: Site, name: str, command: str, progress: Progress) -> Log:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        said = ""
+        output = ""
         failed = BROKEN
+        # Locked while a command of the node runs on this machine.
+        lock = str(Path(self.folder, f"node-{quote(site.id, safe='')}.lock"))
 
         def heard(data: bytes) -> None:
-            nonlocal said
-            said = (said + decoder.decode(data))[-_LONGEST_OUTPUT:]
-            lines = said.rstrip().rpartition("\n")
+            nonlocal output
+            output = (output + decoder.decode(data))[-_LONGEST_OUTPUT:]
+            lines = output.rstrip().rpartition("\n")
             progress(0, message=f"{name}: {lines[2][-_LONGEST_LINE:]}")
 
         progress(0, message=name)
@@ -340,23 +329,23 @@ class NodeControl(Service):
                 {"MON_NODE": site.id, "MON_OPERATION": name},
                 self.config.command_timeout,
                 heard,
-                processes.Minded(self.lease, self._lock(site)),
+                processes.Minded(self.lease, lock),
             )
-            failed = outcome(ended.status, said)
-            if failed == BROKEN:
-                said += f"\n{ended.reason()}" if ended.timed_out or ended.err else ""
+            failed = outcome(ended.status, output)
+            if failed == BROKEN and (ended.timed_out or ended.err):
+                output += f"\n{ended.reason()}"
         except CancelledError:
-            said += "\ncanceled"
+            output += "\ncanceled"
             raise
         finally:
-            text = said.replace("\0", "\N{REPLACEMENT CHARACTER}")
+            text = output.replace("\0", "\N{REPLACEMENT CHARACTER}")
             log = Log(name=name, failed=failed, at=int(self.wall.now()), output=text)
             with suppress(Unavailable):
                 await self.database.change(statements.note(site.id, log))
         return log
 
     def configure(self, config: NodeControlConfig, zone: tzinfo) -> None:
-        """Go on with other nodes and times; of other times only those count that are to come."""
+        """Take other nodes and times; of other times only those count that are to come."""
         times = (config.gather_schedule, config.runtime_schedule, zone)
         if times != (self.config.gather_schedule, self.config.runtime_schedule, self.zone):
             self._begin()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.nodecontrol import local
-from monrest.nodecontrol.local import (
+from monrest.nodecontrol import gather
+from monrest.nodecontrol.gather import (
     apt_updates,
     dnf_advisories,
     dnf_updates,
@@ -172,11 +172,11 @@ def test_no_output_is_too_strange(output):
 async def test_a_source_that_is_missing_is_an_error_and_no_zero(monkeypatch, tmp_path):
     """A service manager may hide files of /proc; zeros looked like a machine without memory."""
     for name in ("_STAT", "_MEMINFO"):
-        monkeypatch.setattr(local, name, str(tmp_path / name))
+        monkeypatch.setattr(gather, name, str(tmp_path / name))
     (tmp_path / "_MEMINFO").write_text("MemTotal: many kB")
     clock = Clock()
     gone = str(tmp_path / "gone")
-    host = local.LocalHost(
+    host = gather.LocalHost(
         reactor=clock, threads=AtOnce(), folder=gone, seconds=10.0, find=lambda _: None
     )
     learning = Deferred.fromCoroutine(host.learn("facts"))
