@@ -207,8 +207,7 @@ def _author(sent: str, defaults: Defaults) -> str:
     author = defaults.user or UNNAMED
     if not defaults.config.lock_author_names and sent:
         author = sent
-    texts.check("comment_author", author)
-    texts.no_semicolon("comment_author", author)
+    texts.check_field("comment_author", author)
     return author
 
 
@@ -230,7 +229,7 @@ def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -
                 raise _no_time(argument.name, text, "duration")
             return str(_within(argument.name, found, (0, LARGEST)))
     if not may_hold_semicolons(command, argument.name):
-        texts.no_semicolon(argument.name, text)
+        texts.check_field(argument.name, text)
     return text
 
 

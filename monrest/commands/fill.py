@@ -46,8 +46,7 @@ def check_target(target: Target) -> None:
     for word, text in _names(target).items():
         if not text:
             raise BadRequest(f"missing argument: {word}", f"{word} is a required argument")
-        texts.check(word, text)
-        texts.no_semicolon(word, text)
+        texts.check_field(word, text)
 
 
 _NAMED: Mapping[str, str] = {"timeperiod": "timeperiods", "hostgroup": "hostgroups"}

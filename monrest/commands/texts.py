@@ -37,15 +37,12 @@ def check(name: str, text: str) -> None:
     if found is not None:
         raise BadRequest(
             f"invalid value for {name}",
-            f"{name}: expected text without control characters, got {_called(found[0])}",
+            f"{name}: expected text without control characters, got U+{ord(found[0]):04X}",
         )
 
 
-def no_semicolon(name: str, text: str) -> None:
-    """Raise BadRequest if there is a semicolon, which would shift the fields that follow."""
+def check_field(name: str, text: str) -> None:
+    """Raise BadRequest also for a semicolon, which would shift the fields that follow."""
+    check(name, text)
     if ";" in text:
         raise BadRequest(f"invalid value for {name}", f"{name}: expected text without semicolons")
-
-
-def _called(character: str) -> str:
-    return f"U+{ord(character):04X}"

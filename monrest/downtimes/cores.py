@@ -1,18 +1,21 @@
-"""What cores are told for recurring downtimes, what came of it, and which objects they have."""
+"""The commands of recurring downtimes, which of them cores have followed, and their objects.
+
+Rules: docs/spec/downtimes.md, "What a core is told", "Once" and "Check".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence, Set
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any, TypeAlias
 
 from attrs import frozen
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.schedule import cron
-from monrest.base.values import Capabilities, SiteProblem
+from monrest.base.values import Capabilities
 from monrest.commands.fill import orders
+from monrest.commands.lookups import FoundTargets, existing
 from monrest.downtimes.model import HOST, HOSTGROUP, SERVICE, SERVICEGROUP, Downtime
 from monrest.livestatus.catalogue import Command, find
 from monrest.livestatus.command import CoreCommand, Target
@@ -21,12 +24,8 @@ from monrest.sites.fanout import SiteAnswer, fan_out
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
 
-# What cores are told for one occurrence, and how it is found again there.
-#
-# Rules: docs/spec/downtimes.md, "What a core is told".
-
 AUTHOR = "(cron)"
-"""By whom the downtimes are, as the cores show it."""
+"""The author of the downtimes, as the cores show it."""
 
 _COMMANDS = {
     HOST: ("hosts", "schedule_host_downtime"),
@@ -83,10 +82,6 @@ def command_of(record: Mapping[str, Any]) -> Command:
     assert command is not None
     return command
 
-
-# What a core has followed already: the commands whose effect is there.
-#
-# Rules: docs/spec/downtimes.md, "Once".
 
 _DOWNTIMES: RowTypes = (
     ("host_name", "string"),
@@ -194,49 +189,16 @@ async def _ask(
     return answer
 
 
-# What the cores say about recurring downtimes: which of their objects there are.
-#
-# Rules: docs/spec/downtimes.md, "Check".
-
-
-class FoundObjects(Protocol):
-    """Which objects exist on which sites."""
-
-    @property
-    def problems(self) -> Mapping[str, SiteProblem]:
-        """The sites that could not say, by id."""
-
-    def on(self, target: Target) -> Set[str]:
-        """The ids of the sites that have ``target``."""
-
-
-Existing = Callable[
-    [Sequence[Site], Iterable[Target], IReactorTime], Coroutine[Deferred[Any], Any, FoundObjects]
-]
-"""Asks the cores which of some objects they have; raises SitesFailed when none answers."""
-
-
-@frozen
-class _Silent:
-    """No site answered."""
-
-    problems: Mapping[str, SiteProblem]
-
-    def on(self, _target: Target) -> Set[str]:
-        return frozenset()
-
-
 async def find_objects(
-    existing: Existing, sites: Sequence[Site], targets: Iterable[Target], clock: IReactorTime
-) -> FoundObjects:
-    """Where the objects are, on whatever sites answer."""
-    targets = set(targets)
+    sites: Sequence[Site], targets: Set[Target], clock: IReactorTime
+) -> FoundTargets:
+    """The sites of each object, among those that answer: no answer at all is no error."""
     if not sites or not targets:
-        return _Silent({})
+        return FoundTargets()
     try:
         return await existing(sites, targets, clock)
     except SitesFailed as error:
-        return _Silent({problem.site: problem for problem in error.problems})
+        return FoundTargets(problems={problem.site: problem for problem in error.problems})
 
 
 def line(text: str) -> str:
@@ -245,7 +207,7 @@ def line(text: str) -> str:
 
 
 def wanted(downtime: Downtime) -> set[Target]:
-    """What has to be looked for to tell what is wrong: of services their hosts as well."""
+    """The objects that a check looks for: of services their hosts as well."""
     targets = set(downtime.targets())
     if downtime.target == SERVICE:
         targets |= {Target("hosts", target.name) for target in targets}
@@ -253,7 +215,7 @@ def wanted(downtime: Downtime) -> set[Target]:
 
 
 def check(
-    downtime: Downtime, sites: Sequence[Site], unknown: Sequence[str], found: FoundObjects
+    downtime: Downtime, sites: Sequence[Site], unknown: Sequence[str], found: FoundTargets
 ) -> list[str]:
     """The lines of what is wrong with a downtime; ``sites`` are its own.
 
@@ -279,12 +241,7 @@ def check(
             for target in downtime.targets()
             if not there(target)
         ]
-    return lines + _check_services(downtime, there)
-
-
-def _check_services(downtime: Downtime, there: Callable[[Target], bool]) -> list[str]:
     hosts, services = downtime.record["host"], downtime.record["service"]
-    lines: list[str] = []
     for host in hosts:
         if not there(Target("hosts", host)):
             lines.append(line(f"host {host} not found"))

@@ -1,4 +1,4 @@
-"""Recurring downtimes: reading and changing them (docs/spec/downtimes.md)."""
+"""Recurring downtimes: reading and changing them, and who may (docs/spec/downtimes.md)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,26 @@ from attrs import frozen
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Parameter
 from monrest.api.fields import SITES, named_sites, selected_sites
 from monrest.api.records import Records, Save, bound_owner, first_number, number_of
-from monrest.base.values import Column, RestRequest
-from monrest.commands.permissions import refused_to_all
+from monrest.api.rights import may_submit
+from monrest.api.visibility import HOSTS, SERVICES
+from monrest.base.errors import Forbidden, SitesFailed
+from monrest.base.values import Column, Identity, RestRequest
+from monrest.commands.lookups import commanded, existing, seen
+from monrest.commands.permissions import Grant, grant, refused_to_all
 from monrest.downtimes import store as statements
 from monrest.downtimes.cores import command_of
-from monrest.downtimes.downtime_rights import require_commands, visible
-from monrest.downtimes.model import FIELDS, TARGETS, Downtime, checked
+from monrest.downtimes.model import (
+    FIELDS,
+    HOST,
+    HOSTGROUP,
+    TARGETS,
+    Downtime,
+    checked,
+    targets_of,
+)
 from monrest.downtimes.store import LIMITS, STORED
+from monrest.livestatus.catalogue import singular
+from monrest.livestatus.command import Target
 from monrest.sites.registry import remembered_sites
 
 COLUMNS = (
@@ -47,8 +60,79 @@ def _order(downtime: Downtime) -> tuple[Any, ...]:
     return (downtime.target, hosts, *rest, downtime.number)
 
 
-def _ids(context: Context, downtime: Downtime) -> set[str]:
+def _site_ids(context: Context, downtime: Downtime) -> set[str]:
     return {site.id for site in remembered_sites(downtime.sites, context.sites.sites)[0]}
+
+
+async def visible(
+    context: Context, identity: Identity, downtimes: Sequence[Downtime]
+) -> list[Downtime]:
+    """Those of which ``identity`` sees every object, or a member of every group.
+
+    Raise SitesFailed when the cores would have to be asked and none answers.
+    """
+
+    def by_role(one: Downtime) -> bool:
+        return identity.may(HOSTS if one.target in (HOST, HOSTGROUP) else SERVICES)
+
+    targets = {target for one in downtimes if not by_role(one) for target in one.targets()}
+    if not targets:
+        return list(downtimes)
+    if not identity.user or not context.sites.sites:
+        return [one for one in downtimes if by_role(one)]
+    found = await seen(
+        context.sites.sites,
+        targets,
+        identity,
+        context.clock,
+        strict=context.config.auth.strict_host_authorization,
+    )
+
+    def by_objects(one: Downtime) -> bool:
+        ids = _site_ids(context, one)
+        return all(not ids.isdisjoint(found.on(target)) for target in one.targets())
+
+    return [one for one in downtimes if by_role(one) or by_objects(one)]
+
+
+async def require_commands(
+    context: Context, identity: Identity, record: Mapping[str, Any], sites: Mapping[str, str]
+) -> None:
+    """Raise Forbidden unless ``identity`` may command every object, wherever it is.
+
+    ``sites`` are those of the downtime. SitesFailed when one of them cannot be asked and no role
+    decides.
+    """
+
+    def denied(target: Target) -> Forbidden:
+        what = f"{singular(target.kind)} {target.name}"
+        if target.service:
+            what = f"service {target.service} on host {target.name}"
+        return Forbidden("permission denied", f"you have no command permissions for {what}")
+
+    allowed = await may_submit(identity, context.contacts, context.config)
+    by_contact: list[Target] = []
+    for target in targets_of(record):
+        verdict = grant(identity, singular(target.kind), target.name, may_submit=allowed)
+        if verdict is Grant.DENIED:
+            raise denied(target)
+        if verdict is Grant.CONTACT:
+            by_contact.append(target)
+    if not by_contact:
+        return
+    found, unknown = remembered_sites(sites, context.sites.sites)
+    if not found or unknown:
+        # On a site that is hidden from the user nobody knows whether they are a contact.
+        raise Forbidden("permission denied", "backends: expected sites that exist for you")
+    strict = context.config.auth.strict_host_authorization
+    own = await commanded(found, by_contact, identity.user, context.clock, strict=strict)
+    there = await existing(found, by_contact, context.clock)
+    problems = {**own.problems, **there.problems}
+    if problems:
+        raise SitesFailed(tuple(problems.values()))
+    for target in by_contact:
+        if not own.on(target) or not own.on(target) >= there.on(target):
+            raise denied(target)
 
 
 def _sites(context: Context, items: Iterable[str]) -> dict[str, str]:
@@ -72,7 +156,7 @@ def _complete(
 
 @frozen(kw_only=True, eq=False)
 class RecurringDowntimeRecords(Records[Downtime]):
-    """Who sees which recurring downtimes, and what becomes of one that is sent."""
+    """Needs the permission to command all objects, on all sites, for every change."""
 
     noun = "downtime"
     title = "recurring downtime"
@@ -108,7 +192,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
         found = await self.database.run(STORED.read(number))
         if key is None:
             enabled = {site.id for site in context.sites.select(selected_sites(request))}
-            found = [one for one in found if not one.sites or enabled & _ids(context, one)]
+            found = [one for one in found if not one.sites or enabled & _site_ids(context, one)]
         return sorted(await visible(context, request.identity, found), key=_order)
 
     def name(self, one: Downtime) -> str:
@@ -165,6 +249,3 @@ class RecurringDowntimeRecords(Records[Downtime]):
     async def remove(self, old: Downtime) -> bool:
         """Delete it with its occurrences."""
         return await self.database.change(STORED.remove(old.number, old.version))
-
-
-ENDPOINTS = RecurringDowntimeRecords.endpoints()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from monrest.api.family import Common, Family, Life, Served
-from monrest.commands.lookups import existing
-from monrest.downtimes.endpoints import ENDPOINTS, RecurringDowntimeRecords
+from monrest.downtimes.endpoints import RecurringDowntimeRecords
 from monrest.downtimes.service import RecurringDowntimes
 
 
@@ -15,7 +14,6 @@ def _downtimes(common: Common) -> RecurringDowntimes:
         wall=common.wall,
         duties=common.duties,
         registry=common.registry,
-        existing=existing,
         zone=common.config.display.zone(),
     )
 
@@ -25,5 +23,10 @@ FAMILY = Family(
         _downtimes,
         configure=lambda common, downtimes: downtimes.configure(common.config.display.zone()),
     ),
-    served=(Served(ENDPOINTS, lambda common: RecurringDowntimeRecords(database=common.database)),),
+    served=(
+        Served(
+            RecurringDowntimeRecords.endpoints(),
+            lambda common: RecurringDowntimeRecords(database=common.database),
+        ),
+    ),
 )

@@ -35,7 +35,7 @@ _LONGEST_COMMENT = 4096
 
 @frozen(kw_only=True)
 class Downtime:
-    """A stored one: ``sites`` are ids with the names they had, all that have the object if empty.
+    """``sites`` are ids with the names they had; empty: all that have the object.
 
     ``error`` is what the last check found wrong, ``failure`` what the last time it came.
     """
@@ -49,12 +49,11 @@ class Downtime:
 
     @property
     def problems(self) -> str | None:
-        """All that is wrong, a line each; None for nothing."""
+        """A line for each problem; None without any."""
         return "\n".join(filter(None, (self.error, self.failure))) or None
 
     @property
     def target(self) -> str:
-        """The type of its objects."""
         target: str = self.record["target"]
         return target
 
@@ -97,11 +96,6 @@ def _name(item: Any) -> tuple[str, ...] | None:
     return (str(item).strip(),) if named else None
 
 
-def _check_name(kind: str, name: str) -> None:
-    texts.check(kind, name)
-    texts.no_semicolon(kind, name)
-
-
 def _comment(value: Any) -> str:
     if not isinstance(value, str | None):
         raise BadRequest("invalid comment", "comment: expected a text")
@@ -119,7 +113,7 @@ _Names = partial(
     most=1000,
     longest=4096,
     item=_name,
-    check=_check_name,
+    check=texts.check_field,
     ordered=True,
     number="at most {most} names",
 )

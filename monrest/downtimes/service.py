@@ -1,21 +1,22 @@
-"""The scheduler of recurring downtimes: every time that comes is told to the cores once.
+"""The scheduler of recurring downtimes: the cores get each occurrence once.
 
-It is the duty of one daemon of the database. A time that has come becomes a row, and who tells the
-cores takes that row before. After a failure, or where somebody else was at it, the cores are asked
-first what they have followed already. Rules: docs/spec/downtimes.md, "Once".
+It is the duty of one daemon of the database. A time that has come becomes a row, which the daemon
+takes before it sends anything. After a failure, or where another daemon had the row, the cores are
+asked first what they have followed already. Rules: docs/spec/downtimes.md, "Once".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from attrs import define, field
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from monrest.base.audit import audit
 from monrest.base.clock import ClockSteps, WallClock
@@ -26,7 +27,7 @@ from monrest.downtimes import store as statements
 from monrest.downtimes.cores import AUTHOR, Order, orders_of
 from monrest.downtimes.model import Downtime
 from monrest.downtimes.store import STORED, Occurrence
-from monrest.sites.commands import SentToSite, send
+from monrest.sites.commands import send
 from monrest.sites.registry import remembered_sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
@@ -39,9 +40,9 @@ _AT_ONCE = 20
 _PAUSE = 10.0
 _LONGEST_PAUSE = 60.0
 _PATIENCE = 4.0
-"""Seconds for which a daemon that stops waits for cores; who comes next asks them what they got."""
+"""Seconds for which a daemon that stops waits for cores; the next one asks them what they got."""
 _REFUSALS = 5
-"""How often a core is told what it refuses."""
+"""How often a core gets a command that it refuses."""
 
 
 class HasSites(Protocol):
@@ -67,7 +68,7 @@ class _Round:
 
 @define(eq=False, kw_only=True)
 class RecurringDowntimes(Service):
-    """``existing`` asks the cores for objects; ``zone``, whose clocks count, may be replaced."""
+    """``zone`` is that of the schedules."""
 
     log: ClassVar[Logger] = Logger()
 
@@ -76,7 +77,6 @@ class RecurringDowntimes(Service):
     wall: WallClock
     duties: Duties
     registry: HasSites
-    existing: cores.Existing
     zone: tzinfo
     _planned: tuple[Token, tzinfo, int] | None = field(init=False, default=None)
     _steps: ClockSteps = field(init=False)
@@ -97,8 +97,7 @@ class RecurringDowntimes(Service):
 
     async def look(self) -> None:
         """Find what has come, and begin with all that is not done."""
-        token = self.duties.held(DUTY)
-        if token is None:
+        if (token := self.duties.held(DUTY)) is None:
             return
         now = self.wall.now()
         try:
@@ -111,39 +110,38 @@ class RecurringDowntimes(Service):
                 self._planned = planned
             if await self.database.run(statements.is_due(now)):
                 late = await self.duties.change(token, statements.plan(now, self.zone))
-                self._missed(late)
+                for number, times in late.items():
+                    self.log.warn(
+                        "recurring downtime {number}: {times} times were over before they were "
+                        "seen",
+                        number=number,
+                        times=times,
+                    )
             for one in await self.database.run(statements.unfinished):
                 self._start(one, token)
         except (Unavailable, DutyLostError) as error:
             self.log.info("downtimes are not triggered now: {reason}", reason=str(error))
 
-    def _missed(self, late: Mapping[int, int]) -> None:
-        for number, times in late.items():
-            self.log.warn(
-                "recurring downtime {number}: {times} times were over before they were seen",
-                number=number,
-                times=times,
-            )
-
     def _start(self, one: Occurrence, token: Token) -> None:
         key = (one.downtime.number, one.at)
         if key in self._working or self.clock.seconds() < self._again.get(key, 0.0):
             return
+
+        def broken(failure: Failure) -> None:
+            if not failure.check(CancelledError):
+                self.log.failure("recurring downtime {key} failed", failure, key=key)
+                self._again[key] = self.clock.seconds() + _LONGEST_PAUSE
+
+        def done(_: None) -> None:
+            del self._working[key]
+
         work = self._limit.run(lambda: Deferred.fromCoroutine(self._trigger(one, token)))
         self._working[key] = work
-        work.addErrback(self._broken, key)
-        work.addCallback(self._ended, key)
-
-    def _broken(self, failure: Any, key: tuple[int, int]) -> None:
-        if not failure.check(CancelledError):
-            self.log.failure("recurring downtime {key} failed", failure, key=key)
-            self._again[key] = self.clock.seconds() + _LONGEST_PAUSE
-
-    def _ended(self, _: None, key: tuple[int, int]) -> None:
-        del self._working[key]
+        work.addErrback(broken)
+        work.addCallback(done)
 
     async def _trigger(self, one: Occurrence, token: Token) -> None:
-        """One try: take the row, tell the cores, write down what they said."""
+        """One try: take the row, send the commands, store what the cores answered."""
         key = (one.downtime.number, one.at)
         if not self.running:
             return
@@ -152,7 +150,7 @@ class RecurringDowntimes(Service):
                 return
             tried = _Round({site: list(keys) for site, keys in one.accepted.items()})
             if one.until > self.wall.now():
-                await self._tell(one, token, tried)
+                await self._send(one, token, tried)
             attempts = one.attempts + 1
             done = not tried.again or one.until <= self.wall.now()
             await self.duties.change(
@@ -171,27 +169,23 @@ class RecurringDowntimes(Service):
             return
         if done:
             self._again.pop(key, None)
-            self._told(one, tried)
+            audit(
+                AUTHOR,
+                None,
+                "recurring downtime",
+                target=str(one.downtime.number),
+                result="; ".join((*tried.wrong, *tried.problems)) or "ok",
+                at=one.at,
+                commands=sum(map(len, tried.accepted.values())),
+                sites=",".join(sorted(tried.accepted)),
+            )
         else:
             self._again[key] = self.clock.seconds() + min(_PAUSE * attempts, _LONGEST_PAUSE)
 
-    def _told(self, one: Occurrence, tried: _Round) -> None:
-        commands = sum(map(len, tried.accepted.values()))
-        audit(
-            AUTHOR,
-            None,
-            "recurring downtime",
-            target=str(one.downtime.number),
-            result="; ".join((*tried.wrong, *tried.problems)) or "ok",
-            at=one.at,
-            commands=commands,
-            sites=",".join(sorted(tried.accepted)),
-        )
-
-    async def _tell(self, one: Occurrence, token: Token, tried: _Round) -> None:
+    async def _send(self, one: Occurrence, token: Token, tried: _Round) -> None:
         downtime = one.downtime
         sites, unknown = remembered_sites(downtime.sites, self.registry.sites)
-        found = await cores.find_objects(self.existing, sites, cores.wanted(downtime), self.clock)
+        found = await cores.find_objects(sites, cores.wanted(downtime), self.clock)
         tried.wrong += cores.check(downtime, sites, unknown, found)
         for site in sites:
             if site.id in found.problems:
@@ -202,17 +196,22 @@ class RecurringDowntimes(Service):
         except BadRequest as error:
             tried.wrong.append(cores.line(str(error)))
             return
-        waiting = [
-            Deferred.fromCoroutine(self._one_site(site, left, one, token, tried))
-            for site in sites
-            if site.id not in found.problems
-            and (left := _left(orders, site, found, tried.accepted))
-        ]
+        waiting = []
+        for site in sites:
+            accepted = tried.accepted.get(site.id, ())
+            left = [
+                order
+                for order in orders
+                if site.id in found.on(order.target) and order.key not in accepted
+            ]
+            if left and site.id not in found.problems:
+                work = self._send_to_site(site, left, one, token, tried)
+                waiting.append(Deferred.fromCoroutine(work))
         for good, result in await DeferredList(waiting, consumeErrors=True):
             if not good:
                 raise result.value  # type: ignore[attr-defined]  # a Failure
 
-    async def _one_site(
+    async def _send_to_site(
         self, site: Site, orders: Sequence[Order], one: Occurrence, token: Token, tried: _Round
     ) -> None:
         accepted = tried.accepted.setdefault(site.id, [])
@@ -238,38 +237,28 @@ class RecurringDowntimes(Service):
             self.wall,
             lambda: self.duties.held(DUTY) == token,
         )
-        self._note(sent, orders, one, accepted, tried)
-
-    def _note(
-        self,
-        sent: SentToSite,
-        orders: Sequence[Order],
-        one: Occurrence,
-        accepted: list[str],
-        tried: _Round,
-    ) -> None:
         for at, order in enumerate(orders):
             if at >= len(sent.lines):
                 reason = sent.problem.reason if sent.problem is not None else "was not sent"
-                tried.problems.append(cores.line(f"{sent.site.name}: {reason}"))
+                tried.problems.append(cores.line(f"{site.name}: {reason}"))
                 tried.again = True
             elif at in sent.refused:
                 tried.problems.append(
-                    cores.line(f"{sent.site.name}: {order.target.name}: {sent.refused[at]}")
+                    cores.line(f"{site.name}: {order.target.name}: {sent.refused[at]}")
                 )
                 tried.again = tried.again or one.attempts + 1 < _REFUSALS
             elif at in sent.doubtful:
-                tried.problems.append(cores.line(f"{sent.site.name}: {sent.doubtful[at]}"))
+                tried.problems.append(cores.line(f"{site.name}: {sent.doubtful[at]}"))
                 tried.again = True
             else:
                 accepted.append(order.key)
 
     async def check_all(self) -> None:
-        """Look whether all that is named is there, and keep what is wrong in ``error``."""
+        """Look for all objects, and store in ``error`` what is wrong."""
         await self._check_some(lambda _: True)
 
     async def check_new(self) -> None:
-        """Do that for what was written since the last time, so that its author sees it soon."""
+        """Do that for records written since the last time, so that their authors see it soon."""
         if self.duties.held(DUTY) is None:
             return
         try:
@@ -287,24 +276,21 @@ class RecurringDowntimes(Service):
             return False
         try:
             downtimes = await self.database.run(STORED.read())
-            await self._check([one for one in downtimes if wanted(one)], token)
+            downtimes = [one for one in downtimes if wanted(one)]
+            sites = self.registry.sites
+            targets = {target for one in downtimes for target in cores.wanted(one)}
+            found = await cores.find_objects(sites, targets, self.clock)
+            for one in downtimes:
+                own, unknown = remembered_sites(one.sites, sites)
+                lines = cores.check(one, own, unknown, found)
+                silent = any(site.id in found.problems for site in own)
+                error = _lines(lines)
+                if (lines or not silent) and error != one.error:
+                    await self.duties.change(token, statements.report(one, error))
         except (Unavailable, DutyLostError) as error:
             self.log.info("recurring downtimes are not checked now: {reason}", reason=str(error))
             return False
         return True
-
-    async def _check(self, downtimes: Sequence[Downtime], token: Token) -> None:
-        sites = self.registry.sites
-        targets = {target for one in downtimes for target in cores.wanted(one)}
-        found = await cores.find_objects(self.existing, sites, targets, self.clock)
-        for one in downtimes:
-            own, unknown = remembered_sites(one.sites, sites)
-            lines = cores.check(one, own, unknown, found)
-            silent = any(site.id in found.problems for site in own)
-            if lines or not silent:
-                error = _lines(lines)
-                if error != one.error:
-                    await self.duties.change(token, statements.report(one, error))
 
     def configure(self, zone: tzinfo) -> None:
         self.zone = zone
@@ -317,7 +303,7 @@ class RecurringDowntimes(Service):
             one.startService()
 
     def stopService(self) -> Deferred[None]:
-        """Fire when nothing runs any more; what was begun gets some seconds for its end."""
+        """Fire when nothing runs any more; commands on their way get some seconds."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 
@@ -329,16 +315,3 @@ class RecurringDowntimes(Service):
 
 def _lines(problems: Sequence[str]) -> str | None:
     return "\n".join(dict.fromkeys(problems)) or None
-
-
-def _left(
-    orders: Sequence[Order],
-    site: Site,
-    found: cores.FoundObjects,
-    accepted: Mapping[str, Sequence[str]],
-) -> list[Order]:
-    """What a site has not been told yet."""
-    known = set(accepted.get(site.id, ()))
-    return [
-        order for order in orders if site.id in found.on(order.target) and order.key not in known
-    ]

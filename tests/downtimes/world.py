@@ -52,6 +52,7 @@ class World:
         self.sites = sites or (Core("a"),)
         monkeypatch.setattr(service, "send", self.send)
         monkeypatch.setattr(cores, "in_effect", self.in_effect)
+        monkeypatch.setattr(cores, "existing", self.existing)
         self.books = Store(url, Clock())
         self.books.startService()
 
@@ -62,8 +63,7 @@ class World:
         store.startService()
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         made = RecurringDowntimes(
-            database=store, clock=clock, wall=Wall(clock, self.ahead), duties=duties, registry=self, existing=self.existing,
-            zone=zone,
+            database=store, clock=clock, wall=Wall(clock, self.ahead), duties=duties, registry=self, zone=zone,
         )  # fmt: skip
         made.startService()
         duties.startService()
