@@ -1,4 +1,4 @@
-"""What became of a command, and how it is told (docs/spec/commands.md, "What a core answers")."""
+"""The outcome of a command, and its answer (docs/spec/commands.md, "What a core answers")."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attrs import define, field
 
 from monrest.base.errors import BadRequest, RestError, SitesFailed, SitesTimedOut
 from monrest.base.values import Document, SiteProblem
-from monrest.commands.orders import PreparedCommand, told
+from monrest.commands.orders import PreparedCommand, failed_sites
 
 SUBMITTED = "Command successfully submitted"
 TESTED = "Command is valid, nothing was sent because of test_only"
@@ -110,7 +110,7 @@ class CommandOutcome:
         if self.failed:
             more["failed_sites"] = [
                 one | ({"uncertain": True} if one["site"] in self.uncertain else {})
-                for one in told(self.failed)
+                for one in failed_sites(self.failed)
             ]
             if self.accepted:
                 more["accepted_sites"] = sorted(self.accepted)

@@ -27,7 +27,7 @@ from monrest.api.fields import (
 from monrest.base.errors import BadRequest
 from monrest.commands.asked import EffectWait
 from monrest.commands.fill import orders
-from monrest.commands.orders import malformed
+from monrest.commands.orders import check_names
 from monrest.daemon.families import ENDPOINTS
 from monrest.daemon.reference import reference
 from monrest.livestatus.catalogue import find
@@ -178,8 +178,7 @@ def read(name, what, number):
     if name in OBJECTS or name == "service":
         service = "x" * number if name == "service" else ""
         target = Target(OBJECTS.get(name, "services"), "h" if service else "x" * number, service)
-        if error := malformed(target):
-            raise error
+        check_names(target)
     elif name == "<argument>":
         orders(find("sites", "log"), Target("sites"), {"log": "x" * number})
     elif name == "<attribute>":
