@@ -1,6 +1,7 @@
 """Arguments of commands: from what a client sent to the texts that a core gets.
 
-Rules: docs/spec/commands.md, "Arguments".
+Stricter than the times of filters: a time that may mean two things is refused, because a downtime
+in the wrong year is noticed too late. Rules: docs/spec/commands.md, "Arguments".
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.truth import EXPECTED, truth
-from monrest.commands import argument_times as times
 from monrest.commands import texts
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ARGUMENT_NAMES, Argument, Command
+from monrest.query.times import MOST_TIME, parse_duration, parse_moment
 
 COMMON = frozenset(
     {"backend", "backends", "background", "headers", "test_only", "wait", "CSRFtoken", "token"}
@@ -30,6 +31,16 @@ LARGEST = 2**31 - 1
 
 UNNAMED = "(api)"
 """The author when nobody in particular is asking."""
+
+LATEST = 253402300799
+"""The last second of the year 9999 in UTC; what is later are milliseconds by mistake."""
+
+_RELATIVE = re.compile(r"([+-]?)([0-9]{1,8})")
+_ABSOLUTE = re.compile(r"[0-9]{9,12}")
+_SPACED_SPAN = re.compile(r" +[0-9]{1,8}[ywdhms][0-9ywdhms]* *")
+_LONG_NUMBER = re.compile(r"(?<![0-9])[+-] *[0-9]{9,}(?![0-9])")
+_EXPONENT = re.compile(r"[0-9.][eE]")
+_WHOLE = 1e-6
 
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 
@@ -219,12 +230,12 @@ def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -
         case "integer":
             return str(_integer(command, argument.name, text))
         case "timestamp":
-            found = times.moment(text, defaults.now, defaults.zone)
+            found = moment(text, defaults.now, defaults.zone)
             if found is None:
                 raise _no_time(argument.name, text, "time")
             return str(found)
         case "duration":
-            found = times.duration(text)
+            found = duration(text)
             if found is None:
                 raise _no_time(argument.name, text, "duration")
             return str(_within(argument.name, found, (0, LARGEST)))
@@ -306,6 +317,43 @@ def _check_downtime(command: Command, found: Mapping[str, str], config: Commands
     longest = math.floor(config.downtime_max_duration)
     if longest > 0 and max(length, int(found["duration"])) > longest:
         raise BadRequest(
-            f"Downtime duration exceeds maximum allowed duration: {times.spelled(longest)}",
+            f"Downtime duration exceeds maximum allowed duration: {spelled(longest)}",
             "end_time: expected an earlier time, or a shorter duration",
         )
+
+
+def moment(text: str, now: float, zone: tzinfo) -> int | None:
+    """The Unix time that ``text`` means in ``zone``, or None (docs/spec/query.md, "Times").
+
+    Digits alone are a moment from nine on and seconds after ``now`` up to eight. A span needs a
+    sign or a word. A space before a span was a plus sign before it was decoded.
+    """
+    if len(text) > MOST_TIME:
+        return None
+    if _SPACED_SPAN.fullmatch(text):
+        text = f"+{text.strip(' ')}"
+    text = text.strip(" ")
+    found: int | None
+    if _ABSOLUTE.fullmatch(text):
+        found = int(text)
+    elif relative := _RELATIVE.fullmatch(text):
+        found = math.floor(now) + int(relative[1] + relative[2])
+    else:
+        found = None if _LONG_NUMBER.search(text) else parse_moment(text, now, zone)
+    return found if found is not None and 0 <= found <= LATEST else None
+
+
+def duration(text: str) -> int | None:
+    """Whole seconds of ``90``, ``-5m``, ``1.5h`` or ``1h30m``; None for all else, fractions too."""
+    seconds = None if _EXPONENT.search(text) else parse_duration(text.strip(" "))
+    if seconds is None or abs(seconds - round(seconds)) > _WHOLE:
+        return None
+    return round(seconds)
+
+
+def spelled(seconds: int) -> str:
+    """Days, hours, minutes and seconds, for example ``1d 2h 0m 0s``."""
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return f"{days}d {hour}h {minute}m {second}s"

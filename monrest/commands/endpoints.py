@@ -1,17 +1,21 @@
 """External commands: every path under which one can be sent (docs/spec/commands.md).
 
-The object comes from the path, or for ``/cmd`` from parameters; everything else goes the same
-way: ``orders`` finds out what each site is told, ``submit`` tells it, ``readback`` looks what came
-of it.
+The object comes from the path, or for ``/cmd`` from parameters. All else is the same: ``orders``
+prepares what each site gets, ``submit`` sends it, ``readback`` looks for the effect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+
+from attrs import evolve
 
 from monrest.api.endpoint import SITE_PARAMETERS, Context, Endpoint, Handler, Parameter
-from monrest.base.errors import BadRequest, NotFound
+from monrest.api.visibility import visibility
+from monrest.base.errors import BadRequest, NotFound, RestError, SitesFailed
 from monrest.base.values import Answer, Column, RestRequest
+from monrest.commands.arguments import LARGEST
 from monrest.commands.asked import (
     TEST_ONLY,
     WAIT,
@@ -27,20 +31,16 @@ from monrest.commands.asked import (
 )
 from monrest.commands.bulk import MOST_COMMANDS, bulk
 from monrest.commands.fill import LONGEST_ARGUMENTS
+from monrest.commands.lookups import owners
 from monrest.commands.orders import LONGEST_NAME
-from monrest.commands.submit import submit_one
+from monrest.commands.submit import submit
 from monrest.livestatus.command import Target
 from monrest.objectconfig.site_commands import FORCE
 
 _LIST_BYTES = 4_194_304
 """Bytes of a list of commands: some hundred for each."""
 
-MANNER_PARAMETERS = (
-    WAIT,
-    TEST_ONLY,
-    FORCE,
-    *SITE_PARAMETERS,
-)
+MANNER_PARAMETERS = (WAIT, TEST_ONLY, FORCE, *SITE_PARAMETERS)
 """What every path of commands takes beside the arguments of the command."""
 
 COMMAND_PARAMETERS = (
@@ -68,7 +68,7 @@ _OBJECT_PARAMETERS = (
     _named("contactgroup", "contact group"),
 )
 
-COLUMNS = (
+_COLUMNS = (
     Column("message", "string", "", "what became of the command"),
     Column("commands", "string", "", "the lines that were sent, one for each command and site"),
     Column(
@@ -90,21 +90,14 @@ COLUMNS = (
 )
 
 
-def _sends(target: Callable[[tuple[str, ...]], Target]) -> Handler:
-    """A handler for paths that name the object; the last segment is the command."""
-
-    async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
-        return await _single(
-            context, request, names[-1], target(names), collected(request.parameters)
-        )
-
-    return handler
+_command = partial(
+    Endpoint, methods=("POST",), shape="object", parameters=COMMAND_PARAMETERS, columns=_COLUMNS
+)
 
 
-async def _single(
+async def _send_one(
     context: Context, request: RestRequest, command: str, target: Target, given: Given
 ) -> Answer:
-    how = manner(given, context.config.server)
     asked = AskedCommand(
         command=command,
         target=target,
@@ -112,23 +105,86 @@ async def _single(
         sites=sites_of(context, request.sites, given),
         named=bool(named_sites(request.sites, given)),
     )
-    return await submit_one(context, request, asked, how)
+    problems: dict[int, RestError] = {}
+    how = manner(given, context.config.server)
+    outcomes = await submit(context, request, (asked,), how, problems)
+    if problems:
+        raise problems[asked.index]
+    return outcomes[0].answer()
 
 
-async def _of_selected_sites(
+def _sends(target: Callable[[tuple[str, ...]], Target]) -> Handler:
+    """A handler for paths that name the object; the last segment is the command."""
+
+    async def handler(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
+        given = collected(request.parameters)
+        return await _send_one(context, request, names[-1], target(names), given)
+
+    return handler
+
+
+def _of_kind(kind: str, word: str) -> Endpoint:
+    return _command(
+        path=f"/{kind}/<name>/cmd/<command>",
+        description=f"sends a command for a {word}",
+        handler=_sends(lambda names: Target(kind, names[0])),
+    )
+
+
+OF_OBJECTS: tuple[Endpoint, ...] = (
+    _of_kind("hosts", "host"),
+    _command(
+        path="/services/<host>/<service>/cmd/<command>",
+        description="sends a command for a service",
+        handler=_sends(lambda names: Target("services", names[0], names[1])),
+    ),
+    _of_kind("hostgroups", "host group"),
+    _of_kind("servicegroups", "service group"),
+    _of_kind("contacts", "contact"),
+    _of_kind("contactgroups", "contact group"),
+    *(
+        _command(
+            path=f"/{word}/cmd/<command>",
+            description="sends a command for whole cores",
+            handler=_sends(lambda _: Target("sites")),
+        )
+        for word in ("system", "core")
+    ),
+)
+
+
+@_command(
+    path="/cmd/<command>",
+    description="behind a selection of sites, as in `/sites/a,b/cmd/enable_notifications`: sends a "
+    "command for the cores of these sites",
+)
+async def send_to_selected_sites(
     context: Context, request: RestRequest, names: tuple[str, ...]
 ) -> Answer:
-    """``/sites/LIST/cmd/<command>``: the list has become the selection of the request."""
+    # /sites/LIST/cmd/<command>: the list has become the selection of the request.
     if not request.sites:
         raise NotFound(
             f"unknown rest path: {request.path}",
             "expected /sites/<list>/cmd/<command> or, for all sites, /system/cmd/<command>",
         )
-    return await _single(context, request, names[0], Target("sites"), collected(request.parameters))
+    given = collected(request.parameters)
+    return await _send_one(context, request, names[0], Target("sites"), given)
 
 
-async def _any(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """``/cmd``: one command from parameters, or a list of them."""
+@_command(
+    path="/cmd",
+    description="sends any command, or a list of them",
+    text="Without an object the command is one for whole cores. A JSON list as body holds one "
+    f"object with these parameters for each command, up to {MOST_COMMANDS:,} of them; "
+    "`wait` and `test_only` are for the whole list and go into the query string. If any "
+    "entry is malformed, forbidden or unknown, nothing is sent and the error names all "
+    "of them in `problems`. Otherwise the answer is a list with one result for each entry: "
+    "`index`, `code`, `message`, `commands`, and `error` where a core refused it.",
+    parameters=(*_OBJECT_PARAMETERS, *COMMAND_PARAMETERS),
+    structured=True,
+    body_limit=_LIST_BYTES,
+)
+async def send_any(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     if isinstance(request.document, list):
         return await bulk(context, request)
     if request.structured:
@@ -139,71 +195,66 @@ async def _any(context: Context, request: RestRequest, _: tuple[str, ...]) -> An
     given = collected(request.parameters)
     command = command_of(given)
     target, left = target_of(given)
-    return await _single(context, request, command, target, left)
+    return await _send_one(context, request, command, target, left)
 
 
-def _endpoint(path: str, description: str, handler: Handler) -> Endpoint:
-    return Endpoint(
-        path=path,
-        description=description,
-        handler=handler,
-        methods=("POST",),
-        shape="object",
-        parameters=COMMAND_PARAMETERS,
-        columns=COLUMNS,
-    )
-
-
-def _of_kind(kind: str, word: str) -> Endpoint:
-    return _endpoint(
-        f"/{kind}/<name>/cmd/<command>",
-        f"sends a command for a {word}",
-        _sends(lambda names: Target(kind, names[0])),
-    )
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    _of_kind("hosts", "host"),
-    _endpoint(
-        "/services/<host>/<service>/cmd/<command>",
-        "sends a command for a service",
-        _sends(lambda names: Target("services", names[0], names[1])),
-    ),
-    _of_kind("hostgroups", "host group"),
-    _of_kind("servicegroups", "service group"),
-    _of_kind("contacts", "contact"),
-    _of_kind("contactgroups", "contact group"),
-    *(
-        _endpoint(
-            f"/{word}/cmd/<command>",
-            "sends a command for whole cores",
-            _sends(lambda _: Target("sites")),
-        )
-        for word in ("system", "core")
-    ),
-    _endpoint(
-        "/cmd/<command>",
-        "behind a selection of sites, as in `/sites/a,b/cmd/enable_notifications`: sends a "
-        "command for the cores of these sites",
-        _of_selected_sites,
-    ),
-    Endpoint(
-        path="/cmd",
-        description="sends any command, or a list of them",
-        text=(
-            "Without an object the command is one for whole cores. A JSON list as body holds one "
-            f"object with these parameters for each command, up to {MOST_COMMANDS:,} of them; "
-            "`wait` and `test_only` are for the whole list and go into the query string. If any "
-            "entry is malformed, forbidden or unknown, nothing is sent and the error names all "
-            "of them in `problems`. Otherwise the answer is a list with one result for each entry: "
-            "`index`, `code`, `message`, `commands`, and `error` where a core refused it."
-        ),
-        handler=_any,
-        methods=("POST",),
-        shape="object",
-        parameters=(*_OBJECT_PARAMETERS, *COMMAND_PARAMETERS),
-        columns=COLUMNS,
-        structured=True,
-        body_limit=_LIST_BYTES,
-    ),
+_removal = partial(
+    Endpoint,
+    methods=("DELETE",),
+    text="Sends the command that deletes it for its host or service, to each selected site "
+    "that has this id and shows it to the user. Ids of sites are independent of each other, "
+    "so name the site where there are several.",
+    shape="object",
+    parameters=MANNER_PARAMETERS,
+    columns=_COLUMNS,
 )
+
+
+@_removal(path="/comments/<id>", description="deletes a comment")
+async def delete_comment(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
+    return await _delete(context, request, "comment", names[0])
+
+
+@_removal(path="/downtimes/<id>", description="deletes a downtime")
+async def delete_downtime(context: Context, request: RestRequest, names: tuple[str, ...]) -> Answer:
+    return await _delete(context, request, "downtime", names[0])
+
+
+async def _delete(context: Context, request: RestRequest, word: str, id_: str) -> Answer:
+    """Delete a comment or downtime by its id alone: the command for its object, on each site."""
+    number = int(id_[:20]) if id_.isascii() and id_.isdigit() else 0
+    if not 0 < number <= LARGEST:
+        raise BadRequest(f"invalid {word} id", f"{word} id: expected a number from 1 to {LARGEST}")
+    given = collected(request.parameters)
+    how = manner(given, context.config.server)
+    sites = sites_of(context, request.sites, given)
+    table, strict = f"{word}s", context.config.auth.strict_host_authorization
+    visible = visibility(request.identity, table, strict)
+    found = await owners(table, sites, number, visible, context.clock)
+    if not found.sites:
+        if found.problems:
+            raise SitesFailed(tuple(found.problems.values()))
+        raise NotFound(f"no such {word}", f"no selected site has a {word} {number} for you")
+    asked = [
+        AskedCommand(
+            index=index,
+            command=f"del_{word}",
+            target=target,
+            given={f"{word}_id": (str(number),)},
+            sites=tuple(site for site in sites if site.id in having),
+        )
+        for index, (target, having) in enumerate(found.sites.items())
+    ]
+    problems: dict[int, RestError] = {}
+    outcomes = await submit(context, request, asked, how, problems)
+    if problems:
+        raise problems[min(problems)]
+    answers = [outcome.answer() for outcome in sorted(outcomes, key=lambda one: -one.code)]
+    failed = dict(found.problems)
+    failed |= {problem.site: problem for one in answers for problem in one.failed_sites}
+    lines = "\n".join(one.value["commands"] for one in answers)
+    return evolve(
+        answers[0],
+        value={**answers[0].value, "commands": lines},
+        failed_sites=tuple(failed.values()),
+    )

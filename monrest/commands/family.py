@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Family, Served
-from monrest.commands import endpoints, listing, removals
+from monrest.commands import endpoints, listing
 
 FAMILY = Family(
     served=(
-        Served(endpoints.ENDPOINTS),
-        Served(listing.ENDPOINTS),
-        Served(removals.ENDPOINTS),
+        Served((*endpoints.OF_OBJECTS, *declared(endpoints))),
+        Served((*declared(listing), *listing.DESCRIPTIONS)),
     ),
 )

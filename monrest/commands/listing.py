@@ -87,6 +87,9 @@ def _argument(command: Command, one: Argument, config: CommandsConfig) -> dict[s
     return found
 
 
+@Endpoint(
+    path="/cmd", description="lists all commands", parameters=LIST_PARAMETERS, columns=COLUMNS
+)
 async def catalogue(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
     rows = [described(one, context.config.commands) for one in ALL]
     return await select(context, request, _SCHEMA, rows)
@@ -124,14 +127,7 @@ def _description(path: str, kind: CommandKind) -> Endpoint:
     )
 
 
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/cmd",
-        description="lists all commands",
-        handler=catalogue,
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    ),
+DESCRIPTIONS: tuple[Endpoint, ...] = (
     *(_description(path, kind) for kind, path in PATHS.items()),
     _description("/core/cmd/", "sites"),
     _description("/cmd/", "sites"),

@@ -6,23 +6,25 @@ if the client does not wait for it any more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from attrs import define, field
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.python.failure import Failure
 
 from monrest.api.endpoint import Context
 from monrest.base.audit import audit
 from monrest.base.concurrency import pause, shielded
-from monrest.base.errors import Forbidden, RestError
-from monrest.base.values import Answer, RestRequest, SiteProblem
+from monrest.base.errors import Conflict, Forbidden, RestError
+from monrest.base.values import RestRequest, SiteProblem
 from monrest.commands.asked import AskedCommand, Manner
-from monrest.commands.orders import EFFORT, Preparation
+from monrest.commands.orders import EFFORT, Preparation, PreparedCommand
 from monrest.commands.outcome import CommandOutcome
 from monrest.commands.readback import Watch
-from monrest.commands.restarts import unchecked_restarts
 from monrest.livestatus.catalogue import find, singular
 from monrest.livestatus.command import CoreCommand, Target
 from monrest.livestatus.external import decodes_backslashes, line
+from monrest.objectconfig.site_commands import check, check_command, environment_of
 from monrest.sites.commands import SentToSite, send
 from monrest.sites.site import Site
 
@@ -32,16 +34,9 @@ OK = 200
 _AT_ONCE = 100
 """Entries of the audit log that are written in one go."""
 
-
-async def submit_one(
-    context: Context, request: RestRequest, asked: AskedCommand, how: Manner
-) -> Answer:
-    """Send one command and answer what became of it; raises what went wrong."""
-    problems: dict[int, RestError] = {}
-    outcomes = await submit(context, request, (asked,), how, problems)
-    if problems:
-        raise problems[asked.index]
-    return outcomes[0].answer()
+_RESTARTS = frozenset({"RESTART_PROCESS", "RESTART_PROGRAM"})
+_LONGEST_OUTPUT = 4000
+"""Characters of a check's output in an error."""
 
 
 async def submit(
@@ -66,7 +61,7 @@ async def submit(
         raise
     problems |= preparation.problems
     if not problems and not how.force:
-        problems |= await unchecked_restarts(context, request, preparation.jobs)
+        problems |= await _refused_restarts(context, request, preparation.jobs)
     if problems:
         await _audit_refused(context, request, asked, problems)
         return []
@@ -89,8 +84,49 @@ async def submit(
     return outcomes
 
 
+async def _refused_restarts(
+    context: Context, request: RestRequest, jobs: Sequence[PreparedCommand]
+) -> dict[int, RestError]:
+    """The errors of commands that restart cores whose object files do not load, by index."""
+    restarts = {
+        job.index: [
+            site
+            for site in job.sites
+            if check_command(context, site)
+            and any(order.name in _RESTARTS for order in job.orders.get(site.id, ()))
+        ]
+        for job in jobs
+    }
+    sites = {site.id: site for found in restarts.values() for site in found}
+    outputs = dict(zip(sites, await _check(context, request, sites.values()), strict=True))
+    return {
+        index: Conflict("the object files do not load", "; ".join(broken))
+        for index, found in restarts.items()
+        if (broken := [f"{site.name}: {outputs[site.id]}" for site in found if outputs[site.id]])
+    }
+
+
+async def _check(context: Context, request: RestRequest, sites: Collection[Site]) -> list[str]:
+    """Check the object files of all sites at the same time; empty for those that load."""
+
+    async def one(site: Site) -> str:
+        result = await check(context, request, site, await environment_of(context, request, site))
+        if not result.failed:
+            return ""
+        output = result.output.strip() or f"exit status {result.status}"
+        return f"obj_check_cmd (force=1 skips it): {output[-_LONGEST_OUTPUT:]}"
+
+    running = [Deferred.fromCoroutine(one(site)) for site in sites]
+    outputs: list[str] = []
+    for _, value in await DeferredList(running, consumeErrors=True):
+        if isinstance(value, Failure):
+            value.raiseException()
+        outputs.append(value)
+    return outputs
+
+
 async def _send(context: Context, request: RestRequest, outcomes: Sequence[CommandOutcome]) -> None:
-    """Tell every site everything that is for it, in order; note and write down what it said."""
+    """Send each site its lines in order; note the answers and write the audit log."""
     effort = len(outcomes) * EFFORT
     queues = await context.compute(lambda _: _queued(outcomes), effort)
     if queues:
@@ -102,13 +138,13 @@ async def _send(context: Context, request: RestRequest, outcomes: Sequence[Comma
 
 @define(eq=False)
 class _Queue:
-    """What one site is told: each command once, with the outcomes that it belongs to."""
+    """The orders of one site: each once, with the outcomes that it belongs to."""
 
     site: Site
     places: dict[CoreCommand, list[CommandOutcome]] = field(factory=dict)
 
     def note(self, sent: SentToSite) -> None:
-        """Tell the outcomes what became of their lines."""
+        """Note in the outcomes what became of their lines."""
         failed = sent.problem
         lines = (*sent.lines, *sent.unsent)
         for at, (text, outcomes) in enumerate(zip(lines, self.places.values(), strict=True)):
@@ -185,7 +221,7 @@ async def _audit_refused(
     problems: Mapping[int, RestError],
     error: RestError | None = None,
 ) -> None:
-    """What was not sent because of itself; ``error`` is what stopped all of them."""
+    """Write down what was not sent; ``error`` stopped all of it, ``problems`` one each."""
     for at, one in enumerate(asked, 1):
         if at % _AT_ONCE == 0:
             await pause(context.clock)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.commands.argument_times import LATEST, duration, moment, spelled
+from monrest.commands.arguments import LATEST, duration, moment, spelled
 from tests.table import each
 
 BERLIN = ZoneInfo("Europe/Berlin")
