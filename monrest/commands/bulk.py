@@ -1,13 +1,12 @@
 """A list of commands in one request: all or nothing until the first one is sent.
 
 The body of ``POST /cmd`` is a JSON list of objects with the parameters of one ``/cmd`` each. If
-any of them is malformed, forbidden or unknown, nothing is sent and all of those are told.
+any of them is malformed, forbidden or unknown, nothing is sent and the error names all of those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import orjson
@@ -28,7 +27,7 @@ from monrest.commands.asked import (
 from monrest.commands.orders import EFFORT
 from monrest.commands.outcome import CommandOutcome
 from monrest.commands.submit import submit
-from monrest.sites.site import Site
+from monrest.query.limit import Limit
 
 MOST_COMMANDS = 10_000
 """Entries of one list."""
@@ -62,8 +61,31 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
     asked: list[AskedCommand] = []
     problems: dict[int, RestError] = {}
     named = bool(named_sites(request.sites, given))
-    read = partial(_read, context, request, entries, sites, named, asked, problems)
-    await context.compute(lambda _: read(), len(entries) * EFFORT)
+
+    def read(_: Limit) -> None:
+        for index, entry in enumerate(entries):
+            try:
+                given = _given(entry)
+                command = command_of(given)
+                target, left = target_of(given)
+                chosen, by_name = sites, named
+                if "backend" in given or "backends" in given:
+                    chosen, by_name = sites_of(context, request.sites, given), True
+                asked.append(
+                    AskedCommand(
+                        index=index,
+                        command=command,
+                        target=target,
+                        given=arguments(left),
+                        sites=chosen,
+                        named=by_name,
+                    )
+                )
+            except RestError as error:
+                # Its frames hold the list of commands and this dictionary, which holds the error.
+                problems[index] = error.with_traceback(None)
+
+    await context.compute(read, len(entries) * EFFORT)
     outcomes = await submit(context, request, asked, how, problems)
     if problems:
         raise problem_of(problems, len(entries))
@@ -76,38 +98,6 @@ def _answer(outcomes: Sequence[CommandOutcome]) -> Document:
         failed.update((one.site, one) for one in outcome.failed)
     results = [outcome.result() for outcome in outcomes]
     return Document(value=results, order=_ORDER, failed_sites=tuple(failed.values()))
-
-
-def _read(
-    context: Context,
-    request: RestRequest,
-    entries: Sequence[Any],
-    sites: tuple[Site, ...],
-    named: bool,
-    asked: list[AskedCommand],
-    problems: dict[int, RestError],
-) -> None:
-    for index, entry in enumerate(entries):
-        try:
-            given = _given(entry)
-            command = command_of(given)
-            target, left = target_of(given)
-            chosen, by_name = sites, named
-            if "backend" in given or "backends" in given:
-                chosen, by_name = sites_of(context, request.sites, given), True
-            asked.append(
-                AskedCommand(
-                    index=index,
-                    command=command,
-                    target=target,
-                    given=arguments(left),
-                    sites=chosen,
-                    named=by_name,
-                )
-            )
-        except RestError as error:
-            # Its frames hold the list of commands and this dictionary, which holds the error.
-            problems[index] = error.with_traceback(None)
 
 
 def _given(entry: Any) -> dict[str, tuple[str, ...]]:

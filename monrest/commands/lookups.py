@@ -1,4 +1,4 @@
-"""What the cores must say before commands can be sent: one query for each table and site.
+"""What the cores are asked before commands are sent: one query for each table and site.
 
 Which objects exist where, whose contact the user is (docs/spec/commands.md, "Permissions"), and
 which comments and downtimes belong to an object
@@ -42,7 +42,7 @@ GROUP_MEMBERS = {"hostgroups": "hosts", "servicegroups": "services"}
 
 @define
 class FoundTargets:
-    """Which targets exist on which sites (by id), and the sites that could not say."""
+    """Which targets exist on which sites (by id), and the sites that could not be asked."""
 
     sites: dict[Target, set[str]] = field(factory=lambda: defaultdict(set))
     problems: dict[str, SiteProblem] = field(factory=dict)
@@ -50,10 +50,6 @@ class FoundTargets:
     def on(self, target: Target) -> Set[str]:
         """The ids of the sites where ``target`` was found."""
         return self.sites.get(target, frozenset())
-
-    def take(self, gathered: Gathered) -> None:
-        """Note the failures of one query."""
-        self.problems.update((one.site, one) for one in gathered.problems)
 
 
 @frozen
@@ -70,7 +66,7 @@ class _Question:
 async def existing(
     sites: Sequence[Site], targets: Iterable[Target], clock: IReactorTime
 ) -> FoundTargets:
-    """Where the ``targets`` exist, whoever asks.
+    """Where the ``targets`` exist, whether or not the user sees them.
 
     Raise SitesFailed when no site answers at all.
     """
@@ -213,7 +209,7 @@ async def _asked(
         [_gathered(sites, one.table, one.columns, one.filter, clock, share) for one in questions]
     )
     for question, gathered in zip(questions, answers, strict=True):
-        found.take(gathered)
+        found.problems.update((problem.site, problem) for problem in gathered.problems)
         for answer in gathered.answers:
             read = partial(_read, question, answer.rows, found.sites, answer.site.id)
             await _understood(answer, read, found.problems)
@@ -310,9 +306,16 @@ async def entries(
     problems = {one.site: one for one in gathered.problems}
     found: dict[tuple[str, Target], list[ObjectEntry]] = defaultdict(list)
     wanted = frozenset(targets)
+
+    def read(site: str, rows: Sequence[Row]) -> None:
+        for number, host, service, text, *start in rows:
+            target = Target("services", host, service) if service else Target("hosts", host)
+            if target in wanted:
+                entry = ObjectEntry(int(number), text, start[0] if start else 0)
+                found[site, target].append(entry)
+
     for answer in gathered.answers:
-        sort_out = partial(_sort_out, answer.site.id, answer.rows, wanted, found)
-        await _understood(answer, sort_out, problems)
+        await _understood(answer, partial(read, answer.site.id, answer.rows), problems)
     return found, problems
 
 
@@ -337,15 +340,3 @@ async def owners(
 
     layout: RowTypes = (("host_name", "string"), ("service_description", "string"))
     return await _asked(sites, [_Question(table, layout, joined("and", limits), read)], clock)
-
-
-def _sort_out(
-    site: str,
-    rows: Sequence[Row],
-    wanted: frozenset[Target],
-    found: Mapping[tuple[str, Target], list[ObjectEntry]],
-) -> None:
-    for number, host, service, text, *start in rows:
-        target = Target("services", host, service) if service else Target("hosts", host)
-        if target in wanted:
-            found[site, target].append(ObjectEntry(int(number), text, start[0] if start else 0))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import define, field
 
 from monrest.base.errors import BadRequest, RestError, SitesFailed, SitesTimedOut
-from monrest.base.values import Document, SiteProblem
+from monrest.base.values import Capabilities, Document, SiteProblem
 from monrest.commands.orders import PreparedCommand, failed_sites
 
 SUBMITTED = "Command successfully submitted"
@@ -154,3 +155,9 @@ class CommandOutcome:
             **self.members(),
             **more,
         }
+
+
+def capabilities_of(outcomes: Sequence[CommandOutcome]) -> dict[str, Capabilities | None]:
+    """What each site can do at present, by id."""
+    groups = {outcome.job.sites for outcome in outcomes}
+    return {site.id: site.capabilities for sites in groups for site in sites}

@@ -1,4 +1,4 @@
-"""Looking in the cores what came of commands (docs/spec/commands.md, "Effects").
+"""Looking in the cores for the effects of commands (docs/spec/commands.md, "Effects").
 
 Cores acknowledge a command before it acts, so what it should change is read again and again, one
 query for each table and site for everything that is still open. In a list of commands the effect
@@ -20,7 +20,7 @@ from monrest.base.errors import SitesFailed
 from monrest.base.values import Capabilities, Row
 from monrest.commands.effects import Effect, Unseen, expected
 from monrest.commands.orders import EFFORT
-from monrest.commands.outcome import NOTHING_MATCHED, SEEN, CommandOutcome
+from monrest.commands.outcome import NOTHING_MATCHED, SEEN, CommandOutcome, capabilities_of
 from monrest.query.column_names import CoreColumn, CoreType
 from monrest.query.limit import Limit
 from monrest.query.model import CoreFilter, Group, Pushed, Test, columns_of, conjuncts, joined
@@ -63,6 +63,7 @@ class _Open:
     overtaken: _Open | None = None
     before: list[Row] | None = None
     looks: int = 0
+    settled: bool = False
 
     @property
     def was_sent(self) -> bool:
@@ -70,8 +71,27 @@ class _Open:
         return self.site.id in self.outcome.accepted or self.site.id in self.outcome.uncertain
 
     def settle(self, text: str) -> None:
-        """Note what was found."""
         self.outcome.effects[self.site.id] = text
+        self.settled = True
+
+    def remember(self, rows: list[Row]) -> None:
+        self.before = rows
+
+    def judge(self, rows: list[Row]) -> None:
+        """Settle it if the rows show the effect, or that there was nothing to act on."""
+        self.looks += 1
+        effect = self.effect
+        try:
+            nothing = effect.nothing(self.before if self.before is not None else rows)
+            if nothing and effect.before and self.alone:
+                self.settle(f"{NOTHING_MATCHED}: {nothing}")
+            elif effect.seen(self.before, rows):
+                self.settle(SEEN)
+            elif nothing and self.looks > 1:
+                # Not at the first look: another command of the list may just have made something.
+                self.settle(f"{NOTHING_MATCHED}: {nothing}")
+        except (TypeError, ValueError, LookupError):
+            return  # a core that lies about its types shows nothing
 
 
 @define(eq=False)
@@ -83,22 +103,19 @@ class Watch:
     open: list[_Open] = field(factory=list, init=False)
 
     async def before(self) -> None:
-        """Say what to look for, and look how it is before anything is sent."""
-        await self.context.compute(lambda _: self._expect(), len(self.outcomes) * EFFORT)
+        """Work out what to look for, and look at it before anything is sent."""
+        now = self.context.wall.now()
+        cores = capabilities_of(self.outcomes)
+        await self.context.compute(lambda _: self._expect(now, cores), len(self.outcomes) * EFFORT)
         wanted = [one for one in self.open if one.effect.before]
-
-        def take(one: _Open, rows: list[Row]) -> None:
-            one.before = rows
-
-        if wanted:
-            await self._look(wanted, take)
+        await self._look(wanted, _Open.remember)
         for one in wanted:
             if one.before is None:
                 one.settle("nothing to read back: the site could not be asked before")
-        self.open = [one for one in self.open if not one.effect.before or one.before is not None]
+        self.open = [one for one in self.open if not one.settled]
 
     async def after(self, seconds: float) -> None:
-        """Look until every effect was found, or there is none to be found, or time is over."""
+        """Look until all effects are settled, or the time is over."""
         clock = self.context.clock
         end = clock.seconds() + seconds
         await self.context.compute(lambda _: self._forget_unsent(), len(self.outcomes) * EFFORT)
@@ -109,37 +126,25 @@ class Watch:
                 break
             await pause(clock, min(delay, left))
             delay = min(delay * _GROWTH, _LONGEST_PAUSE)
-            settled: set[int] = set()
-
-            def take(one: _Open, rows: list[Row], settled: set[int] = settled) -> None:
-                if text := _found(one, rows):
-                    one.settle(text)
-                    settled.add(id(one))
-
-            await self._look(self.open, take)
-            self.open = [one for one in self.open if id(one) not in settled]
+            await self._look(self.open, _Open.judge)
+            self.open = [one for one in self.open if not one.settled]
         for one in self.open:
             one.settle(f"not seen within {max(round(seconds, 1), 0):g} seconds")
 
     def _forget_unsent(self) -> None:
-        """Take out what no core was told, or refused: other members of the answer say so."""
+        """Take out what was not sent or was refused: other members of the answer report it."""
         for outcome in self.outcomes:
-            told = outcome.accepted | outcome.uncertain
+            sent = outcome.accepted | outcome.uncertain
             for site, orders in outcome.job.orders.items():
-                if orders and site not in told:
+                if orders and site not in sent:
                     outcome.effects.pop(site, None)
-        kept = []
+        self.open = [one for one in self.open if one.was_sent]
         for one in self.open:
-            if not one.was_sent:
-                continue
             if one.overtaken is not None and one.overtaken.was_sent:
                 one.settle(OVERTAKEN)
-            else:
-                kept.append(one)
-        self.open = kept
+        self.open = [one for one in self.open if not one.settled]
 
-    def _expect(self) -> None:
-        now = self.context.wall.now()
+    def _expect(self, now: float, cores: Mapping[str, Capabilities | None]) -> None:
         same: dict[tuple[str, str, CoreFilter | None], _Open] = {}
         states: dict[tuple[str, str, CoreFilter | None, tuple[str, ...]], _Open] = {}
         for outcome in self.outcomes:
@@ -152,7 +157,7 @@ class Watch:
                     outcome.effects[site.id] = NOTHING_MATCHED
                     continue
                 found = expected(
-                    job.command, job.asked.target, job.arguments, now, site.capabilities, ids
+                    job.command, job.asked.target, job.arguments, now, cores[site.id], ids
                 )
                 if isinstance(found, Unseen):
                     outcome.effects[site.id] = f"nothing to read back: {found.reason}"
@@ -182,8 +187,15 @@ class Watch:
         self, table: str, wanted: Sequence[_Open], take: Callable[[_Open, list[Row]], None]
     ) -> None:
         """Ask all sites for one table; what cannot be asked now is asked again later."""
-        parts, names = _parted(wanted)
-        sites = [part.site for part in parts.values()]
+        parts: dict[str, list[_Open]] = defaultdict(list)
+        filters: dict[str, dict[CoreFilter | None, None]] = defaultdict(dict)
+        names: dict[str, None] = {}
+        for one in wanted:
+            limit = one.effect.filter
+            parts[one.site.id].append(one)
+            filters[one.site.id][limit] = None
+            names.update(dict.fromkeys((*one.effect.columns, *columns_of(limit))))
+        sites = [some[0].site for some in parts.values()]
         layout = _layout(table, names, sites)
 
         def plan(site: Site, core: Capabilities) -> Pushed | None:
@@ -191,7 +203,7 @@ class Watch:
             asked = Pushed(
                 table=table,
                 columns=columns,
-                filter=_joined(table, parts[site.id].filters),
+                filter=_joined(table, filters[site.id]),
                 waits_long=table == "log",
             )
             return asked if columns else None
@@ -201,52 +213,9 @@ class Watch:
         except SitesFailed:
             return
         for answer in gathered.answers:
-            deal = partial(_deal, tuple(names), answer.rows, parts[answer.site.id].open, take)
+            deal = partial(_deal, tuple(names), answer.rows, parts[answer.site.id], take)
             effort = 10 * len(answer.rows) + EFFORT * len(wanted)
             await self.context.compute(deal, effort)
-
-
-@define(eq=False)
-class _Part:
-    """What one site is asked about, and the different filters of it."""
-
-    site: Site
-    open: list[_Open] = field(factory=list, init=False)
-    filters: dict[CoreFilter | None, None] = field(factory=dict, init=False)
-
-
-def _parted(wanted: Iterable[_Open]) -> tuple[dict[str, _Part], dict[str, None]]:
-    """What to ask by site, and the names of all columns that are needed."""
-    parts: dict[str, _Part] = {}
-    names: dict[str, None] = {}
-    for one in wanted:
-        part = parts.get(one.site.id)
-        if part is None:
-            part = parts[one.site.id] = _Part(one.site)
-        part.open.append(one)
-        part.filters[one.effect.filter] = None
-        names.update(dict.fromkeys((*one.effect.columns, *columns_of(one.effect.filter))))
-    return parts, names
-
-
-def _found(one: _Open, rows: list[Row]) -> str:
-    """What the rows say about the effect; empty if that is open."""
-    one.looks += 1
-    try:
-        return _judged(one, rows)
-    except (TypeError, ValueError, LookupError):
-        return ""  # a core that lies about its types shows nothing
-
-
-def _judged(one: _Open, rows: list[Row]) -> str:
-    effect = one.effect
-    nothing = effect.nothing(one.before if one.before is not None else rows)
-    if nothing and effect.before and one.alone:
-        return f"{NOTHING_MATCHED}: {nothing}"
-    if effect.seen(one.before, rows):
-        return SEEN
-    # A second look, because another command of the list may just have made something to act on.
-    return f"{NOTHING_MATCHED}: {nothing}" if nothing and one.looks > 1 else ""
 
 
 def _layout(table: str, names: Iterable[str], sites: Iterable[Site]) -> RowTypes:
@@ -265,18 +234,13 @@ def _layout(table: str, names: Iterable[str], sites: Iterable[Site]) -> RowTypes
 
 def _joined(table: str, filters: Collection[CoreFilter | None]) -> CoreFilter | None:
     """A filter that lets the rows of all effects through, and perhaps more."""
+    some = [one for one in filters if one is not None]
     if table == "log":
         # What is new in the log is little, and its other columns are not the same in all cores.
-        return _times(next(iter(filters)))
-    if None in filters or len(filters) > _FEW:
-        return None
-    some = [one for one in filters if one is not None]
-    return joined("or", some)
-
-
-def _times(found: CoreFilter | None) -> CoreFilter | None:
-    tests = conjuncts(() if found is None else (found,))
-    return joined("and", (one for one in tests if isinstance(one, Test) and one.column == "time"))
+        tests = conjuncts(some[:1])
+        times = (one for one in tests if isinstance(one, Test) and one.column == "time")
+        return joined("and", times)
+    return joined("or", some) if len(some) == len(filters) <= _FEW else None
 
 
 def _deal(

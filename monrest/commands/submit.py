@@ -19,12 +19,13 @@ from monrest.base.errors import Conflict, Forbidden, RestError
 from monrest.base.values import RestRequest, SiteProblem
 from monrest.commands.asked import AskedCommand, Manner
 from monrest.commands.orders import EFFORT, Preparation, PreparedCommand
-from monrest.commands.outcome import CommandOutcome
+from monrest.commands.outcome import CommandOutcome, capabilities_of
 from monrest.commands.readback import Watch
 from monrest.livestatus.catalogue import find, singular
 from monrest.livestatus.command import CoreCommand, Target
 from monrest.livestatus.external import decodes_backslashes, line
 from monrest.objectconfig.site_commands import check, check_command, environment_of
+from monrest.query.limit import Limit
 from monrest.sites.commands import SentToSite, send
 from monrest.sites.site import Site
 
@@ -71,7 +72,17 @@ async def submit(
     ]
     if how.test_only:
         at = int(context.wall.now())
-        await context.compute(lambda _: _write_lines(outcomes, at), len(outcomes) * EFFORT)
+        cores = capabilities_of(outcomes)
+
+        def write_lines(_: Limit) -> None:
+            for outcome in outcomes:
+                for site in outcome.job.sites:
+                    core = cores[site.id]
+                    decodes = core is not None and decodes_backslashes(core)
+                    for order in dict.fromkeys(outcome.job.orders[site.id]):
+                        outcome.lines.append(line(order, at, decodes_backslashes=decodes))
+
+        await context.compute(write_lines, len(outcomes) * EFFORT)
         return outcomes
     watch = Watch(context, outcomes) if how.wait is not None else None
     if watch is not None:
@@ -132,7 +143,12 @@ async def _send(context: Context, request: RestRequest, outcomes: Sequence[Comma
     if queues:
         orders = [(queue.site, tuple(queue.places)) for queue in queues]
         sent = await send(orders, context.clock, context.wall)
-        await context.compute(lambda _: _note(queues, sent), effort)
+
+        def note(_: Limit) -> None:
+            for queue, one in zip(queues, sent, strict=True):
+                queue.note(one)
+
+        await context.compute(note, effort)
     await _audit_sent(context, request, outcomes)
 
 
@@ -165,11 +181,6 @@ class _Queue:
         return SiteProblem(self.site.id, self.site.name, reason, timed_out)
 
 
-def _note(queues: Sequence[_Queue], sent: Sequence[SentToSite]) -> None:
-    for queue, one in zip(queues, sent, strict=True):
-        queue.note(one)
-
-
 def _queued(outcomes: Sequence[CommandOutcome]) -> list[_Queue]:
     queues: dict[str, _Queue] = {}
     for outcome in outcomes:
@@ -182,15 +193,6 @@ def _queued(outcomes: Sequence[CommandOutcome]) -> list[_Queue]:
                 if outcome not in belongs[-1:]:
                     belongs.append(outcome)
     return list(queues.values())
-
-
-def _write_lines(outcomes: Sequence[CommandOutcome], at: int) -> None:
-    for outcome in outcomes:
-        for site in outcome.job.sites:
-            core = site.capabilities
-            decodes = core is not None and decodes_backslashes(core)
-            for order in dict.fromkeys(outcome.job.orders[site.id]):
-                outcome.lines.append(line(order, at, decodes_backslashes=decodes))
 
 
 async def _audit_sent(
