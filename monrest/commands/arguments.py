@@ -30,7 +30,7 @@ LARGEST = 2**31 - 1
 """Cores keep ids and numbers in 32 bits, and show no more of them."""
 
 UNNAMED = "(api)"
-"""The author when nobody in particular is asking."""
+"""The author where a request has no user."""
 
 LATEST = 253402300799
 """The last second of the year 9999 in UTC; what is later are milliseconds by mistake."""
@@ -73,7 +73,7 @@ _COMMENTED = (
 
 @frozen(kw_only=True)
 class Defaults:
-    """What arguments are read with: who asks, when (Unix time), where dates are meant."""
+    """What arguments are read with: the user, the time (Unix), the zone of dates."""
 
     user: str
     now: float
@@ -214,7 +214,7 @@ def _default(command: Command, argument: Argument, defaults: Defaults) -> str:
 
 
 def _author(sent: str, defaults: Defaults) -> str:
-    """Who signs: nobody signs for others while author names are locked."""
+    """The author of a comment: always the user while author names are locked."""
     author = defaults.user or UNNAMED
     if not defaults.config.lock_author_names and sent:
         author = sent

@@ -87,7 +87,7 @@ def arguments_text(command: Command) -> str:
 def described(command: Command, argument: Argument, config: CommandsConfig | None = None) -> str:
     """Type and default of an argument, for example ``0 or 1, default 1``.
 
-    Without ``config`` a default that is configured is told by its key, as Markdown.
+    Without ``config`` a default that is configured is named by its key, as Markdown.
     """
     words = [_TYPES.get(argument.type, "")]
     if argument.type == "integer":
@@ -111,8 +111,8 @@ def _default(command: Command, argument: Argument, config: CommandsConfig | None
             return value
     elif argument.name == "persistent_comment" and command.name.startswith("acknowledge_"):
         return "`persistent_ack`"
-    if (told := _DEFAULTS.get(argument.name)) is not None:
-        return told
+    if (words := _DEFAULTS.get(argument.name)) is not None:
+        return words
     return "empty" if argument.default in ("", None) else str(argument.default)
 
 

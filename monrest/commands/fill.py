@@ -1,4 +1,4 @@
-"""From a command with its arguments to what a core is told.
+"""From a command with its arguments to the orders of a core.
 
 Rules: docs/spec/commands.md, "Commands resolved by look-up".
 """
@@ -27,7 +27,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 def orders(
     command: Command, target: Target, arguments: Mapping[str, str]
 ) -> tuple[CoreCommand, ...]:
-    """What every site is told: the command, and the comment that goes with it if there is one.
+    """The orders of every site: the command, and the comment that goes with it if there is one.
 
     ``arguments`` are those of ``parse``. A command that is resolved by lookup gives nothing: its
     orders are those of ``removal``. Raise BadRequest for a name that must not be in a line.

@@ -42,7 +42,7 @@ class CommandOutcome:
     effects: dict[str, str] = field(factory=dict)
 
     def fail(self, problem: SiteProblem, *, uncertain: bool = False) -> None:
-        """Note that a site did not take it, or that nobody knows."""
+        """Note that a site did not take it, or perhaps did (``uncertain``)."""
         if problem.site not in {one.site for one in self.failed}:
             self.failed.append(problem)
         if uncertain:
@@ -79,7 +79,6 @@ class CommandOutcome:
 
     @property
     def message(self) -> str:
-        """The short text."""
         if self.refused:
             return REFUSED
         if self.missed:
@@ -92,7 +91,6 @@ class CommandOutcome:
 
     @property
     def commands(self) -> str:
-        """The lines in one text."""
         return "\n".join(self.lines)
 
     @property
@@ -102,7 +100,7 @@ class CommandOutcome:
         return next((kind for kind in kinds if kind != SEEN), SEEN) if kinds else ""
 
     def members(self) -> dict[str, Any]:
-        """What success and failure have in common."""
+        """Members of the answer, of a success and of a failure."""
         more: dict[str, Any] = {"commands": self.commands}
         if self.effects:
             more |= {"effect": self.effect, "effects": self.effects}
@@ -119,11 +117,11 @@ class CommandOutcome:
 
     @property
     def error(self) -> str:
-        """What cores said, each on a line of its own with the name of the site."""
+        """Errors of cores, each on a line of its own with the name of the site."""
         return "\n".join(self.refused)
 
     def answer(self) -> Document:
-        """The document of a single command; raises what is no success."""
+        """The document of a single command; raise the error of a failure."""
         if self.refused:
             refusal = BadRequest(
                 REFUSED,

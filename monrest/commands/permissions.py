@@ -1,7 +1,7 @@
 """Who may send which external command (docs/spec/commands.md, "Permissions").
 
 Roles decide at once; where being a contact decides, the cores are asked with the filters given
-here, which are strict: what somebody may merely see does not count.
+here, which are strict: what a user merely sees does not count.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ PERMISSIONS = frozenset({*_ROLES, "contact", "contactgroup"})
 def grant(identity: Identity, permission: str, name: str, *, may_submit: bool) -> Grant:
     """What ``identity`` may do by its roles; ``name`` is that of the contact or other object.
 
-    In this order: read-only users never, who may not submit commands never, administrators
-    always, then whoever has the roles of the permission, then contacts. Raises LookupError for a
-    permission that is none.
+    In this order: read-only users never, users who may not submit commands never, administrators
+    always, then users with the roles of the permission, then contacts. LookupError for an unknown
+    permission.
     """
     if permission not in PERMISSIONS:
         raise LookupError(permission)
@@ -84,7 +84,7 @@ def is_contact(user: str, *lists: Iterable[str] | None) -> bool:
 
 
 def refused_to_all(command: Command, config: CommandsConfig) -> Forbidden | None:
-    """The error for a command that the configuration forbids to everybody; None if it does not."""
+    """The error for a command that the configuration forbids; None if it does not."""
     if config.enabled and not command.is_in(config.enabled):
         key, why = "commands.enabled", "does not name it"
     elif command.is_in(config.disabled):
@@ -112,12 +112,12 @@ def refusal(identity: Identity, permission: str, kind: str, name: str, service: 
         what = f"service {service} on host {name}" if kind == "service" else f"{kind} {name}"
         description = f"you don' have command permissions for {what}"
     forbidden = READ_ONLY in identity.roles
-    told = (
+    needs = (
         f"the role {READ_ONLY} forbids all commands"
         if forbidden
         else f"needs {needed(permission, kind)}{_limited(identity, permission)}"
     )
-    return Forbidden(message, description, extra={"help": told})
+    return Forbidden(message, description, extra={"help": needs})
 
 
 def _limited(identity: Identity, permission: str) -> str:

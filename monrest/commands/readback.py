@@ -85,7 +85,7 @@ class _Open:
             nothing = effect.nothing(self.before if self.before is not None else rows)
             if nothing and effect.before and self.alone:
                 self.settle(f"{NOTHING_MATCHED}: {nothing}")
-            elif effect.seen(self.before, rows):
+            elif effect.seen(self.before or (), rows):
                 self.settle(SEEN)
             elif nothing and self.looks > 1:
                 # Not at the first look: another command of the list may just have made something.

@@ -122,7 +122,7 @@ async def require_commands(
         return
     found, unknown = remembered_sites(sites, context.sites.sites)
     if not found or unknown:
-        # On a site that is hidden from the user nobody knows whether they are a contact.
+        # On a site that is hidden from users it is not known whether they are contacts.
         raise Forbidden("permission denied", "backends: expected sites that exist for you")
     strict = context.config.auth.strict_host_authorization
     own = await commanded(found, by_contact, identity.user, context.clock, strict=strict)
@@ -142,7 +142,7 @@ def _sites(context: Context, items: Iterable[str]) -> dict[str, str]:
 def _complete(
     context: Context, request: RestRequest, fields: Mapping[str, Any], created_by: str
 ) -> dict[str, Any]:
-    """A record as it is stored; Forbidden for a command that nobody may send here."""
+    """A record as it is stored; Forbidden for a command that the configuration forbids."""
     made = checked(fields, context.config.commands)
     if (disabled := refused_to_all(command_of(made), context.config.commands)) is not None:
         raise disabled

@@ -1,4 +1,4 @@
-"""Work for one transaction each: what the database is asked about recurring downtimes."""
+"""Transactions about recurring downtimes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from monrest.store.tables import downtime_occurrences as occurrences
 from monrest.store.tables import recurring_downtimes as downtimes
 
 _LATEST = 31 * 86400
-"""Seconds after which an occurrence is given up that nobody could trigger."""
+"""Seconds after which an occurrence that was not triggered is given up."""
 _MOST_AT_ONCE = 100
 _KEPT = 7 * 86400
 
@@ -115,7 +115,7 @@ def replace(
 
 
 def report(of: Downtime, error: str | None) -> Work[bool]:
-    """Note what is wrong with one, or that nothing is; True when that is news.
+    """Store what is wrong with one, None for nothing; True when that is news.
 
     Not for one that was written again since it was looked at.
     """

@@ -2,7 +2,7 @@
 
 A command gets in ``MON_GATHER`` what is wanted, ``runtime`` (what changes by the minute) or
 ``facts`` (everything), and in ``MON_NODE`` the node. It prints one JSON object with as many of the
-documented keys as it knows and with whatever else there is, and ends with status 0.
+documented keys as it knows and with any others, and ends with status 0.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ STEPS = ("install", "update", "cleanup")
 """What ``run_all`` does, as far as there are commands for it."""
 
 FINE, BROKEN, DOUBTFUL = 0, 1, 2
-"""How an operation ended; doubtful: it succeeded and wrote of errors or warnings."""
+"""How an operation ended; doubtful: it succeeded, with errors or warnings in its output."""
 
 _WARNED = re.compile(r"\[(?:ERROR|WARN|WARNING)\]")
 _MOST_ENTRIES = 100_000
@@ -69,7 +69,7 @@ class Node:
     last_job: int | None = None
 
     def asked(self, what: What) -> int:
-        """When it was asked for that the last time, whatever became of it."""
+        """The time of the last question, answered or not."""
         return max(self.facts_gathered if what == "facts" else self.gathered, self.last_error_at)
 
 
@@ -84,7 +84,7 @@ class Log:
 
 
 class GatherError(Exception):
-    """Nothing could be learned of a node; the text says why, in one line."""
+    """No facts of a node; the text is the reason, in one line."""
 
 
 _TEXTS = frozenset(

@@ -41,7 +41,7 @@ from monrest.store.duties import Duties, DutyLostError, Token
 DUTY = "nodecontrol"
 _LOOK = 5.0
 _LATEST = 3600.0
-"""Seconds after which a time is over at which nobody could gather."""
+"""Seconds for which a time that has come is still due."""
 _SPARE = 30.0
 """Seconds after which a gatherer is dead that should have ended."""
 _CLAIM = 10.0
@@ -127,7 +127,7 @@ class NodeControl(Service):
         return await self.database.run(statements.read) if any(tidied) else found
 
     async def _tidy(self, node: Node) -> bool:
-        """End an operation whose job is over; False if it goes on."""
+        """End an operation whose job is over; False if it still runs."""
         now = self.wall.now()
         if node.job is None:
             problem = "the operation did not begin" if now - node.claimed > _CLAIM else None

@@ -1,4 +1,4 @@
-"""Work for one transaction each: what the database is asked about nodes."""
+"""Transactions about nodes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _of(site: str) -> Update:
 
 
 def begin_gathering(site: str, now: float, until: float, *, alone: bool = True) -> Work[bool]:
-    """Note that somebody gathers; False when somebody does already, unless not ``alone``."""
+    """Note that facts are being gathered; ``alone``: False when they are already."""
     query = _of(site).values(gathering_until=int(until))
     if alone:
         query = query.where(nodes.c.gathering_until <= int(now))

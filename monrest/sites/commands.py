@@ -1,4 +1,4 @@
-"""Sending commands to many sites at the same time, and what became of each line.
+"""Sending commands to many sites at the same time, with the outcome of each line.
 
 Rules: docs/spec/livestatus.md, "Commands on the wire".
 """
@@ -35,12 +35,12 @@ MOST_LINES = 100
 
 @frozen(kw_only=True)
 class SentToSite:
-    """What became of the commands for one site.
+    """The outcome of the commands for one site.
 
     ``lines`` were given to the core, each without its newline, in order: those in ``refused``
     were not executed, those in ``doubtful`` may have been or not, the others were accepted; both
-    map an index of ``lines`` to the reason. ``unsent`` never left us. ``problem`` is the site's
-    failure that is to blame for what is unsent and, unless the core itself has doubts, doubtful.
+    map an index of ``lines`` to the reason. ``unsent`` never left the daemon. ``problem`` is the
+    failure of the site that left lines unsent and, unless the core itself has doubts, doubtful.
     """
 
     site: Site = field(repr=lambda site: site.id)
@@ -52,7 +52,6 @@ class SentToSite:
 
     @property
     def uncertain(self) -> bool:
-        """Whether it is unknown of some lines if they were executed."""
         return bool(self.doubtful)
 
 
@@ -65,31 +64,31 @@ async def send(
     wall: WallClock,
     allowed: Callable[[], bool] = always,
 ) -> tuple[SentToSite, ...]:
-    """Send to all sites at once, to each in order, and give what became of it in the same order.
+    """Send to all sites at once, to each in order; give the outcomes in the same order.
 
     Each site has the time-out of its configuration for all of its commands. Equal lines for a
     site are sent once, and nothing is sent twice. Raise BadRequest, before anything is sent, for
     a command that cannot be written down. Cancelling ends the wait and not the sending. ``allowed``
-    is asked right before lines are written to a core: if not, they stay unsent. ``wall`` shows the
-    date that the lines carry.
+    is called right before lines are written to a core: if it is False, they stay unsent. ``wall``
+    shows the date that the lines carry.
     """
     works = [_Sending(site, commands, clock, wall.now(), allowed) for site, commands in orders]
     for work in works:
         known = work.site.capabilities
-        # Of a core that nobody has seen yet the longer line is tried.
+        # A core that was never reached gets the longer line.
         await work.write_down(known is None or decodes_backslashes(known))
-    return await shielded(_all(works))
 
+    async def outcomes() -> tuple[SentToSite, ...]:
+        running = [Deferred.fromCoroutine(work.run()) for work in works]
+        done: list[SentToSite] = []
+        # Waits for all of them, also if one breaks.
+        for _, value in await DeferredList(running, consumeErrors=True):
+            if isinstance(value, Failure):
+                value.raiseException()
+            done.append(value)
+        return tuple(done)
 
-async def _all(works: Sequence[_Sending]) -> tuple[SentToSite, ...]:
-    running = [Deferred.fromCoroutine(work.run()) for work in works]
-    done: list[SentToSite] = []
-    # Waits for all of them, also if one breaks.
-    for _, value in await DeferredList(running, consumeErrors=True):
-        if isinstance(value, Failure):
-            value.raiseException()
-        done.append(value)
-    return tuple(done)
+    return await shielded(outcomes())
 
 
 @define(eq=False)
@@ -128,7 +127,9 @@ class _Sending:
     async def run(self) -> SentToSite:
         problem: SiteProblem | None = None
         try:
-            await self._transmit()
+            while self.written < len(self.lines):
+                await self._reached()
+                await self._transmit(self.lines[self.written : self.written + MOST_LINES])
         except LivestatusError as error:
             problem = self.site.problem(error)
         return SentToSite(
@@ -139,11 +140,6 @@ class _Sending:
             unsent=self.lines[self.written :],
             problem=problem,
         )
-
-    async def _transmit(self) -> None:
-        while self.written < len(self.lines):
-            await self._reached()
-            await self._one(self.lines[self.written : self.written + MOST_LINES])
 
     async def _reached(self) -> None:
         """Wait for the site; raise LivestatusError when it is down or the time is over."""
@@ -161,8 +157,8 @@ class _Sending:
         left = self.began + self.site.config.timeout - self.clock.seconds()
         return min(left, self.site.timeout)
 
-    async def _one(self, lines: tuple[str, ...]) -> None:
-        """One transmission; raise LivestatusError if the core did not say something to each."""
+    async def _transmit(self, lines: tuple[str, ...]) -> None:
+        """Send lines in one transmission; LivestatusError unless the core answered each of them."""
         site, first = self.site, self.written
         assert site.capabilities is not None
         sent = self.clock.seconds()

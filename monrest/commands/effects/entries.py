@@ -56,8 +56,8 @@ def _comment(place: CommandedRows) -> ReadEffect:
             filter=place.limit(sent.target),
             before=True,
             what=f"comment by {sent.arguments['comment_author']} on {place.called(sent.target)}",
-            is_seen=seen,
-            is_nothing=none_of(place, sent.target),
+            seen=seen,
+            nothing=none_of(place, sent.target),
         )
 
     return read
@@ -85,8 +85,8 @@ def _acknowledged(place: CommandedRows) -> ReadEffect:
             before=True,
             what=f"acknowledgement by {sent.arguments['comment_author']} "
             f"on {place.called(sent.target)}",
-            is_seen=seen,
-            is_nothing=nothing,
+            seen=seen,
+            nothing=nothing,
         )
 
     return read
@@ -105,8 +105,8 @@ def _unacknowledged(place: CommandedRows) -> ReadEffect:
             filter=place.limit(sent.target),
             before=True,
             what=f"acknowledged = 0 for {place.called(sent.target)}",
-            is_seen=lambda _before, rows: bool(rows) and all(row[0] == 0 for row in rows),
-            is_nothing=nothing,
+            seen=lambda _before, rows: bool(rows) and all(row[0] == 0 for row in rows),
+            nothing=nothing,
         )
 
     return read
@@ -119,7 +119,7 @@ def _no_comments(place: CommandedRows) -> ReadEffect:
             return bool(after) and gone.isdisjoint(_ids(after))
 
         def nothing(rows: RowSequence) -> str:
-            return "" if _ids(rows) else _no("comments", place, sent)
+            return "" if _ids(rows) else f"{place.called(sent.target)} has no comments"
 
         return Effect(
             table=place.table,
@@ -127,15 +127,11 @@ def _no_comments(place: CommandedRows) -> ReadEffect:
             filter=place.limit(sent.target),
             before=True,
             what=f"no more of the comments of {place.called(sent.target)}",
-            is_seen=seen,
-            is_nothing=nothing,
+            seen=seen,
+            nothing=nothing,
         )
 
     return read
-
-
-def _no(what: str, place: CommandedRows, sent: SentCommand) -> str:
-    return f"{place.called(sent.target)} has no {what}"
 
 
 def comments() -> Declared:
@@ -157,7 +153,7 @@ def _downtime(place: CommandedRows) -> ReadEffect:
         start, end = int(sent.arguments["start_time"]), int(sent.arguments["end_time"])
 
         def meant(info: Info) -> bool:
-            # Some cores tell only id, author and text, which may be filled up with zeros.
+            # Some cores have only id, author and text, perhaps filled up with zeros.
             span = tuple(info[4:6])
             return _signed(info, sent) and span in ((start, end), (0, 0), ())
 
@@ -178,8 +174,8 @@ def _downtime(place: CommandedRows) -> ReadEffect:
             filter=place.limit(sent.target),
             before=True,
             what=f"downtime by {sent.arguments['comment_author']} for {place.called(sent.target)}",
-            is_seen=seen,
-            is_nothing=nothing,
+            seen=seen,
+            nothing=nothing,
         )
 
     return read
@@ -197,7 +193,7 @@ def _gone(table: str) -> ReadEffect:
             columns=("id",),
             filter=joined("or", tests),
             what=f"no more of the {table} {', '.join(map(str, sent.ids))}",
-            is_seen=lambda _before, rows: not rows,
+            seen=lambda _before, rows: not rows,
         )
 
     return read
@@ -214,8 +210,8 @@ def _deleted(table: str, *, service: bool) -> ReadEffect:
             filter=Group("and", tests),
             before=True,
             what=f"no more {what}",
-            is_seen=lambda _before, rows: not rows,
-            is_nothing=lambda rows: "" if rows else f"there is no {what}",
+            seen=lambda _before, rows: not rows,
+            nothing=lambda rows: "" if rows else f"there is no {what}",
         )
 
     return read
@@ -251,8 +247,8 @@ def _matching(sent: SentCommand) -> Effect:
         filter=joined("and", tests),
         before=True,
         what="no more of the downtimes that match",
-        is_seen=lambda before, after: matching(before).isdisjoint(number(row[0]) for row in after),
-        is_nothing=nothing,
+        seen=lambda before, after: matching(before).isdisjoint(number(row[0]) for row in after),
+        nothing=nothing,
     )
 
 

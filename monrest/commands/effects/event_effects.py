@@ -65,8 +65,8 @@ def _checked(place: CommandedRows, *, forced: bool) -> ReadEffect:
             filter=place.limit(sent.target),
             before=True,
             what=f"check of {place.called(sent.target)}",
-            is_seen=seen,
-            is_nothing=nothing,
+            seen=seen,
+            nothing=nothing,
         )
 
     return read
@@ -97,8 +97,8 @@ def _result(place: CommandedRows) -> ReadEffect:
             columns=("accept_passive_checks", "last_check", "plugin_output", "state"),
             filter=place.limit(sent.target),
             what=f"check result of {place.called(sent.target)}",
-            is_seen=lambda _before, rows: bool(rows) and all(holds(row) for row in rows),
-            is_nothing=nothing,
+            seen=lambda _before, rows: bool(rows) and all(holds(row) for row in rows),
+            nothing=nothing,
         )
 
     return read
@@ -144,7 +144,7 @@ def _logged(
         filter=joined("and", bounds),
         before=True,
         what=what,
-        is_seen=lambda before, after: count(after) > count(before),
+        seen=lambda before, after: count(after) > count(before),
     )
 
 
@@ -197,7 +197,7 @@ def _restarted(_sent: SentCommand) -> Effect:
         filter=None,
         before=True,
         what="another start time or process id of the core",
-        is_seen=lambda before, after: bool(before and after) and before[0] != after[0],
+        seen=lambda before, after: bool(before and after) and before[0] != after[0],
     )
 
 

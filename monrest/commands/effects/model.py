@@ -22,8 +22,10 @@ class Effect:
 
     ``table``, ``columns`` and ``filter`` are one query to the core, whose rows (normalised,
     in the order of ``columns``) decide. ``before``: the same query has to be made before the
-    command is sent, too. ``what`` says what is looked for. ``state``: it is a value that the next
-    command for the same columns replaces.
+    command is sent, too. ``what`` is its name. ``state``: it is a value that the next command
+    for the same columns replaces. ``seen`` judges the rows from before (none unless ``before``)
+    and after. ``nothing`` gives the reason why the command has nothing to act on, empty if it has,
+    by the rows from before if ``before``, else by any.
     """
 
     table: str
@@ -32,24 +34,13 @@ class Effect:
     what: str
     before: bool = False
     state: bool = False
-    is_seen: Callable[[RowSequence, RowSequence], bool] = field(eq=False, repr=False)
-    is_nothing: Callable[[RowSequence], str] = field(eq=False, repr=False, default=lambda _rows: "")
-
-    def seen(self, before: RowSequence | None, after: RowSequence) -> bool:
-        """Whether ``after`` shows the effect; ``before`` None where it was not asked."""
-        return self.is_seen(before or (), after)
-
-    def nothing(self, rows: RowSequence) -> str:
-        """Why the command has nothing to act on, empty if it has.
-
-        ``rows`` are those from before the command if ``before``, else any.
-        """
-        return self.is_nothing(rows)
+    seen: Callable[[RowSequence, RowSequence], bool] = field(eq=False, repr=False)
+    nothing: Callable[[RowSequence], str] = field(eq=False, repr=False, default=lambda _rows: "")
 
 
 @frozen
 class Unseen:
-    """No core, or not this one, shows the effect; ``reason`` says why."""
+    """No core, or not this one, shows the effect."""
 
     reason: str
 
@@ -71,7 +62,6 @@ class SentCommand:
 
     @property
     def on_icinga2(self) -> bool:
-        """Whether the core is Icinga 2."""
         return self.core is not None and self.core.icinga2
 
 
@@ -97,22 +87,14 @@ def _test(column: str, op: str = "=") -> Callable[[Target], CoreFilter]:
     return lambda target: Test(column, op, target.name)
 
 
-def _one_service(target: Target) -> CoreFilter:
-    return Group(
-        "and", (Test("host_name", "=", target.name), Test("description", "=", target.service))
-    )
-
-
-def _and_children(target: Target) -> CoreFilter:
-    return Group("or", (Test("name", "=", target.name), Test("parents", ">=", target.name)))
-
-
 HOST = CommandedRows(
     table="hosts", limit=_test("name"), called=lambda one: f"host {one.name}", one=True
 )
 SERVICE = CommandedRows(
     table="services",
-    limit=_one_service,
+    limit=lambda one: Group(
+        "and", (Test("host_name", "=", one.name), Test("description", "=", one.service))
+    ),
     called=lambda one: f"service {one.service} on host {one.name}",
     key="description",
     one=True,
@@ -124,7 +106,9 @@ SERVICES_OF_HOST = CommandedRows(
     key="description",
 )
 WITH_CHILDREN = CommandedRows(
-    table="hosts", limit=_and_children, called=lambda one: f"host {one.name} and its children"
+    table="hosts",
+    limit=lambda one: Group("or", (Test("name", "=", one.name), Test("parents", ">=", one.name))),
+    called=lambda one: f"host {one.name} and its children",
 )
 BEYOND = CommandedRows(
     table="hosts", limit=_test("parents", ">="), called=lambda one: f"hosts behind {one.name}"
@@ -185,15 +169,14 @@ def states(
             filter=place.limit(sent.target),
             what=f"{name} {text} for {place.called(sent.target)}",
             state=True,
-            is_seen=lambda _before, rows: bool(rows) and all(holds(row[0]) for row in rows),
-            is_nothing=none_of(place, sent.target),
+            seen=lambda _before, rows: bool(rows) and all(holds(row[0]) for row in rows),
+            nothing=none_of(place, sent.target),
         )
 
     return read
 
 
 def unseen(reason: str) -> ReadEffect:
-    """Declare that no core shows the effect."""
     return lambda _sent: Unseen(reason)
 
 

@@ -159,10 +159,8 @@ def _variable(place: CommandedRows) -> ReadEffect:
             columns=("custom_variables",),
             filter=place.limit(sent.target),
             what=f"custom variable {name} for {place.called(sent.target)}",
-            is_seen=lambda _before, rows: (
-                bool(rows) and all(_same(found(row), value) for row in rows)
-            ),
-            is_nothing=nothing,
+            seen=lambda _before, rows: bool(rows) and all(_same(found(row), value) for row in rows),
+            nothing=nothing,
         )
 
     return read
