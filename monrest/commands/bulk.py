@@ -88,7 +88,8 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
     await context.compute(read, len(entries) * EFFORT)
     outcomes = await submit(context, request, asked, how, problems)
     if problems:
-        raise problem_of(problems, len(entries))
+        effort = len(problems) * EFFORT
+        raise await context.compute(lambda _: problem_of(problems, len(entries)), effort)
     return await context.compute(lambda _: _answer(outcomes), len(outcomes) * EFFORT)
 
 
