@@ -15,7 +15,7 @@ from monrest.base.errors import NotFound
 from monrest.base.values import Identity, RestRequest
 from monrest.daemon import families
 from monrest.daemon.families import ENDPOINTS
-from monrest.panorama.family import FAMILY
+from monrest.panorama.endpoints import FAMILY
 from monrest.render.formats import RenderOptions, render
 from tests.fakes.context import make_context
 

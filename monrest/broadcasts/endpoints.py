@@ -127,7 +127,7 @@ class Broadcasts(Records[Broadcast]):
         return one.file
 
     async def rows(self, context: Context, found: Iterable[Broadcast]) -> list[dict[str, Any]]:
-        """Give them as they are shown; Markdown takes its time, so that is a thread's work."""
+        """In a thread, because rendering Markdown takes its time."""
         now, zone = context.wall.now(), context.zone
 
         def work() -> list[dict[str, Any]]:
@@ -156,7 +156,7 @@ class Broadcasts(Records[Broadcast]):
     async def replace(
         self, context: Context, request: RestRequest, old: Broadcast, save: Save
     ) -> bool:
-        """Store it; who changes only parts does not become the author."""
+        """A PATCH does not change the author."""
         now, zone = context.wall.now(), context.zone
         author = {key: old.record.get(key) for key in model.OF_AUTHOR}
         if not save.patch:
@@ -182,7 +182,6 @@ class Broadcasts(Records[Broadcast]):
     async def before_login(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/login: what everybody is shown before the login, the newest first."""
         del request
         now = context.wall.now()
         stored = await self.database.run(STORED.read())
@@ -202,9 +201,11 @@ async def _author(context: Context, request: RestRequest) -> dict[str, Any]:
     return {"author": user, "authoremail": contact.email if contact is not None else None}
 
 
-ENDPOINTS: tuple[Endpoint, ...] = (
-    *Broadcasts.endpoints(),
-    *declared(Broadcasts),
+FAMILY = Family(
+    (
+        Served(
+            (*Broadcasts.endpoints(), *declared(Broadcasts)),
+            lambda common: Broadcasts(database=common.database),
+        ),
+    )
 )
-
-FAMILY = Family((Served(ENDPOINTS, lambda common: Broadcasts(database=common.database)),))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 LONGEST_TEXT = 10_000
-"""Characters of a text, so that nobody waits for it to be rendered."""
+"""Characters of a text, so that rendering is short."""
 
 _MACRO = re.compile(r"\{\{[ \t]*([^{}\r\n]{1,200}?)[ \t]*\}\}")
 _SCHEMES = {"http", "https", "mailto"}

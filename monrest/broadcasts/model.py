@@ -37,7 +37,7 @@ class Broadcast:
     version: int = 0
 
     def visible_to(self, user: str, groups: Collection[str]) -> bool:
-        """Whether somebody without the role sees it."""
+        """Whether a user without the role sees it."""
         contacts, contactgroups = (self.record[name] for name in ("contacts", "contactgroups"))
         members = {name for name in contactgroups if not name.startswith("!")}
         persons = {name for name in contacts if not name.startswith("!")}
@@ -70,7 +70,7 @@ def file_name(text: str) -> str:
 
 
 def usual_name(user: str, now: float, zone: tzinfo) -> str:
-    """How the file of somebody's broadcast is called if they do not say."""
+    """The name of the file of a broadcast that was sent without one."""
     day = datetime.fromtimestamp(now, zone)
     return f"{day:%Y-%m-%d}-{_NOT_IN_FILE.sub('_', user)[:80] or 'admin'}"
 

@@ -17,14 +17,14 @@ from monrest.commands import family as commands
 from monrest.downtimes import family as downtimes
 from monrest.events import family as events
 from monrest.explorer import endpoints as explorer
-from monrest.instance import family as instance
+from monrest.instance import endpoints as instance
 from monrest.jobs import family as jobs
 from monrest.jobs.endpoints import JobEndpoints
 from monrest.jobs.service import Jobs
 from monrest.logs import family as logs
 from monrest.nodecontrol import family as nodecontrol
 from monrest.objectconfig import family as objectconfig
-from monrest.panorama import family as panorama
+from monrest.panorama import endpoints as panorama
 from monrest.reports import family as reports
 from monrest.rows import family as rows
 from monrest.webhooks import family as webhooks

@@ -16,7 +16,7 @@ from monrest.render.json import ascii_only
 
 @define(eq=False, kw_only=True)
 class ApiDescription:
-    """Describes all endpoints of a configuration; made when somebody asks first, and kept packed.
+    """Describes all endpoints of a configuration; made for the first request, and kept packed.
 
     It takes a tenth of a second and half a megabyte, packed a twentieth of that.
     """

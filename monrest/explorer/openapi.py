@@ -138,7 +138,12 @@ class _Writer:
                 "title": "monrest",
                 "version": self.version,
                 "summary": "A REST API in front of monitoring cores",
-                "description": self._introduction(),
+                "description": _INTRODUCTION.format(
+                    header=self._header("OutputFormat"),
+                    failed=self._header("Failed-Sites"),
+                    formats=", ".join(f"`/{one}/`" for one in sorted(FORMATS)),
+                    root=self.names.root,
+                ),
                 "license": {"name": "MIT", "identifier": "MIT"},
             },
             "servers": [{"url": self.names.root, "description": "this service"}],
@@ -365,14 +370,6 @@ class _Writer:
 
     def _header(self, name: str) -> str:
         return f"X-{self.names.app.title()}-{name}"
-
-    def _introduction(self) -> str:
-        return _INTRODUCTION.format(
-            header=self._header("OutputFormat"),
-            failed=self._header("Failed-Sites"),
-            formats=", ".join(f"`/{one}/`" for one in sorted(FORMATS)),
-            root=self.names.root,
-        )
 
     def _schemes(self) -> Object:
         def header(name: str, text: str) -> Object:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Any
 
 from attrs import asdict, fields, frozen
 
@@ -18,13 +17,16 @@ from monrest.api.endpoint import (
     OBJECT_PARAMETERS,
     Context,
     Endpoint,
+    declared,
 )
+from monrest.api.family import Family, Served
 from monrest.api.lists import local_schema, own_columns, reselect, select
 from monrest.base.hidden import HIDDEN
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.commands.listing import url_of
 from monrest.config import Config
 from monrest.instance.hidden_settings import shown
+from monrest.instance.stats import FigureEndpoints
 from monrest.livestatus.catalogue import ALL
 
 REST_VERSION = "1"
@@ -81,22 +83,13 @@ SETTING_COLUMNS = tuple(
 )
 
 
-async def index(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """List every path and method, sorted by path."""
-    records = [
-        {
-            "url": spelled(endpoint.path, context.names.app),
-            "protocol": method,
-            "description": endpoint.description,
-        }
-        for endpoint in context.dispatch.router.endpoints
-        for method in endpoint.methods
-    ]
-    records += [
-        {"url": url_of(one), "protocol": "POST", "description": one.description} for one in ALL
-    ]
-    records.sort(key=lambda one: (one["url"], METHOD_ORDER.index(one["protocol"])))
-    return await select(context, request, _INDEX, records)
+def _index(path: str, description: str) -> Endpoint:
+    return Endpoint(
+        path=path,
+        description=description,
+        parameters=LIST_PARAMETERS,
+        columns=INDEX_COLUMNS,
+    )
 
 
 def spelled(path: str, app: str) -> str:
@@ -109,6 +102,24 @@ class InstanceEndpoints:
     """What an instance says of itself, whose configuration is the file ``config_path``."""
 
     config_path: str
+
+    @_index("/", "alias of /index")
+    @_index("/index", "lists all rest urls")
+    async def index(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        records = [
+            {
+                "url": spelled(endpoint.path, context.names.app),
+                "protocol": method,
+                "description": endpoint.description,
+            }
+            for endpoint in context.dispatch.router.endpoints
+            for method in endpoint.methods
+        ]
+        records += [
+            {"url": url_of(one), "protocol": "POST", "description": one.description} for one in ALL
+        ]
+        records.sort(key=lambda one: (one["url"], METHOD_ORDER.index(one["protocol"])))
+        return await select(context, request, _INDEX, records)
 
     @Endpoint(
         path="/mon",
@@ -133,23 +144,6 @@ class InstanceEndpoints:
         columns = own_columns(INFO_COLUMNS, context.names)
         return await reselect(context, request, Document(value=value, columns=columns))
 
-    def _derived(self, context: Context) -> dict[str, Any]:
-        config = context.config
-        path = str(Path(self.config_path).resolve()) if self.config_path else ""
-        return {
-            "config_file": path,
-            "etc_path": str(Path(path).parent) if path else "",
-            "hostname": socket.gethostname(),
-            context.names.own("mon_version"): __version__,
-            "project_root": str(Path(__file__).resolve().parent.parent.parent),
-            "url_prefix": f"/{context.names.app}",
-            "use_feature_api_keys": int(config.auth.api_keys_enabled),
-            "use_feature_configtool": int(any(config.tool_of(site) for site in config.sites)),
-            "use_feature_editor": int(bool(config.editor)),
-            "use_feature_logcache": int(config.logcache.enabled),
-            "var_path": config.server.var_dir,
-        }
-
     @Endpoint(
         path="/mon/config",
         description="the configuration that is in force",
@@ -163,24 +157,34 @@ class InstanceEndpoints:
         roles=("admin",),
     )
     async def settings(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        value = {**shown(asdict(context.config)), **self._derived(context)}
+        config = context.config
+        path = str(Path(self.config_path).resolve()) if self.config_path else ""
+        value = {
+            **shown(asdict(config)),
+            "config_file": path,
+            "etc_path": str(Path(path).parent) if path else "",
+            "hostname": socket.gethostname(),
+            context.names.own("mon_version"): __version__,
+            "project_root": str(Path(__file__).resolve().parent.parent.parent),
+            "url_prefix": f"/{context.names.app}",
+            "use_feature_api_keys": int(config.auth.api_keys_enabled),
+            "use_feature_configtool": int(any(config.tool_of(site) for site in config.sites)),
+            "use_feature_editor": int(bool(config.editor)),
+            "use_feature_logcache": int(config.logcache.enabled),
+            "var_path": config.server.var_dir,
+        }
         document = Document(value=dict(sorted(value.items())), columns=SETTING_COLUMNS)
         return await reselect(context, request, document)
 
 
-INDEX_ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/",
-        description="alias of /index",
-        handler=index,
-        parameters=LIST_PARAMETERS,
-        columns=INDEX_COLUMNS,
-    ),
-    Endpoint(
-        path="/index",
-        description="lists all rest urls",
-        handler=index,
-        parameters=LIST_PARAMETERS,
-        columns=INDEX_COLUMNS,
+FAMILY = Family(
+    served=(
+        Served(
+            declared(InstanceEndpoints), lambda common: InstanceEndpoints(config_path=common.path)
+        ),
+        Served(
+            declared(FigureEndpoints),
+            lambda common: FigureEndpoints(figures=common.figures, meters=common.meters),
+        ),
     ),
 )

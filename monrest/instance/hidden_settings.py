@@ -1,4 +1,4 @@
-"""Texts of the configuration as others may see them. Pure.
+"""Texts of the configuration without their secrets, as administrators see them. Pure.
 
 A text is hidden whose own name sounds like a secret; inside of all others, commands above all,
 what is given as one: credentials of URLs, values of options, variables and headers.
@@ -50,7 +50,7 @@ _GIVEN = tuple(
 def shown(value: Any, name: str = "") -> Any:
     """A value of the configuration for an administrator's eyes, keys sorted.
 
-    Numbers and flags are no secrets, whatever they are called.
+    Numbers and flags are no secrets under any name.
     """
     if isinstance(value, Mapping):
         keys = sorted(key for key in value if key not in _OMITTED)

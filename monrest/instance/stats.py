@@ -52,6 +52,29 @@ def wants_prometheus(accept: str) -> bool:
     return max(quality(accept, one) for one in _PROMETHEUS) > quality(accept, _JSON)
 
 
+_TEXT = (
+    "A metric is absent until there is something to tell. Sessions and users are counted when "
+    "they are asked for, at most every 30 seconds, and anew after each look at their lists. With "
+    "an `Accept` that prefers `text/plain` or `application/openmetrics-text` to JSON, as that of "
+    "Prometheus does, the answer is in that format and has what the daemon measures of itself as "
+    "well, unless `columns` selects some (docs/guide/metrics.md lists all); the result of a "
+    "background job is always JSON."
+)
+
+
+def _figures(path: str, description: str) -> Endpoint:
+    return Endpoint(
+        path=path,
+        description=description,
+        text=_TEXT,
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+        roles=(SYSTEM,),
+        media=(_JSON, *_PROMETHEUS),
+    )
+
+
 @frozen(eq=False, kw_only=True)
 class FigureEndpoints:
     """What is counted and measured by all parts of the daemon."""
@@ -59,10 +82,9 @@ class FigureEndpoints:
     figures: Metrics
     meters: Meters
 
-    async def read_figures(
-        self, context: Context, request: RestRequest, _: tuple[str, ...]
-    ) -> Answer:
-        """Answer GET /mon/stats and /mon/metrics."""
+    @_figures("/mon/stats", "metrics of this instance")
+    @_figures("/mon/metrics", "metrics of this instance, alias of /mon/stats")
+    async def read(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         known = Document(value=await self.figures.current(), columns=COLUMNS)
         answer = await reselect(context, request, known)
         accept = request.caller.headers.get("accept", "")
@@ -87,7 +109,7 @@ def _exposed(
         )
     # What is selected and was not filled yet is null.
     present = {name: value for name, value in values.items() if isinstance(value, (int, float))}
-    # It is imported for whoever asks: many a daemon is looked at by no Prometheus.
+    # Imported here, because no Prometheus reads the metrics of most daemons.
     from monrest.instance.exposition import exposition
 
     body, content_type = exposition(app, present, _HELP, samples, accept)
@@ -103,31 +125,3 @@ def _exposed(
         headers=_VARIES,
         pieces=pieces(),
     )
-
-
-_TEXT = (
-    "A metric is absent until there is something to tell. Sessions and users are counted when "
-    "they are asked for, at most every 30 seconds, and anew after each look at their lists. With "
-    "an `Accept` that prefers `text/plain` or `application/openmetrics-text` to JSON, as that of "
-    "Prometheus does, the answer is in that format and has what the daemon measures of itself as "
-    "well, unless `columns` selects some (docs/guide/metrics.md lists all); the result of a "
-    "background job is always JSON."
-)
-
-ENDPOINTS: tuple[Endpoint, ...] = tuple(
-    Endpoint(
-        path=path,
-        description=description,
-        text=_TEXT,
-        handler=FigureEndpoints.read_figures,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-        roles=(SYSTEM,),
-        media=(_JSON, *_PROMETHEUS),
-    )
-    for path, description in (
-        ("/mon/stats", "metrics of this instance"),
-        ("/mon/metrics", "metrics of this instance, alias of /mon/stats"),
-    )
-)

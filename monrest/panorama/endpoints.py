@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from attrs import evolve, frozen
 
 from monrest.api.endpoint import LIST_PARAMETERS, Context, Endpoint, Parameter, declared
+from monrest.api.family import Family, Life, Served
 from monrest.api.fields import Fields, fields_of
 from monrest.api.lists import local_schema, read_columns, select
 from monrest.api.records import Records, Save, bound_owner
@@ -73,7 +74,7 @@ _PARAMETERS = (
 
 @frozen(kw_only=True)
 class _Asker:
-    """Who asks, as far as dashboards are concerned."""
+    """The user of a request, as far as dashboards are concerned."""
 
     user: str
     admin: bool
@@ -87,7 +88,7 @@ class _Asker:
 
     @property
     def runtime(self) -> str:
-        """Whose state of panels they see; administrators share one."""
+        """The user whose state of panels is shown; administrators share an empty name."""
         return "" if self.admin else self.user
 
 
@@ -118,12 +119,10 @@ class AccessibleDashboard:
         return self.dashboard.nr
 
     def require(self, least: Level, what: str = "read-write access") -> None:
-        """Raise Forbidden for who may do less."""
         if self.may < least:
             raise Forbidden("permission denied", f"{what} to the dashboard is needed")
 
     def require_stored(self) -> None:
-        """Raise Forbidden for what a program prints."""
         if self.dashboard.scripted:
             raise Forbidden("permission denied", "the dashboard is scripted: change its file")
 
@@ -135,7 +134,7 @@ _TOLD = (Column("message", "string", "", "what was done"),)
 
 @frozen(kw_only=True, eq=False)
 class DashboardRecords(Records[AccessibleDashboard]):
-    """Who sees which dashboards, and what becomes of one that is sent."""
+    """The dashboards that a user sees, and what is stored of one that is sent."""
 
     noun = "dashboard"
     title = "dashboard"
@@ -216,7 +215,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
         return {key: value for key, value in whole.items() if key not in records.COMPUTED}
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> int:
-        """Store it; others than administrators own what they make."""
+        """A dashboard of a user who is no administrator is always the user's own."""
         asker = await _asker(context, request)
         if asker.readonly and not asker.admin:
             raise Forbidden("permission denied", "dashboards are read-only for you")
@@ -233,7 +232,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def require_write(
         self, context: Context, request: RestRequest, old: AccessibleDashboard
     ) -> None:
-        """Raise Forbidden for who may only read."""
         del context, request
         old.require_stored()
         old.require(Level.WRITE)
@@ -241,7 +239,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def require_removal(
         self, context: Context, request: RestRequest, old: AccessibleDashboard
     ) -> None:
-        """Raise Forbidden for everybody but owners."""
         del context, request
         old.require_stored()
         old.require(Level.OWNER, "owner's access")
@@ -249,7 +246,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def replace(
         self, context: Context, request: RestRequest, old: AccessibleDashboard, save: Save
     ) -> bool:
-        """Store it; owners say who may see it, administrators whose it is."""
+        """Only owners change who may see it, and only administrators change the owner."""
         before = old.dashboard.record
         record, present = records.parted(records.checked(save.fields, before["user"]))
         if not old.asker.admin and record["user"] != before["user"]:
@@ -264,7 +261,6 @@ class DashboardRecords(Records[AccessibleDashboard]):
         return await self.database.change(work)
 
     async def remove(self, old: AccessibleDashboard) -> bool:
-        """Delete it with all that belongs to it."""
         return await self.database.change(statements.remove(old.dashboard))
 
     @Endpoint(
@@ -331,7 +327,19 @@ class DashboardRecords(Records[AccessibleDashboard]):
         return found.dashboard.title or "no name"
 
 
-ENDPOINTS: tuple[Endpoint, ...] = (
-    *DashboardRecords.endpoints(),
-    *declared(DashboardRecords),
+FAMILY = Family(
+    life=Life(
+        lambda common: Panorama(
+            common.reactor, common.wall, common.database, common.threads, common.config.panorama
+        ),
+        configure=lambda common, panorama: panorama.configure(common.config.panorama),
+    ),
+    served=(
+        Served(
+            (*DashboardRecords.endpoints(), *declared(DashboardRecords)),
+            lambda common: DashboardRecords(
+                database=common.database, panorama=common.the(Panorama)
+            ),
+        ),
+    ),
 )

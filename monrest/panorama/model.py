@@ -34,7 +34,7 @@ NEW_TITLE = "Dashboard"
 COMPUTED = frozenset(
     {"file", "id", "maintenance", "nr", "objects", "readonly", "scripted", "ts"}
 )  # fmt: skip
-"""What is not stored: whoever sends a record back need not take it out."""
+"""What is not stored: a client that sends a record back need not remove it."""
 
 RUNTIME = frozenset(
     {"currentPage", "pageSize", "state", "stateDetails", "stateHist", "totalCount"}
@@ -66,6 +66,8 @@ VERSION = Number(
     expected="1 or 2",
 )
 _MOST_NAMES = 1000
+_MOST_DIGITS = 15
+"""A longer number is shown as a text, because clients would lose its last digits."""
 
 
 @frozen(kw_only=True)
@@ -148,7 +150,7 @@ _REFRESH = re.compile(r"-?[0-9]{0,9}")
 
 
 class Level(IntEnum):
-    """What somebody may do with a dashboard; each includes the ones before."""
+    """What a user may do with a dashboard; each level includes the ones before."""
 
     NONE = 0
     READ = 1
@@ -182,14 +184,6 @@ class Dashboard:
 def is_nr(text: str) -> bool:
     """Whether a dashboard could be called like this."""
     return _NR.fullmatch(text) is not None
-
-
-def shown_nr(text: str) -> int | str:
-    """Give what is a number as a number."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else text
-
-
-_MOST_DIGITS = 15
 
 
 def level(
@@ -274,7 +268,7 @@ def _panel(name: str, value: Any, *, old: bool) -> dict[str, Any]:
         raise BadRequest("invalid panel", f"{name[:80]}: expected an object with an object xdata")
     inner = value["xdata"]
     if inner.get("cls") is not None:
-        inner["cls"] = _text(f"{name[:80]}.xdata.cls", inner["cls"])
+        inner["cls"] = _short_text(f"{name[:80]}.xdata.cls", "").read(inner["cls"])
     for part in ("general", "appearance", "label", "layout", "link", "popup", "map"):
         if inner.get(part) is not None and not isinstance(inner[part], (dict, list)):
             raise BadRequest("invalid panel", f"{name[:80]}.xdata.{part}: expected an object")
@@ -283,10 +277,6 @@ def _panel(name: str, value: Any, *, old: bool) -> dict[str, Any]:
         x, y = label.pop("offsetx", None), label.pop("offsety", None)
         label.update({k: v for k, v in (("offsetx", y), ("offsety", x)) if v is not None})
     return value
-
-
-def _text(name: str, value: Any) -> str:
-    return _short_text(name, "").read(value)
 
 
 def parted(record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -318,8 +308,9 @@ def shown(
     present: Mapping[str, Any],
     maintenance: str | None,
 ) -> dict[str, Any]:
-    """One dashboard as it is shown to somebody who ``may`` do this with it."""
-    record = dashboard.record
+    """The row of a dashboard for a user with these rights."""
+    record, nr = dashboard.record, dashboard.nr
+    is_number = nr.isascii() and nr.isdigit() and len(nr) <= _MOST_DIGITS
     row: dict[str, Any] = {}
     for name, panel in record.items():
         if name.startswith("panlet_"):
@@ -330,8 +321,8 @@ def shown(
     row |= {
         "file": dashboard.file,
         "file_version": FILE_VERSION,
-        "id": f"pantab_{dashboard.nr}",
-        "nr": shown_nr(dashboard.nr),
+        "id": f"pantab_{nr}",
+        "nr": int(nr) if is_number else nr,
         "objects": dashboard.panels,
         "readonly": int(dashboard.scripted or may < Level.WRITE),
         "scripted": int(dashboard.scripted),

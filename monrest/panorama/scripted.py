@@ -1,7 +1,7 @@
 """Scripted dashboards: programs that print one (docs/spec/panorama.md, "Scripted dashboards").
 
-Lines of comment at the beginning of the file say whose it is and who may see it, so that nothing
-is run for who may not.
+Lines of comment at the beginning of the file name the owner and the groups that may see it, so that
+nothing is run for other users.
 """
 
 from __future__ import annotations

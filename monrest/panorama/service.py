@@ -22,7 +22,7 @@ from monrest.store.database import Database
 
 _CLEAN = 3600.0
 _AT_ONCE = 4
-"""Programs that run at the same time, whoever asks for them."""
+"""Programs that run at the same time, for all requests together."""
 
 
 @define(eq=False)
@@ -65,7 +65,7 @@ class Panorama(Service):
     async def printed(
         self, scripts: Iterable[Script], user: str, groups: Collection[str]
     ) -> list[Dashboard]:
-        """Run programs for ``user``; who fails is left out, and the log says why."""
+        """Run programs for ``user``; the log has the reason of one that fails."""
         waiting = [self._places.run(self._run, one, user, groups) for one in scripts]
         try:
             results = await DeferredList(waiting, consumeErrors=True)
@@ -104,7 +104,7 @@ class Panorama(Service):
         return None
 
     async def clean(self) -> None:
-        """Remove dashboards on which nobody has put anything."""
+        """Remove old dashboards without panels."""
         try:
             gone = await self.database.change(statements.clean(self.wall.now()))
         except Unavailable:
@@ -116,11 +116,10 @@ class Panorama(Service):
         self.config = config
 
     def startService(self) -> None:
-        """Look for empty dashboards every hour."""
         super().startService()
         self._periodic.startService()
 
     def stopService(self) -> Deferred[None]:
-        """Fire when nothing is being done any more; before the database stops."""
+        """Fire when no cleaning runs; before the database stops."""
         super().stopService()
         return self._periodic.stopService()

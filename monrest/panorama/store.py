@@ -130,7 +130,8 @@ def add(
 ) -> Work[str]:
     """Store a new one with the lowest free number from ``first`` on; gives it.
 
-    ``taken`` are numbers that are in use elsewhere. ``present`` is what whom sees at present.
+    ``taken`` are numbers that are in use elsewhere. ``present`` is a user's name and what this user
+    sees on the panels at present.
     """
 
     def work(connection: Connection) -> str:
@@ -186,7 +187,8 @@ def replace(
 ) -> Work[bool]:
     """Store another record instead of ``old``; False when that is not the stored one any more.
 
-    What ``present`` says is each user's own: where nothing else changes, nobody is in the way.
+    What ``present`` says is each user's own: a change of nothing else keeps
+    the version, so that it is in no other user's way.
     """
     same = record == old.record
     query = update(dashboards).where(dashboards.c.nr == old.nr, dashboards.c.version == old.version)
@@ -269,7 +271,7 @@ def former(nr: str) -> Work[list[tuple[int, Mapping[str, Any]]]]:
 
 
 def clean(now: float) -> Work[list[str]]:
-    """Delete what nobody has put anything on; which ones."""
+    """Delete old dashboards without panels; gives their numbers."""
 
     def work(connection: Connection) -> list[str]:
         query = select(dashboards).where(dashboards.c.changed <= int(now) - _OLD_UNTITLED)
