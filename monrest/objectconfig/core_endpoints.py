@@ -6,8 +6,8 @@ into the audit log, also for a client that does not wait any more; a check ends 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeAlias
 
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
@@ -19,34 +19,24 @@ from monrest.api.endpoint import (
     Context,
     DeclaredParameter,
     Endpoint,
-    FamilyHandler,
 )
 from monrest.api.lists import local_schema, select
 from monrest.base.concurrency import shielded
 from monrest.base.errors import Conflict, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest
+from monrest.objectconfig import site_commands
 from monrest.objectconfig.federated_tools import FederatedTools, count_of, strings_of
-from monrest.objectconfig.parameters import (
-    no_conditions,
-    note,
-    tool_sites,
-    user_of,
-    without,
-)
+from monrest.objectconfig.parameters import no_conditions, note, tool_sites, user_of, without
 from monrest.objectconfig.service import Staging
 from monrest.objectconfig.site_commands import (
     FORCE,
     Commands,
     Hooks,
-    check,
     check_command,
     environment_of,
     hint,
 )
-from monrest.objectconfig.site_commands import reload as reload_core
-from monrest.objectconfig.staged_changes import (
-    config_site,
-)
+from monrest.objectconfig.staged_changes import config_site
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
@@ -73,6 +63,26 @@ _SAVED = (
 )
 
 
+def _post(
+    path: str,
+    description: str,
+    columns: tuple[Column, ...],
+    text: str,
+    *parameters: DeclaredParameter,
+) -> Endpoint:
+    lists = columns is RESULTS
+    return Endpoint(
+        path=path,
+        methods=("POST",),
+        description=description,
+        text=text,
+        shape="list" if lists else "object",
+        parameters=(*parameters, *(OBJECT_PARAMETERS if lists else ()), *SITE_PARAMETERS),
+        columns=columns,
+        roles=("admin",),
+    )
+
+
 @define(eq=False)
 class _Saves:
     """What saves of several sites came to; ``refused`` are those that wrote nothing at all."""
@@ -82,44 +92,42 @@ class _Saves:
     errors: list[dict[str, str]] = field(factory=list)
     warnings: list[str] = field(factory=list)
 
-    def refuse(self, request: RestRequest, site: Site, error: RestError) -> None:
-        """Take down, also in the audit log, that a site refused."""
-        self.refused.append(error)
-        self.errors.append({"peer_key": site.id, "message": str(error)})
-        note(request, "save", target=site.id, result=error.message, error=error.description)
 
-
+@_post(
+    "/config/save",
+    "writes the user's staged changes to the files",
+    _SAVED,
+    "All files of a site or none. When a file was changed on disk meanwhile and the changes "
+    "cannot be joined, nothing is written and the answer is 409 with the files.",
+)
 async def save(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    """Answer POST /config/save: write what the user has staged, each site by itself."""
-    sites = _begun(context, request)
+    sites = _selected(context, request)
     far = FederatedTools.of(context, request).sites
-    given = {site.id: await environment_of(context, request, site) for site in sites}
-    return await shielded(_save(staging, context, request, (*sites, *far), given))
+    environments = {site.id: await environment_of(context, request, site) for site in sites}
 
+    async def all_sites() -> _Saves:
+        saves = _Saves()
+        for site in (*sites, *far):
+            try:
+                if isinstance(site, FederatedSite):
+                    await _save_there(context, request, site, saves)
+                else:
+                    await _save_here(staging, context, request, site, environments[site.id], saves)
+            except RestError as error:
+                saves.refused.append(error)
+                saves.errors.append({"peer_key": site.id, "message": str(error)})
+                result, reason = error.message, error.description
+                note(request, "save", target=site.id, result=result, error=reason)
+        return saves
 
-async def _save(
-    staging: Staging,
-    context: Context,
-    request: RestRequest,
-    sites: Sequence[Site],
-    given: Mapping[str, Mapping[str, str]],
-) -> Answer:
-    saves = _Saves()
-    for site in sites:
-        try:
-            if isinstance(site, FederatedSite):
-                await _save_there(context, request, site, saves)
-            else:
-                await _save_here(staging, context, request, site, given[site.id], saves)
-        except RestError as error:
-            saves.refuse(request, site, error)
+    saves = await shielded(all_sites())
     refused = saves.refused
-    if refused and len(refused) == len(sites):
+    if refused and len(refused) == len(sites) + len(far):
         if all(isinstance(error, Conflict) for error in refused):
-            told = "; ".join(error.description for error in refused)
-            raise Conflict(refused[0].message, told)
+            reasons = "; ".join(error.description for error in refused)
+            raise Conflict(refused[0].message, reasons)
         raise refused[0]
     value: dict[str, Any] = {
         "message": f"successfully saved changes for {_sites(saves.count)}.",
@@ -137,7 +145,7 @@ async def _save_here(
     context: Context,
     request: RestRequest,
     site: Site,
-    given: Mapping[str, str],
+    environment: Mapping[str, str],
     saves: _Saves,
 ) -> None:
     tool = context.config.configtool
@@ -146,7 +154,7 @@ async def _save_here(
         after=tool.post_obj_save_cmd,
         seconds=context.config.server.longest_wait,
         hint=hint(request),
-        environment=given,
+        environment=environment,
     )
     saved = await staging.save(config_site(context, site), user_of(request), hooks)
     for file in saved.files:
@@ -166,8 +174,8 @@ async def _save_there(
     context: Context, request: RestRequest, site: FederatedSite, saves: _Saves
 ) -> None:
     answer = await FederatedTools.of(context, request).send(site)
-    told = answer.get("errors")
-    for one in told if isinstance(told, list) else ():
+    errors = answer.get("errors")
+    for one in errors if isinstance(errors, list) else ():
         message = str(one.get("message")) if isinstance(one, dict) else "failed"
         saves.errors.append({"peer_key": site.id, "message": message})
     saves.warnings += strings_of(answer.get("warnings"))
@@ -175,11 +183,15 @@ async def _save_there(
     note(request, "save", target=site.id, count=count_of(answer))
 
 
+_REVERT = ("discards the user's staged changes", _COUNTED, "Changes of other users stay.")
+
+
+@_post("/config/revert", *_REVERT)
+@_post("/config/discard", *_REVERT)
 async def revert(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    """Answer POST /config/revert and /config/discard."""
-    sites = _begun(context, request)
+    sites = _selected(context, request)
     far = FederatedTools.of(context, request)
 
     async def all_sites() -> int:
@@ -201,45 +213,42 @@ def _sites(count: int) -> str:
     return f"{count} site{'' if count == 1 else 's'}"
 
 
-def _of_each(
+_Work: TypeAlias = Callable[
+    [Context, RestRequest, Site, Mapping[str, str]], Coroutine[Any, Any, tuple[bool, str]]
+]
+"""Checks or reloads a site with an environment; gives whether that failed, and the output."""
+
+
+async def _on_each_site(
+    context: Context,
+    request: RestRequest,
     action: str,
-    work: Callable[
-        [Context, RestRequest, Site, Mapping[str, str]], Coroutine[Any, Any, tuple[bool, str]]
-    ],
+    work: _Work,
     *options: str,
     lasting: bool,
-) -> FamilyHandler:
-    """A handler that does ``work`` for all selected sites at the same time.
+) -> Answer:
+    """Do ``work`` on all selected sites at the same time, one row for each.
 
     What is ``lasting`` is brought to its end, also for a client that does not wait any more.
     ``options`` are names of parameters.
     """
+    sites = _selected(context, request, *options)
+    far = FederatedTools.of(context, request).sites
 
-    async def one(context: Context, request: RestRequest, site: Site) -> dict[str, Any]:
-        given = await environment_of(context, request, site)
+    async def here(site: Site) -> list[dict[str, Any]]:
+        environment = await environment_of(context, request, site)
         try:
-            failed, output = await work(context, request, site, given)
+            failed, output = await work(context, request, site, environment)
         except CancelledError:
             note(request, action, target=site.id, result="canceled")
             raise
         note(request, action, target=site.id, result="failed" if failed else "ok")
-        return {"peer_key": site.id, "failed": failed, "output": output}
+        return [{"peer_key": site.id, "failed": failed, "output": output}]
 
-    async def here(context: Context, request: RestRequest, site: Site) -> list[dict[str, Any]]:
-        return [await one(context, request, site)]
-
-    async def everyone(
-        context: Context,
-        request: RestRequest,
-        sites: Sequence[Site],
-        far: Sequence[FederatedSite],
-    ) -> list[dict[str, Any]]:
-        running = [
-            *(Deferred.fromCoroutine(here(context, request, site)) for site in sites),
-            *(
-                Deferred.fromCoroutine(_results_there(context, request, site, action))
-                for site in far
-            ),
+    async def all_sites() -> list[dict[str, Any]]:
+        running = [Deferred.fromCoroutine(here(site)) for site in sites]
+        running += [
+            Deferred.fromCoroutine(_results_there(context, request, site, action)) for site in far
         ]
         records: list[dict[str, Any]] = []
         for _, value in await DeferredList(running, consumeErrors=True):
@@ -248,19 +257,11 @@ def _of_each(
             records += value
         return records
 
-    async def handler(
-        _: Staging, context: Context, request: RestRequest, __: tuple[str, ...]
-    ) -> Answer:
-        sites = _begun(context, request, *options)
-        far = FederatedTools.of(context, request).sites
-        working = everyone(context, request, sites, far)
-        records = await (shielded(working) if lasting else working)
-        if far:
-            context.contacts.expire()
-        listed = evolve(request, parameters=without(request.parameters, *options))
-        return await select(context, listed, _RESULTS, records)
-
-    return handler
+    records = await (shielded(all_sites()) if lasting else all_sites())
+    if far:
+        context.contacts.expire()
+    listed = evolve(request, parameters=without(request.parameters, *options))
+    return await select(context, listed, _RESULTS, records)
 
 
 async def _results_there(
@@ -282,95 +283,56 @@ async def _results_there(
     return [{"peer_key": site.id, **result}]
 
 
+@_post(
+    "/config/check",
+    "checks the files on disk with the command of the site",
+    RESULTS,
+    "Staged changes are not looked at: save them before.",
+)
+async def check(_: Staging, context: Context, request: RestRequest, __: tuple[str, ...]) -> Answer:
+    return await _on_each_site(context, request, "check", _check, lasting=False)
+
+
 async def _check(
-    context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
+    context: Context, request: RestRequest, site: Site, environment: Mapping[str, str]
 ) -> tuple[bool, str]:
     if not check_command(context, site):
         return True, "obj_check_cmd is not set for this site"
-    result = await check(context, request, site, given)
+    result = await site_commands.check(context, request, site, environment)
     return result.failed, result.output
 
 
+@_post(
+    "/config/reload",
+    "makes the cores read their files",
+    RESULTS,
+    "By the command of the site, or else by RESTART_PROCESS; answers when the core is back, "
+    "which its start time tells. With `obj_check_cmd` the files are checked before; when that "
+    "fails the core is not told, because many end when they read files that do not load.",
+    FORCE,
+)
+async def reload(_: Staging, context: Context, request: RestRequest, __: tuple[str, ...]) -> Answer:
+    return await _on_each_site(context, request, "reload", _reload, FORCE.name, lasting=True)
+
+
 async def _reload(
-    context: Context, request: RestRequest, site: Site, given: Mapping[str, str]
+    context: Context, request: RestRequest, site: Site, environment: Mapping[str, str]
 ) -> tuple[bool, str]:
-    told = Commands(
+    commands = Commands(
         check="" if FORCE.asked(request.parameters) else check_command(context, site),
         reload=config_site(context, site).tool.obj_reload_cmd,
-        environment=given,
+        environment=environment,
         hint=hint(request),
     )
     seconds = context.config.server.longest_wait
-    result = await reload_core(site, context.reactor, context.wall, told, seconds=seconds)
+    result = await site_commands.reload(
+        site, context.reactor, context.wall, commands, seconds=seconds
+    )
     context.contacts.expire()
     return result.failed, result.output
 
 
-def _begun(context: Context, request: RestRequest, *options: str) -> tuple[Site, ...]:
-    """The sites that are meant, after everything that speaks against it."""
+def _selected(context: Context, request: RestRequest, *options: str) -> tuple[Site, ...]:
+    """The selected sites; raise BadRequest for filters, which have no meaning here."""
     no_conditions(request, *options)
     return tool_sites(context, request)
-
-
-def _endpoint(
-    path: str,
-    description: str,
-    handler: FamilyHandler,
-    columns: tuple[Column, ...],
-    text: str,
-    parameters: tuple[DeclaredParameter, ...] = (),
-) -> Endpoint:
-    return Endpoint(
-        path=path,
-        methods=("POST",),
-        description=description,
-        text=text,
-        handler=handler,
-        shape="list" if columns is RESULTS else "object",
-        parameters=(
-            *parameters,
-            *(OBJECT_PARAMETERS if columns is RESULTS else ()),
-            *SITE_PARAMETERS,
-        ),
-        columns=columns,
-        roles=("admin",),
-    )
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    _endpoint(
-        "/config/save",
-        "writes the user's staged changes to the files",
-        save,
-        _SAVED,
-        "All files of a site or none. When a file was changed on disk meanwhile and the changes "
-        "cannot be joined, nothing is written and the answer is 409 with the files.",
-    ),
-    *(
-        _endpoint(
-            path,
-            "discards the user's staged changes",
-            revert,
-            _COUNTED,
-            "Changes of other users stay.",
-        )
-        for path in ("/config/revert", "/config/discard")
-    ),
-    _endpoint(
-        "/config/check",
-        "checks the files on disk with the command of the site",
-        _of_each("check", _check, lasting=False),
-        RESULTS,
-        "Staged changes are not looked at: save them before.",
-    ),
-    _endpoint(
-        "/config/reload",
-        "makes the cores read their files",
-        _of_each("reload", _reload, FORCE.name, lasting=True),
-        RESULTS,
-        "By the command of the site, or else by RESTART_PROCESS; answers when the core is back, "
-        "which its start time tells. With `obj_check_cmd` the files are checked before; when that "
-        "fails the core is not told, because many end when they read files that do not load.",
-        (FORCE,),
-    ),
-)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import TypeVar
 
 H = TypeVar("H", bound=Hashable)
@@ -65,7 +66,8 @@ def _definitions(
 ) -> None:
     """Match whole definitions, and lines between those that match."""
     first, second = _chunks(a), _chunks(b)
-    starts, others = _starts(first, at), _starts(second, bt)
+    starts = list(accumulate(map(len, first), initial=at))
+    others = list(accumulate(map(len, second), initial=bt))
     i = j = 0
     for one, other, count in [*_once(first, second), (len(first), len(second), 0)]:
         _between(
@@ -90,13 +92,6 @@ def _chunks(lines: Sequence[bytes]) -> list[tuple[bytes, ...]]:
         for start, end in zip([0, *cuts], [*cuts, len(lines)], strict=True)
         if end > start
     ]
-
-
-def _starts(chunks: Sequence[tuple[bytes, ...]], start: int) -> list[int]:
-    starts = [start]
-    for chunk in chunks:
-        starts.append(starts[-1] + len(chunk))
-    return starts
 
 
 def _between(
@@ -280,25 +275,17 @@ def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
     merged: list[bytes] = []
     place = (0, 0, 0)
     for start, count in _common(matches(old, left), matches(old, right), old, left, right):
-        piece = _piece(
-            old[place[0] : start[0]], left[place[1] : start[1]], right[place[2] : start[2]]
-        )
-        if piece is None:
+        was = old[place[0] : start[0]]
+        ours, others = left[place[1] : start[1]], right[place[2] : start[2]]
+        if ours == was:
+            merged += others
+        elif others in (was, ours):
+            merged += ours
+        else:
             return None
-        merged += piece
         merged += old[start[0] : start[0] + count]
         place = (start[0] + count, start[1] + count, start[2] + count)
     return b"".join(merged)
-
-
-def _piece(
-    old: Sequence[bytes], left: Sequence[bytes], right: Sequence[bytes]
-) -> Sequence[bytes] | None:
-    if left == old:
-        return right
-    if right in (old, left):
-        return left
-    return None
 
 
 def _common(

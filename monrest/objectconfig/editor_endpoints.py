@@ -1,4 +1,4 @@
-"""What the file editor offers to whom (docs/spec/objectconfig.md, "The file editor")."""
+"""The files that the editor offers to a user (docs/spec/objectconfig.md, "The file editor")."""
 
 from __future__ import annotations
 
@@ -35,8 +35,14 @@ _TEXTS = ("syntax", "action", "pre_save_cmd", "post_save_cmd")
 _MOST_FILES = 10_000
 
 
+@Endpoint(
+    path="/mon/editor",
+    description="sections of files that the user may edit",
+    text="For whom a section is, its contact groups say; administrators see all of them.",
+    parameters=LIST_PARAMETERS,
+    columns=SECTIONS,
+)
 async def editor(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/editor: the sections that the user may edit, as configured."""
     records = [
         {
             "name": section.name,
@@ -48,8 +54,19 @@ async def editor(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
     return await select(context, request, _SECTIONS, records)
 
 
+def _of_files(path: str) -> Endpoint:
+    return Endpoint(
+        path=path,
+        description="files of these sections",
+        text=f"Of each folder the first {_MOST_FILES:,} files are looked at.",
+        parameters=LIST_PARAMETERS,
+        columns=FILES,
+    )
+
+
+@_of_files("/mon/editor/files")
+@_of_files("/mon/editor/file")
 async def editor_files(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer GET /mon/editor/files: the files of these sections, by section and path."""
     sections = await _sections(context, request)
     records = await context.threads.run(lambda: _found(sections))
     return await select(context, request, _FILES, records)
@@ -97,24 +114,21 @@ def _records(sections: Iterable[EditorConfig]) -> Iterator[dict[str, Any]]:
     for section in sections:
         found: dict[str, dict[str, Any]] = {}
         for files in section.files:
+            hooks = bool(files.pre_save_cmd or files.post_save_cmd)
             patterns = [re2.compile(pattern) for pattern in files.filter]
             for folder in map(_plain, files.folder):
                 for path in islice(_below(folder), _MOST_FILES):
-                    if not patterns or any(one.search(path) for one in patterns):
-                        found[path] = _record(section, files, folder, path)
+                    if patterns and not any(one.search(path) for one in patterns):
+                        continue
+                    found[path] = {
+                        "file": path,
+                        "path": folder,
+                        "section": section.name,
+                        "syntax": files.syntax or None,
+                        "action": [files.action] if files.action else [],
+                        "has_save_prompt": int(hooks and files.show_summary_prompt is not False),
+                    }
         yield from (found[path] for path in sorted(found))
-
-
-def _record(section: EditorConfig, files: EditorFiles, folder: str, path: str) -> dict[str, Any]:
-    hooks = bool(files.pre_save_cmd or files.post_save_cmd)
-    return {
-        "file": path,
-        "path": folder,
-        "section": section.name,
-        "syntax": files.syntax or None,
-        "action": [files.action] if files.action else [],
-        "has_save_prompt": int(hooks and files.show_summary_prompt is not False),
-    }
 
 
 def _below(folder: str) -> Iterator[str]:
@@ -139,26 +153,3 @@ def _unreadable(error: OSError) -> None:
     """An unreadable folder is no empty one; one that is not there is."""
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         raise error
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/editor",
-        description="sections of files that the user may edit",
-        text="For whom a section is, its contact groups say; administrators see all of them.",
-        handler=editor,
-        parameters=LIST_PARAMETERS,
-        columns=SECTIONS,
-    ),
-    *(
-        Endpoint(
-            path=path,
-            description="files of these sections",
-            text=f"Of each folder the first {_MOST_FILES:,} files are looked at.",
-            handler=editor_files,
-            parameters=LIST_PARAMETERS,
-            columns=FILES,
-        )
-        for path in ("/mon/editor/files", "/mon/editor/file")
-    ),
-)

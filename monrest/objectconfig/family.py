@@ -20,9 +20,14 @@ FAMILY = Family(
     ),
     served=(
         Served(
-            (*object_endpoints.ENDPOINTS, *declared(file_endpoints), *core_endpoints.ENDPOINTS),
+            (
+                *declared(object_endpoints),
+                *object_endpoints.ENDPOINTS,
+                *declared(file_endpoints),
+                *declared(core_endpoints),
+            ),
             lambda common: common.the(Staging),
         ),
-        Served(editor_endpoints.ENDPOINTS),
+        Served(declared(editor_endpoints)),
     ),
 )

@@ -1,7 +1,7 @@
 """The object configuration of sites of another instance, which that one keeps.
 
 A request is sent to the same path below the site on the other side, in the name of the user; what
-comes back is joined with what is said here (docs/spec/sites.md, "Federation").
+comes back is joined with the answers of the sites here (docs/spec/sites.md, "Federation").
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PEER = ":PEER_"
 
 @frozen(kw_only=True)
 class FederatedRows:
-    """What sites of other instances list, named as the sites are here; and who could not say."""
+    """What sites of other instances list, named as here, and the sites that failed."""
 
     rows: tuple[Record, ...] = ()
     problems: tuple[SiteProblem, ...] = ()
@@ -56,7 +56,7 @@ class FederatedRows:
 
 @frozen(kw_only=True)
 class FederatedTools:
-    """The selected sites of other instances, asked in the name of whom the request is from."""
+    """The selected sites of other instances, asked in the name of the request's user."""
 
     context: Context
     request: RestRequest
@@ -196,14 +196,14 @@ def count_of(answer: dict[str, Any]) -> int:
 
 
 def strings_of(value: Any) -> list[str]:
-    """A list of texts, whatever the other side sent."""
+    """The texts of a list, nothing for any other value that the other side sent."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def objects_of(site: FederatedSite, answer: dict[str, Any]) -> list[Record]:
     """The objects that the other side has made, as they are named here."""
-    told = answer.get("objects")
-    made = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    objects = answer.get("objects")
+    made = [one for one in objects if isinstance(one, dict)] if isinstance(objects, list) else []
     keys = dict.fromkeys(column.name for column in COLUMNS)
     return [{**keys, **_named(site, one)} for one in made]
 
@@ -227,8 +227,8 @@ def _refusal(site: FederatedSite, error: RefusedByRemoteError) -> RestError:
     message, description = (
         site.shown(first_line(word)) if isinstance(word, str) else "" for word in words
     )
-    told = error.document.get("help")
-    extra = {"help": told} if isinstance(told, str) else {}
+    text = error.document.get("help")
+    extra = {"help": text} if isinstance(text, str) else {}
     return kind(message or "refused", f"{site.name}: {description}".rstrip(": "), extra=extra)
 
 
@@ -270,7 +270,7 @@ def _query(request: RestRequest, site: FederatedSite) -> Parameters | None:
 
 
 def _check_body(request: RestRequest, site: Site) -> None:
-    """Raise BadRequest for filters on sites in the body, which goes on as it is."""
+    """Raise BadRequest for filters on sites in the body, which is sent on unchanged."""
     document = request.document if isinstance(request.document, dict) else {}
     for name, value in (*request.form, *document.items()):
         if _about_sites(name, value):

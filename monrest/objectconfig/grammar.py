@@ -1,7 +1,7 @@
 """The text of a definition: how it is read, line by line, and how it is written.
 
 ``LineReader`` walks over a text and finds one definition after the other with the offsets of its
-text, so that whoever keeps the text can change one definition and leave the rest alone.
+text, so that the owner of the text can change one definition and leave the rest alone.
 
 Rules: docs/spec/objectconfig.md, "Grammar" and "Layout".
 """

@@ -29,7 +29,7 @@ NAMED = frozenset(
 """Types whose first key attribute is a name; the others have a combination of theirs."""
 
 MOST_TEMPLATES = 200
-"""Templates above an object that are looked at; nobody writes more, and chains multiply."""
+"""Templates above an object that are looked at; real files have fewer, and chains multiply."""
 
 
 @frozen

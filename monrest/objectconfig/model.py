@@ -1,4 +1,4 @@
-"""All objects of a site as they stand in its files or in somebody's stash, with their ids.
+"""All objects of a site as they stand in its files or in a user's stash, with their ids.
 
 Everything here blocks: it reads files and parses. It belongs into a thread.
 

@@ -104,7 +104,7 @@ class Renames:
             return reference.host in hosts
         side = self._host_side(item, reference.attribute)
         if side is None:
-            # A template that leaves the hosts to others: follow if nobody else has the name.
+            # A template that leaves the hosts to others: follow if no other service has the name.
             others = self.model.service_hosts.definitions_of(reference.name)
             return all(hosts >= covered for covered in others)
         return not hosts.isdisjoint(side)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import evolve
 
@@ -77,212 +77,6 @@ _COLLECTIONS = {
     "timeperiods": "timeperiod",
 }
 """Collections whose objects have a name, and the type of their definitions."""
-
-
-def _listing(*, full: bool) -> FamilyHandler:
-    """A handler that lists all objects; ``full``: with what their templates give."""
-    meta = (*COLUMNS, TEMPLATES) if full else COLUMNS
-
-    async def handler(
-        staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
-    ) -> Answer:
-        failed: list[SiteProblem] = []
-        selected = await tools(staging, context, request, failed)
-        records = _all_rows(selected, full=full)
-        return await _listed(context, request, records, meta, failed, alone=not selected)
-
-    return handler
-
-
-def _all_rows(selected: Sequence[Tool], *, full: bool) -> Iterator[ObjectRow]:
-    for tool in selected:
-        model = tool.view.model
-        row = model.full_row if full else model.row
-        for item in model.objects:
-            yield row(item, tool.config)
-
-
-def _chosen_list(choose: Callable[[tuple[str, ...]], Choose]) -> FamilyHandler:
-    """A handler that lists the objects that the path means."""
-
-    async def handler(
-        staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
-    ) -> Answer:
-        chosen = choose(names)
-        records: list[ObjectRow] = []
-        failed: list[SiteProblem] = []
-        for tool in await tools(staging, context, request, failed):
-            records += await context.threads.run(partial(_rows, chosen, tool))
-        return await _listed(context, request, records, COLUMNS, failed, alone=not records)
-
-    return handler
-
-
-async def _listed(
-    context: Context,
-    request: RestRequest,
-    records: Iterable[ObjectRow],
-    meta: Sequence[Column],
-    failed: Iterable[SiteProblem],
-    *,
-    alone: bool,
-) -> Answer:
-    """The objects of sites here and of those of other instances that the request wants."""
-    far = await FederatedTools.of(context, request).objects(meta, alone=alone)
-    every = chain(records, far.rows)
-    parameters = without(request.parameters, REFRESH.name)
-    answer = await select_objects(context, request, parameters, every, meta)
-    return evolve(answer, failed_sites=(*failed, *far.problems))
-
-
-def _rows(chosen: Choose, tool: Tool) -> list[ObjectRow]:
-    model = tool.view.model
-    return [model.row(item, tool.config) for item in chosen(model, tool.config)]
-
-
-async def create(
-    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
-) -> Answer:
-    """Answer POST /config/objects: one object on every selected site."""
-    sites = (*tool_sites(context, request), *FederatedTools.of(context, request).sites)
-    try:
-        given = attributes(request, query=True)
-        kind, file = _required(given, TYPE), _required(given, FILE)
-        object_type(kind)
-        return await _create(staging, context, request, kind, file, given)
-    except RestError as error:
-        note_failure(request, "create", sites, error)
-        raise
-
-
-async def _create(
-    staging: Staging,
-    context: Context,
-    request: RestRequest,
-    kind: str,
-    file: str,
-    given: dict[str, Any],
-) -> Answer:
-    def make(site: ConfigSite, editor: Editor) -> ObjectRow:
-        return editor.base.row(editor.create(kind, file, given), site)
-
-    selected = await tools(staging, context, request)
-    far = FederatedTools.of(context, request)
-    far.check_reachable()
-    if len(selected) + len(far.sites) > 1:
-        # What one site refuses must not be done on another.
-        for tool in selected:
-            await context.threads.run(partial(make, tool.config, Editor(tool.view.model)))
-
-    async def everywhere() -> list[ObjectRow]:
-        created: list[ObjectRow] = []
-        for site, answer in await far.change(filters=True):
-            made = objects_of(site, answer)
-            created += made
-            note(request, "create", target=site.id, count=len(made), objects=named(made[-1:]))
-        for tool in selected:
-            work = partial(make, tool.config)
-            created.append(await staging.edit(tool.config, user_of(request), work))
-            note(request, "create", target=tool.site.id, count=1, objects=named(created[-1:]))
-        return created
-
-    created = await shielded(everywhere())
-    count = len(created)
-    value = {
-        "message": f"created {count} objects successfully.",
-        "count": count,
-        "objects": created,
-    }
-    return Document(value=value, columns=_CREATED)
-
-
-def _required(given: dict[str, Any], parameter: Parameter) -> str:
-    name, meaning = parameter.name, parameter.description
-    value = given.get(name)
-    if value in (None, "", []):
-        raise BadRequest(
-            f"{name} is a required parameter.",
-            f"{name}: expected {meaning}",
-            extra={"help": f"{name}: {meaning}"},
-        )
-    if not isinstance(value, str):
-        raise BadRequest("bad request", f"{name}: expected a text: {meaning}")
-    return value
-
-
-async def patch_matching(
-    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
-) -> Answer:
-    """Answer PATCH /config/objects: filters in the query string, attributes in the body."""
-    choose = by_filters(context, request, change_filters(request))
-    values = attributes(request)
-    values.pop(EVERY.name, None)
-    return await change(staging, context, request, "change", choose, _patching(values))
-
-
-async def remove_matching(
-    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
-) -> Answer:
-    choose = by_filters(context, request, removal_filters(request))
-    return await change(staging, context, request, "remove", choose, Editor.delete)
-
-
-def _patching(values: dict[str, Any]) -> Make:
-    return lambda editor, items: len(editor.patch(items, values))
-
-
-def _replacing(values: dict[str, Any]) -> Make:
-    if not any(not name.startswith(":") for name in values):
-        raise BadRequest(
-            "use DELETE to remove objects completely",
-            "request body: expected all attributes of the object",
-        )
-    return lambda editor, items: len(editor.replace(items, values))
-
-
-def _change_one(
-    choose: Callable[[tuple[str, ...]], Choose], making: Callable[[dict[str, Any]], Make]
-) -> FamilyHandler:
-    """A handler for the objects that the path means, with attributes in the body."""
-
-    async def handler(
-        staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
-    ) -> Answer:
-        no_filters(request)
-        make = making(attributes(request))
-        return await change(staging, context, request, "change", always(choose(names)), make)
-
-    return handler
-
-
-def _remove_one(choose: Callable[[tuple[str, ...]], Choose]) -> FamilyHandler:
-    async def handler(
-        staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
-    ) -> Answer:
-        no_filters(request)
-        no_body(request)
-        chosen = always(choose(names))
-        return await change(staging, context, request, "remove", chosen, Editor.delete)
-
-    return handler
-
-
-def _by_id(names: tuple[str, ...]) -> Choose:
-    def chosen(model: SiteModel, _: ConfigSite) -> list[ConfigObject]:
-        found = model.by_id.get(names[0])
-        return [] if found is None else [found]
-
-    return chosen
-
-
-def _by_name(kind: str) -> Callable[[tuple[str, ...]], Choose]:
-    return lambda names: lambda model, _: model.find(kind, names[0])
-
-
-def _of_service(names: tuple[str, ...]) -> Choose:
-    return lambda model, _: model.service_definitions(names[0], names[1])
-
-
 _LIST = (*LIST_PARAMETERS, *SITE_PARAMETERS, REFRESH)
 _ATTRIBUTE = Parameter(
     name="<attribute>",
@@ -303,17 +97,12 @@ _STAGED = "It is staged: see `/config/diff`, `/config/save` and `/config/revert`
 
 
 def _list(
-    path: str,
-    description: str,
-    handler: FamilyHandler,
-    text: str = "",
-    columns: tuple[Column, ...] = COLUMNS,
+    path: str, description: str, text: str = "", columns: tuple[Column, ...] = COLUMNS
 ) -> Endpoint:
     return Endpoint(
         path=path,
         description=description,
         text=text,
-        handler=handler,
         parameters=_LIST,
         columns=columns,
         roles=("admin",),
@@ -324,7 +113,6 @@ def _staged(
     path: str,
     method: Method,
     description: str,
-    handler: FamilyHandler,
     *parameters: DeclaredParameter,
     text: str = "",
     columns: tuple[Column, ...] = ANSWER,
@@ -336,7 +124,6 @@ def _staged(
         methods=(method,),
         description=description,
         text=f"{text} {_STAGED}".lstrip(),
-        handler=handler,
         shape="object",
         parameters=(*parameters, *SITE_PARAMETERS, REFRESH),
         columns=columns,
@@ -346,78 +133,248 @@ def _staged(
     )
 
 
-def _endpoints_of(
-    path: str, what: str, choose: Callable[[tuple[str, ...]], Choose], text: str = ""
-) -> tuple[Endpoint, ...]:
+@_list(
+    "/config/objects",
+    "objects of the configuration with their own attributes",
+    "Changes that the user has staged are included. The rows have the attributes that "
+    "the objects have, so that their keys differ.",
+)
+async def objects(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
+    failed: list[SiteProblem] = []
+    selected = await tools(staging, context, request, failed)
+    records = (
+        tool.view.model.row(item, tool.config)
+        for tool in selected
+        for item in tool.view.model.objects
+    )
+    return await _listed(context, request, records, COLUMNS, failed, alone=not selected)
+
+
+@_list(
+    "/config/fullobjects",
+    "objects of the configuration with what their templates give them",
+    columns=(*COLUMNS, TEMPLATES),
+)
+async def full_objects(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
+    failed: list[SiteProblem] = []
+    selected = await tools(staging, context, request, failed)
+    records = (
+        tool.view.model.full_row(item, tool.config)
+        for tool in selected
+        for item in tool.view.model.objects
+    )
+    meta = (*COLUMNS, TEMPLATES)
+    return await _listed(context, request, records, meta, failed, alone=not selected)
+
+
+async def _listed(
+    context: Context,
+    request: RestRequest,
+    records: Iterable[ObjectRow],
+    meta: Sequence[Column],
+    failed: Iterable[SiteProblem],
+    *,
+    alone: bool,
+) -> Answer:
+    """The objects of sites here and of those of other instances that the request wants."""
+    far = await FederatedTools.of(context, request).objects(meta, alone=alone)
+    every = chain(records, far.rows)
+    parameters = without(request.parameters, REFRESH.name)
+    answer = await select_objects(context, request, parameters, every, meta)
+    return evolve(answer, failed_sites=(*failed, *far.problems))
+
+
+@_staged(
+    "/config/objects",
+    "POST",
+    "creates an object",
+    TYPE,
+    FILE,
+    _ATTRIBUTE,
+    text="On every selected site with an object configuration.",
+    columns=_CREATED,
+)
+async def create(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
+    far = FederatedTools.of(context, request)
+    sites = (*tool_sites(context, request), *far.sites)
+    try:
+        given = attributes(request, query=True)
+        kind, file = _required(given, TYPE), _required(given, FILE)
+        object_type(kind)
+
+        def make(site: ConfigSite, editor: Editor) -> ObjectRow:
+            return editor.base.row(editor.create(kind, file, given), site)
+
+        selected = await tools(staging, context, request)
+        far.check_reachable()
+        if len(selected) + len(far.sites) > 1:
+            # What one site refuses must not be done on another.
+            for tool in selected:
+                await context.threads.run(partial(make, tool.config, Editor(tool.view.model)))
+
+        async def all_sites() -> list[ObjectRow]:
+            created: list[ObjectRow] = []
+            for site, answer in await far.change(filters=True):
+                made = objects_of(site, answer)
+                created += made
+                note(request, "create", target=site.id, count=len(made), objects=named(made[-1:]))
+            for tool in selected:
+                work = partial(make, tool.config)
+                created.append(await staging.edit(tool.config, user_of(request), work))
+                note(request, "create", target=tool.site.id, count=1, objects=named(created[-1:]))
+            return created
+
+        created = await shielded(all_sites())
+    except RestError as error:
+        note_failure(request, "create", sites, error)
+        raise
+    value = {
+        "message": f"created {len(created)} objects successfully.",
+        "count": len(created),
+        "objects": created,
+    }
+    return Document(value=value, columns=_CREATED)
+
+
+def _required(given: dict[str, Any], parameter: Parameter) -> str:
+    name, meaning = parameter.name, parameter.description
+    value = given.get(name)
+    if value in (None, "", []):
+        raise BadRequest(
+            f"{name} is a required parameter.",
+            f"{name}: expected {meaning}",
+            extra={"help": f"{name}: {meaning}"},
+        )
+    if not isinstance(value, str):
+        raise BadRequest("bad request", f"{name}: expected a text: {meaning}")
+    return value
+
+
+@_staged(
+    "/config/objects",
+    "PATCH",
+    "changes attributes of all objects that match the filters",
+    _FILTER,
+    _Q,
+    EVERY,
+    _ATTRIBUTE,
+    text=f"Keys of the body that begin with a colon, such as `:TYPE`, are filters as well. {_ALL}",
+)
+async def patch_matching(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
+    choose = by_filters(context, request, change_filters(request))
+    values = attributes(request)
+    values.pop(EVERY.name, None)
+    return await change(staging, context, request, "change", choose, _patching(values))
+
+
+@_staged(
+    "/config/objects",
+    "DELETE",
+    "removes all objects that match the filters",
+    _FILTER,
+    _Q,
+    EVERY,
+    text=f"Those in read-only files stay. {_ALL}",
+    structured=False,
+)
+async def remove_matching(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
+    choose = by_filters(context, request, removal_filters(request))
+    return await change(staging, context, request, "remove", choose, Editor.delete)
+
+
+def _patching(values: dict[str, Any]) -> Make:
+    return lambda editor, items: len(editor.patch(items, values))
+
+
+def _replacing(values: dict[str, Any]) -> Make:
+    if all(name.startswith(":") for name in values):
+        raise BadRequest(
+            "use DELETE to remove objects completely",
+            "request body: expected all attributes of the object",
+        )
+    return lambda editor, items: len(editor.replace(items, values))
+
+
+_Chooser: TypeAlias = Callable[[tuple[str, ...]], Choose]
+"""Which objects the variables of a path mean."""
+
+
+def _endpoints_of(path: str, what: str, choose: _Chooser, text: str = "") -> tuple[Endpoint, ...]:
     """The endpoints of the objects that a path means."""
+
+    async def chosen_list(
+        staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
+    ) -> Answer:
+        chosen = choose(names)
+
+        def rows(tool: Tool) -> list[ObjectRow]:
+            model = tool.view.model
+            return [model.row(item, tool.config) for item in chosen(model, tool.config)]
+
+        records: list[ObjectRow] = []
+        failed: list[SiteProblem] = []
+        for tool in await tools(staging, context, request, failed):
+            records += await context.threads.run(partial(rows, tool))
+        return await _listed(context, request, records, COLUMNS, failed, alone=not records)
+
+    def changing(making: Callable[[dict[str, Any]], Make]) -> FamilyHandler:
+        async def handler(
+            staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
+        ) -> Answer:
+            no_filters(request)
+            make = making(attributes(request))
+            chosen = always(choose(names))
+            return await change(staging, context, request, "change", chosen, make)
+
+        return handler
+
+    async def remove(
+        staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
+    ) -> Answer:
+        no_filters(request)
+        no_body(request)
+        chosen = always(choose(names))
+        return await change(staging, context, request, "remove", chosen, Editor.delete)
+
+    replaces = f"replaces the configuration of {what} completely"
     return (
-        _list(path, f"configuration of {what}", _chosen_list(choose), text),
-        _staged(
-            path,
-            "POST",
-            f"replaces the configuration of {what} completely",
-            _change_one(choose, _replacing),
-            _ATTRIBUTE,
+        evolve(_list(path, f"configuration of {what}", text), handler=chosen_list),
+        evolve(_staged(path, "POST", replaces, _ATTRIBUTE), handler=changing(_replacing)),
+        evolve(
+            _staged(path, "PATCH", f"changes attributes of {what}", _ATTRIBUTE),
+            handler=changing(_patching),
         ),
-        _staged(
-            path,
-            "PATCH",
-            f"changes attributes of {what}",
-            _change_one(choose, _patching),
-            _ATTRIBUTE,
-        ),
-        _staged(path, "DELETE", f"removes {what} from the configuration", _remove_one(choose)),
+        evolve(_staged(path, "DELETE", f"removes {what} from the configuration"), handler=remove),
     )
 
 
+def _by_id(names: tuple[str, ...]) -> Choose:
+    def chosen(model: SiteModel, _: ConfigSite) -> list[ConfigObject]:
+        found = model.by_id.get(names[0])
+        return [] if found is None else [found]
+
+    return chosen
+
+
+def _by_name(kind: str) -> _Chooser:
+    return lambda names: lambda model, _: model.find(kind, names[0])
+
+
+def _of_service(names: tuple[str, ...]) -> Choose:
+    return lambda model, _: model.service_definitions(names[0], names[1])
+
+
 ENDPOINTS: tuple[Endpoint, ...] = (
-    _list(
-        "/config/objects",
-        "objects of the configuration with their own attributes",
-        _listing(full=False),
-        "Changes that the user has staged are included. The rows have the attributes that "
-        "the objects have, so that their keys differ.",
-    ),
-    _staged(
-        "/config/objects",
-        "POST",
-        "creates an object",
-        create,
-        TYPE,
-        FILE,
-        _ATTRIBUTE,
-        text="On every selected site with an object configuration.",
-        columns=_CREATED,
-    ),
-    _staged(
-        "/config/objects",
-        "PATCH",
-        "changes attributes of all objects that match the filters",
-        patch_matching,
-        _FILTER,
-        _Q,
-        EVERY,
-        _ATTRIBUTE,
-        text="Keys of the body that begin with a colon, such as `:TYPE`, are filters as well. "
-        f"{_ALL}",
-    ),
-    _staged(
-        "/config/objects",
-        "DELETE",
-        "removes all objects that match the filters",
-        remove_matching,
-        _FILTER,
-        _Q,
-        EVERY,
-        text=f"Those in read-only files stay. {_ALL}",
-        structured=False,
-    ),
-    _list(
-        "/config/fullobjects",
-        "objects of the configuration with what their templates give them",
-        _listing(full=True),
-        columns=(*COLUMNS, TEMPLATES),
-    ),
     *_endpoints_of("/config/objects/<id>", "one object by its id", _by_id),
     *(
         endpoint
@@ -432,3 +389,4 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "hosts is changed for all of them.",
     ),
 )
+"""The endpoints of the objects that a path means; the others stand above their handlers."""

@@ -74,7 +74,7 @@ def _names(parameters: Parameters, name: str) -> tuple[str, ...]:
 
 
 def user_of(request: RestRequest) -> str:
-    """Whose stash it is: the user's, or the common one of keys without a user."""
+    """The owner of the stash: the user, or a common name for keys without a user."""
     return request.identity.user or "(system)"
 
 
@@ -162,8 +162,7 @@ def removal_filters(request: RestRequest) -> Parameters:
         given = attributes(request)
         if not request.document or any(value in (None, []) for value in given.values()):
             raise BadRequest("bad request", "request body: expected filters with values")
-        told = set(given)
-        pairs = (*pairs, *(pair for pair in request.parameters if pair[0] in told))
+        pairs = (*pairs, *(pair for pair in request.parameters if pair[0] in given))
     elif _unread(request):
         raise BadRequest("bad request", "request body: expected filters as a form or JSON object")
     return _filters(dict.fromkeys(pairs))

@@ -1,4 +1,4 @@
-"""What one person sees of a site: the files on disk with their staged changes.
+"""A site as one user sees it: the files on disk with the user's staged changes.
 
 Views only compute, and may take a while: they belong into a thread.
 
@@ -30,7 +30,7 @@ from monrest.store.database import Database
 class Disk:
     """The files of ``site`` (its id); readers share one reading that began after they asked.
 
-    Whoever holds ``lock`` is the only one to read, and the only one who saves.
+    Only the holder of ``lock`` reads them or saves.
     """
 
     site: str
@@ -85,7 +85,7 @@ T = TypeVar("T")
 
 @frozen(kw_only=True)
 class PersonalView:
-    """A site as one person sees it.
+    """A site as one user sees it.
 
     ``model``: the files with the staged changes. ``disk``: the same site without them.
     ``staged``: what is staged, by path; its ``base`` is what is on disk now, but for the paths
@@ -184,7 +184,7 @@ def view_of(disk: SiteModel, stash: Stash) -> PersonalView:
         present = None if loaded is None or loaded.stamp is None else loaded.stamp.sha256
         known = path not in disk.unreadable
         if known and present == file.content_hash:
-            continue  # somebody made the same change
+            continue  # the same change was made on disk
         merged = file
         if not known or present != file.base_hash:
             found = None if loaded is None else _merged(file, loaded.document.data())
@@ -207,8 +207,10 @@ def view_of(disk: SiteModel, stash: Stash) -> PersonalView:
     if broken := [path for path in conflicts if staged[path] is not stash.files[path]]:
         # Merged lines that are no definitions any more are no merge.
         staged |= {path: stash.files[path] for path in broken}
-        mine = {path: stash.files[path] for path in broken}
-        model = disk.overlay({**texts, **{path: _overlay(file) for path, file in mine.items()}})
+        for path in broken:
+            file = stash.files[path]
+            texts[path] = None if file.content is None else Overlay(file.content, file.marks)
+        model = disk.overlay(texts)
     return PersonalView(
         model=model,
         disk=disk,
@@ -217,10 +219,6 @@ def view_of(disk: SiteModel, stash: Stash) -> PersonalView:
         version=stash.version,
         stored=stash.files,
     )
-
-
-def _overlay(file: StagedFile) -> Overlay | None:
-    return None if file.content is None else Overlay(file.content, file.marks)
 
 
 def _merged(file: StagedFile, present: bytes) -> StagedFile | None:
@@ -264,7 +262,7 @@ def edited(view: PersonalView, changes: tuple[Callable[[Editor], T], ...], now: 
         editor = Editor(model)
         try:
             result = make(editor)
-        except Exception:  # noqa: BLE001  whoever asked for this one gets it
+        except Exception:  # noqa: BLE001  it belongs to the request of this change
             results.append(Failure())
         else:
             results.append(result)

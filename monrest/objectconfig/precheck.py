@@ -6,7 +6,7 @@ Rules: docs/spec/objectconfig.md, "The precheck".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import re2
 from attrs import define, field
@@ -152,14 +152,12 @@ class _Precheck:
                     key = (name, *(values.get(side, "") for side in _HOSTS))
                 yield from _twice(objects, item, item.type, key)
             # What a missing template might have given is not said to be missing, too.
-            complete = all(self.model.names.templates(item.type, used) for used in self._used(item))
+            used = self.model.resolver.templates(item) if "use" in item.attributes else ()
+            complete = all(self.model.names.templates(item.type, one) for one in used)
             for needed in REQUIRED.get(item.type, ()) if complete else ():
                 if not any(_is_set(item.type, one, values) for one in needed):
                     called = f"{item.type} {name}" if name else item.type
                     yield f"{called} has no {' or '.join(needed)} in {item.place}"
-
-    def _used(self, item: ConfigObject) -> tuple[str, ...]:
-        return self.model.resolver.templates(item) if "use" in item.attributes else ()
 
     def references(self) -> Iterator[str]:
         model = self.model
@@ -264,7 +262,12 @@ class _Precheck:
             return False
         found = self._matching.get((kind, name))
         if found is None:
-            found = self._matching[kind, name] = _any_matches(name, known)
+            try:
+                expression = re2.compile(name)
+                found = any(expression.search(other) is not None for other in known)
+            except re2.error:
+                found = False
+            self._matching[kind, name] = found
         return found
 
     def _hosts_beside(self, item: ConfigObject, attribute: str) -> list[str]:
@@ -305,7 +308,7 @@ def _is_set(kind: str, name: str, values: Mapping[str, str]) -> bool:
 
 def _is_time(name: str, text: str) -> bool:
     if not _RANGE.match(text):
-        return True  # no rule at all, of which the form is told
+        return True  # no rule at all, which is a problem of the form
     try:
         if name in WEEKDAYS:
             parse_ranges(text)
@@ -328,7 +331,7 @@ def _is_value(kind: str, attribute: Attribute, text: str, *, flags: bool) -> boo
 
 
 def _circular(below: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The names from which a way leads back to themselves; takes each step once."""
+    """The names that lead back to themselves; each step is taken once."""
     above: dict[str, list[str]] = {}
     left = dict.fromkeys(below, 0)
     for name, names in below.items():
@@ -344,11 +347,3 @@ def _circular(below: Mapping[str, Sequence[str]]) -> Iterator[str]:
             if not left[other]:
                 ended.append(other)
     return (name for name, count in left.items() if count)
-
-
-def _any_matches(name: str, known: Collection[str]) -> bool:
-    try:
-        search: Callable[[str], object] = re2.compile(name).search
-    except re2.error:
-        return False
-    return any(search(other) is not None for other in known)

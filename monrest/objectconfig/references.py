@@ -1,4 +1,4 @@
-"""Who names whom: the references of an object, and the hosts of a service definition.
+"""The names by which objects refer to others, and the hosts of a service definition.
 
 Rules: docs/spec/objectconfig.md, "Changes" and "Expansion".
 """
@@ -188,7 +188,7 @@ def members_of_groups(
 
 @define(eq=False)
 class ServiceHosts(Generic[AnyObject]):
-    """The hosts of each definition; what is unknown or excluded is left out without a word."""
+    """The hosts of each definition, without those that are unknown or excluded."""
 
     objects: Iterable[AnyObject]
     resolver: Resolver[AnyObject]

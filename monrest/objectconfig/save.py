@@ -34,9 +34,9 @@ from twisted.logger import Logger
 from monrest.base.concurrency import pause
 from monrest.base.errors import Conflict, Forbidden, RestError, Unavailable
 
-# Inside the configured folders, whatever links and names try. A path is resolved once; after that
-# its folder is opened component by component without following links, and everything happens
-# relative to that open folder.
+# Only inside the configured folders, also against links and names that lead elsewhere. A path is
+# resolved once; after that its folder is opened component by component without following links,
+# and everything happens relative to that open folder.
 
 _COMPONENT = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -282,7 +282,7 @@ class SaveRoom:
         """Keep every other save of the site out, in this and in other processes.
 
         ``shared`` are files or folders that a daemon with another state folder locks as well.
-        Raises Conflict when somebody has the lock.
+        Raises Conflict when another save has the lock.
         """
         with ExitStack() as stack:
             handles = [os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)]
@@ -603,7 +603,7 @@ def _like(handle: int, entry: JournalEntry, state: os.stat_result, file: int) ->
 
 
 def _check_again(journal: Journal) -> None:
-    """Preparing takes a while: somebody may have changed a file during it."""
+    """Preparing takes a while: a file may have been changed during it."""
     stale = [entry.path for entry in journal.entries if _hash_of(entry) != entry.old]
     if stale:
         raise ChangedOnDiskError(stale)
@@ -630,7 +630,7 @@ def roll_back(room: SaveRoom, journal: Journal) -> None:
 def finish(room: SaveRoom, journal: Journal) -> tuple[str, ...]:
     """Put what was prepared in its place, as much as is not there yet; may be done again.
 
-    A file that somebody else changed since is left alone; gives the paths of those.
+    A file that was changed since is left alone; gives the paths of those.
     """
     left = []
     for entry in journal.entries:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, DeferredLock
 from twisted.logger import Logger
@@ -88,7 +88,7 @@ class _Desk:
 class Staging(Service):
     """``reactor`` runs threads and hooks and tells the time; ``var_dir`` is the state folder.
 
-    ``saved`` is told of each site that was saved, and by whom.
+    ``saved`` gets the id of each site that was saved, and the user.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -118,11 +118,12 @@ class Staging(Service):
     def stopService(self) -> Deferred[None]:
         """Fire when everything that was begun has ended."""
         super().stopService()
-        return Deferred.fromCoroutine(self._stop())
 
-    async def _stop(self) -> None:
-        await DeferredList(list(self._running))
-        await self.threads.stopService()
+        async def stop() -> None:
+            await DeferredList(list(self._running))
+            await self.threads.stopService()
+
+        return Deferred.fromCoroutine(stop())
 
     async def view(self, site: ConfigSite, user: str) -> PersonalView:
         """What ``user`` sees of a site: files on disk as they are now, with their changes."""
@@ -142,7 +143,8 @@ class Staging(Service):
         result: Deferred[T] = Deferred()
         desk.waiting.append((change, result))
         if len(desk.waiting) == 1:
-            self._run(self._work_off(site, user, desk)).addErrback(self._failed)
+            running = self._run(self._change_waiting(site, user, desk))
+            running.addErrback(lambda failure: self.log.failure("staging failed", failure))
         return await result
 
     async def diff(
@@ -173,7 +175,7 @@ class Staging(Service):
         """Write what ``user`` staged to the disk: all files or none.
 
         Raises ChangedOnDiskError (409) naming the files that were changed meanwhile, Forbidden,
-        and Unavailable; then nothing was written. A hook that fails is told by the result.
+        and Unavailable; then nothing was written. A hook that fails is in the result.
         """
         return await self._run(self._alone(site, user, partial(self._save, site, user, hooks)))
 
@@ -189,23 +191,21 @@ class Staging(Service):
         return await self.database.run(store.overview(sites))
 
     def _run(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
-        """Run work to its end, also when nobody waits for it any more."""
+        """Run work to its end, also for a client that does not wait any more."""
         if not self.running:
             work.close()
             raise _stopping()
-        return shielded(self._counted(work))
 
-    async def _counted(self, work: Coroutine[Deferred[Any], Any, T]) -> T:
-        ended: Deferred[None] = Deferred()
-        self._running.add(ended)
-        try:
-            return await work
-        finally:
-            self._running.discard(ended)
-            ended.callback(None)
+        async def counted() -> T:
+            ended: Deferred[None] = Deferred()
+            self._running.add(ended)
+            try:
+                return await work
+            finally:
+                self._running.discard(ended)
+                ended.callback(None)
 
-    def _failed(self, failure: Failure) -> None:
-        self.log.failure("staging failed", failure)
+        return shielded(counted())
 
     def _desk(self, site: ConfigSite, user: str) -> _Desk:
         desk = self._desks.get((site.id, user))
@@ -239,7 +239,7 @@ class Staging(Service):
             staged = await self.database.run(store.read(site.id, user))
         view = await self.threads.run(lambda: view_of(disk, staged))
         if view.settled is not None:
-            # Left behind, it would come back as a change when somebody takes the file back.
+            # Left behind, it would come back as a change when the file on disk is taken back.
             with suppress(StashOvertakenError):
                 version = await self.database.change(store.store(site.id, user, view.settled))
                 view = view.when_settled(version)
@@ -255,7 +255,7 @@ class Staging(Service):
         if len(self._views) > _VIEWS:
             self._views.popitem(last=False)
 
-    async def _work_off(self, site: ConfigSite, user: str, desk: _Desk) -> None:
+    async def _change_waiting(self, site: ConfigSite, user: str, desk: _Desk) -> None:
         """Make all changes that wait as one transaction."""
         async with desk.lock:
             waiting, desk.waiting = desk.waiting, []
@@ -298,11 +298,11 @@ class Staging(Service):
                     tool = disk.tool
                     shared = [path for path in (tool.core_conf, *tool.obj_dir[:1]) if path]
                     await save.lock(self.reactor, stack, room, shared)
-                    # What an interrupted save has left over is completed before anybody looks.
+                    # An interrupted save is completed before the files are read.
                     async with disk.lock:
                         await self.threads.run(lambda: save.recover(room))
-                    # Merges with the disk are stored now: the saved text must be found in the
-                    # stash, whoever looks for it after a kill or with another connection.
+                    # Merges with the disk are stored now: after a kill, and by other processes,
+                    # the saved text must be found in the stash.
                     view, _ = await self._change(site, user, ())
                     return await self._save_view(room, disk, view, user, hooks)
         except OSError as error:
@@ -314,22 +314,46 @@ class Staging(Service):
         """Save between its hooks; the caller has the locks. Further errors as of ``save.write``."""
         if not view.staged:
             return Saved()
-        _check(view)
-        root = view.disk.files.root
-        work = _Writing.of(view)
+        if view.conflicts:
+            raise ChangedOnDiskError(view.conflicts)
+        files = view.disk.files
+        for path in view.staged:
+            # It may have become read-only since.
+            on_disk = view.disk.loaded.get(path)
+            if files.is_readonly(path) or (on_disk is not None and on_disk.readonly):
+                raise readonly_file(path)
+        root = files.root
+        staged = tuple(view.staged[path] for path in sorted(view.staged))
+        allowed = Writable(
+            folders=files.folders,
+            files=frozenset(found.path for found in files.files if not found.readonly),
+        )
+        writes = tuple(
+            Write(path=file.path, base_hash=file.base_hash, content=file.content) for file in staged
+        )
         # The command before saving is for saves that take place.
-        await self.threads.run(lambda: save.check(work.writes, work.allowed))
+        await self.threads.run(lambda: save.check(writes, allowed))
         before = await hooks.run(self.reactor, "pre", root)
         if before.failed:
             return Saved(problem=f"the command before saving failed: {before.output}")
-        saved = await self._write(room, disk, work, user)
-        after = await hooks.run(self.reactor, "post", root)
-        problem = f"the command after saving failed: {after.output}" if after.failed else ""
-        return evolve(saved, problem=problem)
-
-    async def _write(self, room: SaveRoom, disk: Disk, work: _Writing, user: str) -> Saved:
-        staged = work.staged
         note = {"time": int(self.wall.now()), "user": user}
+        writing = partial(save.write, room, writes, allowed, note=note)
+        warnings = await self._write(disk, staged, user, writing)
+        after = await hooks.run(self.reactor, "post", root)
+        return Saved(
+            files=tuple(SavedFile(path=file.path, action=file.action) for file in staged),
+            problem=f"the command after saving failed: {after.output}" if after.failed else "",
+            warnings=warnings,
+        )
+
+    async def _write(
+        self,
+        disk: Disk,
+        staged: Sequence[StagedFile],
+        user: str,
+        writing: Callable[[], tuple[str, ...]],
+    ) -> tuple[str, ...]:
+        """Do the ``writing`` of staged files between what the database has to know of it."""
         marks = {
             (file.path, file.content_hash): file.marks
             for file in staged
@@ -350,20 +374,17 @@ class Staging(Service):
 
         ids, written = await self.threads.run(prepared)
         disk.keep(marks)
-        # Before the files: whoever reads them must find the ids, and without them they mean
-        # nothing.
+        # Before the files: a process that reads them must find the ids, and ids of files that
+        # are not there do no harm.
         await self.database.change(store.keep_ids(disk.site, ids))
         async with disk.lock:
-            warnings = await self.threads.run(
-                lambda: save.write(room, work.writes, work.allowed, note=note)
-            )
+            warnings = await self.threads.run(writing)
         try:
             await self.database.change(store.saved(disk.site, user, written))
         except Unavailable as error:
             # The files are written. What disk and stash agree on is staged no more when next seen.
             self.log.warn("saved, but the stash cannot be cleared yet: {reason}", reason=str(error))
-        files = tuple(SavedFile(path=file.path, action=file.action) for file in staged)
-        return Saved(files=files, warnings=warnings)
+        return warnings
 
     async def _drop(self, site: ConfigSite, user: str) -> None:
         await self.database.change(store.drop(site.id, user))
@@ -382,41 +403,6 @@ class Staging(Service):
                     continue
             return view.conflicts
         raise _overtaken()
-
-
-def _check(view: PersonalView) -> None:
-    """Look for what the stash alone tells: conflicts, and files that became read-only since."""
-    if view.conflicts:
-        raise ChangedOnDiskError(view.conflicts)
-    for path in view.staged:
-        on_disk = view.disk.loaded.get(path)
-        if view.disk.files.is_readonly(path) or (on_disk is not None and on_disk.readonly):
-            raise readonly_file(path)
-
-
-@frozen
-class _Writing:
-    """The staged files of a view and what is to be written for them."""
-
-    staged: tuple[StagedFile, ...]
-    writes: tuple[Write, ...]
-    allowed: Writable
-
-    @classmethod
-    def of(cls, view: PersonalView) -> _Writing:
-        staged = tuple(view.staged[path] for path in sorted(view.staged))
-        files = view.disk.files
-        return cls(
-            staged,
-            tuple(
-                Write(path=file.path, base_hash=file.base_hash, content=file.content)
-                for file in staged
-            ),
-            Writable(
-                folders=files.folders,
-                files=frozenset(found.path for found in files.files if not found.readonly),
-            ),
-        )
 
 
 def _overtaken() -> Unavailable:

@@ -67,7 +67,7 @@ def run(
     then fires is a ``CancelledError``.
     """
 
-    def told(ended: Ended) -> CommandResult:
+    def result(ended: Ended) -> CommandResult:
         output = (ended.out + ended.err).decode("utf-8", "replace")
         if ended.dropped:
             output += f"\n[{ended.dropped} more bytes of output left out]"
@@ -79,7 +79,7 @@ def run(
         return CommandResult(status=ended.status, output=output, timed_out=ended.timed_out)
 
     joined = shell(f"exec 2>&1\n{command}")
-    return processes.run(reactor, joined, environment, seconds).addCallback(told)
+    return processes.run(reactor, joined, environment, seconds).addCallback(result)
 
 
 def _lines(text: str) -> str:
@@ -121,7 +121,7 @@ async def check(
 
 
 def hint(request: RestRequest) -> str:
-    """Say to whom a command was too slow what helps."""
+    """The advice in the output of a command that was too slow."""
     return "background=1 gives it more" if request.progress is nobody_follows else ""
 
 
@@ -129,7 +129,7 @@ def hint(request: RestRequest) -> str:
 class Hooks:
     """``before`` and ``after`` are shell commands, empty for none; ``seconds`` limits each.
 
-    ``hint``: what to tell about a command that took too long.
+    ``hint``: advice about a command that took too long.
     """
 
     before: str = ""
@@ -190,8 +190,9 @@ _SAME_SECOND = 3.0
 class Commands:
     """The commands of a site around a reload, with their environment.
 
-    ``check`` looks at the files first, empty: nobody does. ``reload`` tells the core; empty: the
-    external command RESTART_PROCESS does. ``hint``: what to tell about one that took too long.
+    ``check`` looks at the files first, if it is not empty. ``reload`` makes the core read them;
+    empty: the external command RESTART_PROCESS does. ``hint``: advice about one that took too
+    long.
     """
 
     check: str = ""
@@ -226,7 +227,7 @@ async def reload(
     await work.look()
     last = site.health.program_start
     if last and last == int(wall.now()):
-        # Else it could not be told whether the core was started before or after.
+        # Else a start before the order could not be distinguished from one after it.
         await pause(reactor, 1.0)
     if commands.reload:
         result = await work.run(commands.reload, commands)

@@ -82,8 +82,8 @@ class FileSet:
                 if file.readonly:
                     raise readonly_file(path)
                 return path
-        folder = next((item for item in self.folders if path.startswith(f"{item}/")), None)
-        if folder is None:
+        folder = self._folder_of(path)
+        if not folder:
             raise _bad_file(
                 name, f"expected a file below {' or '.join(self.folders) or 'a folder'}"
             )
@@ -108,16 +108,16 @@ class FileSet:
         if not paths:
             return self
         known = {file.path for file in self.files}
-        added = [self._included(path) for path in dict.fromkeys(paths) if path not in known]
-        return evolve(self, files=tuple(sorted([*self.files, *added], key=_by_path)))
+        files = list(self.files)
+        for path in dict.fromkeys(paths):
+            if path not in known:
+                folder = self._folder_of(path)
+                readonly = not folder or self.is_readonly(path) or _leaves(path, folder)
+                files.append(FoundFile(path, readonly or None))
+        return evolve(self, files=tuple(sorted(files, key=_by_path)))
 
     def _folder_of(self, path: str) -> str:
         return next((item for item in self.folders if path.startswith(f"{item}/")), "")
-
-    def _included(self, path: str) -> FoundFile:
-        below = self._folder_of(path)
-        readonly = not below or self.is_readonly(path) or _leaves(path, below)
-        return FoundFile(path, readonly or None)
 
     def _absolute(self, name: str) -> str:
         parts = name.split("/")
@@ -305,10 +305,15 @@ class _FileSearch:
             self.found[path] = self.found.get(path, False) or linked
 
     def result(self) -> FileSet:
+        core_type = self.tool.core_type
+        if core_type == "auto":
+            # A core that is not recognized has the attributes of a Naemon, which has most.
+            icinga = any(key == "icinga_user" for key, _ in self.lines)
+            core_type = "icinga" if icinga else "naemon"
         files = FileSet(
             folders=tuple(self.folders),
             resource_files=tuple(self.resources),
-            core_type=self._core_type(),
+            core_type=core_type,
             foreign=self.foreign,
             tool=self.tool,
             problems=(*self.problems, *([self.foreign] if self.foreign else [])),
@@ -328,26 +333,18 @@ class _FileSearch:
             FoundFile(path, (linked or files.is_readonly(path)) or None)
             for path, linked in paths.items()
         )
+        root = next(iter(self.folders), "")
+        if paths:
+            root = os.path.commonpath([path.rpartition("/")[0] or "/" for path in paths])
         return evolve(
             files,
             files=tuple(sorted(found, key=_by_path)),
-            root=self._root(list(paths)),
+            root=root,
             problems=(*files.problems, *problems),
         )
 
-    def _root(self, paths: Sequence[str]) -> str:
-        if paths:
-            return os.path.commonpath([path.rpartition("/")[0] or "/" for path in paths])
-        return next(iter(self.folders), "")
-
     def _below(self, base: str, value: str) -> str:
         return _plain(value if value.startswith("/") else f"{base}/{value}")
-
-    def _core_type(self) -> str:
-        if self.tool.core_type != "auto":
-            return self.tool.core_type
-        # What cannot be told apart has the attributes of a Naemon, which has most of them.
-        return "icinga" if any(key == "icinga_user" for key, _ in self.lines) else "naemon"
 
 
 def _matches(patterns: Sequence[str], path: str) -> bool:

@@ -7,6 +7,7 @@ nothing anywhere (docs/spec/objectconfig.md, "Changes").
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
@@ -127,7 +128,7 @@ async def tools(
 
 
 async def _check_refresh(context: Context, request: RestRequest) -> None:
-    """Dropping changes is one itself, also by a GET: no page of another site may bring it about."""
+    """Dropping changes is a change, also by a GET: no page of another site may cause it."""
     await require_change(request, context.contacts, context.config)
     if request.method in SAFE:
         headers = request.caller.headers
@@ -153,8 +154,9 @@ async def change(
         if unknown is not None:
             selected = []
         if len(selected) + len(far.sites) > 1:
+            # A trial that is not stored: what one site refuses must not be done on another.
             for tool in selected:
-                await _try(context, tool, chosen, make)
+                await context.threads.run(partial(_trial, tool, chosen, make))
         work = _edits(staging, request, action, selected, chosen, make, far)
         done = await shielded(work)
         if unknown is not None and not done:
@@ -188,10 +190,9 @@ async def _chosen(
         return (lambda _model, _site: []), error
 
 
-async def _try(context: Context, tool: Tool, chosen: Choose, make: Make) -> None:
-    """Make the change for nobody: what one site refuses must not be done on another."""
+def _trial(tool: Tool, chosen: Choose, make: Make) -> None:
     model = tool.view.model
-    await context.threads.run(lambda: make(Editor(model), chosen(model, tool.config)))
+    make(Editor(model), chosen(model, tool.config))
 
 
 async def _edits(
@@ -203,10 +204,7 @@ async def _edits(
     make: Make,
     far: FederatedTools,
 ) -> list[SiteChange]:
-    """All of it is done and written down, also for a client that does not wait any more.
-
-    First at other instances, where it cannot be tried for nobody.
-    """
+    """Make the change on every site, first at other instances, where no trial is possible."""
     filters = request.path == FILTERED
     done: list[SiteChange] = []
     for site, answer in await far.change(filters=filters):
@@ -214,33 +212,25 @@ async def _edits(
         done.append(SiteChange(count=count, warnings=tuple(strings_of(answer.get("warnings")))))
         if count:
             note(request, action, target=site.id, count=count)
-    return done + [await _edit(staging, request, action, tool, chosen, make) for tool in selected]
 
-
-async def _edit(
-    staging: Staging,
-    request: RestRequest,
-    action: Action,
-    tool: Tool,
-    chosen: Choose,
-    make: Make,
-) -> SiteChange:
-    def changed(editor: Editor) -> SiteChange:
+    def changed(tool: Tool, editor: Editor) -> SiteChange:
         items = chosen(editor.base, tool.config)
         rows = tuple(editor.base.row(item, tool.config) for item in items[:MOST_NAMED])
         count = make(editor, items)
         return SiteChange(count=count, records=rows, warnings=tuple(editor.warnings))
 
-    done = await staging.edit(tool.config, user_of(request), changed)
-    if done.count:
-        note(
-            request,
-            action,
-            target=tool.site.id,
-            count=done.count,
-            objects=named(done.records),
-            warnings=done.warnings,
-        )
+    for tool in selected:
+        here = await staging.edit(tool.config, user_of(request), partial(changed, tool))
+        done.append(here)
+        if here.count:
+            note(
+                request,
+                action,
+                target=tool.site.id,
+                count=here.count,
+                objects=named(here.records),
+                warnings=here.warnings,
+            )
     return done
 
 
@@ -276,5 +266,5 @@ def by_filters(
 
 
 def always(chosen: Choose) -> Callable[[Sequence[Tool]], Choose]:
-    """The same choice whatever there is."""
+    """A choice that does not depend on the selected sites."""
     return lambda _selected: chosen

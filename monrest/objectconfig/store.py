@@ -1,7 +1,7 @@
 """Staged files and ids in the database: rows, and work for its transactions.
 
-One person's stash of one site changes as a whole: who writes says which version they read, and
-reads again when another process was faster
+One person's stash of one site changes as a whole: the writer names the version that was read,
+and reads again when another process was faster
 (docs/spec/objectconfig.md, "Staged changes and the disk").
 """
 
@@ -222,7 +222,7 @@ def saved(site: str, user: str, files: Iterable[WrittenFile]) -> Callable[[Conne
 
     What another process staged on top meanwhile stays. It moves to the saved text only from the
     very text that the save replaced: between those two is nothing but the user's own change, and
-    from any other base the difference would hold somebody else's.
+    from any other base the difference would hold changes of others.
     """
 
     def work(connection: Connection) -> None:
