@@ -154,7 +154,6 @@ class _Draft:
     document: ConfigFile
     objects: dict[str, ConfigObject]
     retired: list[str]
-    new: bool = False
     touched: bool = False
 
     @classmethod
@@ -179,12 +178,6 @@ class _Draft:
             # What follows a removed definition may have other text in front of it now.
             if item.block is not block:
                 self.objects[item.id] = evolve(item, block=block)
-
-    @property
-    def is_changed(self) -> bool:
-        if self.new or not self.touched:
-            return self.touched and not self.document.empty
-        return self.document.data() != self.file.document.data()
 
     @property
     def result(self) -> SiteFile:
@@ -226,16 +219,6 @@ class Editor:
             ordered = {path: loaded[path] for path in sorted(loaded, key=os.fsencode)}
             self._model = evolve(self.base, loaded=ordered)
         return self._model
-
-    @property
-    def changed(self) -> dict[str, ConfigFile]:
-        """The files with another text than in the model given; ``empty`` ones are to be deleted."""
-        return {path: draft.document for path, draft in self._drafts.items() if draft.is_changed}
-
-    @property
-    def edited(self) -> dict[str, SiteFile]:
-        """The same files with their objects, whose marks are to be kept beside the texts."""
-        return {path: self._drafts[path].result for path in self.changed}
 
     def create(self, kind: str, file: str, values: GivenAttributes) -> ConfigObject:
         """Add an object at the end of a file, which may be a new one.
@@ -364,7 +347,7 @@ class Editor:
             if file is None:
                 document = ConfigFile.parse(path, b"")
                 file = SiteFile(path, document, False, None, pinned=True)
-                found = _Draft(file, document, {}, [], new=True)
+                found = _Draft(file, document, {}, [])
             else:
                 found = _Draft.of(file)
             self._drafts[path] = found

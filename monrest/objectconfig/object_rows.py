@@ -56,7 +56,8 @@ async def select_objects(
 ) -> Rows | Document:
     """The records that ``parameters`` want, sorted by type and id unless they say otherwise.
 
-    ``records`` are made in a thread. ``meta`` are keys that every record has.
+    They are made in a thread, since even a few may have lists of a hundred thousand names.
+    ``meta`` are keys that every record has.
     """
     query, moment, objects = parse_query(parameters), context.moment(), request.format in OBJECTS
 

@@ -155,7 +155,8 @@ class _Precheck:
             used = self.model.resolver.templates(item) if "use" in item.attributes else ()
             complete = all(self.model.names.templates(item.type, one) for one in used)
             for needed in REQUIRED.get(item.type, ()) if complete else ():
-                if not any(_is_set(item.type, one, values) for one in needed):
+                given = (one for one in needed if values.get(one))
+                if all(is_null(item.type, one, values[one]) for one in given):
                     called = f"{item.type} {name}" if name else item.type
                     yield f"{called} has no {' or '.join(needed)} in {item.place}"
 
@@ -299,11 +300,6 @@ def _twice(
     else:
         text = f"duplicate {what} definition {key[0]} in {item.place}"
         yield f"{text}\n  -> already defined in {first}"
-
-
-def _is_set(kind: str, name: str, values: Mapping[str, str]) -> bool:
-    text = values.get(name, "")
-    return bool(text) and not is_null(kind, name, text)
 
 
 def _is_time(name: str, text: str) -> bool:

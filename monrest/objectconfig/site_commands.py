@@ -251,8 +251,6 @@ class _Reload:
     clock: IReactorTime
     wall: WallClock
     deadline: float
-    began: float = field(init=False, default=0.0)
-    date: int = field(init=False, default=0)
 
     async def look(self) -> bool:
         """Ask the core how it is; whether it answered."""
@@ -281,20 +279,18 @@ class _Reload:
 
     async def is_back(self, last: int) -> bool:
         """Wait for another start time than ``last``; False when that takes too long."""
-        self.began, self.date = self.clock.seconds(), int(self.wall.now())
-        end = min(self.deadline, self.began + LONGEST_RELOAD)
+        began, second = self.clock.seconds(), int(self.wall.now())
+        end = min(self.deadline, began + LONGEST_RELOAD)
         while True:
-            if await self.look() and self._is_new(last):
+            answered = await self.look()
+            waited = self.clock.seconds() - began
+            started = self.site.health.program_start
+            # Another start time, which is an earlier one when a clock was put back.
+            restarted = started != last
+            same_second = started == second and waited >= _SAME_SECOND
+            if answered and (restarted or same_second):
                 return True
-            waited = self.clock.seconds() - self.began
             step = _OFTEN if waited < _OFTEN_FOR else _RARELY
             if self.clock.seconds() + step > end:
                 return False
             await pause(self.clock, step)
-
-    def _is_new(self, last: int) -> bool:
-        started = self.site.health.program_start
-        if started != last:  # it is an earlier one when a clock was put back
-            return True
-        waited = self.clock.seconds() - self.began
-        return started == self.date and waited >= _SAME_SECOND

@@ -5,7 +5,8 @@ from pathlib import Path
 from attrs import frozen
 
 from monrest.config import ConfigTool
-from monrest.objectconfig.model import load
+from monrest.objectconfig.model import SiteFile, load
+from monrest.objectconfig.object_editor import Editor
 
 
 @frozen
@@ -32,3 +33,17 @@ def site(folder: Path, text: str = "", **files: str):
 def define(kind: str, *lines: str) -> str:
     """The text of one definition."""
     return "\n".join([f"define {kind} {{", *(f"  {line}" for line in lines), "}", "", ""])
+
+
+def changed(editor: Editor) -> dict[str, SiteFile]:
+    """The files with another text than before the edits; ``empty`` ones are to be deleted."""
+    before = editor.base.loaded
+    return {
+        path: file
+        for path, file in editor.model.loaded.items()
+        if (
+            file.document.data() != before[path].document.data()
+            if path in before
+            else not file.document.empty
+        )
+    }

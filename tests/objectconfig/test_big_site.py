@@ -4,7 +4,7 @@ import pytest
 
 from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.precheck import precheck
-from tests.fakes.objectfiles import define, site
+from tests.fakes.objectfiles import changed, define, site
 
 SERVICES = 20
 
@@ -40,7 +40,7 @@ def test_one_edit_copies_one_definition(model):
     (item,) = model.service_definitions("h500", "s7")
     editor.patch([item], {"notes": "x"})
     editor.create("host", "services.cfg", {"host_name": "n"})
-    (path,) = editor.changed
+    (path,) = changed(editor)
     before, after = model.loaded[path], editor.model.loaded[path]
     pairs = zip(before.objects, after.objects, strict=False)
     assert [old.id for old, new in pairs if old is not new] == [item.id]
@@ -60,5 +60,5 @@ def test_a_rename_of_a_thousand_services(model):
 def test_everything_is_removed_at_once(model):
     editor = Editor(model)
     assert editor.delete(model.objects) == len(model.objects)
-    assert all(document.empty for document in editor.changed.values())
+    assert all(file.document.empty for file in changed(editor).values())
     assert editor.model.objects == []

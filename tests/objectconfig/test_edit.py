@@ -10,7 +10,7 @@ from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
 from monrest.objectconfig.model import load
 from monrest.objectconfig.object_editor import Editor
 from tests.examples import examples
-from tests.fakes.objectfiles import define, site, write
+from tests.fakes.objectfiles import changed, define, site, write
 
 HOSTS = (
     "# one\n"
@@ -27,7 +27,11 @@ def only(model, name):
 
 
 def text_of(editor, name):
-    (found,) = (doc.data().decode() for path, doc in editor.changed.items() if path.endswith(name))
+    (found,) = (
+        file.document.data().decode()
+        for path, file in changed(editor).items()
+        if path.endswith(name)
+    )
     return found
 
 
@@ -80,7 +84,7 @@ def test_create_that_is_refused(tmp_path, kind, file, values, error, text):
     editor = Editor(site(tmp_path, HOSTS))
     with pytest.raises(error, match=text):
         editor.create(kind, file, values)
-    assert editor.changed == {}
+    assert changed(editor) == {}
 
 
 def test_create_over_a_file_that_cannot_be_read(tmp_path):
@@ -100,8 +104,8 @@ def test_latin1_files_keep_their_encoding(tmp_path):
     (tmp_path / "x.cfg").write_bytes(b"# caf\xe9\n" + define("host", "host_name h").encode())
     editor = Editor(site(tmp_path))
     editor.patch([only(editor.base, "h")], {"alias": "é"})
-    (document,) = editor.changed.values()
-    assert document.data().count(b"\xe9") == 2
+    (file,) = changed(editor).values()
+    assert file.document.data().count(b"\xe9") == 2
 
 
 def test_patch(tmp_path):
@@ -139,16 +143,16 @@ def test_patch_removes(tmp_path, empty):
 def test_patch_that_changes_nothing(tmp_path, values):
     editor = Editor(site(tmp_path, HOSTS))
     editor.patch([only(editor.base, "h1")], values)
-    assert editor.changed == {}
+    assert changed(editor) == {}
     assert editor.model is editor.base
 
 
 def test_a_change_and_its_contrary_leave_the_bytes_alone(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     editor.patch([only(editor.base, "h1")], {"alias": "Two"})
-    assert len(editor.changed) == 1
+    assert len(changed(editor)) == 1
     editor.patch([only(editor.model, "h1")], {"alias": "One"})
-    assert editor.changed == {}
+    assert changed(editor) == {}
 
 
 def test_replace(tmp_path):
@@ -179,7 +183,7 @@ def test_delete(tmp_path):
     assert text_of(editor, "x.cfg") == HOSTS.partition("}\n\n")[2]
     assert gone.id not in editor.model.by_id
     assert editor.model.find("host", "h1") == []
-    (file,) = editor.edited.values()
+    (file,) = changed(editor).values()
     assert file.marks().retired == (gone.id,)
     assert file.marks().ids == (only(editor.base, "h2").id,)
     with pytest.raises(NotFound):
@@ -198,8 +202,8 @@ def test_delete_skips_what_is_read_only(tmp_path):
     write(tmp_path, {"r.cfg": "# mon: readonly\n" + define("host", "host_name r")})
     editor = Editor(site(tmp_path, HOSTS))
     assert editor.delete(editor.base.objects) == 2
-    (document,) = editor.changed.values()
-    assert document.empty
+    (file,) = changed(editor).values()
+    assert file.document.empty
     assert [item.attributes["host_name"] for item in editor.model.objects] == ["r"]
     assert editor.delete(editor.model.objects) == 0
 
@@ -214,7 +218,7 @@ def test_created_and_deleted_is_no_change(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     editor.delete([editor.create("host", "new.cfg", {"host_name": "n"})])
     editor.delete([editor.create("host", "x.cfg", {"host_name": "n"})])
-    assert editor.changed == {}
+    assert changed(editor) == {}
 
 
 @pytest.mark.parametrize("change", ["patch", "replace"])
@@ -224,7 +228,7 @@ def test_one_read_only_object_ends_a_change_of_many(tmp_path, change):
     with pytest.raises(Forbidden) as caught:
         getattr(editor, change)(editor.base.objects, {"alias": "x"})
     assert caught.value.message == f"cannot change readonly file {tmp_path}/r.cfg."
-    assert editor.changed == {}
+    assert changed(editor) == {}
     assert editor.delete([only(editor.base, "r")]) == 0
 
 

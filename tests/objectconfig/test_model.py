@@ -8,7 +8,7 @@ import pytest
 
 from monrest.objectconfig.model import Claim, Marks, Overlay, assign, load, new_id
 from monrest.objectconfig.object_editor import Editor
-from tests.fakes.objectfiles import Site, define, site, write
+from tests.fakes.objectfiles import Site, changed, define, site, write
 
 HOSTS = define("host", "host_name h1", "use t") + define("host", "host_name h2", "parents h1")
 
@@ -210,9 +210,9 @@ def test_overlay(tmp_path):
     editor.delete([disk.find("host", "h1")[0]])
     editor.create("host", "z.cfg", {"host_name": "n"})
     edited = editor.model
-    marks = {path: file.marks() for path, file in editor.edited.items()}
+    marks = {path: file.marks() for path, file in changed(editor).items()}
     assert set(marks) == {x, z}
-    texts = {path: Overlay(doc.data(), marks[path]) for path, doc in editor.changed.items()}
+    texts = {path: Overlay(f.document.data(), marks[path]) for path, f in changed(editor).items()}
     view = load(tool).overlay({**texts, y: None})
     assert ids(view) == {"h2": ids(disk)["h2"], "n": digits(z, 0)}
     assert {item.id: item.line for item in view.objects} == {ids(disk)["h2"]: 6, digits(z, 0): 0}
@@ -239,9 +239,10 @@ def test_ids_stay_after_a_save(tmp_path):
     created = editor.create("host", "x.cfg", {"host_name": "n"})
     editor.patch([disk.find("host", "h1")[0]], {"alias": "A", "notes": "N"})
     marks = {}
-    for path, document in editor.changed.items():
-        Path(path).write_bytes(document.data())
-        marks[path, hashlib.sha256(document.data()).hexdigest()] = editor.edited[path].marks()
+    for path, file in changed(editor).items():
+        data = file.document.data()
+        Path(path).write_bytes(data)
+        marks[path, hashlib.sha256(data).hexdigest()] = file.marks()
     expected = {**ids(disk), "n": created.id}
     from_editor = load(tool, editor.model)
     assert ids(from_editor) == expected

@@ -8,7 +8,7 @@ from monrest.objectconfig.attributes import core_text
 from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.precheck import precheck
 from tests.examples import examples
-from tests.fakes.objectfiles import define, site, write
+from tests.fakes.objectfiles import changed, define, site, write
 
 
 def renamed(tmp_path, kind, attribute, text, old="old", new="new", **files):
@@ -101,8 +101,8 @@ def test_references_follow(tmp_path, subject, kind, attribute, before, after):
     editor = renamed(tmp_path, subject.split()[1], name, text)
     assert values(editor, kind, attribute)[-1] == after
     if after == before:
-        (document,) = editor.changed.values()
-        assert document.data().decode().endswith(text.partition("}\n\n")[2])
+        (file,) = changed(editor).values()
+        assert file.document.data().decode().endswith(text.partition("}\n\n")[2])
     assert editor.warnings == []
 
 
@@ -149,7 +149,7 @@ def test_replace_renames_as_well(tmp_path):
     editor = Editor(model)
     editor.replace([model.objects[0]], {"host_name": "new", "parents": "a,b"})
     assert values(editor, "host", "parents") == ["a,b", "new"]
-    assert len(editor.changed) == 1
+    assert len(changed(editor)) == 1
 
 
 @pytest.mark.parametrize("new", [None, ""])
@@ -259,8 +259,8 @@ def test_only_blocks_with_a_reference_are_touched(tmp_path):
     other = "define host {\n\thost_name   b;c\n\tparents a ,b\n}\n"
     text = other + HOST + define("host", "host_name c", "parents old") + other
     editor = renamed(tmp_path, "host", "host_name", text)
-    (document,) = editor.changed.values()
-    data = document.data().decode()
+    (file,) = changed(editor).values()
+    data = file.document.data().decode()
     assert data.startswith(other)
     assert data.endswith(other)
     assert "old" not in data
