@@ -56,7 +56,7 @@ def columns_of(schema: TableSchema) -> Iterator[tuple[Column, bool]]:
 
 
 def further_columns(schema: TableSchema) -> list[str]:
-    """What else has a name in a collection, each kind as a sentence in Markdown."""
+    """The further columns of a collection, each kind as a sentence in Markdown."""
     return [
         *(
             f"every column of {one.collection} as `{one.prefix}<column>`"

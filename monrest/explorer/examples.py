@@ -32,7 +32,6 @@ class ExampleRequest:
 
     @property
     def method(self) -> str:
-        """The method, the first word of the endpoint."""
         return self.endpoint.partition(" ")[0]
 
 

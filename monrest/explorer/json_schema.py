@@ -66,7 +66,6 @@ _ARGUMENTS: Mapping[str, JsonSchema] = {
 
 
 def parameter_schema(one: DeclaredParameter) -> JsonSchema:
-    """The schema of a parameter or of a field of a body."""
     found = _bounds(one)
     limit = one.limit
     text = f"{one.description}. Limit: {limit}." if limit else one.description
@@ -100,7 +99,6 @@ def _bounds(one: DeclaredParameter) -> JsonSchema:
 
 
 def argument_schema(command: Command, one: Argument) -> JsonSchema:
-    """The schema of an argument of a command."""
     if one.type == "integer":
         least, most = limits(command, one.name)
         found: JsonSchema = {"type": "integer", "minimum": least, "maximum": most}
@@ -122,7 +120,6 @@ def row_schema(columns: tuple[Column, ...]) -> JsonSchema:
 
 
 def collection_schema(schema: TableSchema) -> JsonSchema:
-    """The schema of a row of a collection of the cores."""
     found = {}
     for column, default in columns_of(schema):
         spec = schema.columns.get(column.name)

@@ -63,7 +63,6 @@ def shown(value: Any, name: str = "") -> Any:
 
 
 def without_secrets(text: str) -> str:
-    """Hide what is given as a secret inside of a text."""
     text = _IN_URL.sub(f"{HIDDEN}@", _of_url(text))
     for pattern in _GIVEN:
         text = pattern.sub(rf"\g<1>{HIDDEN}", text)

@@ -183,14 +183,13 @@ class FederatedTools:
         return answer if isinstance(answer, dict) else {"answer": answer}
 
     def _path(self, query: Parameters) -> str:
-        """The path of the request as it came, below the site."""
         path = quote(self.request.path, safe="/%:@!$&'()*+,;=~-._")
         asked = urlencode(query, quote_via=quote)
         return f"{path}{'?' if asked else ''}{asked}"
 
 
 def count_of(answer: dict[str, Any]) -> int:
-    """How many objects or sites the other side says."""
+    """The number of objects or sites in an answer of the other side."""
     count = answer.get("count")
     return count if isinstance(count, int) else 0
 
@@ -219,7 +218,7 @@ def _named(site: Site, record: Record) -> Record:
 
 
 def _refusal(site: FederatedSite, error: RefusedByRemoteError) -> RestError:
-    """Say here what the other side refused, with the name of the site."""
+    """The refusal of the other side as an error here, with the name of the site."""
     kind = _SAME.get(error.status)
     if kind is None:
         return all_sites_failed((site.problem(error),))

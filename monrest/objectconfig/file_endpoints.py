@@ -184,7 +184,6 @@ def _content(tool: Tool, path: str) -> str:
 async def diff(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    """Answer GET /config/diff: one row for each file that the user has changed."""
     ignore = bool(IGNORE.asked(request.parameters))
     failed: list[SiteProblem] = []
     selected = await tools(staging, context, request, failed)
@@ -208,7 +207,6 @@ async def diff(
 async def check_before(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    """Answer GET /config/precheck: needs neither a save nor the core."""
     records: list[dict[str, Any]] = []
     if REFRESH.asked(request.parameters):
         await tools(staging, context, request)

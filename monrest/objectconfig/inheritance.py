@@ -68,7 +68,6 @@ def template_name(kind: str, attributes: Mapping[str, str]) -> str:
 
 
 def uses(attributes: Mapping[str, str]) -> tuple[str, ...]:
-    """The templates that an object names."""
     text = attributes.get("use")
     return tuple(elements(core_text(text))) if text else ()
 
@@ -126,7 +125,6 @@ class NameIndex(Generic[AnyObject]):
         return next(iter(self.templates(kind, name)), None)
 
     def real_names(self, kind: str) -> Collection[str]:
-        """The names of all registered objects of a type."""
         return self._real_of(kind).keys()
 
     def template_names(self, kind: str) -> Collection[str]:

@@ -176,12 +176,10 @@ class ConfigObject:
 
     @property
     def attributes(self) -> Mapping[str, str]:
-        """The object's own attributes, as the file writes them."""
         return self.block.attributes
 
     @property
     def disabled(self) -> bool:
-        """Whether the definition is commented out."""
         return self.block.disabled
 
     @property
@@ -207,12 +205,10 @@ class SiteFile:
     retired: tuple[str, ...] = ()
 
     def marks(self) -> Marks:
-        """The marks to keep beside this text."""
         ids = tuple(item.id for item in self.objects)
         return Marks(ids, tuple(item.line for item in self.objects), self.retired)
 
     def claims(self) -> list[Claim]:
-        """Ids and lines of the objects as they are."""
         return [Claim(item.line, item.id) for item in self.objects]
 
 
@@ -262,11 +258,9 @@ class SiteModel:
 
     @cached_property
     def service_hosts(self) -> ServiceHosts[ConfigObject]:
-        """Which service definitions apply to which hosts."""
         return ServiceHosts(self.objects, self.resolver)
 
     def find(self, kind: str, name: str) -> list[ConfigObject]:
-        """The real objects and the templates of a type that have a name."""
         name = core_text(name)
         found = [*self.names.real(kind, name), *self.names.templates(kind, name)]
         return list(dict.fromkeys(found))
@@ -293,7 +287,6 @@ class SiteModel:
         return SiteModel(self.files, _numbered(loaded, claims), self.problems, self.unreadable)
 
     def row(self, item: ConfigObject, site: SiteName) -> dict[str, Any]:
-        """The raw row of an object: own attributes and meta attributes."""
         own = item.attributes
         return _meta(item, site) | {name: to_json(item.type, name, own[name]) for name in own}
 

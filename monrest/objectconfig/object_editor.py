@@ -162,7 +162,6 @@ class _Draft:
         return cls(file, file.document.share(), objects, list(file.retired))
 
     def own(self, item: ConfigObject) -> ConfigObject:
-        """The object with a block that may be changed."""
         block = self.document.own(item.block)
         if block is not item.block:
             item = self.objects[item.id] = evolve(item, block=block)

@@ -310,8 +310,6 @@ _Chooser: TypeAlias = Callable[[tuple[str, ...]], Choose]
 
 
 def _endpoints_of(path: str, what: str, choose: _Chooser, text: str = "") -> tuple[Endpoint, ...]:
-    """The endpoints of the objects that a path means."""
-
     async def chosen_list(
         staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
     ) -> Answer:

@@ -62,7 +62,6 @@ def tool_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
 
 
 def icinga2(site: Site, reason: str) -> BadRequest:
-    """The refusal of a site whose configuration is in the language of Icinga 2."""
     return BadRequest(
         "object configuration is not available for Icinga 2", f"{site.name}: {reason}"
     )
@@ -210,7 +209,6 @@ def note(
 def note_failure(
     request: RestRequest, action: str, sites: Iterable[Site], error: RestError
 ) -> None:
-    """Write down a change that was refused."""
     target = ",".join(site.id for site in sites)
     note(request, action, target=target, result=error.message, error=error.description)
 

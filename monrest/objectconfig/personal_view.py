@@ -169,7 +169,6 @@ class PersonalView:
         return not any(path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
     def base(self, path: str) -> bytes | None:
-        """What is on disk, None when there is no such file."""
         file = self.disk.loaded.get(path)
         return None if file is None else file.document.data()
 

@@ -60,7 +60,6 @@ def references(
 
 
 def rewrite(kind: str, attributes: Mapping[str, str], renamed: Renamed) -> dict[str, str]:
-    """The attributes whose references are changed, with their new texts."""
     found: dict[str, str] = {}
     for name, text in attributes.items():
         parts = list(_parts(kind, name, text, extended=True))
@@ -218,7 +217,6 @@ class ServiceHosts(Generic[AnyObject]):
 
     @property
     def hosts(self) -> Collection[str]:
-        """The names of all registered hosts."""
         return self.groups_of.keys()
 
     @property

@@ -180,7 +180,6 @@ class Staging(Service):
         return await self._run(self._alone(site, user, partial(self._save, site, user, hooks)))
 
     async def revert(self, site: ConfigSite, user: str) -> None:
-        """Drop everything that ``user`` staged of a site."""
         await self._run(self._alone(site, user, partial(self._drop, site, user)))
 
     async def refresh(self, site: ConfigSite, user: str) -> tuple[str, ...]:

@@ -53,7 +53,6 @@ class CommandResult:
 
     @property
     def failed(self) -> bool:
-        """Whether it did not end with status 0."""
         return self.status != 0
 
 

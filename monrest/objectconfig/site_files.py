@@ -100,7 +100,6 @@ class FileSet:
         return path
 
     def is_readonly(self, path: str) -> bool:
-        """Whether one of the patterns of ``obj_readonly`` is found in the path."""
         return _matches(self.tool.obj_readonly, path)
 
     def with_files(self, paths: Collection[str]) -> FileSet:

@@ -79,17 +79,14 @@ def packed(data: bytes | None) -> bytes | None:
 
 
 def unpacked(data: bytes | None) -> bytes | None:
-    """Give a compressed file as it was."""
     return None if data is None else zlib.decompress(data)
 
 
 def packed_marks(marks: Marks) -> bytes:
-    """Give ids and lines as they are stored."""
     return zlib.compress(orjson.dumps([marks.ids, marks.lines, marks.retired]), _FAST)
 
 
 def unpacked_marks(data: bytes) -> Marks:
-    """Read stored ids and lines."""
     ids, lines, retired = orjson.loads(zlib.decompress(data))
     return Marks(tuple(ids), tuple(lines), tuple(retired))
 
@@ -107,13 +104,10 @@ def _version(connection: Connection, site: str, user: str) -> str:
 
 
 def version_of(site: str, user: str) -> Callable[[Connection], str]:
-    """Work: the version of a stash."""
     return lambda connection: _version(connection, site, user)
 
 
 def read(site: str, user: str) -> Callable[[Connection], Stash]:
-    """Work: the whole stash."""
-
     def work(connection: Connection) -> Stash:
         rows = connection.execute(
             select(config_stash).where(_whose(site, user)).order_by(config_stash.c.path)
@@ -201,7 +195,6 @@ def _renewed(connection: Connection, site: str, user: str) -> str:
 def _put(
     connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]
 ) -> None:
-    """Update the row with this key, or insert it."""
     where = and_(*(table.c[name] == value for name, value in key.items()))
     if not connection.execute(update(table).where(where).values(**values)).rowcount:
         connection.execute(insert(table).values(**{**key, **values}))
@@ -245,8 +238,6 @@ def saved(site: str, user: str, files: Iterable[WrittenFile]) -> Callable[[Conne
 
 
 def drop(site: str, user: str) -> Callable[[Connection], None]:
-    """Work: forget the whole stash."""
-
     def work(connection: Connection) -> None:
         connection.execute(delete(config_stash).where(_whose(site, user)))
         _renewed(connection, site, user)

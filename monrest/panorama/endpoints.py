@@ -199,14 +199,12 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def rows(
         self, context: Context, found: Iterable[AccessibleDashboard]
     ) -> list[dict[str, Any]]:
-        """Give them with what panels show at present."""
         del context
         return [
             records.shown(one.dashboard, one.may, one.present, one.maintenance) for one in found
         ]
 
     def further(self, names: Iterable[str]) -> list[Column]:
-        """Give the columns of panels by their numbers."""
         return [Column(name, "object") for name in sorted(names, key=lambda one: one.zfill(_WIDTH))]
 
     def document(self, one: AccessibleDashboard) -> dict[str, Any]:

@@ -182,7 +182,6 @@ class Dashboard:
 
 
 def is_nr(text: str) -> bool:
-    """Whether a dashboard could be called like this."""
     return _NR.fullmatch(text) is not None
 
 
@@ -280,7 +279,7 @@ def _panel(name: str, value: Any, *, old: bool) -> dict[str, Any]:
 
 
 def parted(record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Part a checked record from what its panels show at present, by panel."""
+    """A checked record, and what its panels show at present, by panel."""
     kept, present = dict(record), {}
     for name, panel in record.items():
         if not name.startswith("panlet_"):
