@@ -38,7 +38,7 @@ def example(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
 
 
 class Setting(NamedTuple):
-    """A value in force: the path of its key, itself without secrets, and who said it."""
+    """A value in force: the path of its key, itself without secrets, and its file and line."""
 
     key: str
     value: Any
@@ -47,7 +47,7 @@ class Setting(NamedTuple):
 
 
 def show(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
-    """Print what the configuration says, with the place where each value was said."""
+    """Print the configuration, each value with its file and line."""
     from pathlib import Path
 
     from monrest.config import ConfigError
@@ -67,7 +67,7 @@ def show(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     asked = {name for part in parts for name, _ in part.options}
     found = [
         one
-        for one in _settings(config, (), layers.said)
+        for one in _settings(config, (), layers.origin)
         if not (one.is_default and "changed" in asked)
     ]
     if "json" in asked:
@@ -83,8 +83,8 @@ def show(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
 _DEFAULT = "default"
 
 
-def _settings(table: Any, path: tuple[str | int, ...], said: Any) -> Iterator[Setting]:
-    """Every key of a table and of those in it; ``said`` gives who said the value at a path."""
+def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterator[Setting]:
+    """Every key of a table and of those in it; ``origin_of`` gives the origin of a path."""
     from attrs import fields, has
 
     from monrest.config.frontend import Size
@@ -98,10 +98,10 @@ def _settings(table: Any, path: tuple[str | int, ...], said: Any) -> Iterator[Se
         if value and all(has(type(item)) for item in items):
             for number, item in enumerate(items):
                 inner = (*at, number) if isinstance(value, tuple) else at
-                yield from _settings(item, inner, said)
+                yield from _settings(item, inner, origin_of)
         elif isinstance(value, Mapping) and value:
             for name, item in value.items():
-                origin = said((*at, name)) or said(at) or _DEFAULT
+                origin = origin_of((*at, name)) or origin_of(at) or _DEFAULT
                 yield Setting(f"{spelled(at)}.{name}", shown(item, name), origin, False)
         elif value is not None and not (value == () and _of_tables(kinds[one.name])):
             is_default = value == one.default or value == {}
@@ -109,7 +109,7 @@ def _settings(table: Any, path: tuple[str | int, ...], said: Any) -> Iterator[Se
                 value = f"{value >> 20}MB"
             # The name of a file is no secret, whatever is in it.
             name = "" if one.name.endswith("_file") else one.name
-            yield Setting(spelled(at), shown(value, name), said(at) or _DEFAULT, is_default)
+            yield Setting(spelled(at), shown(value, name), origin_of(at) or _DEFAULT, is_default)
 
 
 def _of_tables(kind: Any) -> bool:

@@ -17,7 +17,7 @@ from twisted.web.http_headers import Headers
 from monrest.base.names import Names
 from monrest.cluster import seal
 from monrest.cluster.model import PeerError, Pong
-from monrest.config.cluster import without_slash
+from monrest.config.frontend import without_slash
 
 if TYPE_CHECKING:
     from treq.client import HTTPClient

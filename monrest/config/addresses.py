@@ -1,13 +1,14 @@
-"""The two little grammars of the configuration: site addresses and listening endpoints.
+"""The little grammars of the configuration: site addresses, listening endpoints, databases.
 
-Both are checked here without Twisted, so that ``monrest check-config`` starts quickly and the
-daemon refuses a bad string by its key and not by a traceback.
+They are checked here without Twisted and without drivers, so that ``monrest check-config`` starts
+quickly and the daemon refuses a bad string by its key and not by a traceback.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Literal, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
 
 from attrs import frozen
 
@@ -161,3 +162,43 @@ def _check_arguments(kind: str, arguments: dict[str, str]) -> None:
             raise ValueError("systemd endpoints need domain=INET, INET6 or UNIX")
         if ("index" in arguments) == ("name" in arguments):
             raise ValueError("systemd endpoints need either index=N or name=NAME")
+
+
+_DATABASE_FORMS = "sqlite:////path/to/file or postgresql+psycopg://user@host/database"
+_SQLITE = "sqlite:///"
+_POSTGRES = "postgresql+psycopg"
+_NEARLY = ("postgres", "postgresql", "postgresql+psycopg2", "postgresql+asyncpg", "psycopg")
+
+
+def database_problem(url: str) -> str:
+    """Say what was expected of a database's URL; empty for a good one.
+
+    The URL may have a password in it and is never repeated.
+    """
+    scheme = url.partition("://")[0]
+    if scheme == "sqlite":
+        path = url.removeprefix(_SQLITE)
+        if path == url or not path.startswith("/"):
+            return "expected an absolute path, written with four slashes: sqlite:////path/to/file"
+        if "?" in path or "#" in path:
+            return "expected a path without ? and #"
+        return "expected the path of a file, not of a directory" if path.endswith("/") else ""
+    if scheme in _NEARLY:
+        return f"expected {_POSTGRES}://… instead of {scheme}://…"
+    if scheme != _POSTGRES:
+        return f"expected {_DATABASE_FORMS}"
+    if "#" in url:
+        return "expected no # (in a password: %23)"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True))
+    except ValueError:
+        if not url.partition("?")[2]:
+            return "expected a port from 1 to 65535, and passwords with @ : / ? # as %40 and so on"
+        return "expected options as ?name=value&name=value"
+    if port == 0:
+        return "expected a port from 1 to 65535"
+    if not parts.path.strip("/") and "dbname" not in options:
+        return f"expected the name of a database at its end: {_POSTGRES}://user@host/database"
+    return ""

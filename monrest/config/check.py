@@ -20,8 +20,8 @@ import re2
 
 from monrest.base.extras import is_installed, remedy
 from monrest.base.values import ROLES
-from monrest.config import check_frontend, databases, expected
-from monrest.config.addresses import parse_address, parse_listener
+from monrest.config import check_frontend, expected
+from monrest.config.addresses import database_problem, parse_address, parse_listener
 from monrest.config.patterns import Replacement
 from monrest.config.sections import CommandsConfig, Config, ConfigTool, ServerConfig, SiteConfig
 
@@ -204,7 +204,7 @@ def _roles(path: str, roles: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
 
 def _databases(config: Config) -> Iterator[str]:
     for path, url in (("database.url", config.database.url), ("logcache.url", config.logcache.url)):
-        if url and (problem := databases.problem_of(url)):
+        if url and (problem := database_problem(url)):
             yield f"{path}: {problem}"
         elif url.startswith("postgresql") and not is_installed("psycopg"):
             yield f"{path}: {remedy('psycopg')}"
@@ -291,7 +291,10 @@ def _site(path: str, site: SiteConfig) -> Iterator[str]:
     else:
         if not where.encrypted and (site.tls_cert_file or site.tls_key_file or site.tls_ca_file):
             yield f"{path}: tls_* keys need an address of the form tls:HOST:PORT or https://HOST/mon"
-        yield from _federated(path, site) if where.federated else _direct(path, site)
+        if where.federated:
+            yield from _federated(path, site)
+        elif site.auth_key:
+            yield f"{path}.auth_key: expected only with an address of the form http(s)://HOST/mon"
     if not 1 <= site.connections <= 1000:
         yield f"{path}.connections: expected 1 to 1000, got {site.connections}"
     yield from expected.positive(f"{path}.timeout", site.timeout)
@@ -311,11 +314,6 @@ def _federated(path: str, site: SiteConfig) -> Iterator[str]:
         yield f"{path}.configtool: expected on the other side, whose object configuration is used"
     if site.resource_file:
         yield f"{path}.resource_file: expected on the other side"
-
-
-def _direct(path: str, site: SiteConfig) -> Iterator[str]:
-    if site.auth_key:
-        yield f"{path}.auth_key: expected only with an address of the form http(s)://HOST/mon"
 
 
 def _configtool(path: str, tool: ConfigTool) -> Iterator[str]:

@@ -9,7 +9,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 from monrest.base.schedule import comes
-from monrest.config import cluster, expected
+from monrest.config import expected
 from monrest.config.frontend import (
     JobsConfig,
     LogcacheConfig,
@@ -17,6 +17,7 @@ from monrest.config.frontend import (
     PanoramaConfig,
     ReportsConfig,
     WebhooksConfig,
+    without_slash,
 )
 from monrest.config.sections import Config
 
@@ -26,6 +27,11 @@ _MOST_TRIES = 100
 _LONGEST_POST = 15
 """Below the time after which another daemon takes the duty."""
 _MOST_WAITING = 1_000_000
+_LONGEST_PAUSE = 3600.0
+_NODE_HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
+_NODE_URL = re.compile(
+    rf"https?://{_NODE_HOST}(?::(?P<port>[0-9]{{1,5}}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
+)
 _HOST_NAME = re.compile(r"(?:\*\.)?[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,30}")
 _OWN_HEADERS = frozenset(
     {"from", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "auto-submitted"}
@@ -40,7 +46,7 @@ def problems_of(config: Config) -> Iterator[str]:
     """Every problem as ``key.path: what was expected``."""
     yield from _logcache(config.logcache)
     yield from _jobs(config.jobs)
-    yield from cluster.problems_of(config)
+    yield from _cluster(config)
     yield from _panorama(config.panorama)
     yield from _nodes(config)
     yield from _reports(config.reports)
@@ -103,6 +109,26 @@ def _bp(config: Config) -> Iterator[str]:
         yield f"bp.objects_save_file: expected an absolute path in a directory, got {file!r}"
     elif file and (Path(file).is_dir() or ".." in Path(file).parts):
         yield f"bp.objects_save_file: expected the path of a file without .., got {file!r}"
+
+
+def _cluster(config: Config) -> Iterator[str]:
+    given = config.cluster
+    seen: dict[str, int] = {}
+    for index, url in enumerate(given.nodes):
+        found = _NODE_URL.match(url)
+        if found is None or not 0 < int(found["port"] or 1) <= _HIGHEST_PORT:
+            yield f"cluster.nodes[{index}]: expected http(s)://HOST:PORT, got {url!r}"
+            continue
+        plain = without_slash(url)
+        if plain in seen:
+            yield f"cluster.nodes[{index}]: the same as cluster.nodes[{seen[plain]}]: {url!r}"
+        seen.setdefault(plain, index)
+    if given.several and config.database.url.startswith("sqlite:"):
+        yield "cluster.nodes: several nodes need one PostgreSQL in database.url"
+    for key, least in (("heartbeat_interval", 1.0), ("restart_notice", 0.0)):
+        value = getattr(given, key)
+        if not (math.isfinite(value) and least <= value <= _LONGEST_PAUSE):
+            yield f"cluster.{key}: expected {least:g} to {_LONGEST_PAUSE:g} seconds, got {value}"
 
 
 def _panorama(panorama: PanoramaConfig) -> Iterator[str]:
@@ -177,11 +203,14 @@ def _mail(mail: MailConfig) -> Iterator[str]:
 
 def _webhooks(webhooks: WebhooksConfig) -> Iterator[str]:
     for index, entry in enumerate(webhooks.allow):
-        if not _is_network(entry) and not _HOST_NAME.fullmatch(entry):
-            yield (
-                f"webhooks.allow[{index}]: expected a network such as 10.0.0.0/8, an address, or a "
-                f"name such as alerts.example.org or *.example.org, got {entry!r}"
-            )
+        try:
+            ip_network(entry, strict=False)
+        except ValueError:
+            if not _HOST_NAME.fullmatch(entry):
+                yield (
+                    f"webhooks.allow[{index}]: expected a network such as 10.0.0.0/8, an address, "
+                    f"or a name such as alerts.example.org or *.example.org, got {entry!r}"
+                )
     yield from expected.readable("webhooks.ca_file", webhooks.ca_file)
     if not 1 <= webhooks.timeout <= _LONGEST_POST:
         yield f"webhooks.timeout: expected 1 to {_LONGEST_POST} seconds, got {webhooks.timeout}"
@@ -189,11 +218,3 @@ def _webhooks(webhooks: WebhooksConfig) -> Iterator[str]:
         value = getattr(webhooks, key)
         if not 1 <= value <= _MOST_WAITING:
             yield f"webhooks.{key}: expected 1 to {_MOST_WAITING}, got {value}"
-
-
-def _is_network(text: str) -> bool:
-    try:
-        ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return True

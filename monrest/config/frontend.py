@@ -212,3 +212,8 @@ class ClusterConfig:
     @property
     def several(self) -> bool:
         return len(self.nodes) > 1
+
+
+def without_slash(url: str) -> str:
+    """Spell the base URL of a node in the one way in which it is compared."""
+    return url.rstrip("/").lower()

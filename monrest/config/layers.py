@@ -40,7 +40,7 @@ def spelled(path: KeyPath) -> str:
 
 @define
 class Layers:
-    """A document and where each value of it was said.
+    """A document and the origin of each of its values.
 
     ``problems`` are those of the sources themselves, before any value is looked at.
     """
@@ -49,14 +49,14 @@ class Layers:
     problems: list[str] = field(factory=list)
     _origins: dict[KeyPath, str] = field(factory=dict)
 
-    def said(self, path: KeyPath) -> str:
-        """Who said the value at ``path``; empty: nobody, it is a default."""
+    def origin(self, path: KeyPath) -> str:
+        """File and line, or variable, of the value at ``path``; empty for a default."""
         return self._origins.get(path, "")
 
     def nearest(self, path: KeyPath) -> str:
-        """Who said the value at ``path``, or the nearest table around it; empty: nobody."""
+        """The origin of the value at ``path``, or of the nearest table around it; empty: none."""
         ends = range(len(path), 0, -1)
-        return next((self.said(path[:end]) for end in ends if self.said(path[:end])), "")
+        return next((self.origin(path[:end]) for end in ends if self.origin(path[:end])), "")
 
     def add_file(self, text: str, source: str) -> None:
         """Join a TOML text; ``source`` is its name in origins."""
@@ -67,8 +67,8 @@ class Layers:
             return
         moved = self._join(document, self.document, ())
         for path, line in lines_of(text).items():
-            told = f"{source}, line {line}" if source else f"line {line}"
-            self._origins[_moved(path, moved)] = told
+            origin = f"{source}, line {line}" if source else f"line {line}"
+            self._origins[_moved(path, moved)] = origin
 
     def _join(
         self, new: Mapping[str, Any], old: dict[str, Any], path: KeyPath
@@ -88,7 +88,7 @@ class Layers:
         return moved
 
     def _forget(self, path: KeyPath) -> None:
-        """Forget who said a value that is replaced."""
+        """Forget the origins of a value that is replaced."""
         below = [one for one in self._origins if one[: len(path)] == path]
         for one in below:
             del self._origins[one]

@@ -1,7 +1,7 @@
 """The configuration out of its sources: substitution of ``{var_dir}``, strict types, checks.
 
 Nothing of a file is coerced: a text is no number and ``"false"`` is no boolean. Every problem found
-is reported, each as ``key.path: what was expected (where it was said)``.
+is reported, each as ``key.path: what was expected (its file and line)``.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def structured(layers: Layers) -> Config:
             seen += found
             if not found:
                 break
-            # A required value that was taken out is missing then, which nobody has to be told.
+            # A required value that was taken out is missing then, which is no problem of its own.
             known = {path for path, _ in wrong}
             wrong += [(path, text) for path, text in found if path not in known]
             for path, text in found:
@@ -100,27 +100,20 @@ def structured(layers: Layers) -> Config:
     problems = [
         *layers.problems,
         *sorted(_placed(layers, path, text) for path, text in wrong),
-        *(
-            _placed(layers, *_apart(problem))
-            for problem in (() if config is None else problems_of(config))
-            if not any(_names(problem, name) for name in spelled_wrong)
-        ),
     ]
+    for problem in () if config is None else problems_of(config):
+        if not any(_names(problem, name) for name in spelled_wrong):
+            name, _, text = problem.partition(": ")
+            problems.append(_placed(layers, _path(name), text))
     if problems or config is None:
         raise ConfigError(problems)
     return config
 
 
 def _placed(layers: Layers, path: KeyPath, text: str) -> str:
-    """A problem with the place where the value was said."""
+    """A problem with the file and line of its value."""
     origin = layers.nearest(path)
     return f"{spelled(path) or 'configuration'}: {text}{f' ({origin})' if origin else ''}"
-
-
-def _apart(problem: str) -> tuple[KeyPath, str]:
-    """The path and the words of a problem of the second pass."""
-    name, _, text = problem.partition(": ")
-    return _path(name), text
 
 
 def _path(text: str) -> KeyPath:
@@ -194,7 +187,7 @@ def _strict(kind: type) -> Callable[[Any, Any], Any]:
     return structure
 
 
-def _structure_seconds(value: Any, _: Any) -> float:
+def _seconds(value: Any, _: Any) -> float:
     """Every float of the configuration is a duration in seconds."""
     seconds: Any = seconds_of(value) if isinstance(value, str) else value
     if type(seconds) not in (int, float) or (isinstance(value, str) and seconds < 0):
@@ -202,7 +195,7 @@ def _structure_seconds(value: Any, _: Any) -> float:
     return float(seconds)
 
 
-def _structure_minutes(value: Any, _: Any) -> Minutes:
+def _minutes(value: Any, _: Any) -> Minutes:
     minutes = value
     if isinstance(value, str):
         seconds = seconds_of(value)
@@ -212,33 +205,21 @@ def _structure_minutes(value: Any, _: Any) -> Minutes:
     return Minutes(minutes)
 
 
-def _structure_size(value: Any, _: Any) -> Size:
+def _size(value: Any, _: Any) -> Size:
     found = _SIZE.match(value) if isinstance(value, str) else None
     if found is None:
         raise TypeError(f'expected a size like "512MB" or "2GB", got {_got(value)}')
     return Size(int(found[1]) << _UNITS[found[2]])
 
 
-def _is_literal(wanted: Any) -> bool:
-    return get_origin(wanted) is Literal
-
-
-def _structure_literal(value: Any, wanted: Any) -> Any:
+def _literal(value: Any, wanted: Any) -> Any:
     if value not in get_args(wanted):
         choices = ", ".join(str(choice) for choice in get_args(wanted))
         raise ValueError(f"expected one of {choices}, got {_got(value)}")
     return value
 
 
-def _is_tuple(wanted: Any) -> bool:
-    return get_origin(wanted) is tuple
-
-
-def _is_text_or_texts(wanted: Any) -> bool:
-    return bool(wanted == (str | tuple[str, ...]))
-
-
-def _structure_text_or_texts(value: Any, _: Any) -> str | tuple[str, ...]:
+def _text_or_texts(value: Any, _: Any) -> str | tuple[str, ...]:
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
@@ -246,62 +227,50 @@ def _structure_text_or_texts(value: Any, _: Any) -> str | tuple[str, ...]:
     return tuple(value)
 
 
-def _is_mapping(wanted: Any) -> bool:
-    return get_origin(wanted) is Mapping
+def _tuple(value: Any, wanted: Any) -> tuple[Any, ...]:
+    element = get_args(wanted)[0]
+    if not isinstance(value, list):
+        of = "texts" if element is str else "tables"
+        raise TypeError(f"expected a list of {of}, got {_got(value)}")
+    items: Any = GenericAlias(list, (element,))
+    return tuple(_CONVERTER.structure(value, items))
 
 
-def _tuples(converter: Converter) -> Callable[[Any, Any], Any]:
-    def structure(value: Any, wanted: Any) -> Any:
-        element = get_args(wanted)[0]
-        if not isinstance(value, list):
-            of = "texts" if element is str else "tables"
-            raise TypeError(f"expected a list of {of}, got {_got(value)}")
-        items: Any = GenericAlias(list, (element,))
-        return tuple(converter.structure(value, items))
-
-    return structure
+def _mapping(value: Any, wanted: Any) -> Any:
+    if not isinstance(value, dict):
+        raise TypeError(f"expected a table, got {_got(value)}")
+    entries: Any = GenericAlias(dict, get_args(wanted))
+    return _CONVERTER.structure(value, entries)
 
 
-def _mappings(converter: Converter) -> Callable[[Any, Any], Any]:
-    def structure(value: Any, wanted: Any) -> Any:
+def _table(table: type[Any]) -> Callable[[Any, Any], Any]:
+    inner = make_dict_structure_fn(table, _CONVERTER, _cattrs_forbid_extra_keys=True)
+
+    def structure(value: Any, _: Any) -> Any:
         if not isinstance(value, dict):
             raise TypeError(f"expected a table, got {_got(value)}")
-        entries: Any = GenericAlias(dict, get_args(wanted))
-        return converter.structure(value, entries)
+        return inner(value, table)
 
     return structure
 
 
-def _tables(converter: Converter) -> Callable[[type[Any]], Callable[[Any, Any], Any]]:
-    def factory(table: type[Any]) -> Callable[[Any, Any], Any]:
-        inner = make_dict_structure_fn(table, converter, _cattrs_forbid_extra_keys=True)
-
-        def structure(value: Any, _: Any) -> Any:
-            if not isinstance(value, dict):
-                raise TypeError(f"expected a table, got {_got(value)}")
-            return inner(value, table)
-
-        return structure
-
-    return factory
+def _made_of(origin: Any) -> Callable[[Any], bool]:
+    return lambda wanted: get_origin(wanted) is origin
 
 
-def _converter() -> Converter:
-    converter = Converter()
-    for kind in (str, int, bool):
-        converter.register_structure_hook(kind, _strict(kind))
-    converter.register_structure_hook(float, _structure_seconds)
-    converter.register_structure_hook(Minutes, _structure_minutes)
-    converter.register_structure_hook(Size, _structure_size)
-    converter.register_structure_hook_factory(has, _tables(converter))
-    converter.register_structure_hook_func(_is_literal, _structure_literal)
-    converter.register_structure_hook_func(_is_text_or_texts, _structure_text_or_texts)
-    converter.register_structure_hook_func(_is_tuple, _tuples(converter))
-    converter.register_structure_hook_func(_is_mapping, _mappings(converter))
-    return converter
-
-
-_CONVERTER = _converter()
+_CONVERTER = Converter()
+for _kind in (str, int, bool):
+    _CONVERTER.register_structure_hook(_kind, _strict(_kind))
+_CONVERTER.register_structure_hook(float, _seconds)
+_CONVERTER.register_structure_hook(Minutes, _minutes)
+_CONVERTER.register_structure_hook(Size, _size)
+_CONVERTER.register_structure_hook_factory(has, _table)
+_CONVERTER.register_structure_hook_func(_made_of(Literal), _literal)
+_CONVERTER.register_structure_hook_func(
+    lambda wanted: bool(wanted == (str | tuple[str, ...])), _text_or_texts
+)
+_CONVERTER.register_structure_hook_func(_made_of(tuple), _tuple)
+_CONVERTER.register_structure_hook_func(_made_of(Mapping), _mapping)
 
 
 def _described(error: BaseException) -> list[tuple[KeyPath, str]]:

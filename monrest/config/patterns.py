@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import re2
@@ -11,6 +10,8 @@ from attrs import field, frozen
 
 from monrest.base.hidden import HIDDEN
 
+_SIGNS = frozenset("/#,;!@%~")
+_MARKS = 3
 _MACRO_RANGE = re.compile(r"([A-Za-z_]*)([0-9]{1,6})-([0-9]{1,6})\Z")
 
 
@@ -28,7 +29,9 @@ class Replacement:
 
     def __attrs_post_init__(self) -> None:
         """Raise ValueError when the expression cannot be compiled or has no such group."""
-        expression, replacement = _halves(self.text)
+        expression, replacement, sign = self.text, HIDDEN, self.text[:1]
+        if sign in _SIGNS and self.text.count(sign) == _MARKS and self.text.endswith(sign):
+            expression, replacement = self.text[1:-1].split(sign)
         if not expression:
             raise ValueError("expected a regular expression")
         try:
@@ -45,18 +48,6 @@ class Replacement:
         """Give ``text`` with every match replaced."""
         replaced: str = self._pattern.sub(self._with, text)
         return replaced
-
-
-def _halves(text: str) -> tuple[str, str]:
-    sign = text[:1]
-    if sign in _SIGNS and text.count(sign) == _MARKS and text.endswith(sign):
-        expression, replacement = text[1:-1].split(sign)
-        return expression, replacement
-    return text, HIDDEN
-
-
-_SIGNS = frozenset("/#,;!@%~")
-_MARKS = 3
 
 
 @frozen
@@ -80,9 +71,5 @@ def _names(entry: str, name: str) -> bool:
         # Cores know no leading zeros; int() would take them, and digits of other scripts.
         plain = number.isascii() and number.isdigit() and str(int(number)) == number
         return plain and int(first) <= int(number) <= int(last)
-    return _fits(entry.split("*"), name)
-
-
-def _fits(parts: Iterable[str], name: str) -> bool:
-    pattern = ".*".join(re2.escape(part) for part in parts)
+    pattern = ".*".join(re2.escape(part) for part in entry.split("*"))
     return re2.fullmatch(f"(?s:{pattern})", name) is not None

@@ -214,14 +214,10 @@ class DisplayConfig:
         localtime = Path("/etc/localtime")
         try:
             with localtime.open("rb") as file:
-                return ZoneInfo.from_file(file, key=_zone_name(localtime))
+                _, found, name = str(localtime.resolve()).partition("/zoneinfo/")
+                return ZoneInfo.from_file(file, key=name if found else None)
         except (OSError, ValueError):
             return ZoneInfo("UTC")
-
-
-def _zone_name(localtime: Path) -> str | None:
-    _, found, name = str(localtime.resolve()).partition("/zoneinfo/")
-    return name if found else None
 
 
 @frozen(kw_only=True)
@@ -353,3 +349,19 @@ class Config:
             return None
         readonly = (*tool.obj_readonly, *self.configtool.obj_readonly)
         return evolve(tool, obj_readonly=readonly)
+
+
+def fixed_while_running(old: Config, new: Config) -> list[str]:
+    """Name what differs and cannot change while the daemon runs."""
+    fixed = (
+        ("server.listen", old.server.listen, new.server.listen),
+        ("server.workers", old.server.workers, new.server.workers),
+        ("server.var_dir", old.server.var_dir, new.server.var_dir),
+        ("database.url", old.database.url, new.database.url),
+        ("logcache.url", old.logcache.url, new.logcache.url),
+    )
+    return [
+        f"{path}: cannot change while the daemon runs, restart it"
+        for path, before, after in fixed
+        if before != after
+    ]

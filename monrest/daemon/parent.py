@@ -27,7 +27,7 @@ from monrest.base.audit import audit
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.workers import Workers, ended, marks
 from monrest.config import Config, ConfigError
-from monrest.config.changes import fixed_while_running
+from monrest.config.sections import fixed_while_running
 from monrest.daemon.garbage import keep
 from monrest.daemon.inherited import Inherited
 from monrest.daemon.listeners import StartError, bind, prepare_var_dir, release, spelled

@@ -31,7 +31,7 @@ from monrest.base.log import LineObserver
 from monrest.base.values import Caller, Identity
 from monrest.cluster.service import Cluster
 from monrest.config import Config, ConfigError, LogConfig
-from monrest.config.changes import fixed_while_running
+from monrest.config.sections import fixed_while_running
 from monrest.daemon.inherited import Inherited
 from monrest.daemon.listeners import Listeners, StartError, prepare_var_dir, told
 from monrest.daemon.parts import Parts

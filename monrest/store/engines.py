@@ -19,7 +19,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from monrest.base.hidden import HIDDEN
-from monrest.config import databases
+from monrest.config.addresses import database_problem
 from monrest.store.failures import FileReplacedError, Meaning, StoreError, meaning_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _SECRET_OPTIONS = ("password", "sslpassword", "oauth_client_secret")
 
 def parse(url: str) -> URL:
     """Read ``database.url``; StoreError, without the url, when it is none that can be used."""
-    if problem := databases.problem_of(url):
+    if problem := database_problem(url):
         raise StoreError(f"database.url: {problem}")
     try:
         return make_url(url)

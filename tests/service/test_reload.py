@@ -7,7 +7,7 @@ import pytest
 
 from monrest.accounts.family import Accounts
 from monrest.config import loads
-from monrest.config.changes import fixed_while_running
+from monrest.config.sections import fixed_while_running
 from tests.service.running import turn
 
 

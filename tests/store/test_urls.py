@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monrest.config import ConfigError, loads
-from monrest.config.databases import problem_of
+from monrest.config.addresses import database_problem
 from monrest.store import engines
 
 GOOD = [
@@ -42,13 +42,13 @@ BAD = {
 
 @pytest.mark.parametrize("url", GOOD)
 def test_good_urls(url):
-    assert problem_of(url) == ""
+    assert database_problem(url) == ""
     assert engines.parse(url).drivername == url.partition(":")[0]
 
 
 @pytest.mark.parametrize(("url", "expected"), BAD.items())
 def test_bad_urls(url, expected):
-    problem = problem_of(url)
+    problem = database_problem(url)
     assert expected in problem
     assert "pa55" not in problem
 
