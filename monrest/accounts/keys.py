@@ -27,8 +27,7 @@ from monrest.base.errors import Forbidden, Unavailable
 from monrest.base.values import Caller
 from monrest.base.workers import Workers
 from monrest.config import AuthConfig
-from monrest.store.database import Database
-from monrest.store.statements import insert_if_absent
+from monrest.store.database import Database, insert_if_absent
 from monrest.store.tables import api_keys
 
 log = Logger()

@@ -33,7 +33,7 @@ from monrest.moving.installation import CONFIGURATION, Installation, NoInstallat
 from monrest.moving.move_lines import TITLES, Fate, MoveLine, MoveLines
 from monrest.moving.translation import Translation
 from monrest.store import engines, migrate
-from monrest.store.failures import Meaning, StoreError, meaning_of, told
+from monrest.store.failures import Meaning, StoreError, error_text, meaning_of
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
@@ -358,7 +358,7 @@ class _Move:
             try:
                 self._transact(url, adoptions, files, Path(config.server.var_dir))
             except SQLAlchemyError as error:
-                reason = engines.without_secrets(told(error), url)
+                reason = engines.without_secrets(error_text(error), url)
                 raise MoveError(f"database.url: {engines.shown(url)}: {reason}") from None
         if path is not None and missing and self.request.apply:
             _give_away(path, owner_of(Path(config.server.var_dir)))

@@ -9,8 +9,7 @@ from attrs import frozen
 from sqlalchemy import Connection, Update, delete, insert, select, update
 
 from monrest.nodecontrol.model import Log, Node
-from monrest.store.database import Work
-from monrest.store.statements import insert_if_absent
+from monrest.store.database import Work, insert_if_absent
 from monrest.store.tables import controlled_nodes as nodes
 from monrest.store.tables import node_logs as logs
 

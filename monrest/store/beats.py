@@ -15,7 +15,7 @@ B = TypeVar("B")
 
 
 def boot_time() -> float:
-    """Measure seconds that pass, also while the machine sleeps; nobody sets this clock."""
+    """Measure seconds that pass, also while the machine sleeps; this clock cannot be set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -33,7 +33,7 @@ class Beats(Generic[B]):
     _last: float | None = field(default=None, init=False)
 
     def missed(self) -> None:
-        """Note that a look failed: nobody could beat then."""
+        """Note that a look failed: no daemon could beat then."""
         self._last = None
 
     def look(self, beats: Mapping[int, B], began: float, ended: float) -> dict[int, float]:

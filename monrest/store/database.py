@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
 from attrs import define, field
-from sqlalchemy import URL, Connection, Engine
+from sqlalchemy import Connection, Engine, Executable, Table
+from sqlalchemy.dialects import sqlite
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.internet.defer import TimeoutError as DeferredTimeout
@@ -25,15 +26,15 @@ from twisted.logger import Logger
 from monrest.base.concurrency import Threads, pause, shielded
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.store import engines, migrate
-from monrest.store.door import Door, GivenUpError, TransactionAttempt
-from monrest.store.failures import Meaning, StoreError, meaning_of, told
-from monrest.store.pulse import Pulse
+from monrest.store.door import Door, GivenUpError, Pulse, TransactionAttempt
+from monrest.store.failures import Meaning, StoreError, error_text, meaning_of
 
-__all__ = ["Database", "StoreError", "Work"]
+__all__ = ["Database", "StoreError", "Work", "insert_if_absent"]
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], T]
 """What one transaction does; it may be done again."""
+
 
 _READERS = 4
 _WRITERS = 4
@@ -41,7 +42,7 @@ _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 0.5
 _GRACE = 5.0
 _LOOK_AGAIN = 1.0
-_TELL = 15.0
+_LOG_AGAIN = 15.0
 _CLOSING = 2.0
 """Seconds for which a stop waits for threads of which nothing is wanted any more."""
 
@@ -101,15 +102,14 @@ class Database(Service):
             self._pulse = Pulse(self.clock, alone, lambda: self._shorten(0.0))
 
     def migrate(self) -> None:
-        """Make the database and its tables, or bring them up to date; blocks, StoreError."""
+        """Make the database and its tables, or bring them up to date; blocks, StoreError.
+
+        Also a database that comes a little later than this daemon.
+        """
         url = engines.parse(self.url)
         if engines.is_sqlite(url):
             engines.prepare_file(Path(url.database or ""))
-        self._migrate(url)
-
-    def _migrate(self, url: URL) -> None:
-        """Migrate the database, also one that comes a little later than this daemon."""
-        began = told = None
+        began = logged = None
         while True:
             try:
                 migrate.upgrade(url)
@@ -120,8 +120,8 @@ class Database(Service):
                 began = now if began is None else began
                 if now >= began + self.patience:
                     raise
-                if told is None or now >= told + _TELL:
-                    told = now
+                if logged is None or now >= logged + _LOG_AGAIN:
+                    logged = now
                     self.log.warn(
                         "{reason}; waiting for the database, {left:.0f} s at most",
                         reason=str(error),
@@ -129,7 +129,7 @@ class Database(Service):
                     )
                 self.sleep(_LOOK_AGAIN)
             else:
-                if told is not None:
+                if logged is not None:
                     self.log.info("the database is there")
                 return
 
@@ -146,11 +146,6 @@ class Database(Service):
         """
         self._hurry = (self.clock.seconds(), seconds)
         self._shorten(seconds)
-
-    def _give_up(self) -> None:
-        if not self._lost:
-            self._lost = True
-            self._shorten(0.0)
 
     def _shorten(self, seconds: float) -> None:
         for door in (self._readers, self._writers):
@@ -232,8 +227,9 @@ class Database(Service):
             except Exception as error:  # noqa: BLE001  most are raised again, by meaning
                 given_up = isinstance(error, GivenUpError)
                 meaning = Meaning.SLOW if given_up else meaning_of(error)
-                if given_up and self._hurry is not None:
-                    self._give_up()
+                if given_up and self._hurry is not None and not self._lost:
+                    self._lost = True
+                    self._shorten(0.0)
                 if meaning is Meaning.LOST and not reconnected and not job.committing:
                     # Mostly a connection that died while it was idle; the next one is new.
                     reconnected = True
@@ -259,7 +255,7 @@ class Database(Service):
     def _fail(
         self, door: Door, meaning: Meaning, error: Exception, message: str, *, maybe: bool
     ) -> NoReturn:
-        """Raise what the caller is told; ``maybe``: the change may have been stored."""
+        """Raise the error for the caller; ``maybe``: the change may have been stored."""
         if meaning is Meaning.OURS:
             raise error
         if meaning is Meaning.VALUE:
@@ -269,7 +265,7 @@ class Database(Service):
         reason = _REASONS[meaning]
         if not door.troubled and meaning is not Meaning.BUSY:
             door.troubled = True
-            text = "no answer" if isinstance(error, GivenUpError) else told(error)
+            text = "no answer" if isinstance(error, GivenUpError) else error_text(error)
             self.log.warn(
                 "{message}: {reason}: {text}",
                 message=message,
@@ -279,3 +275,13 @@ class Database(Service):
         if maybe:
             reason += "; the change may have been made or not"
         raise Unavailable(message, reason) from None
+
+
+def insert_if_absent(connection: Connection, table: Table, values: dict[str, Any]) -> Executable:
+    """Insert a row unless there is one with its key, also when another daemon does the same."""
+    insert: Any = sqlite.insert
+    if connection.dialect.name == "postgresql":
+        # Only daemons with such a database import it, 3 MB.
+        from sqlalchemy.dialects.postgresql import insert
+    made: Executable = insert(table).values(values).on_conflict_do_nothing()
+    return made

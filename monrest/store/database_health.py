@@ -1,6 +1,6 @@
 """Whether the database can be used, asked again and again, for balancers and service managers.
 
-A request that needs the database learns it by itself. Here it is known before anybody asks.
+A request that needs the database learns it by itself. Here it is known before a request asks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DatabaseHealth(Service):
     async def look(self) -> None:
         """Ask the database something that it can only answer when it works."""
         try:
-            await self.database.run(_read_a_little).addTimeout(_PATIENCE, self.clock)
+            await self.database.run(_read).addTimeout(_PATIENCE, self.clock)
         except TooLate:
             self.trouble = "the database did not answer in time"
         except Unavailable as error:
@@ -63,7 +63,7 @@ _A_LITTLE = select(
 )
 
 
-def _read_a_little(connection: Connection) -> None:
+def _read(connection: Connection) -> None:
     """Read the beginning of each table; from an embedded database's file and not from memory."""
     if connection.dialect.name == "sqlite":
         connection.execute(text("PRAGMA shrink_memory"))

@@ -1,4 +1,4 @@
-"""An engine with the threads that use it, and one attempt at a transaction in them."""
+"""An engine with the threads that use it, one attempt at a transaction, a server that hangs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from attrs import define, field
-from sqlalchemy import Connection, Engine
-from twisted.internet.defer import CancelledError
+from sqlalchemy import Connection, Engine, text
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from monrest.base.concurrency import Threads
@@ -16,6 +16,14 @@ from monrest.store import engines
 from monrest.store.failures import Meaning, meaning_of
 
 T = TypeVar("T")
+
+SUSPECT = 3.0
+"""Seconds for which a transaction waits before the server is asked."""
+
+ANSWER = 4.0
+"""Seconds that it has for the answer."""
+
+_ASK_AGAIN = 1.0
 
 # After any other error in a commit the database has said that it was not made.
 _UNCERTAIN = frozenset({Meaning.LOST, Meaning.REFUSED})
@@ -111,7 +119,7 @@ class TransactionAttempt(Generic[T]):
             return value
 
     def _goes_on(self, running: Any, *, committing: bool = False, check: bool = True) -> None:
-        """Note what to interrupt; GivenUpError when it is too late to go on."""
+        """Note what to interrupt; GivenUpError when it is too late to continue."""
         with self._lock:
             self._running = running
             if check and self.given_up:
@@ -123,7 +131,7 @@ class TransactionAttempt(Generic[T]):
         engines.stop_when(driver, None)
 
     def forget(self) -> None:
-        """Do not begin any more, since nobody waits for it; what runs goes on."""
+        """Do not begin any more, since no caller waits for it; what runs continues."""
         self._forgotten = True
 
     def give_up(self) -> None:
@@ -135,3 +143,77 @@ class TransactionAttempt(Generic[T]):
             self.given_up = True
             if self._running is not None:
                 engines.interrupt(self._running)
+
+
+@define(eq=False)
+class Pulse:
+    """Notices that a server hangs, before the time is over that a transaction may take.
+
+    A long statement has to be waited for, a server that answers nobody has not: so while a
+    transaction waits the server is asked something that takes no time at all. ``door`` has a
+    connection for this alone; ``hung`` is called when there is no answer. ``answers``: False from
+    then on until the server answers again.
+    """
+
+    clock: IReactorTime
+    door: Door
+    hung: Callable[[], object]
+    answers: bool = field(init=False, default=True)
+    _waiting: int = field(init=False, default=0)
+    _timer: IDelayedCall | None = field(init=False, default=None)
+    _asking: Deferred[None] | None = field(init=False, default=None)
+    _stopped: bool = field(init=False, default=False)
+
+    def waits(self) -> None:
+        """Note that a transaction waits for the server."""
+        self._waiting += 1
+        self._later()
+
+    def ended(self) -> None:
+        """Note that it does not any more."""
+        self._waiting -= 1
+        if not self._waiting and self.answers:
+            self._rest()
+
+    def _later(self) -> None:
+        wanted = self._waiting or not self.answers
+        if wanted and not self._stopped and self._timer is None and self._asking is None:
+            self._timer = self.clock.callLater(SUSPECT if self.answers else _ASK_AGAIN, self._ask)
+
+    def _rest(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None and timer.active():
+            timer.cancel()
+
+    def _ask(self) -> None:
+        self._timer = None
+        self._asking = Deferred.fromCoroutine(self._asked())
+        self._asking.addCallback(self._answered)
+
+    async def _asked(self) -> None:
+        try:
+            question = TransactionAttempt(
+                self.door.engine, lambda connection: connection.execute(text("SELECT 1")).close()
+            )
+            await self.door.attempt(question, self.clock, ANSWER)
+        except CancelledError:
+            return
+        except GivenUpError:
+            if self.answers:
+                self.answers = False
+                self.hung()
+            return
+        except Exception:  # noqa: BLE001  any error is an answer; the transaction gets its own
+            self.answers = True
+        else:
+            self.answers = True
+
+    def _answered(self, _: None) -> None:
+        self._asking = None
+        self._later()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._rest()
+        if self._asking is not None:
+            self._asking.cancel()

@@ -4,8 +4,8 @@ A holder's beat grows for as long as it lives. The others look at it: where it s
 ``seconds`` as each of them measures, or where the holder said that it leaves, one of them takes
 the duty over and its number grows. No clock of one machine is ever compared with another's.
 
-Whoever was paused and does not know yet that it lost a duty can still begin something, which is
-why everything that counts is done in a transaction that asks ``still_held`` first.
+A daemon that was paused and does not know yet that it lost a duty can still begin something, which
+is why everything that counts is done in a transaction that asks ``still_held`` first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BITS = 52
 
 @frozen
 class Token:
-    """The right to do ``duty``; whoever has it next has a greater ``number``."""
+    """The right to do ``duty``; the next holder has a greater ``number``."""
 
     duty: str
     number: int
@@ -51,7 +51,7 @@ class DutyLostError(LostError):
 def still_held(connection: Connection, token: Token) -> bool:
     """Whether the duty is held by this token, until the transaction of ``connection`` ends.
 
-    It has to be one that changes something: nobody takes the duty over before it is committed.
+    It has to be one that changes something: no daemon takes the duty over before it is committed.
     """
     query = select(duties.c.number).where(duties.c.name == token.duty).with_for_update(read=True)
     return connection.execute(query).scalar_one_or_none() == token.number
@@ -71,7 +71,7 @@ class Duties(Service):
 
     ``owner`` is a name that at most one living process has: what a former process of this name
     held is taken over at once. ``timer`` measures seconds that pass, also while the process or the
-    machine does not run; nobody sets it.
+    machine does not run; setting the date does not move it.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -95,7 +95,7 @@ class Duties(Service):
         )
 
     def want(self, name: str) -> None:
-        """Take part in doing ``name``: hold it whenever nobody else does."""
+        """Take part in doing ``name``: hold it whenever no other daemon does."""
         self._wanted.add(name)
 
     async def leave(self, name: str) -> None:
@@ -124,7 +124,7 @@ class Duties(Service):
         return await self.database.change(fenced)
 
     async def look(self) -> None:
-        """Beat, see how the others do, and take what nobody holds."""
+        """Beat, see how the others do, and take what no daemon holds."""
         if not self._wanted:
             return
         try:
@@ -134,7 +134,7 @@ class Duties(Service):
             if gone is not None:
                 await self._take(gone)
         except Unavailable:
-            # Nobody can beat meanwhile: that time does not count against anybody.
+            # No daemon can beat meanwhile: that time does not count against any of them.
             self._beats.missed()
 
     async def _beat(self) -> None:
@@ -236,7 +236,7 @@ def _beat(run: int) -> Work[list[Token]]:
 
 
 def _take(run: int, owner: str, names: list[str], gone: Mapping[int, int]) -> Work[list[Token]]:
-    """Take the duties of these names that nobody holds; ``gone`` with the beats they stopped at."""
+    """Take the free duties of these names; ``gone`` with the beats they stopped at."""
 
     def work(connection: Connection) -> list[Token]:
         _, holders = _state(connection)
@@ -263,7 +263,7 @@ def _take(run: int, owner: str, names: list[str], gone: Mapping[int, int]) -> Wo
 
 
 def _give(run: int, name: str) -> Work[None]:
-    """Make one duty of a daemon everybody's."""
+    """Make one duty of a daemon free for all."""
 
     def work(connection: Connection) -> None:
         connection.execute(
@@ -276,7 +276,7 @@ def _give(run: int, name: str) -> Work[None]:
 
 
 def _leave(run: int) -> Work[None]:
-    """Forget a daemon, whose duties are everybody's then."""
+    """Forget a daemon, whose duties are free for all then."""
 
     def work(connection: Connection) -> None:
         connection.execute(delete(duty_daemons).where(duty_daemons.c.run == run))

@@ -118,7 +118,7 @@ def migrating(url: URL) -> Engine:
         path = Path(url.database or "")
         new = (_CAN_SHRINK,) if path.exists() and not path.stat().st_size else ()
         return _sqlite(url, 1, "BEGIN IMMEDIATE", _MIGRATION_SECONDS, *new, _WRITE_AHEAD)
-    # Whoever waited for the lock must see the tables that the other one made meanwhile.
+    # A daemon that waited for the lock must see the tables that the other one made meanwhile.
     return _postgres(url, 1, "READ COMMITTED", statement=0, lock=_MIGRATION_SECONDS)
 
 
@@ -132,7 +132,7 @@ def _sqlite(url: URL, size: int, begin: str, busy: float, *settings: str) -> Eng
             uri=True,
             timeout=busy,
             isolation_level=None,  # the driver begins nothing on its own
-            check_same_thread=False,  # it wanders between threads, never used by two at a time
+            check_same_thread=False,  # it moves between threads, never used by two at a time
         )
         for setting in (*settings, "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"):
             _set(connection, setting, busy)
@@ -229,7 +229,7 @@ def stop_when(connection: Any, given_up: Callable[[], bool] | None) -> None:
 
 
 def interrupt(connection: Any) -> None:
-    """End whatever a connection to PostgreSQL waits for, from another thread.
+    """End the statement that a connection to PostgreSQL waits for, from another thread.
 
     Its socket is shut down: a server that hangs would not hear a request to cancel either.
     """

@@ -48,7 +48,7 @@ class Meaning(Enum):
     VALUE = auto()
     """A value that this database cannot hold."""
     OURS = auto()
-    """None of these, such as a violated constraint: whoever wrote the statement knows."""
+    """None of these, such as a violated constraint, which the caller understands."""
 
 
 _SQLITE = {
@@ -102,7 +102,10 @@ def meaning_of(error: BaseException) -> Meaning:
         return Meaning.VALUE
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, sqlite3.Error):
-        return _of_sqlite(cause)
+        code = getattr(cause, "sqlite_errorcode", None)
+        if code is None:
+            return Meaning.OURS
+        return Meaning.FULL if code in _SQLITE_FULL else _SQLITE.get(code & 0xFF, Meaning.OURS)
     # Without PostgreSQL its client is never imported: it takes 8 MB.
     if "psycopg" in sys.modules:
         import psycopg
@@ -110,15 +113,6 @@ def meaning_of(error: BaseException) -> Meaning:
         if isinstance(cause, psycopg.Error):
             return _of_postgres(cause)
     return Meaning.OURS
-
-
-def _of_sqlite(error: sqlite3.Error) -> Meaning:
-    code = getattr(error, "sqlite_errorcode", None)
-    if code is None:
-        return Meaning.OURS
-    if code in _SQLITE_FULL:
-        return Meaning.FULL
-    return _SQLITE.get(code & 0xFF, Meaning.OURS)
 
 
 def _of_postgres(error: psycopg.Error) -> Meaning:
@@ -148,11 +142,11 @@ def is_away(error: BaseException) -> bool:
     """
     if meaning_of(error) not in (Meaning.LOST, Meaning.BUSY, Meaning.SLOW):
         return False
-    text = told(error)
+    text = error_text(error)
     return "FATAL:" not in text or any(words in text for words in _COMING)
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Give the text of a database's error in one line, without statement and parameters."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     text = " ".join(str(cause).split())

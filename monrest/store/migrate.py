@@ -16,7 +16,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import SQLAlchemyError
 
 from monrest.store import engines
-from monrest.store.failures import StoreError, is_away, told
+from monrest.store.failures import StoreError, error_text, is_away
 from monrest.store.space import let_shrink
 from monrest.store.tables import metadata
 
@@ -57,7 +57,7 @@ def upgrade(url: URL) -> None:
         if engines.is_sqlite(url):
             let_shrink(engine, Path(url.database or ""))
     except SQLAlchemyError as error:
-        reason = engines.without_secrets(told(error), url)
+        reason = engines.without_secrets(error_text(error), url)
         text = f"database.url: {engines.shown(url)}: {reason}"
         raise StoreError(text, away=is_away(error)) from None
     finally:
@@ -69,16 +69,11 @@ def upgrade_connection(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(sql("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     if not inspect(connection).has_table(VERSION_TABLE):
-        _make(connection)
+        metadata.create_all(connection, checkfirst=False)
+        _version.create(connection)
+        connection.execute(insert(_version), {"version_num": HEAD})
     elif list(connection.scalars(select(_version.c.version_num))) != [HEAD]:
         migrate(connection)
-
-
-def _make(connection: Connection) -> None:
-    """Make all tables, of which none may be there."""
-    metadata.create_all(connection, checkfirst=False)
-    _version.create(connection)
-    connection.execute(insert(_version), {"version_num": HEAD})
 
 
 def migrate(connection: Connection) -> None:

@@ -55,7 +55,7 @@ class SharedClock(Service):
     own: WallClock
     timer: Callable[[], float] = boot_time
     _seen: _Seen | None = field(init=False, default=None)
-    _told: bool = field(init=False, default=False)
+    _differs: bool = field(init=False, default=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -84,9 +84,9 @@ class SharedClock(Service):
             return
         self._seen = seen
         apart = self.own.now() - self.now()
-        if (abs(apart) >= STEP) != self._told:
-            self._told = not self._told
-            if self._told:
+        if (abs(apart) >= STEP) != self._differs:
+            self._differs = not self._differs
+            if self._differs:
                 self.log.warn(
                     "the clock of this machine differs by {seconds} s from that of the database, "
                     "which counts",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 
-from monrest.store.door import Door
-from monrest.store.pulse import ANSWER, SUSPECT, Pulse
+from monrest.store.door import ANSWER, SUSPECT, Door, Pulse
 
 
 class Threads:
