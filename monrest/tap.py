@@ -110,9 +110,9 @@ def makeService(options: Options) -> IService:
     from twisted.internet import reactor
 
     measure_spans(reactor)
-    from monrest.daemon.crew import Crew, processes
     from monrest.daemon.restart import Restart
     from monrest.daemon.service import Daemon
+    from monrest.daemon.supervisor import Supervisor, processes
 
     observer = _observer(options, reactor)
     if options.config is not None:
@@ -120,7 +120,7 @@ def makeService(options: Options) -> IService:
         twistd: Any = options.parent or {}
         restart = Restart(pidfile=twistd.get("pidfile") or "")
         if processes(options.config) > 1:
-            return Crew(
+            return Supervisor(
                 reactor=reactor,
                 config=options.config,
                 path=path,

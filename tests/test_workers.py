@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from monrest.base.workers import MARKS, Workers, ended, marks
 from monrest.config import Config, ServerConfig
-from monrest.daemon.crew import processes
 from monrest.daemon.parent import _Child
+from monrest.daemon.supervisor import processes
 
 
 def crew(count):

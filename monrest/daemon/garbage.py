@@ -1,4 +1,4 @@
-"""Collecting garbage when it hurts nobody (docs/spec/memory.md, "Pauses").
+"""Collecting garbage when it delays no answer (docs/spec/memory.md, "Pauses").
 
 The interpreter would do it after a number of new objects, which is in the middle of the largest
 answers: all their rows are looked at, and none of them is garbage.
@@ -42,9 +42,9 @@ def keep() -> None:
 class Garbage(Service):
     """Collects garbage instead of the interpreter, of many objects when ``room`` holds no rows.
 
-    Nobody waits for that moment: who holds rows may wait for more of them, or for a slow core.
-    What is there when it starts stays for good and is never looked at. ``busy``: somebody is
-    served just now.
+    No request waits for that moment: one that holds rows may wait for more of them, or for a slow
+    core. What is there when it starts stays for good and is never looked at. ``busy``: a request
+    is being answered.
     """
 
     log: ClassVar[Logger] = Logger()

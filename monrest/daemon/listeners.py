@@ -1,7 +1,7 @@
 """Listening, and what a start needs of the file system: folders, sockets, words for errors.
 
-A socket is bound by whoever starts: the daemon, or the parent of several workers. Workers accept at
-the sockets of their parent, one connection a turn, so that each gets its share.
+A socket is bound by the process that starts: the daemon, or the parent of several workers. Workers
+accept at the sockets of their parent, one connection a turn, so that each gets its share.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def bind(reactor: Any, text: str, factory: IProtocolFactory) -> IListeningPort:
     if isinstance(result, Failure):
         if result.check(IndexError):
             raise StartError(f"{text}: no such socket was passed by systemd")
-        raise StartError(f"cannot listen on {text}: {told(result.value)}")
+        raise StartError(f"cannot listen on {text}: {error_text(result.value)}")
     return result
 
 
@@ -71,7 +71,7 @@ class _SharedPort(tcp.Port):
     """A bound socket at which other processes accept as well."""
 
     numberAccepts = property(lambda _: 1, lambda _, __: None)
-    """One a turn: who accepts all that wait has all the work, and the others have none."""
+    """One a turn: a worker that accepts all that wait would have all the work."""
     _workers = Workers()
     _laden: Callable[[], bool] = staticmethod(lambda: False)
 
@@ -80,7 +80,7 @@ class _SharedPort(tcp.Port):
         self._workers, self._laden = workers, laden
 
     def doRead(self) -> None:
-        """Accept a connection, or leave it for a moment to who has fewer."""
+        """Accept a connection, or leave it for a moment to a worker that has fewer."""
         if self._workers.lightest(_LARGE if self._laden() else 0):
             super().doRead()
         else:
@@ -110,7 +110,7 @@ class _SharedUnixPort(_SharedPort, unix.Port):
         self.startReading()
 
     def connectionLost(self, reason: Failure) -> None:
-        """Close the descriptor, and leave the file to who made it."""
+        """Close the descriptor, and leave the file to its maker."""
         tcp.Port.connectionLost(self, reason)
 
 
@@ -168,7 +168,7 @@ class Listeners:
         for at, text in enumerate(self.texts):
             if self.bound:
                 self.ports.append(self._adopt(text, self.bound[at], factory))
-                # The port has a copy: nobody may wait at a socket that nobody looks at.
+                # The port has a copy: no client may wait at a socket at which no process accepts.
                 self.bound[at].close()
             else:
                 self.ports.append(bind(self.reactor, text, factory))
@@ -176,7 +176,7 @@ class Listeners:
     def renew(self, factory: IProtocolFactory) -> None:
         """Read keys and certificates again, for connections that come from now on; StartError.
 
-        Who has connected meanwhile is accepted: the socket stays the same.
+        A client that has connected meanwhile is accepted: the socket stays the same.
         """
         # They may be closed by now.
         for at, (text, port) in enumerate(zip(self.texts, self.ports, strict=False)):
@@ -233,7 +233,7 @@ def prepare_var_dir(folder: Path) -> None:
 def prepare_socket_folder(listener: str) -> None:
     """Make the folder of a Unix socket, such as ``/run/monrest`` after a boot.
 
-    When that is impossible, listening says so with the name of the socket.
+    When that is impossible, listening fails with the name of the socket.
     """
     given = parse_listener(listener)
     if given.kind == "unix":
@@ -241,7 +241,7 @@ def prepare_socket_folder(listener: str) -> None:
             Path(given.arguments["address"]).parent.mkdir(mode=0o755, exist_ok=True)
 
 
-def told(error: BaseException | None) -> str:
+def error_text(error: BaseException | None) -> str:
     """Spell an error for people."""
     if isinstance(error, CannotListenError):
         reason = getattr(error.socketError, "strerror", None) or str(error.socketError)

@@ -51,7 +51,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 @define(eq=False)
 class _Child:
-    """A worker as its parent knows it; times by a clock that nobody sets.
+    """A worker as its parent knows it; times by a clock that cannot be set.
 
     ``pid`` is 0 while there is no process, which begins again at ``due``.
     """
@@ -142,8 +142,13 @@ class Parent:
     def run(self) -> tuple[Inherited, ParentLine]:
         """Make what is shared, then start workers until the end; StartError and others."""
         self._prepare()
-        self._listen_to_signals()
-        # What is there stays for good: nobody looks at it, so that its memory stays shared.
+        self._wake = socket.socketpair()
+        for one in self._wake:
+            one.setblocking(False)
+        for number in _SIGNALS:
+            signal.signal(number, lambda number, _: self._came.add(number))
+        signal.set_wakeup_fd(self._wake[1].fileno(), warn_on_full_buffer=False)
+        # What is there stays for good: no collection looks at it, so that its memory stays shared.
         keep()
         while True:
             begun = self._start_due()
@@ -164,14 +169,6 @@ class Parent:
         self._node = DaemonNode.open(Path(config.server.var_dir))
         for text in config.server.listen:
             self._ports.append(bind(self.reactor, text, Factory()))
-
-    def _listen_to_signals(self) -> None:
-        self._wake = socket.socketpair()
-        for one in self._wake:
-            one.setblocking(False)
-        for number in _SIGNALS:
-            signal.signal(number, lambda number, _: self._came.add(number))
-        signal.set_wakeup_fd(self._wake[1].fileno(), warn_on_full_buffer=False)
 
     def _start_due(self) -> tuple[Inherited, ParentLine] | None:
         """Start workers whose time has come; what a worker inherits, in its process."""
@@ -199,7 +196,7 @@ class Parent:
         for one in self._wake:
             one.close()
         for child in self._children:
-            # The others could not tell that the parent is gone while somebody has its ends.
+            # The others could not notice that the parent is gone while a worker has its ends.
             child.hang_up()
         bound = tuple(port.socket for port in self._ports)
         fresh(self.reactor)
@@ -400,7 +397,7 @@ class Parent:
             return
         self.config, self._key = config, key
         self.reloaded(config)
-        # Who is being started has the old one and hears of it as soon as it listens to its parent.
+        # A worker that starts has the old one and hears of it as soon as it listens to its parent.
         self._reloading.extend(child for child in self._children if child.pid)
         self._next_reload(first=True)
 
@@ -431,7 +428,7 @@ class Parent:
         self._end_all()
 
     def _end_all(self) -> None:
-        """Have all workers end; they let requests finish, and nobody new is taken."""
+        """Have all workers end; they let requests finish and accept no new connection."""
         self._give_up = self.timer() + self.config.server.drain_timeout + _LAST_SECONDS
         for child in self._children:
             self._tell(child, orjson.dumps([STOP]))

@@ -68,7 +68,10 @@ class ParentLine:
         except OSError:
             data = b""
         if not data:
-            self._gone()
+            if self._open:
+                self._open = False
+                self.reactor.removeReader(self)
+                self._lost()
             return
         topic, *values = orjson.loads(data)
         order = self._orders.get(topic)
@@ -82,12 +85,6 @@ class ParentLine:
         del reason
         self._open = False
 
-    def _gone(self) -> None:
-        if self._open:
-            self._open = False
-            self.reactor.removeReader(self)
-            self._lost()
-
     def say(self, topic: str, values: list[Any]) -> None:
         """Send a message; the parent reads at once, unless it is gone."""
         try:
@@ -98,7 +95,7 @@ class ParentLine:
 
 @define(eq=False)
 class ParentNotifier(Notifier):
-    """Tells the parent what a daemon without one tells the service manager."""
+    """Notifies the parent as a daemon without one notifies the service manager."""
 
     say: Callable[[str, list[Any]], object] = lambda _topic, _values: None
 

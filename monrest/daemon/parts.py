@@ -7,6 +7,7 @@ in the opposite one. What belongs to one family is said there (``monrest.daemon.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
 from twisted.logger import Logger
 
+from monrest import __version__
 from monrest.accounts.family import Accounts
 from monrest.api.endpoint import Context
 from monrest.api.family import Common, Family, Life
@@ -23,7 +25,7 @@ from monrest.base.answer_file import MOST_STORED, AnswerFiles
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads
 from monrest.base.daemon_node import DaemonNode
-from monrest.base.meters import Meters
+from monrest.base.meters import METERS, Meters, Sample
 from monrest.base.metrics import Metrics
 from monrest.base.spool import RowRoom
 from monrest.base.workers import Workers
@@ -32,7 +34,6 @@ from monrest.config import Config, LmdConfig, SiteConfig
 from monrest.daemon.families import FAMILIES, dispatch_of
 from monrest.daemon.garbage import Garbage
 from monrest.daemon.inherited import Inherited
-from monrest.daemon.process_meters import process_measured
 from monrest.daemon.restart import Restarting
 from monrest.jobs.service import Jobs
 from monrest.livestatus.inbox import AnswerMemory
@@ -93,7 +94,7 @@ class Parts(Common):
         self.duties = Duties(self.database, clock, "")
         self.figures = Metrics(clock, workers)
         self.meters = Meters(clock, workers)
-        self.meters.offer(process_measured)
+        self.meters.offer(_process_measured)
         self.meters.offer(self.registry.measured)
         self.meters.offer(self.garbage.measured)
         self.meters.offer(Estate(lambda: self.registry.sites).measured, of_all=True)
@@ -231,3 +232,16 @@ class Parts(Common):
             memory=self.registry.memory,
         )
         return self.context
+
+
+def _process_measured() -> Iterator[Sample]:
+    """Give the version, and the processor time, memory and files of this process."""
+    # Many a daemon is looked at by no Prometheus.
+    from prometheus_client import ProcessCollector
+
+    wanted = {one.name for one in METERS}
+    yield "build_info", (__version__, platform.python_version()), 1
+    for family in ProcessCollector(registry=None).collect():
+        for sample in family.samples:
+            if sample.name in wanted:
+                yield sample.name, (), sample.value

@@ -143,9 +143,9 @@ def _blocks(endpoints: Sequence[Endpoint]) -> Iterator[str]:
 def _endpoint(
     one: Endpoint, shown: dict[tuple[Column, ...], str], kept: Mapping[str, Example]
 ) -> Iterator[str]:
-    """One endpoint; ``shown`` remembers where columns were described that others have too."""
+    """One endpoint; ``shown`` has the paths where columns were described that others have too."""
     yield f"### {_heading(one)}"
-    sentences = [f"{_capital(one.description)}."]
+    sentences = [f"{one.description[:1].upper()}{one.description[1:].replace('<', '&lt;')}."]
     if one.text:
         sentences.append(one.text)
     sentences.append("Answers one object." if one.shape == "object" else "Answers a list.")
@@ -250,10 +250,6 @@ def _cell(text: str) -> str:
     """A vertical bar would end the cell, and an angle bracket outside code start a tag."""
     text = text.replace("|", "\\|")
     return text if "`" in text else text.replace("<", "&lt;")
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:].replace("<", "&lt;")
 
 
 if __name__ == "__main__":

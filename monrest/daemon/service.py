@@ -1,6 +1,6 @@
 """The composition root: builds every part from a configuration, starts, reloads and stops them.
 
-The only module that knows all rooms. Whatever may fail does so in ``startService``, before the
+The only module that knows all rooms. What may fail does so in ``startService``, before the
 reactor turns, so that a start that went wrong ends the process with a message and a status.
 """
 
@@ -33,7 +33,7 @@ from monrest.cluster.service import Cluster
 from monrest.config import Config, ConfigError, LogConfig
 from monrest.config.sections import fixed_while_running
 from monrest.daemon.inherited import Inherited
-from monrest.daemon.listeners import Listeners, StartError, prepare_var_dir, told
+from monrest.daemon.listeners import Listeners, StartError, error_text, prepare_var_dir
 from monrest.daemon.parts import Parts
 from monrest.daemon.restart import read_again
 from monrest.daemon.systemd import Notifier, Watchdog, watchdog_interval
@@ -45,7 +45,7 @@ from monrest.web.pages import Pages
 from monrest.web.respond import Responder
 
 _DAEMON = "(daemon)"
-"""Who reads the configuration again, as far as the audit log can tell."""
+"""The user of a reload in the audit log."""
 _MOST_NAMED = 20
 IN_THE_WAY = (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
 
@@ -151,7 +151,7 @@ class Daemon(Service):
             if self.on_stopped is not None:
                 self.on_stopped()
             if isinstance(error, IN_THE_WAY):
-                text = told(error)
+                text = error_text(error)
                 hint = self.port_hint if "Address already in use" in text else ""
                 raise SystemExit(f"monrest: {text}{hint}") from None
             raise
@@ -205,11 +205,11 @@ class Daemon(Service):
             return ""
 
     async def _who(self, caller: Caller) -> Identity:
-        """Say who a caller is by the configuration that is in force now."""
+        """Identify a caller by the configuration that is in force now."""
         return await self._authenticator.authenticate(caller)
 
     async def _as_user(self, name: str, limit: frozenset[str] | None) -> Identity:
-        """Say who a user is for whom something is done, such as a report or a webhook."""
+        """Identify a user for whom something is done, such as a report or a webhook."""
         return await self._authenticator.of_user(name, limit)
 
     def _resource(self, config: Config, key: str) -> FrontResource:
@@ -289,17 +289,14 @@ class Daemon(Service):
         configure_log(self.observer, config.log)
         await self.parts.configure(config, key)
         self.site.serve(self._resource(config, key), config.server, config.names)
-        self._renew()
-        self.config, self._key = config, key
-        self.notifier.status(f"{len(config.sites)} sites configured")
-        self.log.info("configuration read again: {count} sites", count=len(config.sites))
-        audit(_DAEMON, None, "configuration reload", target=self.path)
-
-    def _renew(self) -> None:
         try:
             self.listeners.renew(self.site)
         except StartError as error:
             self.log.warn("certificates not read again: {error}", error=str(error))
+        self.config, self._key = config, key
+        self.notifier.status(f"{len(config.sites)} sites configured")
+        self.log.info("configuration read again: {count} sites", count=len(config.sites))
+        audit(_DAEMON, None, "configuration reload", target=self.path)
 
     def _refuse(self, problems: Sequence[str]) -> None:
         for problem in problems:

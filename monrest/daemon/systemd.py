@@ -28,7 +28,7 @@ def monotonic_microseconds() -> int:
 class Notifier:
     """Tells the service manager about the daemon's state; datagrams to ``address``.
 
-    ``address`` is empty when nobody listens; a leading ``@`` names an abstract socket.
+    ``address`` is empty without a listener; a leading ``@`` names an abstract socket.
     """
 
     address: str = ""

@@ -1,6 +1,6 @@
 """The root service where there are several workers: in each of them it is a daemon.
 
-In the parent it looks after the workers, and never returns to what runs a reactor.
+In the parent it looks after the workers, and never returns to run a reactor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from monrest.base.clock import measure_spans
 from monrest.base.log import LineObserver
 from monrest.config import Config
 from monrest.daemon.inherited import Inherited
-from monrest.daemon.listeners import told
+from monrest.daemon.listeners import error_text
 from monrest.daemon.parent import Parent
 from monrest.daemon.parent_line import RELOAD, STOP, ParentLine, ParentNotifier
 from monrest.daemon.restart import Restart
@@ -36,7 +36,7 @@ def processes(config: Config) -> int:
 
 
 @define(eq=False, kw_only=True, repr=False)
-class Crew(Service):
+class Supervisor(Service):
     """``twistd`` are the options of the program, of which a worker leaves some to its parent."""
 
     reactor: Any
@@ -75,14 +75,14 @@ class Crew(Service):
         try:
             inherited, link = parent.run()
         except IN_THE_WAY as error:
-            raise SystemExit(f"monrest: {told(error)}") from None
+            raise SystemExit(f"monrest: {error_text(error)}") from None
         self._become(inherited, link, parent.config)
 
     def _become(self, inherited: Inherited, link: ParentLine, config: Config) -> None:
         measure_spans(self.reactor)
         # The file with the number of the process is the parent's.
         self.twistd["pidfile"] = ""
-        self._detach(said=b"")
+        self._detach(status=b"")
         if self.observer is not None:
             self.observer.name_worker(inherited.workers.number)
         self.daemon = Daemon(
@@ -98,20 +98,20 @@ class Crew(Service):
 
         orders = {RELOAD: self.daemon.reload, STOP: self._stop}
 
+        def orphaned() -> None:
+            # Without a parent: what is started now is this node.
+            self.daemon.parts.process.close()
+            self.daemon.log.error("the parent is gone: this worker ends")
+            self._stop()
+
         def running() -> None:
             # A service manager tells every process, and so does the parent: once is enough.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self.reactor.callFromThread(self._stop))
-            link.start(inherited.workers.heard, self._orphaned, orders)
+            link.start(inherited.workers.heard, orphaned, orders)
 
         self.reactor.callWhenRunning(running)
         self.daemon.startService()
-
-    def _orphaned(self) -> None:
-        """End without a parent; whoever is started now is this node."""
-        self.daemon.parts.process.close()
-        self.daemon.log.error("the parent is gone: this worker ends")
-        self._stop()
 
     def _stop(self) -> None:
         if not self._stopping:
@@ -123,11 +123,11 @@ class Crew(Service):
         super().stopService()
         return self.daemon.stopService()
 
-    def _detach(self, said: bytes = b"0") -> None:
+    def _detach(self, status: bytes = b"0") -> None:
         """Tell the shell that started this in the background that all is well."""
         pipe, self.twistd["statusPipe"] = self.twistd.get("statusPipe"), None
         if pipe is not None:
-            os.write(pipe, said)
+            os.write(pipe, status)
             os.close(pipe)
 
     def _configure_log(self, config: Config) -> None:
