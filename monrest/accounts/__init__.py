@@ -1,1 +1,1 @@
-"""Who somebody is: users, keys, sessions, passwords, roles and contacts."""
+"""The identity of a caller: users, keys, sessions, passwords, roles and contacts."""

@@ -1,6 +1,6 @@
 """One attempt with a name and a password, by a login or by basic authentication.
 
-What a failed one is told follows docs/spec/accounts.md, "Who is nobody".
+The answer to a failed one follows docs/spec/accounts.md, "Who is nobody".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from monrest.base.names import Names
 from monrest.base.values import Caller
 
 WRONG = "no or invalid credentials used."
-"""What is said of every wrong attempt, whether there is such a user or not."""
+"""The answer to every wrong attempt, whether there is such a user or not."""
 
 
 async def is_right(
@@ -28,8 +28,8 @@ async def is_right(
 ) -> bool:
     """Whether ``password`` is that of ``user``; a wrong one is counted, noted and slowed down.
 
-    After too many wrong ones the right one is not told from them. Whether an administrator has
-    locked the user is another question, which only who knows the password may ask. Raises
+    After too many wrong ones the right one is answered like them. Whether an administrator has
+    locked the user is another question, answered only after the right password. Raises
     TooManyRequests and Unavailable.
     """
     async with slowdown.attempt(caller.client, user) as attempt:
@@ -57,13 +57,9 @@ def nobody(
     browser would ask the person in front of it for a password that the script cannot use.
     """
     challenges = [f'Bearer realm="{names.app}"']
-    if passwords and not _is_script(caller):
-        challenges.append(f'Basic realm="{names.app}", charset="UTF-8"')
-    return NotAuthenticated(message, description, challenges)
-
-
-def _is_script(caller: Caller) -> bool:
-    """Whether a page's script asks, as far as browsers and libraries for scripts tell."""
+    # As far as browsers and libraries for scripts tell.
     mode = caller.headers.get("sec-fetch-mode", "navigate").strip().lower()
     by = caller.headers.get("x-requested-with", "").strip().lower()
-    return mode != "navigate" or by == "xmlhttprequest"
+    if passwords and mode == "navigate" and by != "xmlhttprequest":
+        challenges.append(f'Basic realm="{names.app}", charset="UTF-8"')
+    return NotAuthenticated(message, description, challenges)

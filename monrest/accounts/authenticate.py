@@ -2,7 +2,7 @@
 
 One method decides, in this order: key, session cookie, basic authentication, the user header of a
 trusted proxy, the user of a Unix socket, the default user. A key that is
-presented decides alone: a wrong one is refused whatever else the request carries.
+presented decides alone: a wrong one is refused, also beside other credentials.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _BEARER = "bearer"
 _LOGIN_REQUIRED = "login required"
 _REMEMBERED = 4096
 _NOBODY: frozenset[str] = frozenset()
-# A proxy that speaks to our Unix socket as root does not make everybody behind it root.
+# A proxy that speaks to our Unix socket as root does not make its clients root.
 _FORWARDED = ("x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via")
 
 
 @define(eq=False, kw_only=True)
 class Authenticator:
-    """Says who asks; one for each generation of the configuration.
+    """Identifies callers; one for each generation of the configuration.
 
     ``own_uid`` is the user of this process, who administers it over a Unix socket as root does.
     """
@@ -70,7 +70,7 @@ class Authenticator:
     _by_user: RoleTable = field(init=False)
     _by_group: RoleTable = field(init=False)
     _grouped: bool = field(init=False)
-    """Whether anybody holds a role by a contact group."""
+    """Whether any role is given to a contact group."""
     _secret: bytes = field(init=False, repr=False)
     _key_header: str = field(init=False)
     _user_header: str = field(init=False)
@@ -107,7 +107,7 @@ class Authenticator:
         try:
             locked = await self.users.is_locked(identity.user)
         except Unavailable:
-            # Who has the secret key is trusted with everybody's name, and reads without a database.
+            # The secret key is trusted with every user's name, and reads without a database.
             if key is None or identity.key:
                 raise
             return evolve(identity, confirmed=False)
@@ -132,7 +132,7 @@ class Authenticator:
         return await self._user(UserName(name, name), "owner", limit)
 
     def _presented(self, caller: Caller) -> str | None:
-        """Give the key that the caller presents; whatever else is there does not count then."""
+        """Give the key that the caller presents; other credentials do not count then."""
         key = caller.headers.get(self._key_header)
         if key is not None:
             return key.strip(_BLANKS)
@@ -278,7 +278,7 @@ class Authenticator:
         return await self._user(user, "basic auth")
 
     def _remote_user(self, caller: Caller) -> str:
-        """Give the name that a trusted proxy says; what others say is no name."""
+        """Give the name that a trusted proxy sends; one from another neighbour does not count."""
         if not self._remote_header or not self.proxies.trusts(caller.address):
             return ""
         return caller.headers.get(self._remote_header, "").strip(_BLANKS)
@@ -305,8 +305,8 @@ class Authenticator:
     ) -> Identity:
         """Give the identity of an ordinary user with what ``limit`` leaves of their roles.
 
-        ``replaces``: a limit gives its roles whatever the user's own are, except that one who
-        may only read stays so.
+        ``replaces``: a limit gives its roles, also those that the user does not hold, except that
+        a user who may only read stays so.
         """
         held = await self._roles_of(user.name)
         if replaces and limit is not None:
@@ -364,10 +364,10 @@ _REMEMBERED_ADDRESSES = 1024
 
 @define(eq=False)
 class Proxies:
-    """Neighbours who may speak for others, and who the client behind them is.
+    """Proxies that may name the client behind them, and that client.
 
     Forwarded headers count only from ``auth.trusted_proxies`` (docs/spec/http.md, "The caller"):
-    what anybody else says about addresses is made up.
+    what any other neighbour says about addresses is made up.
     """
 
     trusted: tuple[Network, ...]
@@ -379,7 +379,7 @@ class Proxies:
         return cls(tuple(ip_network(one) for one in trusted))
 
     def trusts(self, address: str) -> bool:
-        """Whether the neighbour with this address may speak for others; nobody without one."""
+        """Whether the neighbour with this address may name clients; none without an address."""
         known = self._known.get(address)
         if known is None:
             if len(self._known) >= _REMEMBERED_ADDRESSES:

@@ -36,7 +36,7 @@ _COLUMNS = ("name", "alias", "email", "can_submit_commands")
 
 
 NOBODY = Contact()
-"""Who is no contact anywhere, as far as is known."""
+"""A user who is no contact anywhere, as far as is known."""
 
 
 @frozen
@@ -67,8 +67,8 @@ class Contacts:
     async def of(self, user: str) -> Contact:
         """Give what is known of ``user``; ``NOBODY`` when no site can be asked and none ever was.
 
-        Who asks for a user whom somebody else is asking for shares that answer. What was known
-        is given when the cores need longer than a few seconds.
+        Requests for one user at the same time share an answer. What was known is given when the
+        cores need longer than a few seconds.
         """
         if self._state != (state := self.workers.state("contacts")):
             self._state = state
@@ -91,7 +91,7 @@ class Contacts:
             return known.contact
 
     def expire(self) -> None:
-        """Ask the cores again about everybody who is asked for, as after a reload of one."""
+        """Ask the cores again about each user who comes, as after a reload of one."""
         self.workers.changed("contacts")
 
     def _expire(self) -> None:
@@ -115,8 +115,9 @@ class Contacts:
                 if site.id in old:
                     parts[site.id] = old[site.id]
                 continue
+            rows = groups[site.id].rows if site.id in groups else ()
             parts[site.id] = evolve(
-                _contact(entries.get(site.id)), groups=_group_names(groups.get(site.id))
+                _contact(entries.get(site.id)), groups=frozenset(str(row[0]) for row in rows)
             )
         if silent:
             log.debug("contact data of {user} not read from {sites}", user=user, sites=silent)
@@ -171,7 +172,7 @@ class Contacts:
     async def _read(
         self, sites: tuple[Site, ...], plan: PlanSite, share: Share
     ) -> tuple[dict[str, SiteAnswer], frozenset[str]]:
-        """Answers by site, and who could not be asked."""
+        """Answers by site, and the sites that could not be asked."""
         try:
             gathered = await fan_out(sites, plan, None, self.clock, share=share)
         except SitesFailed as error:
@@ -184,7 +185,7 @@ class Contacts:
 
 @define(eq=False)
 class _Question:
-    """One question to the cores and everybody who waits for its answer."""
+    """One question to the cores and all that wait for its answer."""
 
     waiting: list[Deferred[Contact]] = field(factory=list)
     result: Contact | Failure | None = None
@@ -233,10 +234,6 @@ def _contact(answer: SiteAnswer | None) -> Contact:
         email=str(entry.get("email") or ""),
         can_submit_commands=None if may is None else bool(may),
     )
-
-
-def _group_names(answer: SiteAnswer | None) -> frozenset[str]:
-    return frozenset() if answer is None else frozenset(str(row[0]) for row in answer.rows)
 
 
 def _joined(parts: Iterable[Contact]) -> Contact:

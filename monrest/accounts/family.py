@@ -7,7 +7,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
 from twisted.python.failure import Failure
 
-from monrest.accounts import key_endpoints, login_endpoints, session_endpoints, user_endpoints
+from monrest.accounts import key_endpoints, session_endpoints, user_endpoints
 from monrest.accounts.contacts import Contacts
 from monrest.accounts.keys import Keys
 from monrest.accounts.passwords import Passwords
@@ -20,7 +20,7 @@ from monrest.api.family import Common, Family, Life, Served
 
 @define(eq=False)
 class Accounts(Service):
-    """Who there is, and by what somebody is known."""
+    """Users with their keys, sessions and passwords, and what the cores say of them."""
 
     common: Common
     keys: Keys = field(init=False)
@@ -89,19 +89,12 @@ FAMILY = Family(
             ),
         ),
         Served(
-            declared(login_endpoints.LoginEndpoints),
-            lambda common: login_endpoints.LoginEndpoints(
-                sessions=common.the(Accounts).sessions,
-                passwords=common.the(Accounts).passwords,
-                users=common.the(Accounts).users,
-                slowdown=common.the(Accounts).slowdown,
-            ),
-        ),
-        Served(
             declared(session_endpoints.SessionEndpoints),
             lambda common: session_endpoints.SessionEndpoints(
                 sessions=common.the(Accounts).sessions,
                 passwords=common.the(Accounts).passwords,
+                users=common.the(Accounts).users,
+                slowdown=common.the(Accounts).slowdown,
                 figures=common.figures,
             ),
         ),

@@ -132,7 +132,7 @@ def matches(password: str, hashed: str) -> bool:
 
 
 def _crypt(hashed: str) -> Any:
-    """What knows a kind of hashes; None for one that nobody knows."""
+    """The class for a kind of hashes; None for an unknown kind."""
     name = _CRYPTS.get(f"${hashed[1:].partition('$')[0]}$")
     if name is None:
         return None

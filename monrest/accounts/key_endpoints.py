@@ -106,7 +106,7 @@ def record(key: ApiKey) -> dict[str, Any]:
 
 
 def _owner(identity: Identity) -> str | None:
-    """Whose keys ``identity`` deals with; None: everybody's."""
+    """The user whose keys ``identity`` deals with; None: all users."""
     return None if identity.may(ADMIN) else identity.user
 
 

@@ -97,7 +97,7 @@ class Keys(Service):
         )
 
     async def find(self, plain: str) -> ApiKey | None:
-        """Give the key that somebody presents, None for an unknown one.
+        """Give the key of its plain text, None for an unknown one.
 
         Unavailable when the database is and nothing recent is known. ``last_used`` and
         ``last_from`` are as old as what is kept.
@@ -124,7 +124,7 @@ class Keys(Service):
         self._uses[key.hashed_key] = _Use(int(self.wall.now()), client)
 
     async def list(self, user: str | None = None) -> list[ApiKey]:
-        """Give the keys that belong to ``user``, of everybody and of nobody for None.
+        """Give the keys that belong to ``user``, all keys for None.
 
         In the order of their creation.
         """
@@ -263,7 +263,7 @@ def hashed_key(plain: str) -> str:
 
 
 def check_number(owned: int, most: int) -> None:
-    """Raise Forbidden for who owns ``most`` keys already."""
+    """Raise Forbidden for a user who owns ``most`` keys already."""
     if owned >= most:
         raise Forbidden(f"maximum number of api keys ({most}) reached, cannot create more.")
 

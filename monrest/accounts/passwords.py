@@ -110,7 +110,7 @@ class Passwords:
             self._places.release()
 
     def _compared(self, file: PasswordFile, user: str, password: str) -> bool:
-        """Compare in a thread, with somebody else's hash for a user who is not there.
+        """Compare in a thread, with the hash of another user for one who is not there.
 
         Hashes of one file may take different times. An unknown name always gets the same one of
         them, so that the times of unknown names are spread as those of known ones.
@@ -136,7 +136,7 @@ class Passwords:
     async def _look(self) -> None:
         """Read the file if it has changed; looks at it once a second at most.
 
-        One that is gone lets nobody in, because who was deleted with it must stay out.
+        Without the file no user gets in, because a user who was deleted with it must stay out.
         """
         await self._lock.acquire()
         try:
@@ -183,7 +183,7 @@ class Passwords:
 
 
 def _changed(path: str, old: PasswordFile) -> PasswordFile:
-    """Give ``old`` if it is still what the file says; OSError when that cannot be told."""
+    """Give ``old`` if it is still what the file says; OSError when that is unknown."""
     if old.signature is not None and htpasswd.signature(Path(path).stat()) == old.signature:
         return old
     return htpasswd.read(path)

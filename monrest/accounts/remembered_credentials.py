@@ -1,7 +1,7 @@
 """Credentials that were looked up in the database a moment ago, by their hash.
 
 Rules: docs/spec/accounts.md, "While the database is away". How old something is counts from the
-moment at which the database was asked: whatever another daemon revoked before that is known.
+moment at which the database was asked: what another daemon revoked before that is known.
 """
 
 from __future__ import annotations

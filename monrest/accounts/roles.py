@@ -44,7 +44,7 @@ class RoleTable:
         return cls(frozenset(everybody), tuple(rules))
 
     def held(self, names: Iterable[str]) -> frozenset[str]:
-        """Give the roles that somebody with these names (of user or groups) holds."""
+        """Give the roles that go with these names (of a user or of groups)."""
         given = tuple(names)
         return self.everybody | {
             role for role, matches in self.rules if any(matches(name) for name in given)
@@ -71,7 +71,7 @@ def grantable(identity: Identity, asked: Iterable[str] | None) -> tuple[str, ...
     """Give the roles of a key that ``identity`` makes; None: the key restricts nothing.
 
     ``asked`` are full names, None when nothing was asked for. What the maker does not hold is
-    left out, and who is limited gives on at most that.
+    left out, and a maker who is limited gives at most that.
     """
     if asked is None:
         if identity.limit is None:

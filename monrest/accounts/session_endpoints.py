@@ -1,4 +1,4 @@
-"""Sessions: list and read (docs/spec/accounts.md, "Sessions")."""
+"""Sessions: log in and out with a cookie, list, read (docs/spec/accounts.md, "Sessions")."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from typing import Any
 
 from attrs import frozen
 
+from monrest.accounts.attempts import WRONG, is_right, nobody
 from monrest.accounts.passwords import Passwords
-from monrest.accounts.sessions import DIGEST, Session, Sessions
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.accounts.sessions import DIGEST, Session, Sessions, cookie_of, hashed_id
+from monrest.accounts.slowdown import Slowdown
+from monrest.accounts.usernames import UserField, UserNames
+from monrest.accounts.users import Users
+from monrest.api.csrf import check_page
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.lists import local_schema, reselect, select
-from monrest.base.errors import NotFound
+from monrest.base.audit import audit
+from monrest.base.errors import BadRequest, Forbidden, NotFound, TooManyRequests, Unavailable
 from monrest.base.metrics import Metrics
-from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest
+from monrest.base.values import ADMIN, Answer, Caller, Column, Document, Identity, RestRequest
+from monrest.query.parse import RESERVED
 
 COLUMNS = (
     Column("active", "time", "", "when it was used last"),
@@ -26,6 +33,9 @@ COLUMNS = (
     Column("username", "string", "", "whose session it is"),
 )
 _SCHEMA = local_schema("sessions", COLUMNS, ())
+_LOGIN = UserField("login", "name of the user, or `username`", required=True)
+_NAMES = (_LOGIN.name, "username")
+_PASSWORD = "password"  # noqa: S105  the parameter's name
 
 
 def record(session: Session) -> dict[str, Any]:
@@ -44,17 +54,108 @@ def record(session: Session) -> dict[str, Any]:
 
 
 def _owner(identity: Identity) -> str | None:
-    """Whose sessions ``identity`` sees; None: everybody's."""
+    """The user whose sessions ``identity`` sees; None: all users."""
     return None if identity.may(ADMIN) else identity.user
 
 
 @frozen(eq=False, kw_only=True)
 class SessionEndpoints:
-    """Sessions of the users that the password file still has."""
+    """Lists show the sessions of users that the password file still has."""
 
     sessions: Sessions
     passwords: Passwords
+    users: Users
+    slowdown: Slowdown
     figures: Metrics
+
+    @Endpoint(
+        path="/mon/login",
+        methods=("POST",),
+        description="log in and get a session cookie",
+        text="The cookie is in the answer's header `Set-Cookie`. Requests that change something "
+        "and come with the cookie need the token as well, in the header `X-Mon-CSRF-Token` or "
+        "in the parameter `CSRFtoken`. A wrong password is answered with 401, more slowly with "
+        "each further one. After too many the right one is answered like them for some time, and "
+        "a user whom an administrator has locked with 403. Needs `auth.htpasswd_file`.",
+        shape="object",
+        parameters=(
+            _LOGIN,
+            Parameter(name=_PASSWORD, description="password of the user", required=True),
+        ),
+        columns=(
+            Column("csrf_token", "string", "", "what state-changing requests must carry"),
+            Column("user", "string", "", "name of the user"),
+        ),
+        public=True,
+    )
+    async def login(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        caller = request.caller
+        check_page(caller.headers)
+        if not self.passwords.configured:
+            raise BadRequest(
+                "login is not available",
+                "no auth.htpasswd_file is configured; use an API key",
+            )
+        name, password = _credentials(request)
+        user = UserNames(context.config.auth).read(name, "login").name
+        try:
+            session, value = await self._begin(context, user, password, caller)
+        except (TooManyRequests, Unavailable) as error:
+            audit(user, caller, "login failed", result=error.message)
+            raise
+        audit(user, caller, "login", target=session.hashed_id)
+        return Document(
+            value={"csrf_token": session.csrf_token, "user": user},
+            headers=(self.sessions.cookie(value, caller),),
+        )
+
+    async def _begin(
+        self, context: Context, user: str, password: str, caller: Caller
+    ) -> tuple[Session, str]:
+        """Look at the password and make a session; a wrong password and a lock are audited here."""
+        # Looked at first: if it changes meanwhile, the session is over and not one too many.
+        hashed = await self.passwords.hash_of(user)
+        right = await is_right(
+            user,
+            password,
+            caller,
+            passwords=self.passwords,
+            slowdown=self.slowdown,
+            users=self.users,
+        )
+        if not right or hashed is None:
+            raise nobody("login failed", WRONG, caller, context.names, passwords=False)
+        if await self.users.is_locked(user):
+            audit(user, caller, "login failed", result="locked")
+            raise Forbidden(context.config.auth.locked_message)
+        # The session always has a new id: one that was planted in the browser is worth nothing.
+        old = cookie_of(caller.headers, self.sessions.cookie_name)
+        if old and old.isascii():
+            await self.sessions.delete(hashed_id(old))
+        await self.users.succeeded(user, caller)
+        return await self.sessions.create(user, caller, hashed)
+
+    @Endpoint(
+        path="/mon/logout",
+        methods=("POST",),
+        description="end the session of the cookie",
+        shape="object",
+        parameters=(),
+        columns=(Column("message", "string", "", "what was done"),),
+        at_once=True,
+        own_session=True,
+    )
+    async def logout(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        del context
+        identity = request.identity
+        if not identity.session:
+            raise BadRequest("there is no session to end", "Cookie: expected that of a login")
+        await self.sessions.delete(identity.session)
+        audit(identity, request.caller, "logout", target=identity.session)
+        return Document(
+            value={"message": "logged out"},
+            headers=(self.sessions.expired_cookie(request.caller),),
+        )
 
     @Endpoint(
         path="/mon/sessions",
@@ -67,7 +168,6 @@ class SessionEndpoints:
     async def list_sessions(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/sessions: all sessions for administrators, their own for others."""
         self.figures.expire("sessions")
         known = await self.passwords.names()
         found = [
@@ -96,3 +196,23 @@ class SessionEndpoints:
         ):
             raise NotFound("no such session")
         return await reselect(context, request, Document(value=record(found), columns=COLUMNS))
+
+
+def _credentials(request: RestRequest) -> tuple[str, str]:
+    """Give name and password; BadRequest, which never shows a value, when they are not there."""
+    names, passwords = [], []
+    for name, value in request.parameters:
+        if name in _NAMES:
+            names.append(value)
+        elif name == _PASSWORD:
+            passwords.append(value)
+        elif name not in RESERVED:
+            raise BadRequest(
+                "unknown parameter", f"{name[:80]!r}: expected only login and password"
+            )
+    for what, values in (("login", names), (_PASSWORD, passwords)):
+        if not values or not values[0]:
+            raise BadRequest(f"missing argument: {what}", f"{what} is a required argument")
+        if len(values) > 1:
+            raise BadRequest("too many values", f"{what}: expected one value, got {len(values)}")
+    return names[0].strip(), passwords[0]

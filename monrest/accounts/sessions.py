@@ -19,7 +19,6 @@ from attrs import define, evolve, field, frozen
 from sqlalchemy import (
     Connection,
     Row,
-    Select,
     and_,
     bindparam,
     case,
@@ -155,7 +154,7 @@ class Sessions(Service):
         )
 
     async def list(self, user: str | None = None) -> list[Session]:
-        """Give the sessions of ``user``, of everybody for None, in the order of the logins."""
+        """Give the sessions of ``user``, of all users for None, in the order of the logins."""
         query = select(sessions).order_by(sessions.c.created, sessions.c.hashed_id)
         if user is not None:
             query = query.where(sessions.c.username == user)
@@ -167,10 +166,16 @@ class Sessions(Service):
         return [session for session in found if self._lives(session)]
 
     async def figures(self) -> dict[str, float]:
-        """Count the sessions and their users, in one query."""
+        """Count sessions and their users, all and those of the last five minutes, in one query."""
         await self.flush()
         now = self.wall.now()
-        query = _counts(now).where(
+        recent = case((sessions.c.active >= now - _RECENT, sessions.c.username))
+        query = select(
+            func.count().label("sessions_total"),
+            func.count(sessions.c.username.distinct()).label("sessions_uniq_user_total"),
+            func.count(recent).label("sessions_active_5min_total"),
+            func.count(recent.distinct()).label("sessions_uniq_user_5min_total"),
+        ).where(
             sessions.c.active > now - self.config.session_idle,
             sessions.c.created > now - self.config.session_lifetime,
         )
@@ -206,13 +211,18 @@ class Sessions(Service):
         )
 
         def store(connection: Connection) -> list[str]:
-            surplus = list(connection.execute(_surplus(user)).scalars())
+            # What has to go before a further session may begin.
+            of_user = select(sessions.c.hashed_id).where(sessions.c.username == user)
+            by_use = of_user.order_by(
+                sessions.c.active.desc(), sessions.c.created.desc(), sessions.c.hashed_id
+            )
+            surplus = list(connection.execute(by_use.offset(MOST_OF_A_USER - 1)).scalars())
             if surplus:
                 connection.execute(delete(sessions).where(sessions.c.hashed_id.in_(surplus)))
             connection.execute(insert(sessions), [_row(session)])
             return surplus
 
-        await self.flush()  # who used which last decides which one has to go
+        await self.flush()  # the time of the last use decides which one has to go
         surplus = await self.database.change(store)
         if surplus:
             self._forget(*surplus)
@@ -317,17 +327,6 @@ _USED = (
 )
 
 
-def _counts(now: float) -> Select[int, int, int, int]:
-    """Select numbers of sessions and of their users, all and those of the last five minutes."""
-    recent = case((sessions.c.active >= now - _RECENT, sessions.c.username))
-    return select(
-        func.count().label("sessions_total"),
-        func.count(sessions.c.username.distinct()).label("sessions_uniq_user_total"),
-        func.count(recent).label("sessions_active_5min_total"),
-        func.count(recent.distinct()).label("sessions_uniq_user_5min_total"),
-    )
-
-
 def hashed_id(value: str) -> str:
     """Give the hash by which a session is known; it covers the suffix."""
     return hashlib.sha256(value.encode("ascii")).hexdigest()
@@ -344,16 +343,6 @@ def cookie_of(headers: Mapping[str, str], name: str) -> str:
         if found == name:
             return value.strip('"')
     return ""
-
-
-def _surplus(user: str) -> Any:
-    """Select what has to go before a further session of ``user`` may begin."""
-    return (
-        select(sessions.c.hashed_id)
-        .where(sessions.c.username == user)
-        .order_by(sessions.c.active.desc(), sessions.c.created.desc(), sessions.c.hashed_id)
-        .offset(MOST_OF_A_USER - 1)
-    )
 
 
 def _one(connection: Connection, hashed: str) -> Session | None:

@@ -48,7 +48,7 @@ class _Track:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody is inside or waiting."""
+        """Whether no attempt is inside or waiting."""
         return not self.inside and not self.line
 
 
@@ -78,7 +78,7 @@ class Slowdown:
     def trusts(self, address: str, user: str) -> bool:
         """Whether the last attempt of this user from there succeeded; such a pair never waits.
 
-        Else strangers who guess could keep somebody from working by occupying their places.
+        Else strangers who guess could keep a user from working by occupying the places.
         """
         return (address, user) in self._good
 

@@ -71,7 +71,7 @@ def _schema(names: Names) -> TableSchema:
 async def figures(
     users: Users, contacts: Contacts, passwords: Passwords, sites: Sequence[Site], auth: AuthConfig
 ) -> dict[str, float]:
-    """Count all users and those who are locked, whoever asks."""
+    """Count all users and those who are locked."""
     found, _ = await contacts.everybody(sites)
     profiles = {profile.name: profile.locked for profile in await users.list()}
     known = _known(found, profiles, await _configured(passwords, auth))
@@ -119,7 +119,7 @@ def _named(auth: AuthConfig) -> Iterator[str]:
 
 
 class _Roles:
-    """What users hold by configuration, whoever is asking for it."""
+    """The roles of users by configuration."""
 
     def __init__(self, auth: AuthConfig) -> None:
         self._by_user = RoleTable.of(auth.roles)
@@ -154,7 +154,6 @@ class UserEndpoints:
         columns=WHOAMI_COLUMNS,
     )
     async def whoami(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer /mon/whoami; what the cores do not tell stays empty."""
         identity = request.identity
         contact = await self.contacts.of(identity.user)
         profile = await self.users.get(identity.user)
@@ -176,7 +175,6 @@ class UserEndpoints:
     async def list_users(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/users: all that are known for administrators, themselves for others."""
         self.figures.expire("users")
         identity = request.identity
         schema = _schema(context.names)
@@ -226,7 +224,6 @@ class UserEndpoints:
     async def update(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer PATCH /mon/users/<id>: themselves, and everybody for administrators."""
         identity, (name,) = request.identity, where
         with audited(request, "user change", name):
             if name != identity.user and not (
@@ -286,7 +283,7 @@ class UserEndpoints:
         return Document(value={"code": 200, "message": f"ok - user has been {word}ed"})
 
     async def _exists(self, context: Context, name: str) -> bool:
-        """Whether anybody but the request itself has heard of a user."""
+        """Whether a user is known beyond this request."""
         return name.isprintable() and (
             name in await _configured(self.passwords, context.config.auth)
             or await self.users.get(name) is not None

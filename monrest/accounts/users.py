@@ -334,7 +334,7 @@ class Users(Service):
             )
 
     async def clean(self) -> None:
-        """Forget profiles that nobody uses any more; later while the database is away."""
+        """Forget profiles that are not used any more; later while the database is away."""
         now = self.wall.now()
 
         def forget(connection: Connection) -> int:
@@ -356,7 +356,7 @@ class Users(Service):
     def startService(self) -> None:
         """Learn who is locked, and forget unused profiles from time to time."""
         super().startService()
-        # Known before anybody asks, it is known as well when the database goes away.
+        # Known before the first request, it is known as well when the database goes away.
         Deferred.fromCoroutine(self._current()).addErrback(
             lambda failure: failure.trap(Unavailable)
         )

@@ -3,7 +3,7 @@
 import pytest
 from twisted.internet.defer import CancelledError
 
-from monrest.accounts.login_endpoints import WRONG
+from monrest.accounts.attempts import WRONG
 from monrest.base.errors import (
     BadRequest,
     Forbidden,
