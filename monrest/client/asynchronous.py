@@ -259,31 +259,24 @@ class AsyncClient:
         await cast(Any, deferLater(self._reactor, seconds, lambda: None))
 
     def hosts(self, clause: Clause | None = None) -> AsyncRowQuery[HostRow]:
-        """Hosts."""
         return AsyncRowQuery[HostRow](self, "/hosts").filter(clause)
 
     def services(self, clause: Clause | None = None) -> AsyncRowQuery[ServiceRow]:
-        """Services."""
         return AsyncRowQuery[ServiceRow](self, "/services").filter(clause)
 
     def hostgroups(self, clause: Clause | None = None) -> AsyncRowQuery[HostgroupRow]:
-        """Host groups."""
         return AsyncRowQuery[HostgroupRow](self, "/hostgroups").filter(clause)
 
     def servicegroups(self, clause: Clause | None = None) -> AsyncRowQuery[ServicegroupRow]:
-        """Service groups."""
         return AsyncRowQuery[ServicegroupRow](self, "/servicegroups").filter(clause)
 
     def contacts(self, clause: Clause | None = None) -> AsyncRowQuery[ContactRow]:
-        """Contacts."""
         return AsyncRowQuery[ContactRow](self, "/contacts").filter(clause)
 
     def contactgroups(self, clause: Clause | None = None) -> AsyncRowQuery[ContactgroupRow]:
-        """Contact groups."""
         return AsyncRowQuery[ContactgroupRow](self, "/contactgroups").filter(clause)
 
     def timeperiods(self, clause: Clause | None = None) -> AsyncRowQuery[TimeperiodRow]:
-        """Time periods."""
         return AsyncRowQuery[TimeperiodRow](self, "/timeperiods").filter(clause)
 
     def check_commands(self, clause: Clause | None = None) -> AsyncRowQuery[CheckCommandRow]:
@@ -291,11 +284,9 @@ class AsyncClient:
         return AsyncRowQuery[CheckCommandRow](self, "/commands").filter(clause)
 
     def comments(self, clause: Clause | None = None) -> AsyncRowQuery[CommentRow]:
-        """Comments."""
         return AsyncRowQuery[CommentRow](self, "/comments").filter(clause)
 
     def downtimes(self, clause: Clause | None = None) -> AsyncRowQuery[DowntimeRow]:
-        """Downtimes."""
         return AsyncRowQuery[DowntimeRow](self, "/downtimes").filter(clause)
 
     def logs(self, clause: Clause | None = None) -> AsyncRowQuery[LogRow]:

@@ -194,31 +194,24 @@ class Client:
                 yield json.loads(line)
 
     def hosts(self, clause: Clause | None = None) -> RowQuery[HostRow]:
-        """Hosts."""
         return RowQuery[HostRow](self, "/hosts").filter(clause)
 
     def services(self, clause: Clause | None = None) -> RowQuery[ServiceRow]:
-        """Services."""
         return RowQuery[ServiceRow](self, "/services").filter(clause)
 
     def hostgroups(self, clause: Clause | None = None) -> RowQuery[HostgroupRow]:
-        """Host groups."""
         return RowQuery[HostgroupRow](self, "/hostgroups").filter(clause)
 
     def servicegroups(self, clause: Clause | None = None) -> RowQuery[ServicegroupRow]:
-        """Service groups."""
         return RowQuery[ServicegroupRow](self, "/servicegroups").filter(clause)
 
     def contacts(self, clause: Clause | None = None) -> RowQuery[ContactRow]:
-        """Contacts."""
         return RowQuery[ContactRow](self, "/contacts").filter(clause)
 
     def contactgroups(self, clause: Clause | None = None) -> RowQuery[ContactgroupRow]:
-        """Contact groups."""
         return RowQuery[ContactgroupRow](self, "/contactgroups").filter(clause)
 
     def timeperiods(self, clause: Clause | None = None) -> RowQuery[TimeperiodRow]:
-        """Time periods."""
         return RowQuery[TimeperiodRow](self, "/timeperiods").filter(clause)
 
     def check_commands(self, clause: Clause | None = None) -> RowQuery[CheckCommandRow]:
@@ -226,11 +219,9 @@ class Client:
         return RowQuery[CheckCommandRow](self, "/commands").filter(clause)
 
     def comments(self, clause: Clause | None = None) -> RowQuery[CommentRow]:
-        """Comments."""
         return RowQuery[CommentRow](self, "/comments").filter(clause)
 
     def downtimes(self, clause: Clause | None = None) -> RowQuery[DowntimeRow]:
-        """Downtimes."""
         return RowQuery[DowntimeRow](self, "/downtimes").filter(clause)
 
     def logs(self, clause: Clause | None = None) -> RowQuery[LogRow]:
@@ -270,7 +261,7 @@ class Client:
         """Send a command: ``host``, ``service`` … name its object, ``wait`` seconds for its effect.
 
         It is sent once. Raises InvalidRequestError when a core refuses it, SitesFailedError when
-        no site took it; UnreachableError when nobody knows.
+        no site took it; UnreachableError when that is unknown.
         """
         return self._run(operations.command(name, arguments, tuple(sites), self._policy))
 

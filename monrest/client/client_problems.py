@@ -27,8 +27,8 @@ class ApiError(ClientError):
         self.document = document
         self.message = str(document.get("message") or "")
         self.description = str(document.get("description") or document.get("error") or "")
-        told = ": ".join(part for part in (self.message, self.description) if part)
-        super().__init__(plain(f"{code} {told}".rstrip()))
+        text = ": ".join(part for part in (self.message, self.description) if part)
+        super().__init__(plain(f"{code} {text}".rstrip()))
 
     def __reduce__(self) -> tuple[type[ApiError], tuple[int, Mapping[str, Any]]]:
         """Let it travel between processes: the text is not what it is made of."""
@@ -40,7 +40,7 @@ class InvalidRequestError(ApiError):
 
 
 class NotAuthorizedError(ApiError):
-    """401, 403: nobody is asking, or somebody who may not."""
+    """401, 403: no user, or one who may not."""
 
 
 class NotThereError(ApiError):
@@ -48,7 +48,7 @@ class NotThereError(ApiError):
 
 
 class ConflictError(ApiError):
-    """409: somebody else has changed it, or it is not possible at present."""
+    """409: it was changed meanwhile, or it is not possible at present."""
 
 
 class OverloadedError(ApiError):

@@ -51,7 +51,7 @@ class EventDocument(TypedDict, total=False):
 
 
 class EventTail:
-    """A stream that goes on behind its last event, whatever happens to connections.
+    """A stream that continues behind its last event after a lost connection.
 
     ``parameters`` are those of `GET /events`, but for ``limit``: so many events at most.
     """
@@ -75,7 +75,7 @@ class EventTail:
         since: str,
         snapshot: bool,
     ) -> EventTail:
-        """Give the stream of what ``Client.events`` is told."""
+        """Give the stream of the arguments of ``Client.events``."""
         parameters = {
             "types": ",".join(types) or None,
             "columns": ",".join(columns) or None,
@@ -127,8 +127,8 @@ def followed(
 ) -> Iterator[EventDocument]:
     """The events of a tail, over as many connections as it takes, for who waits.
 
-    ``opened`` sends a request and gives its success; ``lost`` is told why it is sent again. Raises
-    ClientError when the first request fails, and whenever the daemon refuses.
+    ``opened`` sends a request and gives its success; ``lost`` gets why it is sent again.
+    Raises ClientError when the first request fails, and whenever the daemon refuses.
     """
     while True:
         try:

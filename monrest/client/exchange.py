@@ -112,14 +112,14 @@ def segment(name: str) -> str:
 
 def warnings_of(headers: ReplyHeaders, app: str) -> list[str]:
     """What the daemon, whose application is called ``app``, warns of."""
-    told = headers.get(f"X-{app}-Warnings", "")
-    return [plain(unquote(one)) for one in told.split("; ") if one]
+    sent = headers.get(f"X-{app}-Warnings", "")
+    return [plain(unquote(one)) for one in sent.split("; ") if one]
 
 
 def failed_sites_of(headers: ReplyHeaders, app: str) -> list[str]:
     """The ids of the sites that are missing in the answer of a daemon called ``app``."""
-    told = headers.get(f"X-{app}-Failed-Sites", "")
-    return [plain(one.strip()) for one in told.split(",") if one.strip()]
+    sent = headers.get(f"X-{app}-Failed-Sites", "")
+    return [plain(one.strip()) for one in sent.split(",") if one.strip()]
 
 
 async def lines_of(piece: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:

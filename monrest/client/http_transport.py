@@ -93,8 +93,8 @@ class Reply:
         except IncompleteRead:
             raise UnreachableError(f"{self._where}: the connection was cut in the middle") from None
         except (OSError, HTTPException, CompressionError) as error:
-            told = error_text(error)
-            raise UnreachableError(f"{self._where}: the answer broke off: {told}") from None
+            reason = error_text(error)
+            raise UnreachableError(f"{self._where}: the answer broke off: {reason}") from None
         finally:
             if whole:
                 self._keep(self._connection)

@@ -174,7 +174,7 @@ class CommandFate(NamedTuple):
     """What became of a command.
 
     ``code``: 200 when all cores took it. ``effect``: what was seen afterwards where ``wait`` was
-    given, ``effects`` by site. ``failed_sites`` were not told; with ``uncertain`` nobody knows.
+    given, ``effects`` by site. ``failed_sites`` did not get it; with ``uncertain`` they may have.
     ``document`` is the whole answer.
     """
 
@@ -261,15 +261,15 @@ def job_state(job: str, policy: Policy) -> ClientSteps[Mapping[str, Any]]:
     return answer
 
 
-def job_result(job: str, told: TellsProgress | None, policy: Policy) -> ClientSteps[Any]:
+def job_result(job: str, progress: TellsProgress | None, policy: Policy) -> ClientSteps[Any]:
     """Wait for a job and give what its request answers; its errors are raised.
 
-    With ``told`` the state is asked every now and then, else the daemon holds the request.
+    ``progress`` gets the state every now and then; without it the daemon holds the request.
     """
     pause = _FIRST_PAUSE
-    while told is not None:
+    while progress is not None:
         state = yield from job_state(job, policy)
-        told(state)
+        progress(state)
         if not state.get("is_running"):
             break
         yield Pause(pause)

@@ -81,8 +81,8 @@ class _Body(Protocol):
             if self._ended is not None:
                 if self._ended.check(ResponseDone):
                     return b""
-                told = self._ended.getErrorMessage()
-                raise UnreachableError(f"the answer broke off: {told}")
+                reason = self._ended.getErrorMessage()
+                raise UnreachableError(f"the answer broke off: {reason}")
             self._wanted = Deferred()
             waiting = self._wanted
             silent = self._reactor.callLater(self._timeout, waiting.cancel)
@@ -222,7 +222,7 @@ def _error_text(error: Exception) -> str:
 
 @implementer(IAgentEndpointFactory)
 class _Endpoints:
-    """The one endpoint of an address, whatever host a URL names."""
+    """The one endpoint of an address, for every URL."""
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class _Endpoints:
 
 @implementer(IOpenSSLClientConnectionCreator)
 class _Unverified:
-    """TLS with whoever is there."""
+    """TLS without a look at the certificate of the other side."""
 
     def __init__(self, host: str, options: CertificateOptions) -> None:
         self._host, self._options = host, options
