@@ -9,9 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from monrest.cli import data, output
-from monrest.cli.aligned import aligned
 from monrest.cli.client_errors import UsageError
-from monrest.cli.client_settings import ClientSettings, settings
+from monrest.cli.client_settings import settings
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.hints import hints
 from monrest.cli.options import CONNECTION, KEY
@@ -35,7 +34,10 @@ def create(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
         raise UsageError("expected --user or --superuser, not both")
     if "force-user" in named and not superuser:
         raise UsageError("--force-user: goes with --superuser")
-    if not superuser and "user" not in named and _is_internal(client.settings):
+    # By the socket alone the daemon takes the client for its administrator.
+    known = client.settings
+    internal = known.address.scheme == "unix" and not known.key and not known.user
+    if not superuser and "user" not in named and internal:
         raise UsageError("expected --user NAME or --superuser: the socket's administrator "
                          "is nobody who could own a key")  # fmt: skip
     asked: dict[str, Any] = {}
@@ -80,9 +82,9 @@ def _blind(client: Requester, key: str) -> str:
         return ""
     name = plain(str(who.get("id")))
     roles = who.get("roles") or ()
-    told = f"it has {', '.join(map(str, roles))}" if roles else "it has no role"
+    holds = f"it has {', '.join(map(str, roles))}" if roles else "it has no role"
     return (
-        f"monrest: this key sees no host and no service: {name} is contact of none, and {told}. "
+        f"monrest: this key sees no host and no service: {name} is contact of none, and {holds}. "
         f"[auth.roles] of the configuration gives roles to users (all_hosts, all_services); a key "
         f"of nobody that sees everything is made with --superuser --role all_hosts "
         f"--role all_services"
@@ -141,7 +143,7 @@ def _found(beginning: str, known: Iterable[str]) -> str:
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """The keys, newest first, as aligned columns."""
     ordered = sorted(rows, key=lambda row: -_number(row.get("created")))
-    return aligned(_TITLES, map(_line, ordered))
+    return output.aligned(_TITLES, map(_line, ordered))
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
@@ -184,11 +186,6 @@ def _client(given: Pairs) -> tuple[Requester, str]:
     shared = {option.key for option in CONNECTION.options}
     client = Requester(settings([pair for pair in given if pair[0] in shared]))
     return client, f"/{client.settings.address.app}/api_keys"
-
-
-def _is_internal(known: ClientSettings) -> bool:
-    """Whether the daemon takes us for its administrator, by the socket alone."""
-    return known.address.scheme == "unix" and not known.key and not known.user
 
 
 def body_of(client: Requester, path: str, reply: Reply) -> bytes:

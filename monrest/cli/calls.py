@@ -148,7 +148,9 @@ def _kind(source: str, names: set[str]) -> Kind:
         return "url"
     if source.startswith(("{", "[")) and not _PLACEHOLDER.match(source) and _is_json(source):
         return "json"
-    if not names & (_SENDS | _API_ONLY) and _is_file(source):
+    sends = names & (_SENDS | _API_ONLY)
+    # Not pathlib, for the time of the start.
+    if not sends and os.path.exists(source) and not os.path.isdir(source):  # noqa: PTH110,PTH112
         return "file"
     return "api"
 
@@ -159,10 +161,6 @@ def _is_json(text: str) -> bool:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{text[:80]}: expected JSON: {error}") from None
     return True
-
-
-def _is_file(path: str) -> bool:
-    return os.path.exists(path) and not os.path.isdir(path)  # noqa: PTH110,PTH112  start-up time
 
 
 def _check(kind: Kind, names: set[str], source: str) -> None:

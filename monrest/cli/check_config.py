@@ -35,10 +35,9 @@ def check_config(path: str, *, connect: bool) -> int:
     output.write_text(f"{path} is good: {count} {'site' if count == 1 else 'sites'}\n")
     if not connect:
         return 0
-    from monrest.cli.aligned import aligned
     from monrest.cli.probe import TITLES, probed
 
     lines = probed(config)
     if lines:
-        output.write_text(aligned(TITLES, (line.cells() for line in lines)))
+        output.write_text(output.aligned(TITLES, (line.cells() for line in lines)))
     return FAILED if any(line.problem for line in lines) else 0

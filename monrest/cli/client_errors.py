@@ -19,4 +19,4 @@ class UsageError(ClientError):
 
 
 class OutputClosedError(Exception):
-    """Whoever read our standard output has stopped reading."""
+    """The reader of standard output has stopped reading."""

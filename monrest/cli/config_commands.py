@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from monrest.base.shipped import shipped
 from monrest.cli import output
@@ -88,7 +88,7 @@ def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterat
     from attrs import fields, has
 
     from monrest.config.frontend import Size
-    from monrest.config.layers import keys_of, spelled
+    from monrest.config.layers import keys_of, spelled, table_of
     from monrest.instance.hidden_settings import shown
 
     kinds = keys_of(type(table))
@@ -103,21 +103,16 @@ def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterat
             for name, item in value.items():
                 origin = origin_of((*at, name)) or origin_of(at) or _DEFAULT
                 yield Setting(f"{spelled(at)}.{name}", shown(item, name), origin, False)
-        elif value is not None and not (value == () and _of_tables(kinds[one.name])):
+        elif value is not None and not (
+            # A list of tables of which there is none has no keys.
+            value == () and any(table_of(inner) for inner in get_args(kinds[one.name]))
+        ):
             is_default = value == one.default or value == {}
             if kinds[one.name] is Size:
                 value = f"{value >> 20}MB"
-            # The name of a file is no secret, whatever is in it.
+            # The name of a file is no secret, what is in it may be one.
             name = "" if one.name.endswith("_file") else one.name
             yield Setting(spelled(at), shown(value, name), origin_of(at) or _DEFAULT, is_default)
-
-
-def _of_tables(kind: Any) -> bool:
-    from typing import get_args
-
-    from monrest.config.layers import table_of
-
-    return any(table_of(one) is not None for one in get_args(kind))
 
 
 def _toml(value: Any) -> str:

@@ -31,20 +31,16 @@ def parameters(given: Iterable[tuple[str, str]]) -> dict[str, Any] | list[Any]:
             merged.update(document)
         else:
             name, value = _pair(option, text)
-            merged[name] = _more(merged[name], value) if _adds(option, name, merged) else value
+            known = merged.get(name)
+            if option != "data" or name not in merged:
+                merged[name] = value
+            else:
+                merged[name] = [*known, value] if isinstance(known, list) else [known, value]
     if bulk is None:
         return merged
     if count > 1:
         raise UsageError("--data: a JSON list is a request of its own, give nothing beside it")
     return bulk
-
-
-def _adds(option: str, name: str, merged: Mapping[str, Any]) -> bool:
-    return option == "data" and name in merged
-
-
-def _more(known: Any, value: str) -> list[Any]:
-    return [*known, value] if isinstance(known, list) else [known, value]
 
 
 def _document(option: str, text: str) -> Any:

@@ -55,7 +55,7 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     def lost(error: Exception) -> None:
         nonlocal hinted
         text = str(error).partition("\n")[0]
-        # Somebody who is away for an hour is told of once.
+        # A daemon that is away for an hour is reported once.
         if text != hinted:
             client.settings.hint(f"monrest: {text}; connecting again")
         hinted = text
@@ -114,7 +114,7 @@ def line_of(event: EventDocument, shown: TerminalStyle) -> str:
 def _run(command: str, event: EventDocument) -> None:
     """Run ``command`` with the event as JSON on its standard input, and wait for it."""
     data = event["data"]
-    told = {
+    values = {
         "TYPE": event["type"],
         "ID": event["id"],
         "SUBJECT": event["subject"],
@@ -123,7 +123,7 @@ def _run(command: str, event: EventDocument) -> None:
         "STATE": data.get("state", ""),
         "OUTPUT": data.get("plugin_output", ""),
     }
-    environment = {f"MONREST_EVENT_{name}": str(value) for name, value in told.items()}
+    environment = {f"MONREST_EVENT_{name}": str(value) for name, value in values.items()}
     done = subprocess.run(  # noqa: S602  the user's own command line
         command,
         shell=True,

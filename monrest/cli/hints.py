@@ -41,15 +41,15 @@ def _who(settings: ClientSettings) -> str:
     if settings.key:
         user = f", user {settings.user}" if settings.user else ""
         return f"monrest: asked {address} with the key of {settings.key_source}{user}"
-    told = f"monrest: asked {address} without a key"
+    hint = f"monrest: asked {address} without a key"
     if settings.unused_key:
-        told += (
+        hint += (
             f"; the one in {settings.unused_key} is for another url, "
             f"and this url comes from {settings.url_source}"
         )
     if address.scheme == "unix":
-        told += "; over its Unix socket root and the daemon's own user need none"
-    return f"{told}; --key, MONREST_KEY or key in ~/.config/monrest/client.toml give one"
+        hint += "; over its Unix socket root and the daemon's own user need none"
+    return f"{hint}; --key, MONREST_KEY or key in ~/.config/monrest/client.toml give one"
 
 
 def _known(client: Requester) -> list[str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monrest.cli import output
-from monrest.cli.aligned import aligned
 from monrest.cli.client_errors import FAILED, UsageError
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.options import DEFAULT_CONFIG
@@ -47,8 +46,8 @@ def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
         rows = [one.document() for one in ordered]
         output.write_text(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
     else:
-        output.write_text(aligned(moving.TITLES, [one.cells() for one in ordered]))
-    told = [f"{number} {fate}" for fate, number in sorted(lines.counts.items()) if number]
+        output.write_text(output.aligned(moving.TITLES, [one.cells() for one in ordered]))
+    counts = [f"{number} {fate}" for fate, number in sorted(lines.counts.items()) if number]
     done = "Written" if request.apply else "Nothing is written without --apply"
-    output.note(f"{done}: {', '.join(told)}.")
+    output.note(f"{done}: {', '.join(counts)}.")
     return FAILED if lines.refused else 0

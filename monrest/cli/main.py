@@ -11,7 +11,7 @@ from monrest import __version__
 from monrest.cli import output
 from monrest.cli.client_errors import FAILED, UNKNOWN, USAGE, OutputClosedError, UsageError
 from monrest.cli.command_line import Pairs, leading, scan
-from monrest.cli.options import HELP, MONREST, VERSION, Option, Subcommand
+from monrest.cli.options import HELP, MONREST, VERSION, Option
 from monrest.client.client_problems import ClientError
 
 _SHORTEST_LONG = 3
@@ -23,7 +23,11 @@ _FRONT = (HELP, VERSION, *MONREST.options)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand and return the exit status."""
     output.prepare()
-    words = [_utf8(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    # Read as UTF-8 with every locale; other bytes stay what they are.
+    words = [
+        os.fsencode(word).decode("utf-8", "surrogateescape")
+        for word in (sys.argv[1:] if arguments is None else arguments)
+    ]
     try:
         status = _run(words)
         output.flush()
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _CLOSED
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except Exception as error:  # noqa: BLE001  said in a line, and no warning of a plugin
+    except Exception as error:  # noqa: BLE001  one line, and no warning of a plugin
         output.note(f"monrest: internal error: {error!r}; -v shows where")
         if "-v" in words or "--verbose" in words:
             sys.excepthook(type(error), error, error.__traceback__)
@@ -62,18 +66,16 @@ def is_plugin(words: Sequence[str]) -> bool:
     )
 
 
-def _utf8(word: str) -> str:
-    """Read an argument as UTF-8 whatever the locale is; other bytes stay what they are."""
-    return os.fsencode(word).decode("utf-8", "surrogateescape")
-
-
 def _run(words: Sequence[str]) -> int:
     given, rest = leading(_FRONT, words)
     command, path = MONREST, list[str]()
     while command.commands:
         if not rest:
-            return _without_command(given, path)
-        inner = _find(command, rest[0])
+            if _asks(VERSION, given) and not _asks(HELP, given):
+                return _version()
+            return _help(path, asked=_asks(HELP, given))
+        named = (one for one in command.commands if rest[0] in (one.name, *one.aliases))
+        inner = next(named, None)
         if inner is None and not _asks(HELP, given):
             output.note(f"monrest: no such command: {' '.join([*path, rest[0]])}")
             from difflib import get_close_matches
@@ -104,18 +106,8 @@ def _run(words: Sequence[str]) -> int:
     return status
 
 
-def _find(command: Subcommand, word: str) -> Subcommand | None:
-    return next((one for one in command.commands if word in (one.name, *one.aliases)), None)
-
-
 def _asks(option: Option, given: Pairs) -> bool:
     return any(name == option.key for name, _ in given)
-
-
-def _without_command(given: Pairs, path: Sequence[str]) -> int:
-    if _asks(VERSION, given) and not _asks(HELP, given):
-        return _version()
-    return _help(path, asked=_asks(HELP, given))
 
 
 def _version() -> int:
@@ -124,7 +116,7 @@ def _version() -> int:
 
 
 def _help(path: Sequence[str], *, asked: bool = True) -> int:
-    """The help on standard output; who did not ask for it has forgotten something."""
+    """The help; on standard error, as a wrong command line, where it was not ``asked`` for."""
     from monrest.cli.parsers import help_text
 
     if asked:

@@ -70,7 +70,7 @@ def _command(name: str, command: Subcommand) -> Iterator[str]:
         yield _escaped(command.argument.help)
     for group in command.groups:
         if group.title == "connection":
-            continue  # told once, under OPTIONS
+            continue  # it is under OPTIONS
         yield f".SS {_escaped(group.title)}"
         yield from _options(group.options)
     if command.examples:

@@ -1,4 +1,4 @@
-"""Standard output and standard error: UTF-8 whatever the locale says, and no traceback at the end.
+"""Standard output and standard error: UTF-8 with every locale, and no traceback at the end.
 
 A reader that leaves (``monrest r ... | head``) raises OutputClosedError once, after which the
 stream is a hole, so that Python's own flush at exit stays quiet.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
 
 from monrest.cli.client_errors import OutputClosedError
-from monrest.client.client_problems import ClientError
+from monrest.client.client_problems import ClientError, plain
 
 
 def prepare() -> None:
@@ -23,7 +24,7 @@ def prepare() -> None:
 
 
 def write(data: bytes) -> None:
-    """Write to standard output; OutputClosedError when nobody reads, ClientError otherwise."""
+    """Write to standard output; OutputClosedError without a reader, ClientError otherwise."""
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -60,3 +61,17 @@ def _failed(error: OSError) -> Exception:
     if isinstance(error, BrokenPipeError):
         return OutputClosedError()
     return ClientError(f"cannot write to standard output: {error.strerror}")
+
+
+def aligned(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Rows below their titles, as aligned columns; what could steer a terminal is taken out."""
+    cells = [
+        [plain(cell).replace("\n", " ").replace("\t", " ") for cell in row]
+        for row in (titles, *rows)
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        + "\n"
+        for row in cells
+    )

@@ -32,11 +32,12 @@ def _width() -> int:
 
 def parser(command: Subcommand = MONREST, prog: str = "monrest") -> ArgumentParser:
     """The parser of ``command`` with those of its subcommands."""
+    examples = [f"  {line}\n      {text}" for line, text in command.examples]
     made = ArgumentParser(
         prog=prog,
         usage=f"{prog} {command.usage}",
         description=_paragraphs(_description(command)),
-        epilog=_examples(command),
+        epilog="examples:\n" + "\n".join(examples) if examples else None,
         formatter_class=_Formatter,
         add_help=False,
         allow_abbrev=False,
@@ -94,10 +95,3 @@ def _description(command: Subcommand) -> tuple[str, ...]:
 
 def _paragraphs(texts: tuple[str, ...]) -> str:
     return "\n\n".join(fill(text, _width(), break_on_hyphens=False) for text in texts)
-
-
-def _examples(command: Subcommand) -> str | None:
-    if not command.examples:
-        return None
-    lines = [f"  {line}\n      {text}" for line, text in command.examples]
-    return "examples:\n" + "\n".join(lines)

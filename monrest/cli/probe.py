@@ -192,8 +192,10 @@ def _asked(opened: socket.socket, question: bytes) -> Sequence[Sequence[object]]
                 break
     status, body = answer[:3], answer[_HEADER:]
     if status != b"200":
-        told = (body or answer)[:200].decode("utf-8", "replace").strip()
-        raise ValueError(f"refused: {told}" if told else "closed the connection without an answer")
+        reason = (body or answer)[:200].decode("utf-8", "replace").strip()
+        raise ValueError(
+            f"refused: {reason}" if reason else "closed the connection without an answer"
+        )
     rows = json.loads(body)
     if not isinstance(rows, list):
         raise ValueError("expected rows")  # noqa: TRY004  as what json says

@@ -22,7 +22,7 @@ from monrest.cli.requester import Requester
 from monrest.cli.template import Fetched, NoValueError, fill_earlier, is_earlier, render
 from monrest.cli.terminal import TerminalStyle, written
 from monrest.cli.thresholds import ThresholdError, state
-from monrest.client.client_problems import ClientError
+from monrest.client.client_problems import ClientError, plain
 from monrest.client.exchange import segment
 from monrest.client.http_transport import Reply
 
@@ -179,9 +179,7 @@ def _fetched(call: UrlCall, client: Requester, *, whole: bool = False) -> _Body:
         body = call.source.encode("utf-8", "surrogateescape")
         kind = _JSON if call.kind == "json" else kind
     elif call.kind == "command":
-        from monrest.cli.local_source import output_of
-
-        body = output_of(call.source, timeout)
+        body = _output_of(call.source, timeout)
     elif call.kind == "file":
         body, kind = _file(call.source), _JSON
     else:
@@ -191,10 +189,35 @@ def _fetched(call: UrlCall, client: Requester, *, whole: bool = False) -> _Body:
         refuse_for_terminal(reply)
         body, kind = reply.read(), reply.headers.get("Content-Type", "")
     if call.postprocess:
-        from monrest.cli.local_source import output_of
-
-        body, kind = output_of(call.postprocess, timeout, body), "text/x-local"
+        body, kind = _output_of(call.postprocess, timeout, body), "text/x-local"
     return _Body(body, kind)
+
+
+def _output_of(command: str, timeout: float, given: bytes | None = None) -> bytes:
+    """The output of a shell command; ``given`` is its standard input, None: nothing.
+
+    Raises ClientError when it ends with another status than 0, or not within ``timeout`` seconds.
+    """
+    import subprocess
+
+    try:
+        ran = subprocess.run(  # noqa: S603  the user's own command
+            ["/bin/sh", "-c", command],
+            input=b"" if given is None else given,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ClientError(f"{command}: did not end within {timeout:g} seconds") from None
+    except (OSError, ValueError) as error:
+        raise ClientError(f"{command}: {error}") from None
+    if ran.returncode:
+        errors = plain(ran.stderr.decode("utf-8", "replace")).strip()
+        raise ClientError(
+            f"{command}: ended with status {ran.returncode}{': ' if errors else ''}{errors}"
+        )
+    return ran.stdout
 
 
 def _file(path: str) -> bytes:

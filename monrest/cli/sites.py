@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from monrest.cli import output
-from monrest.cli.aligned import aligned
 from monrest.cli.api_keys import body_of
 from monrest.cli.client_errors import FAILED, UsageError
 from monrest.cli.client_settings import settings
@@ -35,7 +34,7 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
         document = [line.document() for line in lines]
         output.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     else:
-        output.write_text(aligned(TITLES, (line.cells() for line in lines)))
+        output.write_text(output.aligned(TITLES, (line.cells() for line in lines)))
     return FAILED if any(line.state != "up" for line in lines) else 0
 
 

@@ -27,7 +27,7 @@ _TELLING = {
         )
     )
 }
-"""Columns of a table for which nobody chose any, in their order."""
+"""Columns of a table without chosen ones, in their order."""
 _FEWEST_TELLING = 2
 _LARGE = 16 << 20
 """Bytes beyond which JSON is written as it came."""
@@ -37,7 +37,7 @@ class TerminalStyle(NamedTuple):
     """How answers are written.
 
     ``pretty``: indented and cut to ``width`` (0: not cut); else they are written as they came.
-    ``full``: tables keep columns that nobody chose. ``table``: they are not as they came, even
+    ``full``: tables keep columns that were not chosen. ``table``: they are not as they came, even
     where all else is.
     """
 
@@ -68,7 +68,7 @@ def style(when: str, *, full: bool, environment: Mapping[str, str] = os.environ)
 
 
 def terminal_width(environment: Mapping[str, str] = os.environ) -> int:
-    """Cells of a line of the terminal; 0 where standard output is none and nobody said."""
+    """Cells of a line of the terminal; 0 where standard output is none and ``COLUMNS`` is unset."""
     said = environment.get("COLUMNS", "")
     if said.isascii() and said.isdigit() and int(said):
         return int(said)
@@ -193,7 +193,7 @@ def _table(text: str, style: TerminalStyle) -> str:
 def telling(names: Sequence[str]) -> list[int]:
     """Which columns of a table that is too wide are shown, as indices of ``names``.
 
-    Columns that nobody chose come sorted; then only those that tell most are shown.
+    Columns that were not chosen come sorted; then only those that tell most are shown.
     """
     known = sorted(
         (at for at, name in enumerate(names) if name in _TELLING),
