@@ -1,6 +1,6 @@
 """``python -m monrest.demo``: the embedded core on its own, as a test bench and a demo.
 
-It simulates a core: nothing is checked, nobody is notified. It answers Livestatus on a Unix
+It simulates a core: nothing is checked, no contact is notified. It answers Livestatus on a Unix
 socket and prints ``ready`` when it does; SIGTERM ends it and removes the socket, SIGHUP makes it
 read its object files again. A request that a real core does not survive ends it too, with status 1
 and the line at fault; so do files that do not load. With

@@ -1,7 +1,8 @@
 """A request to the body of its answer: rows, their order, statistics over them, and their text.
 
-Statistics have Naemon's results and texts Naemon's formats, the odd ones included. Work is done in
-steps between which other work may be done.
+Statistics have Naemon's results and texts Naemon's formats, the odd ones included. An answer is a
+generator, so that a large one lets other connections in between: its rows are the living objects
+of the core, which a thread must not look at while they change.
 """
 
 from __future__ import annotations
@@ -176,17 +177,17 @@ def _grouped(
     if not request.columns:
         return {(): rows}
     plain = Format("csv", request.separators)
-    tell = [_group_text(item, plain) for _, item in request.columns]
+    texts = [_group_text(item, plain) for _, item in request.columns]
     groups: dict[tuple[str, ...], list[Any]] = {}
     for number, row in enumerate(rows, 1):
-        groups.setdefault(tuple([text(row) for text in tell]), []).append(row)
+        groups.setdefault(tuple([text(row) for text in texts]), []).append(row)
         if number % _FILTERED_AT_ONCE == 0:
             yield
     return groups
 
 
 def _group_text(item: ShownColumn | None, plain: Format) -> Callable[[Any], str]:
-    """How a group is told by a column: lists and counters are no groups for a real core."""
+    """The text of a group by a column: lists and counters are no groups for a real core."""
     if item is None:
         return lambda _row: ""
     base = item.base

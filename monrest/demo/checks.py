@@ -126,16 +126,16 @@ def _attempt(target: HostOrService, state: int, *, first: bool, at_once: bool) -
 def _alert(core: Core, target: HostOrService, state_type: int) -> None:
     """Log the alert and the event handlers of a state."""
     kind = target.kind.upper()
-    told = (
+    state = (
         f"{target.label};{target.state_name()};{STATE_TYPES[state_type]};{target.current_attempt}"
     )
-    core.note(f"{kind} ALERT: {told};{target.plugin_output}")
+    core.note(f"{kind} ALERT: {state};{target.plugin_output}")
     if not (core.switches.enable_event_handlers and target.event_handler_enabled):
         return
     general = getattr(core.switches, f"global_{target.kind}_event_handler")
     for prefix, command in (("GLOBAL ", general), ("", target.event_handler)):
         if command:
-            core.note(f"{prefix}{kind} EVENT HANDLER: {told};{command.split('!')[0]}")
+            core.note(f"{prefix}{kind} EVENT HANDLER: {state};{command.split('!')[0]}")
 
 
 def percent_change(states: list[int]) -> float:

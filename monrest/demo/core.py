@@ -1,4 +1,4 @@
-"""The embedded core: its objects, switches, counters, comments and log, and who waits for news."""
+"""The embedded core: its objects, switches, counters, comments and log, and what waits for news."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Core:
         self.state_serial += 1
 
     def tell(self, trigger: str) -> None:
-        """Wake everybody who waits for a trigger: check, state, log, downtime, comment ..."""
+        """Wake all that wait for a trigger: check, state, log, downtime, comment ..."""
         for wake in list(self.waiting):
             wake(trigger)
 

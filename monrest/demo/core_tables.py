@@ -114,7 +114,7 @@ class CoreTable:
     """A Livestatus table.
 
     ``rows`` gives all rows. ``indexes`` map a column name to a function from a value to the rows
-    that have it. ``visible`` answers whether a contact may see a row (None: everybody may).
+    that have it. ``visible`` answers whether a contact may see a row (None: all may).
     ``own_prefix`` may stand before own column names. ``wait_object`` finds the row that the
     header WaitObject names.
     """

@@ -181,8 +181,8 @@ def _told(core: Core, target: HostOrService, moment: int, word: str, output: str
         contact = core.inventory.contacts[name]
         if getattr(contact, f"{target.kind}_notifications_enabled"):
             commands = getattr(contact, f"{target.kind}_notification_commands")
-            told = [f"{start}: {name};{target.label};{word};{item};{output}" for item in commands]
-            found += [_Line(moment, text) for text in told]
+            texts = [f"{start}: {name};{target.label};{word};{item};{output}" for item in commands]
+            found += [_Line(moment, text) for text in texts]
     return found
 
 

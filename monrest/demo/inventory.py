@@ -42,7 +42,7 @@ class Inventory:
     servicegroups: dict[str, ServiceGroup] = field(factory=dict)
 
     def replace(self, other: Inventory) -> None:
-        """Take over all objects of ``other``; whoever holds these tables sees the new ones."""
+        """Take over all objects of ``other``, in the same tables."""
         for one in fields(Inventory):
             table = getattr(self, one.name)
             table.clear()

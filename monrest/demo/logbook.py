@@ -144,7 +144,7 @@ class Logbook:
         self.heard()
 
     def past(self, moment: int, text: str) -> None:
-        """Append a line of the history, which nobody waits for.
+        """Append a line of the history, which wakes no waiting request.
 
         A line of a clock that was put back stands where its time belongs.
         """

@@ -1,4 +1,4 @@
-"""Who would be told what: the core's rules for notifications, and the log lines they leave."""
+"""Which contact would be notified: the rules of a core, and the log lines they leave."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def notify(
     *,
     forced: bool = False,
 ) -> bool:
-    """Notify about a target, if the rules let it; whether anybody was told.
+    """Notify about a target, if the rules let it; whether any contact was.
 
     ``reason`` is empty for a problem or recovery, else ACKNOWLEDGEMENT, CUSTOM, DOWNTIMESTART ...
     ``forced`` skips every rule except the contacts' existence.
@@ -39,7 +39,7 @@ def notify(
     state = target.state_name()
     text = f"{reason} ({state})" if reason else state
     tail = f";{author};{comment}" if reason else ""
-    told = False
+    notified = False
     for name in target.contacts:
         contact = core.inventory.contacts[name]
         if not forced and not _wants(core, contact, target, reason):
@@ -49,11 +49,11 @@ def notify(
                 f"{target.kind.upper()} NOTIFICATION: {name};{target.label};{text};"
                 f"{command.split('!')[0]};{target.plugin_output}{tail}"
             )
-            told = True
-    if told and not reason:
+            notified = True
+    if notified and not reason:
         target.last_notification = core.now()
         core.changed(target)
-    return told
+    return notified
 
 
 def notify_state(core: Core, target: HostOrService, *, hard_change: bool) -> None:

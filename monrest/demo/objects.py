@@ -55,7 +55,7 @@ class CheckCommand:
 
 @define(eq=False, kw_only=True)
 class CoreContact:
-    """Somebody who is notified and may log in."""
+    """A user who is notified and may log in."""
 
     id: int
     name: str
@@ -227,7 +227,7 @@ class Checkable:
     recent_states: deque[int] = field(factory=lambda: deque(maxlen=21))
     modified_attributes: int = 0
     due: float | None = None
-    """When the next check is due, by the clock that nobody sets; None without a planned one."""
+    """When the next check is due, by the clock that cannot be set; None without a planned one."""
     forced: bool = False
 
     def change(self, attribute: str, value: Any) -> None:

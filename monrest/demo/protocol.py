@@ -87,7 +87,7 @@ class LivestatusProtocol(Protocol):
             self._advance()
 
     def writeConnectionLost(self) -> None:
-        """Nobody reads any more."""
+        """The client reads no more; requests that are complete still have their effect."""
 
     def connectionLost(self, _reason: Failure = connectionDone) -> None:
         """Stop everything that was going on for the client."""
@@ -106,7 +106,7 @@ class LivestatusProtocol(Protocol):
             self.transport.loseConnection()
 
     def abort(self) -> None:
-        """Say nothing more: this is how the end of the process looks."""
+        """Send nothing more: this is how the end of the process looks."""
         self._closed = True
         self.close()
 
@@ -144,7 +144,7 @@ class LivestatusProtocol(Protocol):
             self._end()
 
     def _begin(self) -> None:
-        """Begin with the request that the lines are."""
+        """Begin with the request in the lines."""
         if not self._lines:
             self._end()
             return
@@ -221,7 +221,7 @@ class LivestatusProtocol(Protocol):
             self._end()
 
     def _refuse(self, code: int, text: str) -> None:
-        """An answer without a header, whatever was asked for, and the end."""
+        """An answer without a header, also where one was asked for, and the end."""
         log.debug("refused with {code}: {text}", code=code, text=text)
         self._send(f"{text}\n".encode())
         self._end()
@@ -254,7 +254,7 @@ class LivestatusProtocol(Protocol):
 
 
 def _must_wait(request: Request) -> bool:
-    """Whether a request says to wait for what is not so yet. Raises RequestError 400."""
+    """Whether a request has to wait for what is not so yet. Raises RequestError 400."""
     if not request.wait_conditions and not request.wait_trigger:
         return False
     if not request.wait_conditions:

@@ -530,7 +530,7 @@ class _Registration:
                 self._known(record, attribute, record.text(attribute), site.timeperiods)
 
     def _check_forms(self, record: ObjectRecord) -> None:
-        """Report flags and options that are none, whether anybody reads them or not."""
+        """Report flags and options that are none, also where they are not read."""
         for name, attribute in OBJECT_TYPES[record.type].attributes.items():
             if record.source.values.get(name) is None:
                 continue

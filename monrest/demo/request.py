@@ -127,7 +127,7 @@ def read_condition(line: str, table: CoreTable, shift: int = 0) -> RowCondition:
         raise RequestError(400, f"Unknown operator '{word}'")
     column = table.find(name)
     if column is None:
-        # A real core compares with whatever is in memory there; mostly that is no row.
+        # A real core compares with random memory there; mostly that is no row.
         return RowCondition(lambda _row: False)
     if column.base.style == "counter":
         raise RequestError(400, f"cannot create filter on table {table.name}")
@@ -325,7 +325,7 @@ class Request:
         where they become the beginning of the next request, as Naemon has it.
         """
         name = lines.popleft()[4:].strip()
-        # An unknown table is told after the headers, which say how it is to be told.
+        # An unknown table is reported after the headers, which say in what form.
         known = name in self.tables
         if known:
             self.table = self.tables[name]

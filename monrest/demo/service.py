@@ -1,6 +1,6 @@
 """The embedded core as a Twisted service: objects loaded, clock running, socket open.
 
-While it runs it reads the object files again when it is told to (docs/spec/demo.md, "Objects").
+It reads the object files again by a command or a signal (docs/spec/demo.md, "Objects").
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = Logger()
 _AWAY = 0.1
 """Seconds for which a core that restarts has no socket."""
 _LAST_ANSWERS = 0.1
-"""Seconds before that, in which it answers who has sent the command."""
+"""Seconds before that, in which it answers the sender of the command."""
 
 
 def demo_objects() -> Path:
@@ -128,7 +128,7 @@ class DemoCore(Service):
             )
 
     def _hush(self) -> list[Deferred[Any]]:
-        """Close the sockets and all connections; fires when nobody can connect any more."""
+        """Close the sockets and all connections; fires when no client can connect any more."""
         ports, self._ports = self._ports, []
         closing = [maybeDeferred(port.stopListening) for port in ports]
         if self._factory is not None:
@@ -158,16 +158,22 @@ class DemoCore(Service):
         def fresh() -> Inventory:
             return make_inventory(read(self._objects()))
 
+        def ended(_: object) -> None:
+            self._reading = None
+            if self._again and self.running:
+                self._again = False
+                self.reload()
+
         pool = self.reactor.getThreadPool()
         self._reading = deferToThreadPool(self.reactor, pool, fresh)
         self._reading.addCallbacks(
             lambda fresh: Deferred.fromCoroutine(self._take(fresh)), self._refuse
         )
         self._reading.addErrback(lambda failure: log.failure("restart failed", failure))
-        self._reading.addBoth(self._reading_ended)
+        self._reading.addBoth(ended)
 
     async def _take(self, fresh: Inventory) -> None:
-        """Put the objects in force; meanwhile nobody can connect, as with a real core."""
+        """Put the objects in force; meanwhile no client can connect, as with a real core."""
         if self.core is None or self._simulation is None or self._factory is None:
             return
         await deferLater(self.reactor, _LAST_ANSWERS)
@@ -178,7 +184,7 @@ class DemoCore(Service):
             self._listen(self._factory)
 
     def _refuse(self, failure: Failure) -> None:
-        """End: a real core that was told to restart has no objects to go on with."""
+        """End: a real core that is to restart has no objects to continue with."""
         failure.trap(ObjectConfigError, OSError)
         if self.core is not None:
             for line in str(failure.value).splitlines():
@@ -187,12 +193,6 @@ class DemoCore(Service):
         log.warn("the embedded core ends: {text}:\n{why}", text=text, why=failure.value)
         if self.running:
             self._end(text)
-
-    def _reading_ended(self, _: object) -> None:
-        self._reading = None
-        if self._again and self.running:
-            self._again = False
-            self.reload()
 
     def stopService(self) -> Deferred[Any]:
         """Stop the clock, the socket and all connections."""

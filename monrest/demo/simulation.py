@@ -1,6 +1,6 @@
 """Time running in the embedded core: which check is due, how it ends, what expires.
 
-Checks are due by the clock that nobody sets and dated by the wall clock (docs/spec/clocks.md).
+Checks are due by the clock that cannot be set and dated by the wall clock (docs/spec/clocks.md).
 A custom variable ``_DEMO`` of a host or service says how it behaves: ``steady`` (always good),
 ``broken`` (always bad), ``flapping``, ``pending`` (never checked), ``passive`` (results come
 though active checks are off); without it the state walks at random.
