@@ -171,7 +171,7 @@ class Availability:
     """The accounts of ``keys`` while events are taken; each is asked for at the end.
 
     ``bounds`` are the moments where a new part of the report begins, in order, its start first;
-    none where nobody asks for ``parts``.
+    none where ``parts`` are not asked for.
     """
 
     keys: Iterable[ObjectKey]
@@ -213,7 +213,9 @@ class Availability:
                 self._add(one, time)
             one.state = one.known = state
         elif isinstance(event, DowntimeEvent):
-            self._downtime(event)
+            for one in self._downtimes.concerned(event):
+                self._account(one, time)
+            self._downtimes.follow(event)
         elif self.rules.not_running:
             self._changes.append((time, None, event.running))
 
@@ -227,11 +229,6 @@ class Availability:
     def parts(self, key: ObjectKey) -> DayParts:
         """The result of one object in each part, after ``times``."""
         return self._objects[key].parts or DayParts((), _BUCKETS)
-
-    def _downtime(self, event: DowntimeEvent) -> None:
-        for one in self._downtimes.concerned(event):
-            self._account(one, event.time)
-        self._downtimes.follow(event)
 
     def _turn(self, time: int) -> None:
         """Take over the changes of the time period up to a moment."""

@@ -33,6 +33,13 @@ from monrest.sites.site import Site
 
 _OF_HOSTS = {"host": "name", "host_name": "name"}
 _OF_SERVICES = {"host": "host_name", "service": "description"}
+OBJECT_COLUMNS: Mapping[str, tuple[str, Operator]] = {
+    "host": ("host", "="),
+    "service": ("service", "="),
+    "hostgroup": ("host_groups", ">="),
+    "servicegroup": ("service_groups", ">="),
+}
+"""Where the names by which a report chooses its objects are looked for."""
 _UNKNOWN = -1
 _SERVICE_NAMES = frozenset({"service", "description", "service_description"})
 
@@ -41,8 +48,8 @@ _SERVICE_NAMES = frozenset({"service", "description", "service_description"})
 class Scope:
     """What the path says: conditions for hosts, for services, and how the hosts are found.
 
-    ``by_service``: the hosts are those of the services. ``schema``, ``exists`` and ``word`` tell
-    whether the object of the path is there at all; no schema: the path names none.
+    ``by_service``: the hosts are those of the services. ``schema``, ``exists`` and ``word`` are
+    for the check whether the object of the path is there at all; no schema: the path names none.
     """
 
     hosts: tuple[Condition, ...] = ()
@@ -71,17 +78,13 @@ class ChosenObjects:
         self.problems.update((one.site, one) for one in rows.failed_sites)
 
 
-def _exactly(column: str, value: str) -> Condition:
-    return Condition(column, "=", value, "path")
-
-
 def in_hostgroup(name: str) -> Scope:
     """The members of a host group and their services."""
     return Scope(
         hosts=(Condition("groups", ">=", name, "path"),),
         services=(Condition("host_groups", ">=", name, "path"),),
         schema=HOSTGROUPS,
-        exists=(_exactly("name", name),),
+        exists=(Condition("name", "=", name, "path"),),
         word="hostgroup",
     )
 
@@ -92,7 +95,7 @@ def in_servicegroup(name: str) -> Scope:
         services=(Condition("groups", ">=", name, "path"),),
         by_service=True,
         schema=SERVICEGROUPS,
-        exists=(_exactly("name", name),),
+        exists=(Condition("name", "=", name, "path"),),
         word="servicegroup",
     )
 
@@ -102,12 +105,14 @@ async def choose(
 ) -> ChosenObjects:
     """The objects that the user may see.
 
-    Those of a site that is down are what its log in the cache tells of, where the log of the whole
-    report is there. Raise NotFound when the object of the path is none of them, Forbidden for who
-    has no right to see any object at all, and what ``fetch`` raises.
+    Those of a site that is down are the ones in its log in the cache, where the log of the whole
+    report is there. Raise NotFound when the object of the path is none of them, Forbidden for a
+    user without the right to see any object at all, and what ``fetch`` raises.
     """
     found = ChosenObjects()
-    conditions = [*asked.objects, *_named(asked)]
+    conditions: list[FilterTree] = [*asked.objects]
+    for word, name in asked.chosen.items():
+        conditions.append(Condition(*OBJECT_COLUMNS[word], name, word))
     try:
         await _choose(context, request, scope, asked.kind, conditions, found)
     except SitesFailed as error:
@@ -138,18 +143,6 @@ async def _choose(
             found.add(site, host, service, state if checked else 0)
     if kind != "services":
         await _choose_hosts(context, request, scope, conditions, found)
-
-
-def _named(asked: ReportArguments) -> Iterable[Condition]:
-    columns: dict[str, tuple[str, Operator]] = {
-        "host": ("host", "="),
-        "service": ("service", "="),
-        "hostgroup": ("host_groups", ">="),
-        "servicegroup": ("service_groups", ">="),
-    }
-    for word, name in asked.chosen.items():
-        column, op = columns[word]
-        yield Condition(column, op, name, word)
 
 
 def for_hosts(trees: Iterable[FilterTree]) -> tuple[FilterTree, ...]:
@@ -244,7 +237,7 @@ async def _choose_by_log(
     conditions: list[FilterTree],
     found: ChosenObjects,
 ) -> None:
-    """Note the objects of sites that are down, for who sees all of them.
+    """Note the objects of sites that are down, for a user who sees all of them.
 
     Only names are known of them, so nothing is noted where other conditions choose objects.
     """

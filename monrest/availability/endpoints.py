@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import TypeAlias
 
 from attrs import evolve
@@ -163,10 +162,6 @@ async def _single(
     return await reselect(context, request, answer)
 
 
-def _everything(_: tuple[str, ...]) -> Scope:
-    return Scope()
-
-
 def _host(condition: Callable[[str, str], Condition]) -> Scoped:
     def scope(arguments: tuple[str, ...]) -> Scope:
         name = condition("name", arguments[0])
@@ -211,8 +206,8 @@ _TEXT = (
 )
 _PATHS: tuple[tuple[str, str, ObjectKinds, ObjectKinds, Scoped, str], ...] = (
     # path, what; type of availability and of outages; scope; words
-    ("/hosts", "hosts", "hosts", "hosts", _everything, ""),
-    ("/services", "services", "services", "services", _everything, ""),
+    ("/hosts", "hosts", "hosts", "hosts", lambda _: Scope(), ""),
+    ("/services", "services", "services", "services", lambda _: Scope(), ""),
     (
         "/hostgroups/<name>",
         "the hosts of a host group",
@@ -283,11 +278,9 @@ def _endpoints() -> Iterable[Endpoint]:
             f"{path}/outages",
             f"outages of {what}",
             f"Default type: {kind}. Names may hold wildcards. ",
-            _handler(OUTAGE, kind, partial(scoped(matching))),
+            _handler(OUTAGE, kind, scoped(matching)),
             out=True,
         )
 
 
-ENDPOINTS: tuple[Endpoint, ...] = tuple(_endpoints())
-
-FAMILY = Family((Served(ENDPOINTS, lambda common: common.the(LogCache)),))
+FAMILY = Family((Served(tuple(_endpoints()), lambda common: common.the(LogCache)),))

@@ -70,7 +70,7 @@ class Outages:
     def take(self, event: LogEvent) -> None:
         """Follow one event; times must not go back. Starts and stops of cores change nothing.
 
-        Nothing that happens at the end of the report or later is told of.
+        Nothing that happens at the end of the report or later counts.
         """
         if event.time >= self.rules.span.end:
             return
@@ -84,7 +84,12 @@ class Outages:
             if one.running is not None:
                 one.running.latest = event
         elif isinstance(event, DowntimeEvent):
-            self._downtime(event)
+            concerned = self._downtimes.concerned(event)
+            for one in concerned:
+                self._turn(one, event.time)
+            self._downtimes.follow(event)
+            for one in concerned:
+                self._judge(one, event.time)
 
     def of(self, key: ObjectKey) -> list[Outage]:
         """The outages of one object, the newest first, after the last event."""
@@ -93,14 +98,6 @@ class Outages:
         if one.running is not None:
             self._close(one, self.rules.span.end)
         return one.found[::-1]
-
-    def _downtime(self, event: DowntimeEvent) -> None:
-        concerned = self._downtimes.concerned(event)
-        for one in concerned:
-            self._turn(one, event.time)
-        self._downtimes.follow(event)
-        for one in concerned:
-            self._judge(one, event.time)
 
     def _turn(self, one: _Object, time: int) -> None:
         """Follow the changes of the time period up to a moment."""
@@ -131,15 +128,12 @@ class Outages:
         span = self.rules.span
         start, end = max(running.start, span.start), min(time, span.end)
         if end > start:
-            latest = running.latest
-            one.found.append(Outage(start, end, latest.state, _type(latest), latest.output))
-
-
-def _type(line: StateEvent) -> str:
-    """What the line said: ``SERVICE CRITICAL (HARD)``; of soft states without the bracket."""
-    kind = "SERVICE" if line.key[1] else "HOST"
-    word = words_of(line.key)[line.state].upper()
-    return f"{kind} {word}" if line.soft else f"{kind} {word} (HARD)"
+            line = running.latest
+            kind = "SERVICE" if line.key[1] else "HOST"
+            text = f"{kind} {words_of(line.key)[line.state].upper()}"
+            if not line.soft:
+                text += " (HARD)"
+            one.found.append(Outage(start, end, line.state, text, line.output))
 
 
 def outages(

@@ -1,6 +1,6 @@
 """When a time period of a core holds, for reports that are limited to one.
 
-The log tells it where the core writes it there. Elsewhere it follows from the definition, in the
+The log has it where the core writes it there. Elsewhere it follows from the definition, in the
 time zone of the server.
 
 Rules: docs/spec/availability.md, "Where the time goes".
@@ -8,7 +8,7 @@ Rules: docs/spec/availability.md, "Where the time goes".
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, TypeAlias
 
@@ -45,7 +45,7 @@ async def period_of(
 ) -> Period:
     """When the period ``name`` of a site holds during ``span``; no name is always.
 
-    The log is read from ``since`` on. Raise UnknownPeriodError and LivestatusError.
+    The log is read from ``since`` on. Raise PeriodUnreadableError and LivestatusError.
     """
     if not name:
         return ALWAYS
@@ -72,14 +72,10 @@ async def period_of(
         intervals = await site.memory.threads.run(lambda: _intervals(name, records, span, zone, {}))
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError, OSError):
         raise ProtocolError("a time period of wrong types") from None
-    return Period(changes=tuple(_changes(intervals, span)), logged=False)
-
-
-def _changes(intervals: Intervals, span: Span) -> Generator[tuple[int, bool]]:
-    yield span.start, False
+    definition = [(span.start, False)]
     for start, end in intervals:
-        yield start, True
-        yield end, False
+        definition += [(start, True), (end, False)]
+    return Period(changes=definition, logged=False)
 
 
 def _intervals(
@@ -105,7 +101,10 @@ def _intervals(
             low, high = _moment(day, start, zone), _moment(day, end, zone)
             low, high = max(low, span.start), min(high, span.end)
             if high > low:
-                _append(found, low, high)
+                if found and low <= found[-1][1]:
+                    found[-1] = (found[-1][0], max(high, found[-1][1]))
+                else:
+                    found.append((low, high))
         day += timedelta(days=1)
     for other in period.exclude:
         found = _without(found, _intervals(other, records, span, zone, known))
@@ -117,13 +116,6 @@ def _moment(day: date, seconds: int, zone: tzinfo) -> int:
     """A time on the clock of a day, 24:00 included."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
     return int((midnight + timedelta(seconds=seconds)).timestamp())
-
-
-def _append(found: Intervals, low: int, high: int) -> None:
-    if found and low <= found[-1][1]:
-        found[-1] = (found[-1][0], max(high, found[-1][1]))
-    else:
-        found.append((low, high))
 
 
 def _without(found: Intervals, away: Intervals) -> Intervals:
@@ -147,7 +139,11 @@ def timeperiod_of(record: Mapping[str, Any]) -> Timeperiod:
     """The definition that a row of the timeperiods table holds."""
     rules: list[DateRule] = []
     for kind, column in enumerate(_EXCEPTIONS, start=1):
-        rules += [_rule(kind, one) for one in record.get(column) or ()]
+        for rule in record.get(column) or ():
+            end = None if kind == 1 and not rule["emday"] else _anchor("e", kind, rule)
+            skip = max(int(rule.get("skip_interval") or 0), 1)
+            times = _ranges(rule["times"])
+            rules.append(DateRule("", kind, _anchor("s", kind, rule), end, skip, times))
     return Timeperiod(
         name=str(record["name"]),
         alias="",
@@ -163,12 +159,6 @@ def _ranges(numbers: Sequence[Any]) -> TimeRanges:
     for one in numbers:
         flat += map(int, one) if isinstance(one, list) else (int(one),)
     return tuple(zip(flat[::2], flat[1::2], strict=True))
-
-
-def _rule(kind: int, rule: Mapping[str, Any]) -> DateRule:
-    end = None if kind == 1 and not rule["emday"] else _anchor("e", kind, rule)
-    skip = max(int(rule.get("skip_interval") or 0), 1)
-    return DateRule("", kind, _anchor("s", kind, rule), end, skip, _ranges(rule["times"]))
 
 
 def _anchor(side: str, kind: int, rule: Mapping[str, Any]) -> Anchor:

@@ -47,7 +47,7 @@ class Account(Protocol):
 class AccountReport:
     """How a kind of report is made: its account of a log, and the records of an object.
 
-    ``outages``: it tells of outages, whose texts are those of their latest lines.
+    ``outages``: it has outages, whose texts are those of their latest lines.
     """
 
     account: Callable[[Sequence[ObjectKey], Rules, ReportArguments], Account]
@@ -72,14 +72,6 @@ OUTAGE = AccountReport(
 )
 
 
-def _take(account: Account, watched: Watched, lines: Sequence[TimedLine], _: Limit) -> None:
-    event, take = watched.event, account.take
-    for time, message in lines:
-        found = event(time, message)
-        if found is not None:
-            take(found)
-
-
 def _initial(asked: ReportArguments, states: Mapping[ObjectKey, int]) -> dict[ObjectKey, int]:
     """The states to assume; of a present state that no host can have nothing is known."""
     found = {}
@@ -100,7 +92,7 @@ async def _of_site(
     site: Site,
     states: Mapping[ObjectKey, int],
 ) -> list[AccountRecord]:
-    """All records of one site; raise LivestatusError and UnknownPeriodError."""
+    """All records of one site; raise LivestatusError and PeriodUnreadableError."""
     span = asked.span
     period = await period_of(source, site, asked.period, asked.since, span, reading.zone)
 
@@ -118,6 +110,13 @@ async def _of_site(
         return rules, keys, watched, report.account(keys, rules, asked)
 
     rules, keys, watched, account = await context.compute(begun, len(states) * _OF_OBJECT)
+
+    def take(lines: Sequence[TimedLine], _: Limit) -> None:
+        for time, message in lines:
+            event = watched.event(time, message)
+            if event is not None:
+                account.take(event)
+
     texts: Texts = "none"
     if report.outages:
         # An outage has the text of its latest line. It ends where a time period does, too.
@@ -133,8 +132,7 @@ async def _of_site(
     )
     if span.seconds:
         async for lines in source.slices(site, wanted):
-            take = partial(_take, account, watched, lines)
-            await context.compute(take, len(lines) * _OF_LINE)
+            await context.compute(partial(take, lines), len(lines) * _OF_LINE)
             reading.reached(site, lines[-1][0])
     reading.done(site)
 
@@ -153,9 +151,8 @@ class AccountAnswer:
     seconds: float
 
 
-def _merged(parts: Sequence[list[AccountRecord]], _: Limit) -> list[AccountRecord]:
-    """Hosts of all sites, then services; of equal objects those of the first site first."""
-    return list(merge(*parts, key=lambda one: ("service" in one, one["host"], one.get("service"))))
+def _place(record: AccountRecord) -> tuple[bool, str, str]:
+    return "service" in record, record["host"], record.get("service", "")
 
 
 async def made(
@@ -205,7 +202,8 @@ async def made(
             raise BadRequest("error during request", f"rpttimeperiod: {reasons}: {asked.period}")
         raise all_sites_failed(failed)
     count = sum(map(len, parts))
-    records = await context.compute(partial(_merged, parts), count * _OF_LINE)
+    # Hosts of all sites, then services; of equal objects those of the first site first.
+    records = await context.compute(lambda _: list(merge(*parts, key=_place)), count * _OF_LINE)
     return AccountAnswer(records, failed, context.clock.seconds() - began)
 
 

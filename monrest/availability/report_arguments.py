@@ -1,7 +1,7 @@
 """What a report is asked for: objects, time, rules.
 
 The same parameters hold arguments, conditions that choose objects and conditions on the rows of
-the result; here they are told apart.
+the result; here they are separated.
 
 Rules: docs/spec/availability.md, "Span of a report".
 """
@@ -149,10 +149,10 @@ def asked(
     first_weekday: int,
     single: bool = False,
 ) -> ReportArguments:
-    """Tell all parameters of a request apart; raise BadRequest naming the one that is wrong.
+    """Separate all parameters of a request; raise BadRequest naming the one that is wrong.
 
     ``kind`` is the endpoint's default, ``fields`` are the names of all columns of its rows. A
-    ``single`` object is of its kind whatever ``type`` says, and is neither chosen nor filtered.
+    ``single`` object is of its kind in spite of ``type``, and is neither chosen nor filtered.
     """
     reader = _Reader(floor(now), zone, first_weekday)
     left: list[tuple[str, str]] = []
@@ -175,16 +175,16 @@ def asked(
             f"{printable(', '.join(names))}: a single object cannot be filtered",
         )
     span = reader.span()
-    assumes = reader.read(_ASSUME)
+    assumes, back = reader.read(_ASSUME), reader.read(_BACK)
     reader.read(_RETENTION)
     return ReportArguments(
         kind=kind if single else reader.read(TYPE) or kind,
         span=span,
-        since=max(span.start - reader.backtrack() * DAY, 0),
+        since=max(span.start - (_BACKTRACK if back < 0 else back) * DAY, 0),
         with_downtimes=bool(reader.read(_DOWNTIMES)),
         soft=bool(reader.read(_SOFT)),
         not_running=not reader.read(_STOPPED),
-        period=reader.period(),
+        period=reader.read(_PERIOD),
         assumed_host=reader.assumed(_HOST_STATE, _ASSUMED_HOST, wanted=assumes),
         assumed_service=reader.assumed(_SERVICE_STATE, _ASSUMED_SERVICE, wanted=assumes),
         chosen=reader.chosen,
@@ -253,54 +253,37 @@ class _Reader:
         }
         found = {**self.bounds, **given}
         if "timeperiod" in found and len(found) > 1:
-            raise BadRequest("use either timeperiod or start/end, not both.", _both(found))
+            raise BadRequest(
+                "use either timeperiod or start/end, not both.", f"got {', '.join(sorted(found))}"
+            )
         if "end" in found and "start" not in found:
             raise BadRequest(_WRONG, f"{found['end'][0]}: an end needs a start")
         if "start" not in found:
-            return self._named(*found.get("timeperiod", ("timeperiod", DEFAULT)))
-        start = self._moment(*found["start"])
-        end = self._moment(*found["end"]) if "end" in found else self.now
+            parameter, value = found.get("timeperiod", ("timeperiod", DEFAULT))
+            try:
+                return named(value, self.now, self.zone, self.first_weekday)
+            except UnknownPeriodError as error:
+                raise BadRequest(
+                    _WRONG, f"{parameter}: unknown time period '{printable(value)}', {error}"
+                ) from None
+        start = second_of(*found["start"], self.now, self.zone)
+        end = second_of(*found["end"], self.now, self.zone) if "end" in found else self.now
         return Span(min(start, end), max(start, end))
-
-    def _named(self, parameter: str, value: str) -> Span:
-        try:
-            return named(value, self.now, self.zone, self.first_weekday)
-        except UnknownPeriodError as error:
-            raise BadRequest(
-                _WRONG, f"{parameter}: unknown time period '{printable(value)}', {error}"
-            ) from None
-
-    def _moment(self, parameter: str, value: str) -> int:
-        return second_of(parameter, value, self.now, self.zone)
 
     def read(self, one: Field) -> Any:
         """What an argument says; one that is empty says nothing."""
         return one.read(self.given.get(one.name) or None)
-
-    def backtrack(self) -> int:
-        """Days of log before the start."""
-        days: int = self.read(_BACK)
-        return _BACKTRACK if days < 0 else days
 
     def assumed(self, one: Number, states: Mapping[int, int | None], *, wanted: int) -> int | None:
         """The state of an object of which nothing is known; other numbers mean none."""
         number = self.read(one)
         return states.get(number) if wanted else None
 
-    def period(self) -> str:
-        """The name of a time period of the cores."""
-        name: str = self.read(_PERIOD)
-        return name
-
-
-def _both(found: Mapping[str, object]) -> str:
-    return f"got {', '.join(sorted(found))}"
-
 
 def _expressions(query: Query) -> set[str]:
     """What a filter may name beside columns: selected expressions, and aliases, which it may not.
 
-    Who compares an alias is told so where rows are filtered.
+    The filter of rows refuses the comparison of an alias.
     """
     found = set()
     for item in query.items or ():

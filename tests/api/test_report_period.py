@@ -217,7 +217,10 @@ def test_what_is_left_without_others(some, others):
     def merged(pairs):
         found = []
         for low, length in sorted(pairs):
-            reportperiod._append(found, low, low + length)
+            if found and low <= found[-1][1]:
+                found[-1] = (found[-1][0], max(found[-1][1], low + length))
+            else:
+                found.append((low, low + length))
         return found
 
     left = reportperiod._without(merged(some), merged(others))
