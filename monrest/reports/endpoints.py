@@ -1,22 +1,34 @@
-"""Reports: reading and changing them (docs/spec/reports.md)."""
+"""Reports: reading and changing them, making them, fetching their files (docs/spec/reports.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from attrs import frozen
 
-from monrest.api.endpoint import Context, Parameter
-from monrest.api.fields import Text, named_sites, selected_sites
+from monrest.api.endpoint import Context, Endpoint, Parameter
+from monrest.api.fields import Flag, Text, fields_of, named_sites, selected_sites
 from monrest.api.records import Records, Save, bound_owner, first_number, number_of
-from monrest.base.errors import Conflict, Forbidden
-from monrest.base.values import ADMIN, READ_ONLY, Column, Identity, RestRequest
+from monrest.base.audit import audited
+from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
+from monrest.base.values import (
+    ADMIN,
+    READ_ONLY,
+    Answer,
+    Column,
+    Document,
+    Identity,
+    RestRequest,
+    Stream,
+)
+from monrest.query.parse import RESERVED
 from monrest.reports import store as statements
+from monrest.reports.files import FORMATS, disposition, require_form
 from monrest.reports.model import FIELDS, Report, checked, shown_permissions
 from monrest.reports.service import Reports
 from monrest.reports.settings import read
-from monrest.reports.store import LIMITS, STORED
+from monrest.reports.store import LIMITS, MAIL, STORED
 from monrest.reports.templates import TEMPLATES
 from monrest.reports.url_report import check_link
 from monrest.sites.registry import remembered_sites
@@ -59,15 +71,9 @@ class AccessibleReport:
     access: str
 
     def require_write(self) -> None:
-        """Raise Forbidden for who may only read."""
+        """Raise Forbidden for a user who may only read."""
         if self.access != "rw":
             raise Forbidden("permission denied", "the report may only be read")
-
-
-async def _groups(context: Context, identity: Identity) -> frozenset[str]:
-    if not identity.user or identity.may(ADMIN):
-        return frozenset()
-    return frozenset((await context.contacts.of(identity.user)).groups)
 
 
 def _sites(context: Context, items: Iterable[str]) -> dict[str, str]:
@@ -76,7 +82,7 @@ def _sites(context: Context, items: Iterable[str]) -> dict[str, str]:
 
 
 def _owner(request: RestRequest, fields: Mapping[str, Any], present: str) -> str:
-    """Whose a report is to be; Forbidden for who gives it to somebody else without being admin."""
+    """The owner of a report; Forbidden for a user who names another one without being admin."""
     wanted = _USER.read(fields.get(_USER.name))
     if wanted in ("", present):
         return present
@@ -92,7 +98,7 @@ def _limit(request: RestRequest) -> tuple[str, ...] | None:
 
 @frozen(kw_only=True, eq=False)
 class ReportRecords(Records[AccessibleReport]):
-    """Who sees which reports, and what becomes of one that is sent."""
+    """Which user sees which reports, and how one that is sent is stored."""
 
     noun = "report"
     title = "report"
@@ -134,7 +140,9 @@ class ReportRecords(Records[AccessibleReport]):
             return []
         stored = await self.database.run(STORED.read(number))
         identity = request.identity
-        groups = await _groups(context, identity) if stored else frozenset()
+        groups = frozenset[str]()
+        if stored and identity.user and not identity.may(ADMIN):
+            groups = frozenset((await context.contacts.of(identity.user)).groups)
         return [
             AccessibleReport(one, access)
             for one in sorted(stored, key=lambda one: (one.name, one.number))
@@ -158,7 +166,7 @@ class ReportRecords(Records[AccessibleReport]):
         return dict(one.report.record)
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> int:
-        """Store it for the user, or for whom an administrator names."""
+        """Store it for the user, or for the one that an administrator names."""
         fields = save.fields
         sites = _sites(context, named_sites(fields) or selected_sites(request))
         made = self._checked(context, fields)
@@ -171,7 +179,7 @@ class ReportRecords(Records[AccessibleReport]):
     async def require_write(
         self, context: Context, request: RestRequest, old: AccessibleReport
     ) -> None:
-        """Raise Forbidden for who may only read."""
+        """Raise Forbidden for a user who may only read."""
         del context, request
         old.require_write()
 
@@ -238,7 +246,7 @@ class ReportRecords(Records[AccessibleReport]):
     def _require_same_path(
         self, request: RestRequest, old: Report, made: Mapping[str, Any]
     ) -> None:
-        """Raise Forbidden for who would read something with the rights of somebody else."""
+        """Raise Forbidden for a user who would read something with the rights of the owner."""
         if request.identity.may(ADMIN) or request.identity.user == old.owner:
             return
         wanted = self._path(made)
@@ -258,4 +266,119 @@ class ReportRecords(Records[AccessibleReport]):
         return made
 
 
-ENDPOINTS = ReportRecords.endpoints()
+_PIECE = 65536
+_MAIL = Flag(
+    "mail", "1: and send it to `to` and `cc`, whatever its level; for those who may change it"
+)
+_HTML = Flag("html", "1: as a page (HTML)")
+_STARTED = (
+    Column("job", "string", "", "id of the job that makes it; absent when it has to wait"),
+    Column("message", "string", "", "what was done"),
+)
+_SAFE = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'"),
+)
+"""What a browser may do with a report that it opens all the same."""
+
+
+@Endpoint(
+    path="/mon/reports/<nr>/generate",
+    methods=("POST",),
+    description="generate the report",
+    text="By a background job, with the rights of its owner. While it is being made already, "
+    "or as many are as may be, it waits for its turn and there is no job yet. Who may read it "
+    "may have it made.",
+    shape="object",
+    parameters=(_MAIL,),
+    columns=_STARTED,
+)
+async def generate(
+    family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
+) -> Answer:
+    accessible = await family.one(context, request, where[0])
+    found = accessible.report
+    fields = fields_of(request)
+    with audited(request, "report generate", where[0]):
+        if _MAIL.read(fields.pop(_MAIL.name, None)):
+            accessible.require_write()
+            if not (found.record["to"] or found.record["cc"]):
+                raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
+            now = int(context.wall.now())
+            await family.database.change(statements.queue(found, now, MAIL))
+            job = None
+        else:
+            job = await family.reports.start(
+                found, request.identity, request.caller, request.request_id
+            )
+    if job is None:
+        return Document(value={"message": "report queued"})
+    return Document(value={"message": "report started in background", "job": str(job.id)})
+
+
+@Endpoint(
+    path="/mon/reports/<nr>/report",
+    description="the report file in binary form",
+    text="The last result as PDF (of report_from_url.tt as its address gives it), or in "
+    "another form; it is made now if there is none. The "
+    "prefixes /csv and /xls mean the same as `type`.",
+    shape="object",
+    parameters=(
+        _HTML,
+        Parameter(name="type", description="pdf, html, xls, csv or json"),
+    ),
+    media=tuple(kind.partition(";")[0] for _, kind, _ in FORMATS.values()),
+    at_once=True,
+)
+async def output(
+    family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
+) -> Answer:
+    found = (await family.one(context, request, where[0])).report
+    wanted = _format(request, _forms(family.reports, found))
+    kept = await family.database.run(statements.result(found.number, wanted))
+    if kept is None:
+        require_form(wanted)
+        await family.reports.now(found, request.progress)
+        kept = await family.database.run(statements.result(found.number, wanted))
+    if kept is None:
+        raise NotFound("no such report", "it was removed meanwhile")
+    name, data = kept
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(data), _PIECE):
+            yield data[at : at + _PIECE]
+
+    return Stream(
+        status=200,
+        content_type=FORMATS[wanted][1],
+        disposition=disposition(name, wanted),
+        size=len(data),
+        headers=_SAFE,
+        pieces=pieces(),
+    )
+
+
+def _forms(reports: Reports, report: Report) -> tuple[str, ...]:
+    """All forms that it has, first the one that a request without a form means."""
+    try:
+        form = report.settings(reports.templates).form
+    except BadRequest:
+        # Its template is gone or wants something else by now: what was made once is still there.
+        form = "pdf"
+    made = (name for name, (_, _, render) in FORMATS.items() if render is not None)
+    return tuple(dict.fromkeys((form, *made)))
+
+
+def _format(request: RestRequest, forms: tuple[str, ...]) -> str:
+    """The form of the file; BadRequest that names the parameter."""
+    wanted: str = request.format if request.format in ("csv", "xls") else forms[0]
+    for name, value in request.parameters:
+        if name == _HTML.name:
+            wanted = "html" if _HTML.read(value) else wanted
+        elif name == "type":
+            wanted = value.strip().lower() or wanted
+            if wanted not in forms:
+                raise BadRequest("invalid type", f"type: expected one of {', '.join(forms)}")
+        elif name not in RESERVED:
+            raise BadRequest("unknown parameter", f"{name[:80]!r}: expected html or type")
+    return wanted

@@ -7,7 +7,7 @@ from monrest.api.family import Common, Family, Life, Served
 from monrest.base.values import Identity, Progress
 from monrest.jobs.service import Jobs
 from monrest.logs.cache import LogCache
-from monrest.reports import endpoints, output_endpoints
+from monrest.reports import endpoints
 from monrest.reports.making import prepare
 from monrest.reports.model import Report
 from monrest.reports.service import Reports
@@ -55,7 +55,7 @@ FAMILY = Family(
     ),
     served=(
         Served(
-            (*endpoints.ENDPOINTS, *declared(output_endpoints)),
+            (*endpoints.ReportRecords.endpoints(), *declared(endpoints)),
             lambda common: endpoints.ReportRecords(
                 database=common.database, reports=common.the(Reports)
             ),

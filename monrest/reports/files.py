@@ -113,7 +113,7 @@ def _template() -> Template:
 
 
 def page(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
-    """The file; raises ClientLeftError when told to."""
+    """The file; raises ClientLeftError when ``given_up`` is true."""
     language = sheet.spelling.language
     text = _template().render(
         sheet=sheet,
@@ -316,21 +316,15 @@ def _write(
     elif kind == "duration":
         target.write_number(row, column, value / _DAY, form)
     elif kind == "time":
-        _write_time(target, row, column, spelling, value, form)
+        try:
+            moment = datetime.fromtimestamp(value, spelling.zone).replace(tzinfo=None)
+            target.write_datetime(row, column, moment, form)
+        except (ValueError, OverflowError, OSError):
+            target.write_string(row, column, str(int(value)))
     elif kind == "number" and isinstance(value, (int, float)):
         target.write_number(row, column, value)
     else:
         target.write_string(row, column, cell_text(str(value)))
-
-
-def _write_time(
-    target: Worksheet, row: int, column: int, spelling: Spelling, value: float, form: Any
-) -> None:
-    try:
-        moment = datetime.fromtimestamp(value, spelling.zone).replace(tzinfo=None)
-        target.write_datetime(row, column, moment, form)
-    except (ValueError, OverflowError, OSError):
-        target.write_string(row, column, str(int(value)))
 
 
 Render = Callable[[Sheet, Callable[[], bool]], bytes]
@@ -380,7 +374,7 @@ class File:
 
 
 def rendered(sheet: Sheet, given_up: Callable[[], bool] = bool) -> list[File]:
-    """All forms of a report; takes seconds, so in a thread. ClientLeftError when told to."""
+    """All forms of a report; takes seconds, so in a thread. ClientLeftError when given up."""
     found = []
     for name, (_, _, render) in FORMATS.items():
         data = sheet.kept.get(name)

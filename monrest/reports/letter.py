@@ -40,7 +40,7 @@ def letter(
     purpose: str,
     now: float,
 ) -> Letter:
-    """The mail of a report that was made for the time ``at``; no recipients: it is for nobody."""
+    """The mail of a report that was made for the time ``at``; without recipients it is not sent."""
     to, cc = addresses(report.record["to"]), addresses(report.record["cc"])
     from email.policy import EmailPolicy
 

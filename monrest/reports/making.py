@@ -34,14 +34,12 @@ from monrest.reports.problems import problems_of
 from monrest.reports.report_asking import Asking, any_of, not_connected
 from monrest.reports.settings import ReportSettings
 from monrest.reports.sheet import Sheet, Spelling
-from monrest.reports.templates import ReportKind, Templates
+from monrest.reports.templates import Templates
 from monrest.reports.url_report import page_of
 from monrest.rows.columns import HOSTS, LOGS, SERVICES
 from monrest.rows.fetch import fetch
 from monrest.sites.registry import remembered_sites
 from monrest.sites.site import Site
-
-# Events of the log as a report.
 
 _BEGIN = "^\\[[0-9]+\\] "
 _STATE_TYPES = {"hard": "HARD", "soft": "SOFT", "both": "(HARD|SOFT)"}
@@ -167,24 +165,20 @@ async def prepare(
         sites=chosen,
     )
     try:
-        sheet = await _sheet(asking, template.kind)
+        if template.kind == "events":
+            sheet = await events_of(asking)
+        elif template.kind == "problems":
+            sheet = await problems_of(asking)
+        elif template.kind == "url":
+            sheet = await page_of(asking)
+        else:
+            sheet = await _of_availability(asking, outages=template.kind == "outages")
     except SitesFailed as error:
         raise not_connected(tuple(error.problems)) from None
     if not template.text:
         return sheet
     params = report.record["params"]
     return await context.threads.run(lambda: written(template, sheet, params))
-
-
-async def _sheet(asking: Asking, kind: ReportKind) -> Sheet:
-    """What the built-in template says."""
-    if kind == "events":
-        return await events_of(asking)
-    if kind == "problems":
-        return await problems_of(asking)
-    if kind == "url":
-        return await page_of(asking)
-    return await _of_availability(asking, outages=kind == "outages")
 
 
 def _sites(report: Report, context: Context) -> list[Site]:
@@ -258,7 +252,7 @@ async def _of_availability(asking: Asking, *, outages: bool) -> Sheet:
 
 
 def _measured(row: AccountRecord, names: Shown, unavailable: Collection[str]) -> Measured:
-    """What is said of an object; its times are let go of."""
+    """The figures of an object; its times are let go of."""
     key = row["key"]
     return Measured(
         key=key,

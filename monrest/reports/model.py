@@ -84,7 +84,7 @@ class Report:
     def access(
         self, identity: Identity, groups: Collection[str], *, own: bool
     ) -> Literal["rw", "ro", ""]:
-        """What somebody in these contact groups may do with it.
+        """What a user in these contact groups may do with it.
 
         ``own``: it is theirs, and made with no more than they come with.
         """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from traceback import walk_tb
@@ -26,7 +26,6 @@ from monrest.reports.sheet import CellKind, Grid, Head, Heading, Note, Sheet, Sh
 from monrest.reports.templates import TEMPLATE_NAME, TEMPLATES, ReportTemplate, Templates
 
 if TYPE_CHECKING:
-    from jinja2 import TemplateSyntaxError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 # The few elements of HTML that operators' templates make, as the parts of a sheet.
@@ -52,7 +51,7 @@ def parts_of_markup(text: str, sheet: Sheet) -> list[SheetPart]:
     reader.feed(text)
     reader.close()
     reader.flush()
-    if reader.in_table:
+    if reader.table is not None:
         raise ValueError("expected </table> at the end")
     return reader.parts
 
@@ -96,12 +95,13 @@ class _Reader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.sheet = sheet
         self.parts: list[SheetPart] = []
-        self.low = _low(sheet.parts)
+        # Below which percentage the tables of the built-in template show what is bad.
+        self.low = max((one.low for one in sheet.parts if isinstance(one, Grid)), default=0.0)
         self._inside = ""
         self._kind = ""
         self._text = ""
         self._title = ""
-        self._table: _Table | None = None
+        self.table: _Table | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin an element."""
@@ -113,9 +113,15 @@ class _Reader(HTMLParser):
             self._text += " "
         elif tag == "table":
             self.flush()
-            self._table = _Table(self._take_title())
+            last = self.parts[-1] if self.parts else None
+            if isinstance(last, Heading):
+                self.parts.pop()
+            self.table = _Table(last.text if isinstance(last, Heading) else "")
         elif tag == "tr":
-            self._row()
+            if self.table is None:
+                raise ValueError("expected <tr> inside of a table")
+            self._end()
+            self.table.rows.append([])
         elif tag in _TEXTS:
             self._begin(tag, (given.get("class") or "").strip())
         elif tag not in _AROUND:
@@ -124,9 +130,9 @@ class _Reader(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == self._inside:
             self._end()
-        elif tag == "table" and self._table is not None:
+        elif tag == "table" and self.table is not None:
             self._end()
-            table, self._table = self._table, None
+            table, self.table = self.table, None
             if table.heads or any(table.rows):
                 self.parts.append(table.grid(self.low))
 
@@ -144,24 +150,17 @@ class _Reader(HTMLParser):
             self.parts.append(Heading(self._title))
             self._title = ""
 
-    @property
-    def in_table(self) -> bool:
-        return self._table is not None
-
     def _begin(self, tag: str, kind: str) -> None:
         self._end()
-        if tag in ("th", "td", "caption") and self._table is None:
+        if tag in ("th", "td", "caption") and self.table is None:
             raise ValueError(f"expected <{tag}> inside of a table")
         if tag in _TITLES or tag == "p":
-            self._leave_table(tag)
+            if self.table is not None:
+                raise ValueError(f"expected </table> in front of <{tag}>")
             self.flush()
         if tag == "th" and kind and kind not in _KINDS:
             raise ValueError(f"expected a class of {', '.join(sorted(_KINDS))}, got {kind[:40]!r}")
         self._inside, self._kind, self._text = tag, kind, ""
-
-    def _leave_table(self, tag: str) -> None:
-        if self._table is not None:
-            raise ValueError(f"expected </table> in front of <{tag}>")
 
     def _end(self) -> None:
         tag, text = self._inside, " ".join(self._text.split())
@@ -170,28 +169,15 @@ class _Reader(HTMLParser):
             self._title = text
         elif tag == "p" and text:
             self.parts.append(Note(text, bad=self._kind == "bad"))
-        elif self._table is None:
+        elif self.table is None:
             return
         elif tag == "caption":
-            self._table.title = text
-        elif tag == "th" and not self._table.rows[1:]:
+            self.table.title = text
+        elif tag == "th" and not self.table.rows[1:]:
             kind: Any = self._kind or "text"
-            self._table.heads.append(Head(text, kind))
+            self.table.heads.append(Head(text, kind))
         elif tag in ("td", "th"):
-            self._table.rows[-1].append(text)
-
-    def _row(self) -> None:
-        if self._table is None:
-            raise ValueError("expected <tr> inside of a table")
-        self._end()
-        self._table.rows.append([])
-
-    def _take_title(self) -> str:
-        last = self.parts[-1] if self.parts else None
-        if not isinstance(last, Heading):
-            return ""
-        self.parts.pop()
-        return last.text
+            self.table.rows[-1].append(text)
 
     def _built_in(self, title: str) -> None:
         """What the built-in template says under a title, in the language of the report."""
@@ -205,15 +191,10 @@ class _Reader(HTMLParser):
         ]
 
 
-def _low(parts: Iterable[SheetPart]) -> float:
-    """Below which percentage the tables of the built-in template show what is bad."""
-    return max((one.low for one in parts if isinstance(one, Grid)), default=0.0)
-
-
 _LARGEST_FILE = 1 << 20
 _LONGEST_PAGE = 16 << 20
 """Characters that a template may make."""
-_MOST_TURNS = 100_000
+_MOST_NUMBERS = 100_000
 _HEAD = re.compile(r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*\r?$\n?(.*)", re.DOTALL | re.MULTILINE)
 _KEYS = {"like": str, "title": str, "defaults": dict}
 
@@ -283,7 +264,8 @@ def read_template(name: str, text: str) -> ReportTemplate:
     except BadRequest as error:
         raise ValueError(f"defaults: {error.description}") from None
     except TemplateSyntaxError as error:
-        raise ValueError(f"line {_line(match, error)}: {error.message}") from None
+        line = text[: match.start(2)].count("\n") + error.lineno
+        raise ValueError(f"line {line}: {error.message}") from None
     return made
 
 
@@ -291,21 +273,17 @@ _LINK = {"url": "/mon/r/"}
 """Something for the one template that needs a URL."""
 
 
-def _line(match: re.Match[str], error: TemplateSyntaxError) -> int:
-    return match.string[: match.start(2)].count("\n") + error.lineno
-
-
 @define
 class _Ranges:
     """``range`` that ends: templates have no other loops than those and over what there is."""
 
-    left: int = _MOST_TURNS
+    left: int = _MOST_NUMBERS
 
     def __call__(self, *bounds: int) -> range:
         made = range(*bounds)
         self.left -= max(1, len(made))
         if self.left < 0:
-            raise ValueError(f"expected ranges of at most {_MOST_TURNS} numbers together")
+            raise ValueError(f"expected ranges of at most {_MOST_NUMBERS} numbers together")
         return made
 
 
@@ -330,7 +308,7 @@ def _environment(sheet: Sheet | None) -> ImmutableSandboxedEnvironment:
 def written(template: ReportTemplate, sheet: Sheet, params: Mapping[str, Any]) -> Sheet:
     """The sheet as an operator's template has it, in a thread; BadRequest says what is wrong.
 
-    What must not be overlooked stays, whatever the template says.
+    What must not be overlooked stays, also where the template leaves it out.
     """
     from jinja2 import TemplateError
 

@@ -526,7 +526,7 @@ class _Numbered(Canvas):  # type: ignore[misc]  # the library has no types
 
 
 def pdf(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
-    """The file; takes seconds for thousands of rows, and raises ClientLeftError when told to."""
+    """The file; takes seconds for thousands of rows, and raises ClientLeftError when given up."""
     font, bold = fonts()
     target = io.BytesIO()
     canvas = _Numbered(target, pagesize=_PAGE, pageCompression=1)

@@ -26,7 +26,7 @@ _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[]{}/\\ -\"*Â·"), frozenset("mwMW@%â
 
 @frozen
 class Box:
-    """A filled rectangle, with a text for who points at it."""
+    """A filled rectangle, with a text that a mouse pointer shows."""
 
     x: float
     y: float
@@ -105,19 +105,6 @@ def _count(text: str, room: float) -> int:
     return len(text)
 
 
-def _ticks(low: float) -> list[float]:
-    """About five values from ``low`` to 100, evenly."""
-    return [low + (100 - low) * at / 4 for at in range(5)]
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def _height(value: float, low: float, room: float) -> float:
-    return max(2.0, room * (value - low) / (100 - low)) if value > low else 2.0
-
-
 def columns(
     title: str, points: Sequence[tuple[str, float | None, str]], sla: float, low: float
 ) -> Picture:
@@ -126,10 +113,11 @@ def columns(
     low = min(low, 99.0)
     room, floor = height - top - bottom, height - bottom
     shapes: list[Shape] = []
-    for tick in _ticks(low):
+    for tick in (low + (100 - low) * at / 4 for at in range(5)):
         y = floor - room * (tick - low) / (100 - low)
         shapes.append(Stroke(left, y, WIDTH, y, GRIDLINE))
-        shapes.append(Label(left - 6, y + 3.5, f"{_number(tick)} %", 9, "end", PALE))
+        number = f"{tick:.2f}".rstrip("0").rstrip(".")
+        shapes.append(Label(left - 6, y + 3.5, f"{number} %", 9, "end", PALE))
     step = (WIDTH - left) / max(1, len(points))
     widest = max((_width(label, 9) for label, _, _ in points), default=0.0) + 10
     every = max(1, -(-int(widest) // max(1, int(step))))
@@ -139,7 +127,7 @@ def columns(
         wide = min(step * 0.72, 60.0)
         middle = x + step / 2
         if value is not None:
-            tall = _height(value, low, room)
+            tall = max(2.0, room * (value - low) / (100 - low))
             color = GOOD if value >= sla else BAD
             shapes.append(Box(middle - wide / 2, floor - tall, wide, tall, color, hint))
         if at % every == 0:

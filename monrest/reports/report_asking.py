@@ -1,4 +1,4 @@
-"""A stored report while it is made: who asks, for what, of which sites.
+"""A stored report while it is made: its owner's request, its settings, its sites.
 
 Rules: docs/spec/reports.md, "Rights".
 """
@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Sequence
 from attrs import frozen
 
 from monrest.api.endpoint import Context
+from monrest.availability.chosen_objects import OBJECT_COLUMNS
 from monrest.availability.periods import Span
 from monrest.base.errors import SitesFailed
 from monrest.base.values import RestRequest, SiteProblem
 from monrest.logs.cache import LogCache
-from monrest.query.model import Condition, FilterTree, Group, Operator, joined
+from monrest.query.model import Condition, FilterTree, Group, joined
 from monrest.reports.build import Frame
 from monrest.reports.model import CANCEL, Report
 from monrest.reports.settings import ReportSettings
@@ -22,12 +23,6 @@ from monrest.reports.sheet import Spelling
 from monrest.sites.site import Site
 
 _NOT_CONNECTED = "Some backends are not connected, cannot create report!"
-_COLUMNS: dict[str, tuple[str, Operator]] = {
-    "host": ("host", "="),
-    "service": ("service", "="),
-    "hostgroup": ("host_groups", ">="),
-    "servicegroup": ("service_groups", ">="),
-}
 
 
 @frozen(kw_only=True)
@@ -70,7 +65,7 @@ class Asking:
             if name == "businessprocess":
                 found.append(any_of(_process(value) for value in values))
             else:
-                column, op = _COLUMNS[name]
+                column, op = OBJECT_COLUMNS[name]
                 found.append(
                     any_of(Condition(column, op, value, f"params.{name}") for value in values)
                 )

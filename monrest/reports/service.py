@@ -1,27 +1,31 @@
-"""Making reports: when somebody asks for one, when its time has come, and sending them.
+"""Making reports on request and when their time has come, and sending them.
 
 What recurs is the duty of one daemon of the database. A time that has come becomes a row, which is
 taken before a report is made, before its mail is tried, and once more when the mail server wants to
-have the text: from then on nobody else sends it. Rules: docs/spec/reports.md, "Schedule and mail".
+have the text: from then on no other daemon sends it.
+
+Rules: docs/spec/reports.md, "Schedule and mail".
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from datetime import tzinfo
 from typing import Any, ClassVar
 
 from attrs import define, field, frozen
+from sqlalchemy import Connection
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from monrest.base.audit import audit
 from monrest.base.clock import ClockSteps, WallClock
 from monrest.base.concurrency import Periodic, Shared, Threads, ended
-from monrest.base.errors import RestError, Unavailable
+from monrest.base.errors import RestError, SitesFailed, Unavailable
 from monrest.base.values import (
     Answer,
     Caller,
@@ -33,17 +37,16 @@ from monrest.base.values import (
 )
 from monrest.config import MailConfig, ReportsConfig
 from monrest.jobs.model import Job
-from monrest.jobs.running_job import JobWork
+from monrest.jobs.running_job import PATIENCE, JobWork, patiently
 from monrest.jobs.service import Jobs
 from monrest.reports import store as statements
 from monrest.reports.files import File, rendered
+from monrest.reports.letter import Letter, letter
 from monrest.reports.model import Report
 from monrest.reports.own import templates_in
-from monrest.reports.post import Post
-from monrest.reports.runs import Runs, reason_of
 from monrest.reports.sheet import Sheet
-from monrest.reports.smtp import Mailer
-from monrest.reports.store import HANDING, QUEUE, WAITING, Run
+from monrest.reports.smtp import MailDelivery, Mailer
+from monrest.reports.store import HANDING, MAILING, QUEUE, SCHEDULE, WAITING, Run
 from monrest.reports.templates import TEMPLATES, Templates
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
@@ -55,8 +58,21 @@ _MAILS_AT_ONCE = 4
 _PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for the answers of mail servers."""
 
+_AUTHOR = "(reports)"
+"""Who it is in the audit log."""
+
+_REPORT_TRIES = 5
+_REPORT_PAUSE = 60.0
+"""Seconds until a report is made again for which a site or the database was missing."""
+
+_JOB_WAIT = 30.0
+
+_FIRST_MAIL_PAUSE, _LONGEST_MAIL_PAUSE = 10.0, 3600.0
+_REFUSED = "refused: "
+_LONGEST_ERROR = 4000
+
 Prepare = Callable[[Identity, Report, float, Progress], Awaitable[Sheet]]
-"""Asks logs and cores for what a report says at a moment, as somebody sees it."""
+"""Asks logs and cores for what a report says at a moment, as a user sees it."""
 
 Owner = Callable[[Report], Awaitable[Identity]]
 """Says as whom a report asks."""
@@ -113,7 +129,7 @@ class Reports(Service):
         self._periodic = Periodic(self.clock, _LOOK, self.look, "making reports")
 
     async def being_made(self, report: Report) -> bool:
-        """Whether a report is being made, by whatever daemon. Raises Unavailable."""
+        """Whether a report is being made, by any daemon. Raises Unavailable."""
         if report.identity in self._making or report.identity in self._starting:
             return True
         if report.job is None:
@@ -172,9 +188,9 @@ class Reports(Service):
         return job
 
     async def now(self, report: Report, progress: Progress = nobody_follows) -> None:
-        """Make a report and keep it, or wait for who does already; raises what went wrong.
+        """Make a report and keep it, or wait for it where it is being made; raises what went wrong.
 
-        Who gives up waiting ends it only if it is their own.
+        A caller that stops waiting ends it only if it began it.
         """
         known = self._making.get(report.identity)
         if known is not None:
@@ -185,7 +201,7 @@ class Reports(Service):
     async def alone(
         self, report: Report, work: Callable[[], Coroutine[Deferred[Any], Any, None]]
     ) -> None:
-        """Do the work of making a report while nobody else here makes the same."""
+        """Do the work of making a report while no other request here makes the same."""
         while (known := self._making.get(report.identity)) is not None:
             with suppress(RestError):
                 await known.wait()
@@ -267,7 +283,14 @@ class Reports(Service):
         if run.key in self._working or self.clock.seconds() < self._again.get(run.key, 0.0):
             return
         if run.phase == WAITING:
-            if self.busy or await self._in_the_way(run, token):
+            if self.busy:
+                return
+            if run.number in (0, token.number):
+                if await self.being_made(run.report):
+                    return
+            elif run.report.identity in self._making:
+                # The daemon that had the duty before cannot store what it makes, and that it is
+                # dead is noticed later.
                 return
             work = Deferred.fromCoroutine(self._runs.make(run, token))
         elif run.phase == HANDING:
@@ -275,23 +298,15 @@ class Reports(Service):
         else:
             work = self._mails.run(lambda: Deferred.fromCoroutine(self._post.send(run, token)))
         self._working[run.key] = work
+
+        def over(_: None) -> None:
+            self._working.pop(run.key, None)
+
         work.addErrback(self._broken, run)
-        work.addCallback(self._ended, run)
-
-    async def _in_the_way(self, run: Run, token: Token) -> bool:
-        """Whether the report of a run is being made, except by who had the duty before.
-
-        What that one makes cannot be stored, and that it is dead is noticed later.
-        """
-        if run.number not in (0, token.number):
-            return run.report.identity in self._making
-        return await self.being_made(run.report)
-
-    def _ended(self, _: None, run: Run) -> None:
-        self._working.pop(run.key, None)
+        work.addCallback(over)
 
     def _broken(self, failure: Failure, run: Run) -> None:
-        """Try again later; whatever it is, the row is still there."""
+        """Try again later: the row is still there."""
         if failure.check(CancelledError):
             return
         self._again[run.key] = self.clock.seconds() + _PAUSE
@@ -319,7 +334,7 @@ class Reports(Service):
             self.log.warn("report template {problem}", problem=one)
 
     async def configure(self, config: ReportsConfig, mail: MailConfig, zone: tzinfo) -> None:
-        """Go on with other settings and templates; what is being made now counts as before."""
+        """Continue with other settings and templates; what is being made now counts as before."""
         self._loaded(*await self.threads.run(lambda: self._read(config.templates)))
         if config.concurrent != self.config.concurrent:
             self._slots = DeferredSemaphore(config.concurrent)
@@ -340,8 +355,201 @@ class Reports(Service):
         """Fire when nothing runs any more; mails that are on their way get some seconds."""
         self.leave()
         super().stopService()
-        return Deferred.fromCoroutine(self._stop())
 
-    async def _stop(self) -> None:
-        await self._periodic.stopService()
-        await ended(self._working.values(), self.clock, _PATIENCE)
+        async def stop() -> None:
+            await self._periodic.stopService()
+            await ended(self._working.values(), self.clock, _PATIENCE)
+
+        return Deferred.fromCoroutine(stop())
+
+
+@define(eq=False)
+class Runs:
+    """Makes reports whose time has come: a job, its result, and the mail that follows."""
+
+    log: ClassVar[Logger] = Logger()
+
+    reports: Reports
+
+    async def make(self, run: Run, token: Token) -> None:
+        """Take a run and have a job do it; fires when that has ended."""
+        reports = self.reports
+        if run.attempts >= _REPORT_TRIES:
+            text = f"it was begun {run.attempts} times and never finished"
+            await self._over(run, token, text)
+            return
+        if not await reports.duties.change(token, statements.begin(run, token.number)):
+            return
+        ended = False
+
+        async def call(progress: Progress) -> Answer:
+            nonlocal ended
+            await reports.alone(run.report, lambda: self._made(run, token, progress))
+            ended = True
+            return Document(value={"message": "report finished", "id": run.report.number})
+
+        try:
+            identity = await reports.owner(run.report)
+        except Unavailable:
+            raise
+        except RestError as error:
+            await self._over(run, token, f"its owner cannot have it made: {error}")
+            return
+        job: Job | None = await reports.as_job(run.report, call, identity)
+        while reports.goes_on and job is not None and job.ended is None:
+            job = await reports.jobs.wait(job.id, _JOB_WAIT)
+        if not ended and reports.goes_on and job is not None and job.canceled_by is not None:
+            await self._over(run, token, f"canceled by {job.canceled_by}")
+
+    async def _made(self, run: Run, token: Token, progress: Progress) -> None:
+        """Make it, and store it together with what follows."""
+        reports = self.reports
+        try:
+            made = await reports.make(run.report, run.at, progress)
+            found = await self._letter(run, made)
+        except CancelledError:
+            raise
+        except (SitesFailed, Unavailable) as error:
+            reason = reason_of(error)
+            if run.attempts + 1 >= _REPORT_TRIES:
+                await self._over(run, token, reason)
+            else:
+                when = reports.wall.now() + _REPORT_PAUSE
+                again = statements.again(run, WAITING, when, (), reason)
+                await reports.duties.change(token, again)
+            raise
+        except Exception as error:
+            await self._over(run, token, reason_of(error))
+            raise
+        progress(95, message="storing the result")
+        now = reports.wall.now()
+
+        def work(connection: Connection) -> None:
+            if not statements.keep(run.report, made.files, now)(connection):
+                return
+            if found is None:
+                statements.over(run, WAITING, None)(connection)
+            else:
+                statements.to_be_sent(run, found)(connection)
+
+        await reports.duties.change(token, work)
+        self._note(run, "ok")
+
+    async def _letter(self, run: Run, made: MadeReport) -> Letter | None:
+        """The mail that follows; None without recipients, or where all is well enough."""
+        record = run.report.record
+        if run.purpose == QUEUE or not (record["to"] or record["cc"]):
+            return None
+        reports = self.reports
+        settings = run.report.settings(reports.templates)
+        level, worst = settings.mail_max_level, made.sheet.worst
+        if run.purpose == SCHEDULE and level >= 0 and worst is not None and worst >= level:
+            return None
+        parts = run.report, settings, made.sheet, made.files, reports.mail
+        now = reports.wall.now()
+        return await reports.threads.run(lambda: letter(*parts, run.at, run.purpose, now))
+
+    async def _over(self, run: Run, token: Token, error: str) -> None:
+        await self.reports.duties.change(token, statements.over(run, WAITING, error))
+        self._note(run, error)
+
+    def _note(self, run: Run, result: str) -> None:
+        if result != "ok":
+            self.log.warn(
+                "report {number} was not made: {reason}", number=run.report.number, reason=result
+            )
+        audit(
+            _AUTHOR, None, "report", target=str(run.report.number), result=result, at=run.at,
+            purpose=run.purpose,
+        )  # fmt: skip
+
+
+def reason_of(error: BaseException) -> str:
+    """The text of a failure for readers, the most important line first."""
+    if isinstance(error, SitesFailed):
+        return f"{error.message}\n{error.description}"
+    if isinstance(error, RestError):
+        return str(error)
+    return "internal error, have a look at the log"
+
+
+@define(eq=False)
+class Post:
+    """Sends the mail of a report: again while there is hope, and never twice."""
+
+    log: ClassVar[Logger] = Logger()
+
+    reports: Reports
+
+    async def send(self, run: Run, token: Token) -> None:
+        """One try: take the run, talk to the mail server, write down what it said."""
+        reports = self.reports
+        if not await reports.duties.change(token, statements.begin(run, token.number)):
+            return
+        data = await reports.database.run(statements.message(run))
+        if data is None:
+            return
+
+        async def before_text(_: tuple[str, ...]) -> None:
+            if not await reports.duties.change(token, statements.handing(run)):
+                raise DutyLostError(token.duty)
+
+        letter = Letter(recipients=run.recipients, message=data)
+        delivery = await reports.mailer.deliver(letter, reports.mail, before_text)
+        await self._note(run, delivery)
+
+    async def doubtful(self, run: Run, token: Token) -> None:
+        """End a run whose daemon died, or lost the database, while a server took the mail."""
+        lines = [*_refusals(run), _doubt(run.recipients, "the daemon that sent it was interrupted")]
+        text = _text(lines)
+        await self.reports.duties.change(token, statements.over(run, MAILING, text, run.recipients))
+        self._report(run, text, 0)
+
+    async def _note(self, run: Run, delivery: MailDelivery) -> None:
+        """Store what the server answered, also without the duty by now: it has happened."""
+        attempts = run.attempts + 1
+        lines = _refusals(run)
+        lines += [f"{_REFUSED}{one}: {why}" for one, why in delivery.refused.items()]
+        left = list(delivery.later)
+        more = [f"{one}: {why}" for one, why in delivery.later.items()]
+        if delivery.doubtful:
+            lines.append(_doubt(delivery.doubtful, delivery.problem))
+        elif delivery.problem:
+            left = list(run.recipients)
+            more = [delivery.problem]
+        hope = bool(left) and not delivery.final and attempts < self.reports.mail.tries
+        if hope:
+            pause = min(_FIRST_MAIL_PAUSE * 2 ** (attempts - 1), _LONGEST_MAIL_PAUSE)
+            when = self.reports.wall.now() + pause
+            how = f"not sent yet, tried {attempts} times"
+            text = _text([*lines, *(f"{how}: {one}" for one in more)])
+            work = statements.again(run, MAILING, when, left, text)
+        else:
+            text = _text([*lines, *(f"not sent: {one}" for one in more)])
+            work = statements.over(run, MAILING, text or None, left)
+        await patiently(lambda: self.reports.database.change(work), self.reports.clock, PATIENCE)
+        self._report(run, text, len(delivery.taken))
+
+    def _report(self, run: Run, problem: str, taken: int) -> None:
+        if problem:
+            self.log.warn("report {number}: {reason}", number=run.report.number, reason=problem)
+        audit(
+            _AUTHOR, None, "report mail", target=str(run.report.number), result=problem or "ok",
+            at=run.at, purpose=run.purpose, taken=taken,
+        )  # fmt: skip
+
+
+def _refusals(run: Run) -> list[str]:
+    """Who was refused by earlier tries."""
+    return [line for line in (run.error or "").splitlines() if line.startswith(_REFUSED)]
+
+
+def _doubt(recipients: Sequence[str], reason: str) -> str:
+    return (
+        f"nobody knows whether the mail arrived at {', '.join(recipients)}, "
+        f"it is not sent again: {reason}"
+    )
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "\n".join(line for line in lines if line)[:_LONGEST_ERROR]

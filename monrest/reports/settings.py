@@ -51,7 +51,7 @@ class Link:
 def read_link(text: str) -> Link:
     """Read a URL without scheme and host; ValueError says what was expected.
 
-    Other servers are never asked: whoever writes a report could make this one ask them with its
+    Other servers are never asked: the author of a report could make this one ask them with its
     own rights.
     """
     if not text.startswith("/") or text.startswith("//"):
@@ -220,7 +220,7 @@ _LAST_SECOND = 253_402_300_799
 class ReportSettings:
     """The parameters of one report, understood. Levels are percentages, -1 switches one off.
 
-    ``form`` is the form of its file that is meant where nobody asks for another, ``attach`` those
+    ``form`` is the form of its file that a request without one means, ``attach`` those
     that a mail brings. ``delay``: seconds between the tries to read the ``url``.
     """
 

@@ -1,4 +1,4 @@
-"""What a report says, before anybody knows how it will look. Pure.
+"""What a report says, apart from how it looks. Pure.
 
 The same sheet becomes a page, a PDF, a workbook and lines of CSV.
 """

@@ -1,7 +1,7 @@
 """Handing one mail over to a mail server (SMTP), which happens once or is said not to have.
 
-A server that did not say whether it has taken a mail may have: that is ``doubtful``, and nobody
-sends it again. Whatever happened before the end of the text was sent, it has not.
+A server that did not say whether it has taken a mail may have: that is ``doubtful``, and it is not
+sent again. Before the end of the text was sent, it has not.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class MailDelivery:
 
     ``taken`` have it. ``refused`` never get it, ``later`` may get it at another try, both with
     reasons. ``problem`` concerns all others; ``final``: another try is of no use. ``doubtful`` are
-    those of whom nobody knows.
+    those of whom it is unknown.
     """
 
     taken: tuple[str, ...] = ()
@@ -98,7 +98,9 @@ class _Client(_Base):
         clock: IReactorTime,
         before_text: BeforeText,
     ) -> None:
-        super().__init__(password.encode() or None, tls, _own_name())
+        host = socket.gethostname()
+        named = bool(host) and host.isascii() and host.isprintable()
+        super().__init__(password.encode() or None, tls, host.encode() if named else b"localhost")
         self.done: Deferred[MailDelivery] = Deferred(lambda _: self._leave())
         self.patience, self.clock = config.timeout, clock
         self.requireTransportSecurity = config.security != "none"
@@ -252,11 +254,6 @@ def _text(address: Any) -> str:
     return address.decode("ascii", "replace") if isinstance(address, bytes) else str(address)
 
 
-def _own_name() -> bytes:
-    name = socket.gethostname()
-    return name.encode("ascii") if name.isascii() and name.isprintable() and name else b"localhost"
-
-
 @frozen(kw_only=True)
 class Mailer:
     """``connect`` gives the endpoint of a mail server."""
@@ -304,7 +301,7 @@ def _password(config: MailConfig) -> str:
 
 
 def _tls(config: MailConfig) -> Any:
-    """Who may be at the other end: the host of that name."""
+    """The other end must be the host of that name."""
     if config.security == "none":
         return None
     trust = None

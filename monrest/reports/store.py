@@ -21,7 +21,7 @@ from monrest.store.tables import report_runs as runs
 from monrest.store.tables import reports
 
 SCHEDULE, MAIL, QUEUE = "schedule", "mail", "queue"
-"""Why a report is made: its time has come, somebody wants it to be mailed, or made."""
+"""Why a report is made: its time has come, or a user wants it to be mailed, or made."""
 
 WAITING, MAILING, HANDING, DONE = "waiting", "mailing", "handing", "done"
 """Phases of a run: to be made, to be sent, being handed to a mail server, over."""

@@ -1,13 +1,13 @@
 """Reports over any address of this API (docs/spec/reports.md, "A path of the API").
 
-What somebody gets who asks for the address is what the report says: the same request by the owner
-of the report, through the same door.
+The report says what the address answers: the same request by the owner of the report, through the
+same door.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -24,14 +24,12 @@ from monrest.reports.report_asking import Asking
 from monrest.reports.settings import Link
 from monrest.reports.sheet import CellKind, Grid, Head, Note, Sheet, SheetPart, Spelling
 
-# An answer of the API as a sheet: its rows as a table (report_from_url.tt).
-
 _MOST_ROWS = 5000
 """Rows on a page and on paper; the files for programs have all of them."""
 _LONGEST_VALUE = 2000
 _DIGITS = 6
 _CHOSEN = 12
-"""Columns that somebody may have wanted all."""
+"""Columns that a person may have chosen all."""
 _NAMES = {
     name: at
     for at, name in enumerate(("host_name", "host", "name", "description", "service", "id", "nr"))
@@ -72,32 +70,23 @@ def sheet_of_answer(
 
 
 def _rows(answer: Rows) -> Grid:
-    order = _order([one.name for one in answer.columns])
+    names = [one.name for one in answer.columns]
+    order = list(range(len(names)))
+    if len(names) > _CHOSEN:
+        # What a row is about comes first where there are more columns than a person chose.
+        order.sort(key=lambda at: _NAMES.get(names[at], len(_NAMES)))
     columns = [answer.columns[at] for at in order]
     kinds = [_kind(one) for one in columns]
-    heads = tuple(Head(_title(one), kind) for one, kind in zip(columns, kinds, strict=True))
+    heads = tuple(
+        Head(f"{one.name} ({one.unit})" if one.unit else one.name, kind)
+        for one, kind in zip(columns, kinds, strict=True)
+    )
     rows = [
         tuple(_cell(kind, row[at]) for kind, at in zip(kinds, order, strict=True))
         for row in answer.rows[:_MOST_ROWS]
     ]
-    return Grid(title="", heads=heads, rows=rows, lead=_leading(columns))
-
-
-def _order(names: Sequence[str]) -> list[int]:
-    """The columns, first what a row is about where they are more than anybody chose."""
-    order = list(range(len(names)))
-    if len(names) > _CHOSEN:
-        order.sort(key=lambda at: _NAMES.get(names[at], len(_NAMES)))
-    return order
-
-
-def _leading(columns: Sequence[Column]) -> int:
-    found = list(takewhile(lambda one: one.name in _NAMES, columns))
-    return max(1, len(found[:_MOST_NAMES]))
-
-
-def _title(column: Column) -> str:
-    return f"{column.name} ({column.unit})" if column.unit else column.name
+    leading = len(list(takewhile(lambda one: one.name in _NAMES, columns)))
+    return Grid(title="", heads=heads, rows=rows, lead=max(1, min(leading, _MOST_NAMES)))
 
 
 def _document(answer: Document, spelling: Spelling) -> Grid:
@@ -181,9 +170,9 @@ def _wrong(expected: str) -> BadRequest:
 
 
 async def page_of(asking: Asking) -> Sheet:
-    """Ask as the owner, again while a site is missing, and keep what was said.
+    """Ask as the owner, again while a site is missing, and keep the answer.
 
-    Whoever waits for the report itself, and does not have a job made, is told at once.
+    A client that waits for the report itself, and not for a job, gets the failure at once.
     """
     settings, link = asking.settings, asking.settings.url
     assert link is not None
