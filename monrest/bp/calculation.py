@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from attrs import define, field, frozen
 
 from monrest.bp import node_functions as functions
-from monrest.bp.core_rows import PEER, CoreRows, Needs, Services
+from monrest.bp.core_rows import PEER, CoreRows, Needs, ObjectName
 from monrest.bp.custom import EMPTY, Extensions, NodeContext
 from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, status_arguments, text_at
 from monrest.bp.node_functions import NONE, Filters, Leaf, NodeOutcome, failed, filters_of
@@ -45,7 +45,7 @@ class NodeStep:
     node: ProcessNode
     filters: Filters
     children: tuple[tuple[str, str], ...]
-    service: tuple[str, str] | None
+    service: ObjectName | None
 
 
 @define(eq=False)
@@ -60,28 +60,12 @@ class CalculationPlan:
     definition: ProcessDefinition
     general: tuple[str, ...]
     steps: tuple[NodeStep, ...]
-    services: tuple[tuple[str, tuple[str, str], NodeStep], ...]
+    services: tuple[tuple[NodeStep, ObjectName], ...]
     others: tuple[NodeStep, ...]
     needs: Needs
     extended: bool
     filters: frozenset[str]
-    ids: tuple[str, ...] = field(init=False)
     last: Mapping[str, NodeState] | None = field(default=None, init=False)
-    peers: frozenset[str] = field(default=frozenset(), init=False)
-
-    @ids.default
-    def _ids(self) -> tuple[str, ...]:
-        return tuple(node for node, _, _ in self.services)
-
-    def places(self, services: Services) -> Sequence[int]:
-        """Give where the rows of ``services`` stand, 0 for one that is missing.
-
-        Notes the sites that have them as ``peers``.
-        """
-        places = [services.places.get(pair, 0) for _, pair, _ in self.services]
-        rows = (services.table[at] for at in places)
-        self.peers = frozenset(row[PEER] for row in rows if row is not None)
-        return places
 
 
 def plan(definition: ProcessDefinition, default_filter: Sequence[str]) -> CalculationPlan:
@@ -94,7 +78,7 @@ def plan(definition: ProcessDefinition, default_filter: Sequence[str]) -> Calcul
         definition=definition,
         general=tuple(default_filter),
         steps=steps,
-        services=tuple((one.node.id, one.service, one) for one in steps if one.service),
+        services=tuple((one, one.service) for one in steps if one.service),
         others=tuple(one for one in steps if not one.service),
         needs=needs,
         extended=any(step.filters.others or step.node.function.name == "custom" for step in steps),
@@ -105,7 +89,7 @@ def plan(definition: ProcessDefinition, default_filter: Sequence[str]) -> Calcul
 def _steps(definition: ProcessDefinition, general: Sequence[str]) -> Iterator[NodeStep]:
     for node in definition.order:
         filters = filters_of(general, node.filter)
-        service: tuple[str, str] | None = None
+        service: ObjectName | None = None
         if node.function.name == "status" and filters == NONE and node.id != ROOT:
             wanted = status_arguments(node.function.arguments)
             if wanted.op == "=":
@@ -117,10 +101,10 @@ def _steps(definition: ProcessDefinition, general: Sequence[str]) -> Iterator[No
 def add_needs(
     needs: Needs, definition: ProcessDefinition, general: Sequence[str], *, members: bool = False
 ) -> None:
-    """Add what one process looks at; the host of its name too, which tells its backend.
+    """Add what one process looks at; the host of its name too, whose site is its backend.
 
     ``general`` are the filters of all nodes. ``members``: of groups the members are needed,
-    whatever filters say.
+    also without filters.
     """
     needs.hosts.update(definition.host_of(node) for node in definition.exported)
     needs.hosts.add(definition.name)
@@ -133,26 +117,19 @@ def add_needs(
                 needs.matched_hosts.add(wanted.host)
         elif name == "groupstatus":
             rows = members or filters_of(general, node.filter).active
-            _add_group(needs, text_at(arguments, 0).lower(), text_at(arguments, 1), rows)
+            kind, group = text_at(arguments, 0).lower(), text_at(arguments, 1)
+            if kind == "hostgroup":
+                (needs.member_hostgroups if rows else needs.hostgroups).add(group)
+            elif kind == "servicegroup":
+                (needs.member_servicegroups if rows else needs.servicegroups).add(group)
         elif name == "statusfilter":
-            _add_searches(needs, arguments)
-
-
-def _add_group(needs: Needs, kind: str, name: str, members: bool) -> None:
-    if kind == "hostgroup":
-        (needs.member_hostgroups if members else needs.hostgroups).add(name)
-    elif kind == "servicegroup":
-        (needs.member_servicegroups if members else needs.servicegroups).add(name)
-
-
-def _add_searches(needs: Needs, arguments: Sequence[Any]) -> None:
-    searches = searches_of(arguments)
-    if arguments[1] != "services":
-        needs.every_host = True
-        needs.host_columns.update(columns_of(searches, hosts=True))
-    if arguments[1] != "hosts":
-        needs.every_service = True
-        needs.service_columns.update(columns_of(searches, hosts=False))
+            searches = searches_of(arguments)
+            if arguments[1] != "services":
+                needs.every_host = True
+                needs.host_columns.update(columns_of(searches, hosts=True))
+            if arguments[1] != "hosts":
+                needs.every_service = True
+                needs.service_columns.update(columns_of(searches, hosts=False))
 
 
 _TEXTS, _TEXTS_PER_NODE = 16_384, 400
@@ -222,8 +199,7 @@ class CalculationOptions:
 class ProcessCalculation:
     """One run for one process; ``known`` are the others, which outputs may follow.
 
-    ``steps`` is to be run in slices; it gives the new result. ``took`` is asked in the end how many
-    seconds all of it took.
+    ``took`` gives in the end how many seconds all of it took.
     """
 
     number: str
@@ -277,26 +253,21 @@ class ProcessCalculation:
     def _services(self) -> list[NodeStep]:
         """Set the states of nodes about services whose soft states count and no filter looks at.
 
-        The same as ``Leaf.status``, for all of them in one go. Gives the nodes whose service is
-        missing.
+        The same as ``Leaf.status`` in less time. Gives the nodes whose service is missing.
         """
-        plan, states, services = self.plan, self.states, self.live.services
-        places, nodes = plan.places(services), plan.services
-        self.leaf.peers |= plan.peers
-        found = [services.states[at] for at in places]
-        left: list[NodeStep] = []
-        for which in [at for at, state in enumerate(found) if state is None]:
-            at = places[which]
-            row = services.table[at]
+        live, leaf = self.live, self.leaf
+        missing: list[NodeStep] = []
+        for step, pair in self.plan.services:
+            row = live.services.get(pair)
             if row is None:
-                left.append(nodes[which][2])
-            else:
-                found[which] = services.states[at] = self.leaf.of_service(row)
-        if left:
-            states.update((node[0], one) for node, one in zip(nodes, found, strict=True) if one)
-        else:
-            states.update(zip(plan.ids, found, strict=True))  # type: ignore[arg-type]  # no None
-        return left
+                missing.append(step)
+                continue
+            leaf.peers.add(row[PEER])
+            state = live.service_states.get(pair)
+            if state is None:
+                state = live.service_states[pair] = leaf.of_service(row)
+            self.states[step.node.id] = state
+        return missing
 
     def _stays(self, step: NodeStep) -> bool:
         """Whether a node keeps its state: nothing that it looks at is another than before."""

@@ -55,7 +55,7 @@ class Commits:
         old: Mapping[str, Any] | None,
         new: Mapping[str, Any],
     ) -> None:
-        """Write the files of a saved process, of which ``old`` was live, and tell the command."""
+        """Write the files of a saved process, of which ``old`` was live, and run the command."""
         path = self._path(number)
         files = {path: new} if old is None else {self._path(number, ".bak"): old, path: new}
         try:

@@ -196,8 +196,10 @@ def forbidden_characters(config: BpConfig, tool: ConfigTool | None) -> str:
         return ""
     if config.objects_save_format == ICINGA2:
         return "!"
-    told = setting(tool.core_conf, "illegal_object_name_chars") if tool and tool.core_conf else None
-    return ILLEGAL if told is None else told
+    found = (
+        setting(tool.core_conf, "illegal_object_name_chars") if tool and tool.core_conf else None
+    )
+    return ILLEGAL if found is None else found
 
 
 def check_names(definition: ProcessDefinition, illegal: str) -> None:
@@ -263,9 +265,8 @@ class Candidates:
     check: Callable[[], Awaitable[str | None]]
     current: bytes | None = field(init=False)
 
-    @current.default
-    def _as_it_is(self) -> bytes | None:
-        return self.old
+    def __attrs_post_init__(self) -> None:
+        self.current = self.old
 
     async def content(self, held: Collection[str]) -> bytes:
         """Give the file with all processes; those that are ``held`` stay in it as they are."""
@@ -360,10 +361,10 @@ class Exporter:
     ) -> tuple[str, ...]:
         """Make the file hold these objects, and have ``site`` read it if anything differs.
 
-        ``objects`` is asked while nobody else writes. What the check command refuses of a process
-        is not written: the file keeps what it had of that one until it is changed. Gives a line
-        for each of these. Raises RestError with the message ``reload command failed`` if one of
-        them is ``writer``, and if the core does not read the file, which stays as it is then.
+        ``objects`` is called while no other export writes. What the check command refuses of a
+        process is not written: the file keeps what it had of that one until it is changed. Gives a
+        line for each of these. Raises RestError with the message ``reload command failed`` if one
+        of them is ``writer``, and if the core does not read the file, which stays as it is then.
         """
         if not config.objects_save_file:
             return ()
@@ -404,7 +405,13 @@ class Exporter:
         with ExitStack() as stack:
             await lock(self.reactor, stack, room, (str(path.parent),))
             wanted = await objects()
-            self._forget(wanted, writer)
+            # What was refused of processes that are others now, or gone, does not count any more.
+            present = {one.number: one.objects for one in wanted if one.number != writer}
+            self._refused = {
+                number: refusal
+                for number, refusal in self._refused.items()
+                if present.get(number) == refusal.objects
+            }
             file = Candidates(
                 wanted=wanted,
                 old=await run(lambda: _present(path)),
@@ -428,15 +435,6 @@ class Exporter:
                 raise
         return wanted, _named(path, file.current), True
 
-    def _forget(self, wanted: Sequence[Exported], writer: str) -> None:
-        """Forget what was refused of processes that are others now, or gone."""
-        present = {one.number: one.objects for one in wanted if one.number != writer}
-        self._refused = {
-            number: refusal
-            for number, refusal in self._refused.items()
-            if present.get(number) == refusal.objects
-        }
-
     def _put(self, room: SaveRoom, path: str, old: bytes | None, new: bytes | None) -> None:
         """Replace the whole file; blocks."""
         change = Write(path=path, base_hash=digest(old), content=new)
@@ -459,9 +457,9 @@ class Exporter:
         command = config.objects_reload_cmd
         if site is not None and site.connected:
             check = "" if checked else _check_command(site)
-            told = Commands(check=check, reload=command, environment=given)
+            commands = Commands(check=check, reload=command, environment=given)
             done = await reload(
-                site, self.reactor, self.wall, told, seconds=2 * site_commands.LONGEST_COMMAND
+                site, self.reactor, self.wall, commands, seconds=2 * site_commands.LONGEST_COMMAND
             )
             failed, output = done.failed, done.output
         elif site is None and command:
@@ -536,7 +534,11 @@ class Exports:
         number = "" if writer is None else str(writer)
         site = self._site(config)
         refused = await shielded(self.exporter.export(config, site, objects, f"({app})", number))
-        self._tell((*unusable, *refused))
+        left_out = (*unusable, *refused)
+        for text in left_out:
+            if text not in self.left_out:
+                self.log.warn("business process not exported: {text}", text=text)
+        self.left_out = left_out
 
     async def check(self, config: BpConfig) -> DefinitionCheck:
         """Give what refuses a definition that the core would not take."""
@@ -550,10 +552,3 @@ class Exports:
         site = self._site(config)
         tool = site.config.configtool if site else None
         return await self.threads.run(lambda: forbidden_characters(config, tool))
-
-    def _tell(self, left_out: tuple[str, ...]) -> None:
-        """Log which processes are not in the core's configuration, once each."""
-        for text in left_out:
-            if text not in self.left_out:
-                self.log.warn("business process not exported: {text}", text=text)
-        self.left_out = left_out

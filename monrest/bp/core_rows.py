@@ -7,8 +7,8 @@ need not know which it is about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count, islice
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from operator import ior, itemgetter
 from typing import Any, TypeAlias
 
@@ -26,47 +26,7 @@ ObjectName: TypeAlias = tuple[str, str]
 
 _CHOSEN = 500
 MOST_SHOWN = 10
-"""Problems of which a node tells."""
-
-
-@define(eq=False)
-class Services:
-    """Rows by host and description; of equal ones the last counts.
-
-    ``table`` and ``states`` begin with None, which stands for whatever is missing; ``places`` of
-    the others count from 1. ``states``: what calculations made of the rows, None where nothing
-    wanted to know it.
-    """
-
-    table: list[Row | None] = field(factory=lambda: [None])
-    states: list[NodeState | None] = field(factory=lambda: [None])
-    places: dict[ObjectName, int] = field(factory=dict)
-
-    def add(self, rows: Sequence[Row], site: str, width: int) -> None:
-        """Add rows of so many values, behind which the site is put.
-
-        Raises TypeError for names that are none.
-        """
-        for row in rows:
-            if type(row[0]) is not str or type(row[1]) is not str:
-                raise TypeError("a name is no text")
-            if len(row) == width:
-                row.append(site)
-        self.places.update(zip(map(itemgetter(0, 1), rows), count(len(self.table))))
-        self.table += rows
-        self.states += [None] * len(rows)
-
-    def get(self, pair: ObjectName) -> Row | None:
-        """Give the row of a service, if there is one."""
-        return self.table[self.places.get(pair, 0)]
-
-    def values(self) -> Iterator[Row]:
-        """Give all rows that count, in no particular order."""
-        table = self.table
-        return (row for at in self.places.values() if (row := table[at]) is not None)
-
-    def __contains__(self, pair: ObjectName) -> bool:
-        return pair in self.places
+"""Problems that the text of a node names."""
 
 
 _CHECKED: RowTypes = (
@@ -307,7 +267,9 @@ class CoreRows:
     """
 
     questions: Sequence[CoreQuestion] = ()
-    services: Services = field(factory=Services)
+    services: dict[ObjectName, Row] = field(factory=dict)
+    service_states: dict[ObjectName, NodeState] = field(factory=dict)
+    """States of nodes about services by name: calculations of several processes share them."""
     hosts: dict[str, Row] = field(factory=dict)
     by_host: dict[str, list[Row]] = field(factory=dict)
     hostgroups: dict[str, GroupCounts] = field(factory=dict)
@@ -341,25 +303,25 @@ class CoreRows:
                 self.hosts[row[HOST]] = row
                 self.sites_of.setdefault(row[HOST], set()).add(site)
         elif question.table == "services":
-            self._services(site, rows, width, wanted)
+            for row in rows:
+                if type(row[HOST]) is not str or type(row[SERVICE]) is not str:
+                    raise TypeError("a name is no text")
+                if len(row) == width:
+                    row.append(site)
+            self.services.update(zip(map(itemgetter(HOST, SERVICE), rows), rows, strict=True))
+            found: dict[str, list[Row]] = {}
+            for row in rows if wanted else ():
+                if row[HOST] in wanted:
+                    found.setdefault(row[HOST], []).append(row)
+            for host, mine in found.items():
+                names = {row[SERVICE] for row in mine}
+                others = self.by_host.get(host, ())
+                self.by_host[host] = mine + [row for row in others if row[SERVICE] not in names]
         else:
             groups = self.hostgroups if question.table == "hostgroups" else self.servicegroups
             for row in rows:
                 name, *numbers = row
                 groups.setdefault(name, GroupCounts()).add(site, [int(one) for one in numbers])
-
-    def _services(self, site: str, rows: Sequence[Row], width: int, wanted: frozenset[str]) -> None:
-        self.services.add(rows, site, width)
-        if not wanted:
-            return
-        found: dict[str, list[Row]] = {}
-        for row in rows:
-            if row[HOST] in wanted:
-                found.setdefault(row[HOST], []).append(row)
-        for host, mine in found.items():
-            names = {row[SERVICE] for row in mine}
-            others = self.by_host.get(host, ())
-            self.by_host[host] = mine + [row for row in others if row[SERVICE] not in names]
 
 
 Slices: TypeAlias = Iterable[list[Row]]

@@ -4,7 +4,7 @@
 and, if wanted, a text and a dictionary of attributes of the node. ``def NAME_filter(stage,
 context, process, node, children, outcome)`` is called before the function (stage ``input``, where
 it may change the dictionaries in ``children``) and after it (``output``, where it may change the
-dictionary ``outcome``). They run in a thread; what they raise is told in the node.
+dictionary ``outcome``). They run in a thread; what they raise is the text of the node.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class LiveView:
 
 
 def _named(row: Row | None, index: Mapping[str, int]) -> dict[str, Any] | None:
-    # Rows are kept for the next run: nobody else's hands on what they hold.
+    # Other nodes read the same rows, and code of one's own may change what it gets.
     return None if row is None else {name: deepcopy(row[at]) for name, at in index.items()}
 
 
 @frozen(eq=False)
 class NodeContext:
-    """What code of one's own is told of where it is called: ``now``, process and node."""
+    """What code of one's own gets about its place: ``now``, process and node."""
 
     now: float
     number: str
@@ -95,7 +95,7 @@ class Extensions:
             return _outcome(
                 function(*about.arguments(), list(arguments[1:]), items, LiveView(live))
             )
-        except Exception as error:  # noqa: BLE001  code of others: the node tells what happened
+        except Exception as error:  # noqa: BLE001  code of others: the node has what happened
             return failed(str(error) or type(error).__name__, short="UNKNOWN")
 
     def before(self, name: str, about: NodeContext, children: list[ChildState]) -> None:
@@ -160,7 +160,7 @@ def _item(given: Mapping[str, Any]) -> ChildState:
 def load(folder: str, known: Extensions = EMPTY) -> Extensions:
     """Read the files of a folder, in the order of their names, unless they are ``known`` already.
 
-    Blocks. Files that cannot be read or run are left out and told in ``problems``. While the
+    Blocks. Files that cannot be read or run are left out and named in ``problems``. While the
     folder cannot be read, what is known stays.
     """
     if not folder:
@@ -180,7 +180,7 @@ def load(folder: str, known: Extensions = EMPTY) -> Extensions:
     for path in paths:
         try:
             names = _run(path)
-        except Exception as error:  # noqa: BLE001  code of others: the log tells what happened
+        except Exception as error:  # noqa: BLE001  code of others: the log has what happened
             problems.append(f"{path}: {type(error).__name__}: {error}")
             continue
         for name, value in names.items():

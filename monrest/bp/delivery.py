@@ -190,7 +190,7 @@ def sole(wanted: str, sites: Sequence[Site]) -> Site | None:
 
 @define(eq=False)
 class ResultDelivery:
-    """Sends to the one core that wants results; tells a failure when it begins and not again."""
+    """Sends to the one core that wants results; logs a failure when it begins and not again."""
 
     log: ClassVar[Logger] = Logger()
 
@@ -215,7 +215,7 @@ class ResultDelivery:
         folder = "" if config.result_backend else config.spool_dir
         site = None if folder else sole(config.result_backend, sites)
         if site is None and not folder:
-            self._tell("results are not sent to a core: bp.result_backend names none")
+            self._warn("results are not sent to a core: bp.result_backend names none")
             return
         core = site.id if site else ""
         commands = await self.threads.run(lambda: _commands(done, live, core))
@@ -226,9 +226,9 @@ class ResultDelivery:
         if not commands:
             return
         if site is not None:
-            self._tell(await self._send(site, commands, allowed))
+            self._warn(await self._send(site, commands, allowed))
         elif allowed():
-            self._tell(await self._spool(folder, commands, app))
+            self._warn(await self._spool(folder, commands, app))
 
     async def _spool(self, folder: str, commands: Sequence[CoreCommand], app: str) -> str:
         """Write all results into one file; give what went wrong."""
@@ -273,28 +273,24 @@ class ResultDelivery:
             await rows("comments", names, ours),
         )
 
-    def _tell(self, trouble: str) -> None:
+    def _warn(self, trouble: str) -> None:
         if trouble and trouble != self._trouble:
             self.log.warn("business processes: {trouble}", trouble=trouble)
         self._trouble = trouble
 
 
 def _commands(done: DoneProcesses, live: CoreRows, site: str) -> list[CoreCommand]:
+    """The results, but for hosts that the core does not have: it would only complain.
+
+    Without a ``site`` it is enough that any of them has the host.
+    """
     commands: list[CoreCommand] = []
     for definition, result, duration in done:
-        commands += _known(passive_checks(definition, result, duration), live, site)
+        for one in passive_checks(definition, result, duration):
+            sites = live.sites_of.get(one.fields[0], ())
+            if site in sites or (sites and not site):
+                commands.append(one)
     return commands
-
-
-def _known(found: Iterable[CoreCommand], live: CoreRows, site: str) -> Iterable[CoreCommand]:
-    """Leave out results for hosts that the core does not have: it would only complain.
-
-    Without a ``site`` it is enough that any of them has it.
-    """
-    for one in found:
-        sites = live.sites_of.get(one.fields[0], ())
-        if site in sites or (sites and not site):
-            yield one
 
 
 def _flags(

@@ -202,7 +202,7 @@ class ProcessEndpoints:
     async def readable_by(
         self, context: Context, identity: Identity
     ) -> Callable[[StoredProcess], bool]:
-        """Give what tells whether a process exists for ``identity``.
+        """Give the test whether a process exists for ``identity``.
 
         Without the role it has to be live, and some service of it to be visible. Raises SitesFailed
         when the cores cannot be asked.
@@ -551,11 +551,14 @@ class _Records:
             answer.gone()
 
     def _take(self, answer: Rows, kind: str, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
+        schema = SERVICES if kind == "service" else HOSTS
         self.problems.update((one.site, one) for one in answer.failed_sites)
         self.seconds += answer.backend_seconds
         for column in answer.columns:
             self.columns.setdefault(column.name, column)
-            self._hold(SERVICES if kind == "service" else HOSTS, column.name)
+            declared = schema.columns.get(column.name)
+            if isinstance(declared, CoreColumn):
+                self.held.setdefault(column.name, declared.core_type)
         names = [column.name for column in answer.columns]
         for row in answer.rows:
             record: dict[str, Any] = dict(zip(names, row, strict=False))
@@ -567,11 +570,6 @@ class _Records:
             if kind == "host":
                 record["host_name"] = record["name"]
             self.records.append({**more, **record, "_type": kind})
-
-    def _hold(self, schema: TableSchema, name: str) -> None:
-        declared = schema.columns.get(name)
-        if isinstance(declared, CoreColumn):
-            self.held.setdefault(name, declared.core_type)
 
     def schema(self) -> TableSchema:
         return local_schema("objects", tuple(self.columns.values()), (), self.held)

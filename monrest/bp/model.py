@@ -1,6 +1,6 @@
 """A business process as it is stored: reading what people send, and what is kept.
 
-Only known attributes are kept; whatever has a wrong type or is outside of its enumeration is
+Only known attributes are kept; one of a wrong type or outside of its enumeration is
 refused by name. Rules: docs/spec/bp.md, "Record".
 """
 
@@ -225,7 +225,7 @@ class ProcessNode:
     data: Any = None
 
     def document(self) -> dict[str, Any]:
-        """Give what is stored: id, label and whatever is not empty."""
+        """Give what is stored: id, label and all that is not empty."""
         found: dict[str, Any] = {"id": self.id, "label": self.label}
         for name in _KEPT:
             value = getattr(self, name)

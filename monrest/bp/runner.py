@@ -15,7 +15,6 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager, nullcontext
 from datetime import tzinfo
-from functools import partial
 from typing import ClassVar, TypeAlias
 
 from attrs import define, evolve, field, frozen
@@ -72,7 +71,7 @@ class Answers:
 
 
 TableVisibility: TypeAlias = Callable[[str], CoreFilter | None]
-"""What somebody may see of a table of the cores; None for all of it."""
+"""What a user may see of a table of the cores; None for all of it."""
 
 
 @asynccontextmanager
@@ -83,10 +82,10 @@ async def gather(
     rule: TableVisibility = lambda _: None,
     share: Share | None = None,
 ) -> AsyncIterator[Answers]:
-    """Ask all sites at once; those that fail or lie are told as problems.
+    """Ask all sites at once; those that fail or lie become problems.
 
     The rows have room in ``share``, or in one of their own until the block ends. Without a
-    ``rule`` it is all that there is, whoever asks.
+    ``rule`` it is all that there is.
     """
     questions = needs.questions()
     live = CoreRows(questions)
@@ -155,7 +154,7 @@ async def carriers(
 ) -> dict[tuple[str, str, str], str]:
     """Which hosts or services carry the number of a process: (site, host, service) to number.
 
-    ``seen`` is the visibility filter of the user, None for everybody's eyes. Raises SitesFailed
+    ``seen`` is the visibility filter of the user, None for all rows. Raises SitesFailed
     when no site answers.
     """
     layout = _CARRIERS[table]
@@ -212,7 +211,7 @@ class Runner:
     _plans: dict[int, CalculationPlan] = field(factory=dict, init=False)
     _busy: set[int] = field(factory=set, init=False)
     _missing: dict[int, float] = field(factory=dict, init=False)
-    _told: frozenset[str] = field(default=frozenset(), init=False)
+    _warned: frozenset[str] = field(default=frozenset(), init=False)
 
     def configure(self, config: BpConfig, variable: str, zone: tzinfo) -> None:
         self.config, self.variable, self.zone = config, variable, zone
@@ -235,7 +234,6 @@ class Runner:
         options = await self._options(plans)
         for made in plans.values():
             needs.add(made.needs)
-        # What somebody waits for is one process, of other services.
         async with gather(self.sites.select(), needs, self.clock) as answers:
             away = frozenset(problem.site for problem in answers.problems)
             states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
@@ -256,7 +254,12 @@ class Runner:
                     known=states,
                 )
                 (extended if plans[one.nr].extended else plain).append((one, calculation))
-            await self.threads.run(lambda: batch.run(plain))
+
+            def work() -> None:
+                for process, calculation in plain:
+                    batch.one(process, calculation)
+
+            await self.threads.run(work)
             for one, calculation in extended:
                 await self._alone(batch, one, calculation)
         return list(batch.done), answers
@@ -303,23 +306,26 @@ class Runner:
         rule: TableVisibility,
         services: Mapping[str, Collection[ObjectName]],
     ) -> tuple[dict[int, frozenset[str]], tuple[SiteProblem, ...]]:
-        """Give the nodes of each process that somebody may see who sees so much of these sites.
+        """Give the nodes of each process that a user may see who sees so much of these sites.
 
         ``services`` are those that they see of each process, by its id; the second value are the
         sites that could not say everything.
         """
         needs = self._needs(processes)
         moment = Moment(self.wall.now(), self.zone)
-        seen: dict[int, frozenset[str]] = {}
         async with (
             gather(self.sites.select(), needs, self.clock) as everything,
             gather(sites, needs, self.clock, rule=rule, share=everything.share) as theirs,
         ):
-            for one in processes:
-                parts = one.definition, everything.live, theirs.live, services.get(one.id, ())
-                work = partial(visible_nodes, *parts, moment)
-                seen[one.nr] = await self.threads.run(work)
-            return seen, theirs.problems
+            rows = everything.live, theirs.live
+
+            def work() -> dict[int, frozenset[str]]:
+                return {
+                    one.nr: visible_nodes(one.definition, *rows, services.get(one.id, ()), moment)
+                    for one in processes
+                }
+
+            return await self.threads.run(work), theirs.problems
 
     def _needs(self, processes: Iterable[StoredProcess]) -> Needs:
         """Give what these processes look at, with all members of groups."""
@@ -358,7 +364,7 @@ class Runner:
         folder, before = config.functions_dir, self._extensions
         if folder or before is not custom.EMPTY:
             self._extensions = await self.threads.run(lambda: custom.load(folder, before))
-        self._tell(plans)
+        self._warn(plans)
         return CalculationOptions(
             variable=self.variable,
             choose=self.choose,
@@ -369,7 +375,7 @@ class Runner:
             extensions=self._extensions,
         )
 
-    def _tell(self, plans: Mapping[int, CalculationPlan]) -> None:
+    def _warn(self, plans: Mapping[int, CalculationPlan]) -> None:
         """Log what is wrong with files of functions, and filters that are missing; once each."""
         known = {*BUILT_IN, *self._extensions.filters}
         wrong = set(self._extensions.problems)
@@ -378,9 +384,9 @@ class Runner:
             wrong.update(
                 f"business process {nr}: no such filter: {o}" for o in made.filters - known
             )
-        for text in sorted(wrong - self._told):
+        for text in sorted(wrong - self._warned):
             self.log.warn("{text}", text=text)
-        self._told = frozenset(wrong)
+        self._warned = frozenset(wrong)
 
 
 @define(eq=False, kw_only=True)
@@ -395,19 +401,18 @@ class Batch:
     states: dict[str, tuple[ProcessDefinition, Mapping[str, NodeState]]]
     done: list[tuple[StoredProcess, ProcessResult]] = field(factory=list, init=False)
 
-    def run(self, work: Sequence[tuple[StoredProcess, ProcessCalculation]]) -> None:
-        """Do them one after the other, in a thread."""
-        for process, calculation in work:
-            self.one(process, calculation)
-
     def one(self, process: StoredProcess, calculation: ProcessCalculation) -> None:
         """Do one of them, in a thread."""
         began = self.clock.seconds()
         calculation.took = lambda: round(self.asked + self.clock.seconds() - began, 6)
         try:
             result = calculation.run()
-        except Exception as error:  # noqa: BLE001  the other processes go on
-            self.failed(process, str(error) or type(error).__name__)
+        except Exception as error:
+            if self.strict:
+                reason = str(error) or type(error).__name__
+                raise CalculationFailedError("calculation failed", reason) from error
+            # The other processes are calculated all the same.
+            self.log.failure("business process {nr} cannot be calculated", nr=process.nr)
             return
         self.states[process.id] = (process.definition, result.nodes)
         self.done.append((process, result))
@@ -418,9 +423,3 @@ class Batch:
             raise CalculationFailedError("calculation failed", reason)
         text = "business process {nr} is not calculated: {reason}"
         self.log.warn(text, nr=process.nr, reason=reason)
-
-    def failed(self, process: StoredProcess, reason: str) -> None:
-        """Note that a process keeps what it has; raise an error if somebody waits for it."""
-        if self.strict:
-            raise CalculationFailedError("calculation failed", reason)
-        self.log.failure("business process {nr} cannot be calculated", nr=process.nr)

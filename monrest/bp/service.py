@@ -158,18 +158,18 @@ class BusinessProcesses(Service):
         return found
 
     async def objects(self, process: StoredProcess) -> set[ObjectName]:
-        """Give the hosts and services that a process refers to, whoever asks."""
+        """Give the hosts and services that a process refers to."""
         return await self._runner.objects(process)
 
     async def visible(
         self, processes: Sequence[StoredProcess], sites: Sequence[Site], rule: TableVisibility
     ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
-        """Give processes without what is not to be seen by who sees so much of these sites.
+        """Give processes without what is not to be seen by a user who sees so much of these sites.
 
         The second value are the sites that could not say what they see.
         """
         services: dict[str, set[ObjectName]] = {}
-        with suppress(SitesFailed):  # then nothing is seen, and all sites are told below
+        with suppress(SitesFailed):  # then nothing is seen, and all sites are problems below
             carried = await self.carriers("services", sites, rule("services"))
             for (_, host, service), number in carried.items():
                 services.setdefault(number, set()).add((host, service))
@@ -237,7 +237,7 @@ class BusinessProcesses(Service):
                 changed = await self.database.change(work)
                 break
             except statements.ProcessOvertakenError:
-                # Somebody else was faster: the command has not seen what this would store now.
+                # Another request was faster: the command has not seen what this would store now.
                 continue
         if changed is None:
             return None
@@ -300,7 +300,7 @@ class BusinessProcesses(Service):
     async def _all(self, token: Token) -> None:
         began = self.clock.seconds()
         known = await self._load()
-        live = [one for one in known.values() if _usable(one)]
+        live = [one for one in known.values() if not one.draft and not one.broken]
         if not live:
             self._runner.forget()
             return
@@ -317,7 +317,7 @@ class BusinessProcesses(Service):
         await self.commits.refreshed(self.config, self.app)
 
     async def refresh(self, process: StoredProcess) -> Refreshed:
-        """Calculate one process now and submit its results; a draft's are for nobody.
+        """Calculate one process now and submit its results, but for those of a draft.
 
         Raises CalculationFailedError when it cannot be calculated, Unavailable.
         """
@@ -362,10 +362,6 @@ class BusinessProcesses(Service):
         for one, result in done:
             # If it was changed meanwhile the stamp is another one and it is read again.
             self._known[one.nr] = evolve(one, stamp=stamp, result=result)
-
-
-def _usable(process: StoredProcess) -> bool:
-    return not process.draft and not process.broken
 
 
 def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:

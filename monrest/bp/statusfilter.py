@@ -242,7 +242,10 @@ def _search(
     host_mask = _mask(search, "hoststatustypes")
     prefix = "" if hosts else "host_"
     if host_mask not in (0, 15):
-        parts.append(_states(host_mask, _HOST_STATES, *_state_columns(index, hosts=hosts)))
+        columns = (STATE, CHECKED)
+        if not hosts:
+            columns = (index["host_state"], index["host_has_been_checked"])
+        parts.append(_states(host_mask, _HOST_STATES, *columns))
     parts += _properties(_mask(search, "hostprops"), index, prefix)
     if not hosts:
         mask = _mask(search, "servicestatustypes")
@@ -252,10 +255,6 @@ def _search(
     for one in search.get("text_filter") or ():
         parts.append(_text_filter(one, index, moment, hosts=hosts))
     return parts
-
-
-def _state_columns(index: Mapping[str, int], *, hosts: bool) -> tuple[int, int]:
-    return (STATE, CHECKED) if hosts else (index["host_state"], index["host_has_been_checked"])
 
 
 def _states(mask: int, bits: Mapping[int, int], state: int, checked: int) -> RowTest:

@@ -84,7 +84,7 @@ MOST_NODES = 20_000
 LIMITS = RecordLimits(noun="business processes", document=bp_processes.c.definition, count=1_000)
 
 DRAFT_SECONDS = 86400
-"""How long a draft is kept that nobody commits, until the next one is made."""
+"""How long a draft is kept that is not committed, until the next one is made."""
 
 _BITS = 52
 _AT_ONCE = 200

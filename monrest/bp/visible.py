@@ -1,6 +1,6 @@
-"""Which hosts and services a process is about, and what of it somebody may see.
+"""Which hosts and services a process is about, and what of it a user may see.
 
-A calculation looks at everything, whoever may see it. Here its result loses what a reader would not
+A calculation looks at everything. Here its result loses what a reader would not
 get from the cores: only the definition and the summary of the whole process are left of that.
 Rules: docs/spec/bp.md, "Who sees which node".
 """
@@ -81,7 +81,7 @@ def visible_nodes(
     services: Collection[ObjectName],
     now: Moment,
 ) -> frozenset[str]:
-    """Give the ids of the nodes that may be seen by who gets ``theirs`` of ``everything``.
+    """Give the ids of the nodes that may be seen by a user who gets ``theirs`` of ``everything``.
 
     Both have what ``add_needs`` adds with members. ``services`` are the host and description of
     those of this process that they see in the cores.
@@ -122,7 +122,8 @@ def masked(process: StoredProcess, seen: Collection[str], sites: Collection[str]
     root = definition.by_id.get(ROOT)
     if root is not None and ROOT not in seen:
         result = evolve(result, status_text=NOT_VISIBLE)
-        if _summarises(definition, root):
+        if root.function.name in _OF_CHILDREN and definition.children(root):
+            # The state is one of many, and not that of what the root looks at.
             before = process.result.node(ROOT)
             shown = _HIDDEN._replace(
                 status=before.status, last_state_change=before.last_state_change
@@ -131,8 +132,3 @@ def masked(process: StoredProcess, seen: Collection[str], sites: Collection[str]
         else:
             result = evolve(result, status=PENDING, last_state_change=0)
     return evolve(process, result=result)
-
-
-def _summarises(definition: ProcessDefinition, root: ProcessNode) -> bool:
-    """Whether the state of a process is one of many, and not that of what its root looks at."""
-    return root.function.name in _OF_CHILDREN and bool(definition.children(root))

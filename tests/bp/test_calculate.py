@@ -327,7 +327,4 @@ def test_a_site_that_lies_about_its_names():
     live = CoreRows()
     question = CoreQuestion("services", SERVICE_COLUMNS, None)
     with pytest.raises(TypeError):
-        for _ in live.take(
-            question, "s", [row(SERVICE_COLUMNS, host_name=[], description="x")], frozenset()
-        ):
-            pass
+        live.take(question, "s", [row(SERVICE_COLUMNS, host_name=[], description="x")], frozenset())

@@ -132,7 +132,7 @@ def test_nothing_that_follows_a_calculation_waits_for_its_room(
     setting = Setting(town.clock, database, threads, tmp_path, [site])
     room, held = town.memory.room, []
 
-    def calculate(_batch, _work):
+    def calculate(_batch, _process, _calculation):
         held.append(room.held > 0)
         if refused:
             raise refused
@@ -140,7 +140,7 @@ def test_nothing_that_follows_a_calculation_waits_for_its_room(
     async def deliver(*_):
         held.append(room.held)
 
-    monkeypatch.setattr(Batch, "run", calculate)
+    monkeypatch.setattr(Batch, "one", calculate)
     monkeypatch.setattr(BusinessProcesses, "_deliver", deliver)
     live = setting.alive({**FIXED, "nodes": [{"label": "root", "function": "status('h', 's')"}]})
     for work in (setting.service.regularly, partial(setting.service.refresh, live)):
