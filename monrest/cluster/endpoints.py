@@ -5,7 +5,7 @@ from __future__ import annotations
 from shutil import disk_usage
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
 from monrest.api.fields import require_only
@@ -46,7 +46,7 @@ _SCHEMA = local_schema("cluster", COLUMNS, ())
 _LEAST_FREE = 1_048_576
 """Bytes of the disk of ``server.var_dir``."""
 _STEPS = local_schema("cluster_restart", STEPS, ())
-_URL = Parameter(name="url", description="the base URL by which the node was called", required=True)
+_MESSAGE = Column("message", "string", "", "what was done")
 
 
 def _shown(step: RestartStep) -> dict[str, Any]:
@@ -109,14 +109,6 @@ class ClusterEndpoints:
             "maintenance": maintenance,
         }
 
-    async def list_nodes(
-        self, context: Context, request: RestRequest, _: tuple[str, ...]
-    ) -> Answer:
-        """Answer GET /mon/cluster: all nodes, none without a cluster."""
-        await self.cluster.current()
-        records = [self._record(context, url) for url in self.cluster.urls()]
-        return await select(context, request, _SCHEMA, records)
-
     def _url_of(self, text: str) -> str:
         """Find the url of a node by its id or url; NotFound."""
         cluster = self.cluster
@@ -125,6 +117,29 @@ class ClusterEndpoints:
                 return url
         raise NotFound("no such cluster node")
 
+    @Endpoint(
+        path="/mon/cluster",
+        description="nodes of the cluster",
+        text="As the node that answers knows them; sorted by URL. An empty list without a cluster.",
+        parameters=LIST_PARAMETERS,
+        columns=COLUMNS,
+        roles=(SYSTEM,),
+    )
+    async def list_nodes(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        await self.cluster.current()
+        records = [self._record(context, url) for url in self.cluster.urls()]
+        return await select(context, request, _SCHEMA, records)
+
+    @Endpoint(
+        path="/mon/cluster/<id>",
+        description="one node of the cluster, by its id or URL",
+        shape="object",
+        parameters=OBJECT_PARAMETERS,
+        columns=COLUMNS,
+        roles=(SYSTEM,),
+    )
     async def read_node(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -132,46 +147,23 @@ class ClusterEndpoints:
         value = self._record(context, self._url_of(where[0]))
         return await reselect(context, request, Document(value=value, columns=COLUMNS))
 
-    async def list_restarts(
-        self, context: Context, request: RestRequest, _: tuple[str, ...]
-    ) -> Answer:
-        """Answer GET /mon/cluster/restart: how far the last restart of all nodes is."""
-        self._require()
-        await self.cluster.look()
-        return await select(context, request, _STEPS, map(_shown, self.cluster.steps))
-
-    async def ready(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer GET /mon/ready: whether requests should be sent to this daemon."""
-        del request
-        await self.cluster.current()
-        if reason := self.cluster.not_ready():
-            raise Unavailable(reason, "send requests to another node")
-        folder = context.config.server.var_dir
-        if (await context.threads.run(lambda: disk_usage(folder))).free < _LEAST_FREE:
-            raise Unavailable("DISK FULL", "changes and large answers cannot be stored")
-        return Document(value={"message": "OK"}, plain=True)
-
-    async def healthy(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer GET /mon/healthy: that this process answers."""
-        del context, request
-        return Document(value={"message": "OK"}, plain=True)
-
-    async def ping(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer GET /mon/cluster/ping: what this node says of itself to another."""
-        credentials = request.caller.headers.get(context.names.header("Cluster-Auth"), "")
-        url = next((value for name, value in request.parameters if name == "url"), "")
-        return Document(value=self.cluster.answer(credentials, url), plain=True)
-
-    async def no_heartbeat(
-        self, context: Context, request: RestRequest, _: tuple[str, ...]
-    ) -> Answer:
-        """Answer GET /mon/cluster/heartbeat, which is not to be used."""
-        del context, request
-        self._require()
-        raise BadRequest("bad request", "POST method required")
-
+    @Endpoint(
+        path="/mon/cluster/heartbeat",
+        methods=("POST",),
+        description="call all other nodes now",
+        text="Every node does this by itself all `cluster.heartbeat_interval` seconds. 501 without "
+        "a cluster.",
+        shape="object",
+        parameters=(),
+        columns=(
+            _MESSAGE,
+            Column(
+                "nodes", "object", "", "by id of the node: its answer, null where there is none"
+            ),
+        ),
+        roles=("admin",),
+    )
     async def heartbeat(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer POST /mon/cluster/heartbeat: call all other nodes now."""
         del context
         self._require()
         require_only(request)
@@ -179,6 +171,35 @@ class ClusterEndpoints:
         shown = {name: None if pong is None else pong.shown for name, pong in found.items()}
         return Document(value={"message": "heartbeat send", "nodes": shown})
 
+    @Endpoint(
+        path="/mon/cluster/heartbeat",
+        description="not to be used: POST it",
+        text="Always an error.",
+        shape="object",
+        parameters=(),
+        roles=("admin",),
+    )
+    async def no_heartbeat(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        del context, request
+        self._require()
+        raise BadRequest("bad request", "POST method required")
+
+    @Endpoint(
+        path="/mon/cluster/restart",
+        methods=("POST",),
+        description="restart all nodes, one after another",
+        text="Each node says at `/mon/ready` for `cluster.restart_notice` seconds that it leaves, "
+        "lets its requests and jobs end (`server.drain_timeout`), and starts again; the next one "
+        "follows when it answers. The node that is asked is the last. A node that does not "
+        "answer is left out; one that does not come back ends it. 409 while a restart goes on, "
+        "501 without a cluster.",
+        shape="object",
+        parameters=(),
+        columns=(_MESSAGE, Column("nodes", "object", "", "by id of the node: waiting or skipped")),
+        roles=("admin",),
+    )
     async def restart(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         with audited(request, "cluster restart"):
             self._require()
@@ -192,10 +213,45 @@ class ClusterEndpoints:
         message = "the cluster nodes are restarted one after another"
         return Document(value={"message": message, "nodes": shown})
 
+    @Endpoint(
+        path="/mon/cluster/restart",
+        description="how far the last restart of all nodes is",
+        text="Empty before the first one. 501 without a cluster.",
+        parameters=LIST_PARAMETERS,
+        columns=STEPS,
+        roles=(SYSTEM,),
+    )
+    async def list_restarts(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        self._require()
+        await self.cluster.look()
+        return await select(context, request, _STEPS, map(_shown, self.cluster.steps))
+
+    @Endpoint(
+        path="/mon/cluster/<id>/maintenance",
+        methods=("POST",),
+        description="take a node out of the balance",
+        text="`/mon/ready` of the node answers 503 `MAINTENANCE` within seconds; requests are "
+        "still served. It stays so over restarts.",
+        shape="object",
+        parameters=(),
+        columns=(_MESSAGE,),
+        roles=("admin",),
+    )
+    @Endpoint(
+        path="/mon/cluster/<id>/maintenance",
+        methods=("DELETE",),
+        description="let a node into the balance again",
+        text="Also when it was not in maintenance.",
+        shape="object",
+        parameters=(),
+        columns=(_MESSAGE,),
+        roles=("admin",),
+    )
     async def maintain(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer POST and DELETE /mon/cluster/<id>/maintenance."""
         del context
         on = request.method != "DELETE"
         require_only(request)
@@ -208,119 +264,57 @@ class ClusterEndpoints:
         what = "put into maintenance mode" if on else "taken out of maintenance mode"
         return Document(value={"message": f"node {name} {what}"})
 
-
-_MESSAGE = Column("message", "string", "", "what was done")
-_NODES = Column("nodes", "object", "", "by id of the node: its answer, null where there is none")
-_HEARTBEAT = Endpoint(
-    path="/mon/cluster/heartbeat",
-    methods=("POST",),
-    description="call all other nodes now",
-    text="Every node does this by itself all `cluster.heartbeat_interval` seconds. 501 without a "
-    "cluster.",
-    handler=ClusterEndpoints.heartbeat,
-    shape="object",
-    parameters=(),
-    columns=(_MESSAGE, _NODES),
-    roles=("admin",),
-)
-_MAINTENANCE = Endpoint(
-    path="/mon/cluster/<id>/maintenance",
-    methods=("POST",),
-    description="take a node out of the balance",
-    text="`/mon/ready` of the node answers 503 `MAINTENANCE` within seconds; requests are still "
-    "served. It stays so over restarts.",
-    handler=ClusterEndpoints.maintain,
-    shape="object",
-    parameters=(),
-    columns=(_MESSAGE,),
-    roles=("admin",),
-)
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        path="/mon/cluster",
-        description="nodes of the cluster",
-        text="As the node that answers knows them; sorted by URL. An empty list without a cluster.",
-        handler=ClusterEndpoints.list_nodes,
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-        roles=(SYSTEM,),
-    ),
-    Endpoint(
-        path="/mon/cluster/<id>",
-        description="one node of the cluster, by its id or URL",
-        handler=ClusterEndpoints.read_node,
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-        roles=(SYSTEM,),
-    ),
-    _HEARTBEAT,
-    evolve(
-        _HEARTBEAT, methods=("GET",), description="not to be used: POST it",
-        text="Always an error.", handler=ClusterEndpoints.no_heartbeat, columns=(),
-    ),
-    Endpoint(
-        path="/mon/cluster/restart",
-        methods=("POST",),
-        description="restart all nodes, one after another",
-        text="Each node says at `/mon/ready` for `cluster.restart_notice` seconds that it leaves, "
-        "lets its requests and jobs end (`server.drain_timeout`), and starts again; the next one "
-        "follows when it answers. The node that is asked is the last. A node that does not "
-        "answer is left out; one that does not come back ends it. 409 while a restart goes on, "
-        "501 without a cluster.",
-        handler=ClusterEndpoints.restart,
-        shape="object",
-        parameters=(),
-        columns=(_MESSAGE, Column("nodes", "object", "", "by id of the node: waiting or skipped")),
-        roles=("admin",),
-    ),
-    Endpoint(
-        path="/mon/cluster/restart",
-        description="how far the last restart of all nodes is",
-        text="Empty before the first one. 501 without a cluster.",
-        handler=ClusterEndpoints.list_restarts,
-        parameters=LIST_PARAMETERS,
-        columns=STEPS,
-        roles=(SYSTEM,),
-    ),
-    _MAINTENANCE,
-    evolve(
-        _MAINTENANCE, methods=("DELETE",), description="let a node into the balance again",
-        text="Also when it was not in maintenance.",
-    ),
-    Endpoint(
+    @Endpoint(
         path="/mon/cluster/ping",
         description="what a node says of itself to another node",
         text="For the nodes of a cluster only, which prove with `X-Mon-Cluster-Auth` that they "
         "have the same secret key.",
-        handler=ClusterEndpoints.ping,
         shape="object",
-        parameters=(_URL,),
-        columns=(),
+        parameters=(
+            Parameter(
+                name="url",
+                description="the base URL by which the node was called",
+                required=True,
+            ),
+        ),
         public=True,
-    ),
-    Endpoint(
+    )
+    async def ping(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        credentials = request.caller.headers.get(context.names.header("Cluster-Auth"), "")
+        url = next((value for name, value in request.parameters if name == "url"), "")
+        return Document(value=self.cluster.answer(credentials, url), plain=True)
+
+    @Endpoint(
         path="/mon/ready",
         description="whether requests should be sent to this daemon",
         text="For load balancers, without credentials: 200 `OK`, or 503 `MAINTENANCE`, "
         "`STARTING`, `STOPPING`, `NO DATABASE` or `DISK FULL`. "
         "Also at `/-/ready`, beside the API root.",
-        handler=ClusterEndpoints.ready,
         shape="object",
         parameters=(),
         columns=(_MESSAGE,),
         public=True,
-    ),
-    Endpoint(
+    )
+    async def ready(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        del request
+        await self.cluster.current()
+        if reason := self.cluster.not_ready():
+            raise Unavailable(reason, "send requests to another node")
+        folder = context.config.server.var_dir
+        if (await context.threads.run(lambda: disk_usage(folder))).free < _LEAST_FREE:
+            raise Unavailable("DISK FULL", "changes and large answers cannot be stored")
+        return Document(value={"message": "OK"}, plain=True)
+
+    @Endpoint(
         path="/mon/healthy",
         description="whether this daemon answers",
         text="For who restarts what hangs, without credentials: always 200 `OK`, also while "
         "no requests should be sent to it. Also at `/-/healthy`, beside the API root.",
-        handler=ClusterEndpoints.healthy,
         shape="object",
         parameters=(),
         columns=(_MESSAGE,),
         public=True,
-    ),
-)  # fmt: skip
+    )
+    async def healthy(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
+        del context, request
+        return Document(value={"message": "OK"}, plain=True)

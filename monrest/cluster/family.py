@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from monrest import __version__
+from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
-from monrest.cluster.endpoints import ENDPOINTS, ClusterEndpoints
+from monrest.cluster.endpoints import ClusterEndpoints
 from monrest.cluster.model import Own
 from monrest.cluster.peers import Peers
 from monrest.cluster.seal import key_of
@@ -41,5 +42,10 @@ def _configure(common: Common, cluster: Cluster) -> None:
 
 FAMILY = Family(
     life=Life(_cluster, open=_open, configure=_configure),
-    served=(Served(ENDPOINTS, lambda common: ClusterEndpoints(cluster=common.the(Cluster))),),
+    served=(
+        Served(
+            declared(ClusterEndpoints),
+            lambda common: ClusterEndpoints(cluster=common.the(Cluster)),
+        ),
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import frozen
 
 from monrest.base.daemon_node import DaemonNode
 
@@ -28,7 +28,6 @@ class Own:
 
     @classmethod
     def of(cls, node: DaemonNode, version: str) -> Own:
-        """Make it of the daemon's number."""
         return cls(id=node.id, run=node.run, host=node.host, pid=node.pid, version=version)
 
 
@@ -64,9 +63,7 @@ class Pong:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What others are told of it."""
-        value = asdict(self)
-        return {name: value[name] for name in _SHOWN}
+        return {name: getattr(self, name) for name in _SHOWN}
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Pong:

@@ -33,7 +33,7 @@ class ClosedError(PeerError):
 
 @define(eq=False, kw_only=True)
 class Peers:
-    """``key`` and ``names`` are replaced when the configuration is read again."""
+    """``key`` is the secret that all nodes share; a new configuration replaces it and ``names``."""
 
     reactor: Any
     names: Names
@@ -42,7 +42,6 @@ class Peers:
     _pool: HTTPConnectionPool = field(init=False)
 
     def configure(self, names: Names, key: bytes) -> None:
-        """Go on with other words and another secret, which all nodes share."""
         self.names, self.key = names, key
 
     def __attrs_post_init__(self) -> None:
@@ -51,17 +50,13 @@ class Peers:
         self._pool.retryAutomatically = False
 
     def client(self) -> HTTPClient:
-        """Give what calls; a daemon without other nodes never has it."""
+        """Made with the first call: a daemon without other nodes does not load treq."""
         if self._client is None:
             from treq.client import HTTPClient
 
             agent = Agent(self.reactor, connectTimeout=_CONNECT_SECONDS, pool=self._pool)
             self._client = HTTPClient(agent)
         return self._client
-
-    def path(self) -> str:
-        """Where a node is called, below its base URL."""
-        return f"{self.names.root}/{self.names.app}/cluster/ping"
 
     async def ping(self, url: str) -> Pong:
         """Ask the node at the base URL ``url`` how it is; PeerError when it does not say."""
@@ -76,7 +71,7 @@ class Peers:
         header = self.names.header("Cluster-Auth")
         try:
             response = await self.client().get(
-                url.rstrip("/") + self.path(),
+                f"{url.rstrip('/')}{self.names.root}/{self.names.app}/cluster/ping",
                 params={"url": plain},
                 headers=Headers({header: [seal.of_call(self.key, number, plain)]}),
                 allow_redirects=False,
@@ -89,7 +84,7 @@ class Peers:
             raise
         except (ResponseFailed, NotSent) as error:
             if any(reason.check(CancelledError) for reason in error.reasons):
-                raise CancelledError from error  # who waited does not any more
+                raise CancelledError from error
             closed = any(reason.check(ConnectionClosed) for reason in error.reasons)
             raise (ClosedError if closed else PeerError)(_reason(error)) from error
         except Exception as error:
@@ -102,12 +97,11 @@ class Peers:
         return Pong.read(value)
 
     async def close(self) -> None:
-        """Close the connections that are kept."""
         await self._pool.closeCachedConnections()
 
 
 async def _body(response: Any) -> bytes:
-    """Read an answer up to a limit."""
+    """PeerError for more than ``_LONGEST_ANSWER`` bytes."""
     body = bytearray()
 
     def collect(data: bytes) -> None:
@@ -132,7 +126,6 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _refusal(code: int, body: bytes) -> str:
-    """Say what a node answered instead."""
     try:
         message = _object(body).get("message")
     except PeerError:
@@ -141,7 +134,6 @@ def _refusal(code: int, body: bytes) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Spell in short why a call failed."""
     if isinstance(error, (ResponseFailed, NotSent)) and error.reasons:
         inner = error.reasons[-1].value
         if isinstance(inner, Exception) and not isinstance(inner, ResponseFailed):

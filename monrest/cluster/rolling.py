@@ -1,8 +1,8 @@
 """Restarting all nodes one after another (docs/spec/cluster.md, "Restart").
 
-The steps are rows of the database. Whoever holds the duty drives them, which is another node when
-it is the driver's own turn, or when the driver dies. A node is told to restart by the state of its
-row, and takes the order once, in a transaction. The next one comes only after this one answers
+The steps are rows of the database. The node that holds the duty drives them; another one does when
+it is the driver's own turn, or when the driver dies. The state of its row orders a node to restart;
+it takes the order once, in a transaction. The next one comes only after this one answers
 again as another run; when it does not, the rest is left as it is.
 """
 
@@ -85,8 +85,7 @@ class Rolling:
             self.leave()
 
     async def _to(self, step: RestartStep, state: str, message: str) -> bool:
-        work = statements.advance(step, state, message, self.wall.now())
-        return await self.database.change(work)
+        return await self.database.change(statements.advance(step, state, message, self.wall.now()))
 
     async def _drive(
         self, token: Token, steps: Sequence[RestartStep], members: Mapping[int, Member]
@@ -102,7 +101,7 @@ class Rolling:
         answers = {one.asked: one for one in await self.ask([step.url for step in steps])}
         others = [answers[step.url] for step in steps if step.node != self.own.id]
         if all(one.value is None for one in others):
-            # It may be this node that is cut off: somebody else should try.
+            # It may be this node that is cut off: another one should try.
             if self._too_late(current):
                 await self._fail(token, current, "no other node answers")
             await self.duties.leave(DUTY)

@@ -43,7 +43,7 @@ def of_call(key: bytes, number: str, url: str) -> str:
 
 
 def number_of_call(key: bytes, credentials: str, url: str) -> str | None:
-    """Give the number of a call; None unless who calls has the key."""
+    """Give the number of a call; None unless the caller has the key."""
     number = credentials.partition(":")[0]
     if len(number) != 2 * _NUMBER_BYTES or not credentials.isascii() or not url.isprintable():
         return None
@@ -72,7 +72,7 @@ def sealed(key: bytes, number: str, answer: Mapping[str, Any]) -> dict[str, Any]
 
 
 def is_sealed(key: bytes, number: str, answer: Mapping[str, Any]) -> bool:
-    """Whether an answer was made for this number by somebody who has the key."""
+    """Whether an answer was made for this number by a node that has the key."""
     given = answer.get(SEAL)
     plain = {name: value for name, value in answer.items() if name != SEAL}
     try:

@@ -1,7 +1,7 @@
 """A node of a cluster: it enters itself, looks at the others, and is looked at.
 
-Each node has its own view of the others, from its own calls; who they are and whether they are in
-maintenance is in the database that they share.
+Each node has its own view of the others, from its own calls; their addresses and their maintenance
+are in the database that they share.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Cluster(Service):
         return 0 if mine is None else mine.maintenance
 
     def not_ready(self) -> str:
-        """Say why no requests should be sent to this node; empty when they should."""
+        """Why no requests should be sent to this node; empty when they should."""
         if self.leaving:
             return "STOPPING"
         if not self.running or (self.clustered and not self._knows()):
@@ -100,23 +100,23 @@ class Cluster(Service):
     def _knows(self) -> bool:
         """Whether this node is entered, and each of its workers knows what the nodes share.
 
-        Whoever was told by one worker that it is ready hears the same of the next.
+        A client that found one worker ready finds the next one ready as well.
         """
         return self._stored_url is not None and self.workers.all_begun()
 
     def does(self, duty: str) -> bool:
-        """Whether this process does what one of all does; it does when it is the only one."""
+        """Whether this process has a duty that one of all has; true when it is the only one."""
         if not self.clustered and self.workers.count == 1:
             return True
         self.duties.want(duty)
         return self.duties.held(duty) is not None
 
     def urls(self) -> list[str]:
-        """Give the base URLs of all nodes in their order."""
+        """The base URLs of all nodes, sorted; none without a cluster."""
         return sorted(self.config.nodes) if self.clustered else []
 
     def member_at(self, url: str) -> Member | None:
-        """Give what the node at ``url`` has stored; None while nobody is known to be there."""
+        """What the node at ``url`` has stored; None while no node is known there."""
         plain = without_slash(url)
         found = next((one for one in self.members.values() if one.url == plain), None)
         pong = self.seen(url).pong
@@ -125,7 +125,7 @@ class Cluster(Service):
         return found
 
     def name_of(self, url: str) -> str:
-        """Give the id of the node at ``url``, or ``node<n>`` until it is known."""
+        """The id of the node at ``url``; ``node<n>`` until it is known."""
         if self.is_own(url):
             return str(self.own.id)
         member, pong = self.member_at(url), self.seen(url).pong
@@ -134,11 +134,9 @@ class Cluster(Service):
         return f"node{self.config.nodes.index(url)}" if pong is None else pong.node_id
 
     def is_own(self, url: str) -> bool:
-        """Whether ``url`` is known to be this node's own."""
         return without_slash(url) == self._url
 
     def seen(self, url: str) -> Seen:
-        """Give what this daemon's calls to ``url`` have shown."""
         return self._seen.get(url, Seen())
 
     async def heartbeat(self) -> dict[str, Pong | None]:
@@ -153,7 +151,9 @@ class Cluster(Service):
         outcomes = await ask_all(urls, self._call, self.clock, _ANSWER_SECONDS)
         for one in outcomes:
             if one.problem is not None:
-                self._noted(one.asked, evolve(self.seen(one.asked), last_error=_told(one.problem)))
+                self._noted(
+                    one.asked, evolve(self.seen(one.asked), last_error=_reason(one.problem))
+                )
         return outcomes
 
     async def _call(self, url: str) -> Pong:
@@ -183,8 +183,8 @@ class Cluster(Service):
     def answer(self, credentials: str, url: str) -> dict[str, Any]:
         """Answer the call of another node, that wanted to reach ``url``; Forbidden.
 
-        That it came here proves nothing: it may have been repeated by whoever saw it. This node
-        learns its own url from a call of its own.
+        That it came here proves nothing: a listener may have repeated it. This node learns its
+        own url from a call of its own.
         """
         number = seal.number_of_call(self.peers.key, credentials, url)
         if number is None or not self._used.first(number):
@@ -260,7 +260,7 @@ class Cluster(Service):
             self._state = state
             self.workers.begun()
             if self.maintenance != before:
-                # Whoever is told so by one worker is told the same by the next.
+                # All workers answer /mon/ready alike.
                 self.workers.changed("cluster")
             self._take_part()
             if not self.leaving:
@@ -291,11 +291,9 @@ class Cluster(Service):
             await self.heartbeat()
 
     def identify(self, own: Own) -> None:
-        """Take what is known of this node."""
         self.own = own
 
     def configure(self, config: ClusterConfig, drain: float) -> None:
-        """Go on with other nodes and intervals."""
         self.config, self.drain = config, drain
         self._rolling.patience = self._patience()
         for one in self._periodic[1:]:
@@ -349,7 +347,7 @@ class Cluster(Service):
         await self.peers.close()
 
 
-def _told(problem: Exception) -> str:
+def _reason(problem: Exception) -> str:
     if isinstance(problem, DeferredTimeout):
         return f"no answer within {_ANSWER_SECONDS:g} s"
     return str(problem) or type(problem).__name__

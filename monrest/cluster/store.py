@@ -14,7 +14,7 @@ from monrest.store.tables import cluster_restarts as restarts
 
 
 def state(connection: Connection) -> tuple[dict[int, Member], list[RestartStep]]:
-    """Give all nodes by id, and the steps of the last restart."""
+    """All nodes by id, and the steps of the last restart."""
     members = {row.id: Member(**row._mapping) for row in connection.execute(select(nodes))}
     found = connection.execute(select(restarts).order_by(restarts.c.position))
     return members, [RestartStep(**row._mapping) for row in found]
@@ -33,7 +33,7 @@ def enter(own: Own) -> Work[None]:
 
 
 def reached_at(own: Own, url: str) -> Work[None]:
-    """Note where a node is reached; whoever was there before is gone."""
+    """Note where a node is reached; a node that was there before is gone."""
 
     def work(connection: Connection) -> None:
         connection.execute(delete(nodes).where(nodes.c.url == url, nodes.c.id != own.id))
