@@ -1,1 +1,1 @@
-"""Background jobs: requests whose answer is kept until somebody fetches it."""
+"""Background jobs: requests whose answer is kept until it is fetched."""

@@ -27,7 +27,6 @@ from monrest.base.values import (
     Answer,
     Column,
     Document,
-    Parameters,
     Progress,
     RestRequest,
     SiteProblem,
@@ -43,7 +42,7 @@ _SECRET = re.compile(SENSITIVE, re.IGNORECASE)
 
 
 def result_url(context: Context, number: int) -> str:
-    """Give the path of a job's result as a client opens it: with the root of the API."""
+    """The path of a job's result as a client opens it: with the root of the API."""
     return f"{context.names.root}/{context.names.app}/jobs/{number}/output"
 
 
@@ -65,37 +64,6 @@ def spelled(request: RestRequest, endpoint: Endpoint) -> str:
     return f"GET {prefix}{path}{'?' if query else ''}{query}"
 
 
-def _without(document: Any) -> Any:
-    if isinstance(document, dict):
-        return {name: value for name, value in document.items() if name != BACKGROUND.name}
-    return document
-
-
-def _unhurried(context: Context) -> Context:
-    """Give what handlers wait for the time of a job in the place of that of a request."""
-    config = context.config
-    server = evolve(config.server, request_timeout=config.jobs.timeout)
-    return evolve(context, config=evolve(config, server=server))
-
-
-def _options(request: RestRequest) -> RenderOptions:
-    headers = [shows_headers(value) for name, value in request.parameters if name == "headers"]
-    return RenderOptions(
-        format=request.format, headers=not headers or headers[-1], pretty=request.pretty
-    )
-
-
-def _size(request: RestRequest) -> int:
-    """Estimate the bytes that the request holds."""
-    size = _length(request.parameters) + len(request.path)
-    return size if request.document is None else size + request.body_size
-
-
-def _length(parameters: Parameters) -> int:
-    return sum(len(name) + len(value) for name, value in parameters)
-
-
-_PER_SLICE = 64
 _WAIT = Number(
     "wait",
     "seconds to wait for the end, at most and by default 30; 0: none",
@@ -140,6 +108,7 @@ _AGAIN = (
 def record(context: Context, job: Job) -> dict[str, Any]:
     ended, begun, outcome = job.ended, job.begun(), job.outcome
     until = context.wall.now() if ended is None else ended
+    left = job.seconds_left(until)
     return {
         "cmd": job.cmd,
         "end": 0 if ended is None else int(ended),
@@ -153,7 +122,7 @@ def record(context: Context, job: Job) -> dict[str, Any]:
         "perl_res": "",
         "pid": job.pid if ended is None else None,
         "rc": None if ended is None else job.rc,
-        "remaining": _remaining(job, until),
+        "remaining": -1 if left is None or ended is not None else math.ceil(left),
         "show_output": int(outcome.status is not None),
         "start": int(begun),
         "stderr": outcome.stderr,
@@ -163,23 +132,11 @@ def record(context: Context, job: Job) -> dict[str, Any]:
     }
 
 
-def _remaining(job: Job, now: float) -> int:
-    left = job.seconds_left(now)
-    return -1 if left is None or job.ended is not None else math.ceil(left)
-
-
 def _no_such_job() -> NotFound:
     return NotFound(
         "no such job",
         "it never was, was removed, or ended longer ago than jobs are kept; /mon/jobs lists yours",
     )
-
-
-def _wait(context: Context, request: RestRequest) -> float:
-    """Read ``wait``, the seconds for which to wait; BadRequest for what is no number."""
-    longest = min(_WAIT.default, max(0.0, context.config.server.request_timeout - _MARGIN))
-    require_only(request, _WAIT.name)
-    return min(float(_WAIT.asked(request.parameters)), longest)
 
 
 def _again(context: Context, request: RestRequest, found: Job) -> Document:
@@ -216,25 +173,34 @@ class JobEndpoints:
                 "this cannot be a background job",
                 "background: expected 0, because the answer of this path is not kept",
             )
-        direct = evolve(
-            request,
-            parameters=tuple(pair for pair in request.parameters if pair[0] != BACKGROUND.name),
-            document=_without(request.document),
-        )
-        unhurried = _unhurried(context)
+        document = request.document
+        if isinstance(document, dict):
+            document = {name: one for name, one in document.items() if name != BACKGROUND.name}
+        parameters = tuple(pair for pair in request.parameters if pair[0] != BACKGROUND.name)
+        direct = evolve(request, parameters=parameters, document=document)
+        headers = [shows_headers(value) for name, value in parameters if name == "headers"]
+        size = sum(len(name) + len(value) for name, value in parameters) + len(request.path)
+        # Handlers have the time of a job in the place of that of a request.
+        config = context.config
+        server = evolve(config.server, request_timeout=config.jobs.timeout)
+        patient = evolve(context, config=evolve(config, server=server))
 
         async def call(progress: Progress) -> Answer:
-            return await context.dispatch(unhurried, evolve(direct, progress=progress))
+            return await context.dispatch(patient, evolve(direct, progress=progress))
 
         job = await self.jobs.start(
             JobWork(
                 call=call,
                 cmd=spelled(direct, endpoint),
-                options=_options(direct),
+                options=RenderOptions(
+                    format=request.format,
+                    headers=not headers or headers[-1],
+                    pretty=request.pretty,
+                ),
                 identity=request.identity,
                 caller=request.caller,
                 request_id=request.request_id,
-                size=_size(direct),
+                size=size if document is None else size + request.body_size,
                 changes=endpoint.changes,
             )
         )
@@ -265,7 +231,6 @@ class JobEndpoints:
         columns=COLUMNS,
     )
     async def list_jobs(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer GET /mon/jobs: all jobs for administrators, their own for others."""
         identity = request.identity
         found = await self.jobs.several(None if identity.may(ADMIN) else identity.user)
         shown = [self.jobs.as_it_is(job) for job in found if visible(job, identity)]
@@ -304,8 +269,9 @@ class JobEndpoints:
     async def read_output(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/jobs/<id>/output: the kept answer, or where to ask again."""
-        seconds = _wait(context, request)
+        longest = min(_WAIT.default, max(0.0, context.config.server.request_timeout - _MARGIN))
+        require_only(request, _WAIT.name)
+        seconds = min(float(_WAIT.asked(request.parameters)), longest)
         found: Job | None = await self._mine(request, where)
         assert found is not None
         if found.ended is None and seconds > 0:
@@ -344,7 +310,6 @@ class JobEndpoints:
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer DELETE /mon/jobs/<id>: end a job, or forget one that ended."""
         del context
         found = await self._mine(request, where)
         if found.ended is not None:

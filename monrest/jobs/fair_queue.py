@@ -1,4 +1,4 @@
-"""Who may begin: so many jobs at once, users take turns, and only so many wait."""
+"""Which jobs may begin: so many jobs at once, users take turns, and only so many wait."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ class FairQueue(Generic[T]):
         return True
 
     def count(self, owner: str | None) -> int:
-        """How many items of an owner wait."""
         return len(self._waiting.get(owner, ()))
 
 
@@ -71,7 +70,7 @@ class Slots:
 
     config: JobsConfig
     _live: dict[int, RunningJob] = field(factory=dict, init=False)
-    _line: FairQueue[RunningJob] = field(factory=FairQueue, init=False)
+    _queue: FairQueue[RunningJob] = field(factory=FairQueue, init=False)
     _busy: int = field(default=0, init=False)
     _coming: Counter[str | None] = field(factory=Counter, init=False)
     _held: int = field(default=0, init=False)
@@ -80,14 +79,14 @@ class Slots:
         return len(self._live)
 
     def __iter__(self) -> Iterator[RunningJob]:
-        """Give all of them, also those that are added or end meanwhile or not."""
+        """All as they are now, whatever is added or ends meanwhile."""
         return iter(tuple(self._live.values()))
 
     def __contains__(self, number: int) -> bool:
         return number in self._live
 
     def get(self, number: int) -> RunningJob | None:
-        """Give the job with this id, None when it is not one of this daemon's or has ended."""
+        """None when it is not one of this daemon's or has ended."""
         return self._live.get(number)
 
     @contextmanager
@@ -108,8 +107,8 @@ class Slots:
     def _check(self, work: JobWork) -> None:
         owner = work.identity.user
         count = len(self._live) + self._coming.total()
-        waiting = len(self._line) + self._coming.total()
-        mine = self._line.count(owner) + self._coming[owner]
+        waiting = len(self._queue) + self._coming.total()
+        mine = self._queue.count(owner) + self._coming[owner]
         most = self.config.concurrent + self.config.queue
         if count >= most or self._held + work.size > MOST_BYTES:
             reason = f"{waiting} wait already"
@@ -122,15 +121,14 @@ class Slots:
         )
 
     def add(self, live: RunningJob) -> None:
-        """Put a job in the line."""
         self._live[live.job.id] = live
         self._held += live.work.size
-        self._line.add(live.job.user, live)
+        self._queue.add(live.job.user, live)
 
     def next(self) -> None:
         """Let as many begin as may run at once."""
         while self._busy < self.config.concurrent:
-            live = self._line.take()
+            live = self._queue.take()
             if live is None:
                 return
             self._busy += 1
@@ -140,6 +138,6 @@ class Slots:
         """Forget a job that has ended, and let the next one begin."""
         del self._live[live.job.id]
         self._held -= live.work.size
-        if not self._line.remove(live.job.user, live):
+        if not self._queue.remove(live.job.user, live):
             self._busy -= 1
         self.next()

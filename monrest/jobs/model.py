@@ -47,7 +47,7 @@ class Job:
     ``roles`` are those (full names) with which it was asked for. ``run`` is the run of the
     daemon that works at it, on the host with ``host_id`` and ``host_name``, as process ``pid``.
     ``started`` and ``ended`` are None until then. ``percent`` and ``remaining`` (seconds, None
-    when unknown) are as the work reported them. ``canceled_by`` is the user who wants it to end.
+    when unknown) are as the work reported them. ``canceled_by`` is the user that wants it to end.
     No ``user``: it is everybody's.
     """
 
@@ -79,7 +79,7 @@ class Job:
         return self.created if self.started is None else self.started
 
     def seconds_left(self, now: float) -> float | None:
-        """Give the remaining time as the work says it, else from how long it took so far."""
+        """The remaining time as the work reports it, else from how long it took so far."""
         if self.ended is not None or self.remaining is not None:
             return self.remaining
         if self.started is None or not 0 < self.percent < _WHOLE:
@@ -87,11 +87,10 @@ class Job:
         return max(0.0, now - self.started) * (_WHOLE - self.percent) / self.percent
 
     def failed(self, reason: str, now: float) -> Job:
-        """Give the same job, ended without an answer."""
         return evolve(self, ended=now, outcome=JobEnd(stderr=reason, message="failed"))
 
     def lost(self, now: float) -> Job:
-        """Give the same job, ended by the death of its daemon."""
+        """Ended by the death of its daemon."""
         return self.failed(NEVER_BEGAN if self.started is None else ENDED_BY_DEATH, now)
 
 
@@ -110,7 +109,7 @@ def visible(job: Job, identity: Identity) -> bool:
 
 
 def id_of(text: str) -> int | None:
-    """Read the id of a path; None for what can be none."""
+    """The id in a path; None for a text that cannot be one."""
     if _ID.fullmatch(text) is None or int(text) > _HIGHEST_ID:
         return None
     return int(text)
@@ -119,7 +118,7 @@ def id_of(text: str) -> int | None:
 def new_id(now: float, chance: int) -> int:
     """Make an id: later ones are greater, and exact as a JSON number (below 2**53).
 
-    ``chance`` (0 to 999) keeps those of two daemons apart; who finds it taken tries again.
+    ``chance`` (0 to 999) keeps those of two daemons apart; where it is taken, another is tried.
     """
     return int(now * 1000) * 1000 + chance
 

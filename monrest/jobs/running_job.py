@@ -106,7 +106,6 @@ class RunningJob:
         self.progress(done, message=f"storing the result: {size / 1048576:.0f} MB so far")
 
     def begin(self) -> None:
-        """Note that the turn has come."""
         self.job = evolve(self.job, started=self.wall.now(), message="")
         self.unsaid = True
 
@@ -121,7 +120,6 @@ class RunningJob:
             self.doing.cancel()
 
     def cancel_for(self, user: str) -> None:
-        """End it as ``user`` wants."""
         self.cancel(f"canceled by {user}" if user else "canceled", user)
 
 
@@ -212,7 +210,7 @@ _PERSONAL = frozenset({"set-cookie"})
 
 
 @define(eq=False, kw_only=True)
-class Doer:
+class JobRunner:
     """Does jobs one by one.
 
     ``who`` says who a caller is at present, and raises RestError when they are refused. ``limits``
@@ -303,7 +301,7 @@ class Doer:
             raise Forbidden(_REFUSED, "the rights of who asked for it have changed")
 
     async def _confirmed(self, caller: Caller) -> Identity:
-        """Say who a caller is; Unavailable while that is not sure."""
+        """The identity of a caller; Unavailable while it is not sure."""
         identity = await self.who(caller)
         if not identity.confirmed:
             raise Unavailable("cannot read", "it is not known whether who asked for it still may")

@@ -33,7 +33,7 @@ from monrest.config import JobsConfig
 from monrest.jobs import store as statements
 from monrest.jobs.fair_queue import Slots
 from monrest.jobs.model import Job, new_id, storable
-from monrest.jobs.running_job import LAST_TRIES, Doer, JobWork, RunningJob, discard, note
+from monrest.jobs.running_job import LAST_TRIES, JobRunner, JobWork, RunningJob, discard, note
 from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database, Work
 from monrest.store.space import give_back, is_loose
@@ -51,7 +51,7 @@ _AT_ONCE = 20
 
 
 @define(eq=False, kw_only=True)
-class Care:
+class JobHousekeeping:
     """``starting`` are the ids of jobs that are being stored at this moment.
 
     ``doubtful``: a job may be stored that nobody works at, because the answer of the database
@@ -72,10 +72,10 @@ class Care:
     _beats: Beats[int | None] = field(init=False, factory=lambda: Beats(2 * WATCH))
 
     def begins(self) -> float:
-        """Say until when others surely take this daemon for alive once it has stored a job.
+        """Until when others surely take this daemon for alive once it has stored a job.
 
-        Nobody looks at the beats of a daemon without jobs. Whoever did so before that ended counts
-        at most what may pass between two looks.
+        The beats of a daemon without jobs are not looked at. A daemon that did so before that ended
+        counts at most what may pass between two looks.
         """
         if len(self.slots) or len(self.starting) > 1 or self.doubtful:
             return 0.0
@@ -166,7 +166,7 @@ class Care:
                     await self.database.change(statements.remove(number))
             if await self.database.run(is_loose):
                 while await self.database.change(give_back):
-                    await pause(self.clock, _TURN)
+                    await pause(self.clock, _POLL)
         except Unavailable:
             return
 
@@ -177,7 +177,7 @@ _LOOK_AGAIN = 1.0
 _CANCEL_SECONDS = 10.0
 _LONGEST_CMD = 2000
 _ID_CHANCES = 1000
-_TURN = 0.05
+_POLL = 0.05
 _STOPPED = "the daemon was stopped"
 
 
@@ -203,8 +203,8 @@ class Jobs(Service):
     workers: Workers = field(factory=Workers)
     node: DaemonNode = field(init=False)
     _slots: Slots = field(init=False)
-    _doer: Doer = field(init=False)
-    _care: Care = field(init=False)
+    _runner: JobRunner = field(init=False)
+    _housekeeping: JobHousekeeping = field(init=False)
     lease: Lease = field(factory=Lease, init=False)
     _starting: set[int] = field(factory=set, init=False)
     _waiters: dict[Deferred[None], RunningJob | None] = field(factory=dict, init=False)
@@ -212,7 +212,7 @@ class Jobs(Service):
 
     def __attrs_post_init__(self) -> None:
         self._slots = Slots(self.config)
-        self._doer = Doer(
+        self._runner = JobRunner(
             database=self.database,
             clock=self.clock,
             wall=self.wall,
@@ -236,29 +236,28 @@ class Jobs(Service):
         return job
 
     def here(self) -> list[Job]:
-        """Give those at which this process works, or that wait for it."""
+        """Those at which this process works, or that wait for it."""
         return [one.job for one in self._slots]
 
     def measured(self) -> Iterator[Sample]:
-        """Give how many run here, and how many wait."""
         running = sum(1 for one in self._slots if one.turn.called)
         yield "jobs", ("running",), running
         yield "jobs", ("waiting",), len(self._slots) - running
 
     async def several(self, user: str | None = None) -> list[Job]:
-        """Give all jobs by id as they are stored; for a ``user`` only theirs and those of no one.
+        """All jobs by id as they are stored; for a ``user`` only theirs and those without a user.
 
         There may be many: ``as_it_is`` adds the rest to one. Raises Unavailable.
         """
         return await self.database.run(statements.several(user))
 
     async def get(self, number: int) -> Job | None:
-        """Give one job, whosever it is. Raises Unavailable."""
+        """Of any user. Raises Unavailable."""
         job = await self.database.run(statements.one(number))
         return None if job is None else self.as_it_is(job)
 
     async def ending(self, number: int) -> str | None:
-        """Say why a job failed, empty if it did not; None while it has not ended."""
+        """Why a job failed, empty if it did not; None while it has not ended."""
         job = await self.get(number)
         if job is None:
             return "the job was removed"
@@ -267,7 +266,7 @@ class Jobs(Service):
         return (job.outcome.stderr or job.outcome.message or "failed") if job.rc else ""
 
     async def wait(self, number: int, seconds: float) -> Job | None:
-        """Give one job when it has ended, or as it is after ``seconds`` or when the daemon stops.
+        """One job when it has ended, or as it is after ``seconds`` or when the daemon stops.
 
         None when it does not exist (any more).
         """
@@ -275,7 +274,7 @@ class Jobs(Service):
         while True:
             job = await self.get(number)
             left = end - self.clock.seconds()
-            if job is None or job.ended is not None or left <= 0 or self._doer.stopping:
+            if job is None or job.ended is not None or left <= 0 or self._runner.stopping:
                 return job
             live = self._slots.get(number)
             await self._woken(live, left if live is not None else min(left, _LOOK_AGAIN))
@@ -293,13 +292,13 @@ class Jobs(Service):
                 timer.cancel()
 
     def _wake(self, live: RunningJob | None = None) -> None:
-        """Wake those who wait for a job, or everybody."""
+        """Wake the requests that wait for a job; None: all of them."""
         for waiter, awaited in tuple(self._waiters.items()):
             if (live is None or awaited is live) and not waiter.called:
                 waiter.callback(None)
 
     async def output(self, job: Job) -> AsyncIterator[bytes]:
-        """Give the kept answer of an ended job in pieces; Unavailable when it was removed."""
+        """The kept answer of an ended job in pieces; Unavailable when it was removed."""
         at = size = 0
         while size < job.outcome.size:
             data = await self.database.run(statements.piece(job.id, at))
@@ -313,7 +312,7 @@ class Jobs(Service):
 
         Raises TooManyRequests when too many wait, Unavailable when it cannot be stored.
         """
-        if self._doer.stopping:
+        if self._runner.stopping:
             raise Unavailable("cannot start a job", "the daemon stops")
         return await shielded(self._start(work))
 
@@ -347,18 +346,18 @@ class Jobs(Service):
                 continue
             self._starting.add(number)
             try:
-                began = self._care.begins()
+                began = self._housekeeping.begins()
                 stored = await self.database.change(statements.add(job))
                 self.lease.renew(began)
             except Unavailable:
-                self._care.doubtful = True
+                self._housekeeping.doubtful = True
                 raise
             finally:
                 self._starting.discard(number)
         return job
 
     def _begin(self, live: RunningJob) -> None:
-        life = Deferred.fromCoroutine(self._doer.life(live))
+        life = Deferred.fromCoroutine(self._runner.life(live))
         life.addErrback(lambda failure: self.log.failure("a job was given up", failure))
         life.addCallback(lambda _: self._ended(live))
         self._slots.next()
@@ -398,20 +397,19 @@ class Jobs(Service):
 
     async def _clean(self) -> None:
         if self.duty():
-            await self._care.clean(self.config.keep)
+            await self._housekeeping.clean(self.config.keep)
 
     def configure(self, config: JobsConfig) -> None:
         self.config = self._slots.config = config
         self._slots.next()
 
     def identify(self, node: DaemonNode) -> None:
-        """Take the number of this process."""
         self.node = node
 
     def startService(self) -> None:
-        """Take jobs, and look after them from time to time; it is known who this is."""
+        """``node`` is known by now."""
         super().startService()
-        self._care = Care(
+        self._housekeeping = JobHousekeeping(
             database=self.database,
             clock=self.clock,
             wall=self.wall,
@@ -421,8 +419,8 @@ class Jobs(Service):
             lease=self.lease,
         )
         self._periodic = (
-            Periodic(self.clock, _BEAT, self._care.beat, "reporting on jobs", now=False),
-            Periodic(self.clock, WATCH, self._care.watch, "looking after jobs of others"),
+            Periodic(self.clock, _BEAT, self._housekeeping.beat, "reporting on jobs", now=False),
+            Periodic(self.clock, WATCH, self._housekeeping.watch, "looking after jobs of others"),
             Periodic(self.clock, _CLEAN, self._clean, "removing old jobs", now=False),
         )
         for one in self._periodic:
@@ -433,24 +431,21 @@ class Jobs(Service):
 
         What has not ended by then is canceled. Every record says that the daemon was stopped.
         """
-        self._doer.stopping = True
+        self._runner.stopping = True
         self._wake()
         for live in self._slots:
             if live.job.started is None:
                 live.cancel(f"{_STOPPED} before the job began")
-        await self._emptied(seconds)
+        await self.ended(seconds)
         for live in self._slots:
             live.cancel(_STOPPED)
-        await self._emptied(2 * LAST_TRIES)
+        await self.ended(2 * LAST_TRIES)
 
     async def ended(self, seconds: float) -> None:
         """Wait for ``seconds`` at most until no job runs or waits here; more may still come."""
-        await self._emptied(seconds)
-
-    async def _emptied(self, seconds: float) -> None:
         end = self.clock.seconds() + seconds
         while len(self._slots) and self.clock.seconds() < end:
-            await pause(self.clock, _TURN)
+            await pause(self.clock, _POLL)
 
     def stopService(self) -> Deferred[None]:
         """Fire when nothing is left; ``drain`` comes first, and the database stops after it."""

@@ -129,7 +129,6 @@ def add(job: Job) -> Work[bool]:
 
 
 def beat(connection: Connection, run: int) -> None:
-    """Say that a daemon lives."""
     query = update(job_daemons).where(job_daemons.c.run == run)
     if connection.execute(query.values(beat=job_daemons.c.beat + 1)).rowcount == 0:
         connection.execute(insert(job_daemons).values(run=run, beat=1))
