@@ -45,7 +45,7 @@ class BodyError(Exception):
 
 
 def state_of(event: Event) -> int | None:
-    """Give the number of the state that an event is about, None for none."""
+    """The number of the state that an event is about, None for none."""
     state = event.data.get("state")
     if isinstance(state, bool) or not isinstance(state, int | float) or not event.host:
         return None
@@ -53,13 +53,12 @@ def state_of(event: Event) -> int | None:
 
 
 def state_name(event: Event) -> str:
-    """Give the name of the state of a host or a service, empty for none."""
     state = state_of(event)
     return "" if state is None else _NAMES[bool(event.service)][state]
 
 
 def severity_of(event: Event) -> str:
-    """Give ok, warning, critical or unknown; empty where an event has no state."""
+    """ok, warning, critical or unknown; empty where an event has no state."""
     state = state_of(event)
     return "" if state is None else _SEVERITIES[bool(event.service)][state]
 
@@ -70,7 +69,7 @@ def _said(event: Event, name: str) -> str:
 
 
 def object_of(event: Event) -> str:
-    """Give the name of what an event is about, for people."""
+    """The name of what an event is about, for people."""
     if event.service:
         return f"{event.host}/{event.service}"
     return event.host or event.subject
@@ -87,7 +86,7 @@ def title_of(event: Event) -> str:
 
 
 def text_of(event: Event) -> str:
-    """Give what the check, the author or the daemon says about it."""
+    """The output of the check, else a comment, else a reason of the daemon."""
     names = ("plugin_output", "comment", "reason", "options")
     return next((text for name in names if (text := _said(event, name))), "")[:_LONGEST_TEXT]
 
@@ -109,7 +108,7 @@ def _plain(told: ToldEvent, _: Webhook) -> MessageBody:
 
 
 def _escaped(text: str) -> str:
-    """Give a text in which Slack finds no links and no mentions."""
+    """A text in which Slack finds no links and no mentions."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -167,7 +166,7 @@ _FORMS: Mapping[str, BodyForm] = {
 
 
 def body_of(told: ToldEvent, hook: Webhook) -> MessageBody:
-    """Make the body of one event; BodyError where that cannot be."""
+    """BodyError where none can be made."""
     try:
         made = _FORMS[str(hook.record["body"])](told, hook)
     except (orjson.JSONEncodeError, RecursionError) as error:

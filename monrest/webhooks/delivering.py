@@ -23,10 +23,10 @@ from monrest.base.concurrency import pause
 from monrest.base.errors import Unavailable
 from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.webhooks import store as statements
-from monrest.webhooks.model import HookDelivery, Webhook
+from monrest.webhooks.model import Delivery, Webhook
 from monrest.webhooks.posting import PostResult, Sender
 from monrest.webhooks.signature import headers_of
-from monrest.webhooks.store import HookState, NextDeliveries, TriedDelivery
+from monrest.webhooks.store import HookState, NextDeliveries, Tried
 
 AT_ONCE = 8
 """Messages of a webhook that are on their way at the same time."""
@@ -44,7 +44,7 @@ _TOGETHER = 0.02
 
 
 def pause_after(tries: int, spread: Callable[[], float] = random.random) -> float:
-    """Give the seconds before the next try, a little different each time."""
+    """The seconds before the next try, a little different each time."""
     seconds = min(FIRST_PAUSE * 2.0 ** min(tries - 1, 20), LONGEST_PAUSE)
     return seconds * (0.9 + 0.2 * spread())
 
@@ -57,7 +57,7 @@ class PostedDelivery:
     and so the receiver may well take other messages.
     """
 
-    delivery: HookDelivery
+    delivery: Delivery
     hook: Webhook
     result: PostResult
     by_target: bool = False
@@ -66,8 +66,8 @@ class PostedDelivery:
 
 def judged(
     hook: Webhook, posted: Sequence[PostedDelivery], now: float
-) -> tuple[list[TriedDelivery], HookState]:
-    """Say what becomes of messages that were sent, and of their webhook."""
+) -> tuple[list[Tried], HookState]:
+    """What becomes of messages that were sent, and of their webhook."""
     tried, given_up = [], ""
     state = HookState(failures=hook.failures, rests=hook.rests)
     for one in posted:
@@ -81,7 +81,7 @@ def judged(
         elif not result.taken and (hook.delivered is None or hook.delivered < delivery.made):
             given_up = result.error
             wait = 0.0 if result.by_target else None
-        tried.append(TriedDelivery(seq=delivery.seq, result=result, pause=wait))
+        tried.append(Tried(seq=delivery.seq, result=result, pause=wait))
         state = state_after(state, one, now)
     if given_up and state.paused is None:
         state = HookState(paused=f"what is sent was refused for a day: {given_up}")
@@ -89,7 +89,7 @@ def judged(
 
 
 def state_after(state: HookState, one: PostedDelivery, now: float) -> HookState:
-    """Say how a webhook is doing after one more result."""
+    """The state of a webhook after one more result."""
     result = one.result
     if result.gone or state.ended:
         return ENDED
@@ -144,7 +144,6 @@ class Delivering:
         self.done.addErrback(self._broken)
 
     def wake(self) -> None:
-        """Look for messages now."""
         self._woken = True
         noting, self._noting = self._noting, None
         if noting is not None and noting.active():
@@ -164,7 +163,6 @@ class Delivering:
             self.over = True
 
     async def work(self) -> None:
-        """Send until it is over."""
         try:
             while True:
                 self._woken = False
@@ -207,7 +205,7 @@ class Delivering:
         return found
 
     async def sleep(self, seconds: float | None) -> None:
-        """Wait for so long, at most a minute, or until somebody wakes it."""
+        """Wait for so long, at most a minute, or until ``wake``."""
         if self._woken:
             return
         most = _LONGEST_SLEEP if seconds is None else min(max(seconds, 0.01), _LONGEST_SLEEP)
@@ -220,13 +218,13 @@ class Delivering:
         finally:
             self._sleeping = None
 
-    def _begin(self, hook: Webhook, one: HookDelivery) -> None:
+    def _begin(self, hook: Webhook, one: Delivery) -> None:
         """Send one message; the others do not wait for it."""
         sending = Deferred.fromCoroutine(self._send(hook, one, self._answers))
         if not sending.called:
             self._sending[one.subject] = sending
 
-    async def _send(self, hook: Webhook, one: HookDelivery, answers: int) -> None:
+    async def _send(self, hook: Webhook, one: Delivery, answers: int) -> None:
         try:
             result = await self.post(hook, one.message, one.content_type, one.body)
         except CancelledError:
@@ -254,11 +252,9 @@ class Delivering:
             self._noting = self.clock.callLater(_TOGETHER, self.wake)
 
     async def post(self, hook: Webhook, message: str, kind: str, body: bytes) -> PostResult:
-        """Send one body, signed."""
         return await post_signed(self.sender, hook, message, kind, body, self.wall.now())
 
     def tell(self, hook: Webhook, state: HookState) -> None:
-        """Write down that a webhook is paused."""
         if state.paused is not None:
             self.log.warn(
                 "webhook {number} of {owner} is paused: {reason}",

@@ -14,6 +14,7 @@ from monrest.api.endpoint import (
     LIST_PARAMETERS,
     Context,
     Endpoint,
+    declared,
 )
 from monrest.api.fields import Number, fields_of
 from monrest.api.lists import local_schema
@@ -28,7 +29,7 @@ from monrest.webhooks.following import filter_of
 from monrest.webhooks.model import (
     ALERTMANAGER,
     FIELDS,
-    HookDelivery,
+    Delivery,
     Webhook,
     WebhookSecret,
     checked,
@@ -87,9 +88,11 @@ DELIVERY_COLUMNS = (
     Column("type", "string", "", "type of the event"),
 )
 _DELIVERIES = local_schema("deliveries", DELIVERY_COLUMNS, ())
+_MESSAGE = Column("message", "string", "", "what was done")
+_SECRET = Column("secret", "string", "", "the secret, `whsec_…`, which is never shown again")
 
 
-def _shown(one: HookDelivery) -> dict[str, Any]:
+def _shown(one: Delivery) -> dict[str, Any]:
     waits = one.phase == statements.WAITING
     return {
         "attempts": one.attempts,
@@ -140,7 +143,7 @@ class WebhookRecords(Records[Webhook]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[Webhook]:
-        """Give those of the asker, or all to an administrator."""
+        """Those of the user; all for an administrator."""
         del context
         number = None if key is None else number_of(key)
         if key is not None and number is None:
@@ -158,16 +161,14 @@ class WebhookRecords(Records[Webhook]):
         return str(one.number)
 
     async def rows(self, context: Context, found: Iterable[Webhook]) -> list[dict[str, Any]]:
-        """Give them without secrets."""
         del context
         return [shown(one) for one in found]
 
     def document(self, one: Webhook) -> dict[str, Any]:
-        """Give what a patch is merged into; what is hidden stays so."""
+        """What a patch is merged into; values of headers stay hidden."""
         return {**one.record, "headers": shown(one)["headers"]}
 
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer POST to all, the only place that shows the secret but for a new one."""
         with audited(request, "webhook create") as line:
             sent = fields_of(request)
             secret = WebhookSecret(key=new_secret())
@@ -219,7 +220,7 @@ class WebhookRecords(Records[Webhook]):
         request: RestRequest,
         old: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Give the record that is meant; BadRequest, also for a filter that no core understands."""
+        """The record that is meant; BadRequest, also for a filter that no core understands."""
         record = checked(fields, old)
         try:
             wanted = filter_of(record["filter"])
@@ -237,8 +238,23 @@ class WebhookRecords(Records[Webhook]):
     async def remove(self, old: Webhook) -> bool:
         return await self.database.change(STORED.remove(old.number, old.version))
 
+    @Endpoint(
+        path="/mon/webhooks/<id>/test",
+        methods=("POST",),
+        description="send a message of the type `test` through a webhook",
+        text="At once and once, also where it is paused or switched off. The answer says what the "
+        "receiver said.",
+        shape="object",
+        parameters=(),
+        columns=(
+            Column("error", "string", "", "what went wrong; else empty"),
+            _MESSAGE,
+            Column("status", "number", "", "status of the answer; null where there was none"),
+            Column("taken", "boolean", "", "1: the receiver has it"),
+        ),
+        at_once=True,
+    )
     async def test(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-        """Answer POST …/test: send a message at once and say what the receiver said."""
         hook = await self.one(context, request, where[0])
         with audited(request, "webhook test", where[0]):
             result = await self.webhooks.test(hook)
@@ -251,6 +267,15 @@ class WebhookRecords(Records[Webhook]):
             }
         )
 
+    @Endpoint(
+        path="/mon/webhooks/<id>/resume",
+        methods=("POST",),
+        description="set a webhook going that is paused",
+        text="All that waits is tried at once.",
+        shape="object",
+        parameters=(),
+        columns=DONE,
+    )
     async def resume(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -259,10 +284,25 @@ class WebhookRecords(Records[Webhook]):
             await self.database.change(statements.resume(hook.number))
         return Document(value={"message": "the webhook goes on", "count": 1})
 
+    @Endpoint(
+        path="/mon/webhooks/<id>/rotate",
+        methods=("POST",),
+        description="replace the secret of a webhook",
+        text="Both secrets sign what is sent for some hours, so that the receiver can be given the "
+        "new one meanwhile.",
+        shape="object",
+        parameters=(_HOURS,),
+        columns=(
+            _MESSAGE,
+            Column("old_until", "time", "", "until when the old one signs as well; 0: not"),
+            _SECRET,
+        ),
+        at_once=True,
+    )
     async def rotate(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer POST …/rotate: another secret, beside which the present one signs for a while."""
+        """Make another secret, beside which the present one signs for a while."""
         hook = await self.one(context, request, where[0])
         with audited(request, "webhook rotate", where[0]):
             hours = _HOURS.read(fields_of(request).get("hours"))
@@ -278,6 +318,13 @@ class WebhookRecords(Records[Webhook]):
         }
         return Document(value=value)
 
+    @Endpoint(
+        path="/mon/webhooks/<id>/deliveries",
+        description="messages of a webhook",
+        text="Those that wait and the last 200 of the others, the newest first.",
+        parameters=LIST_PARAMETERS,
+        columns=DELIVERY_COLUMNS,
+    )
     async def deliveries(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -285,6 +332,15 @@ class WebhookRecords(Records[Webhook]):
         found = await self.database.run(statements.list_deliveries(hook.number))
         return await select_rows(context, request, _DELIVERIES, map(_shown, found))
 
+    @Endpoint(
+        path="/mon/webhooks/<id>/deliveries/<nr>/resend",
+        methods=("POST",),
+        description="send a message of a webhook again",
+        text="It has the same id.",
+        shape="object",
+        parameters=(),
+        columns=DONE,
+    )
     async def resend(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
@@ -297,7 +353,7 @@ class WebhookRecords(Records[Webhook]):
 
 
 def _is_seen(one: Webhook, identity: Identity) -> bool:
-    """Whether it is the asker's, made with no more roles than the asker comes with."""
+    """Whether it is the user's, made with no more roles than the user comes with."""
     limit = identity.limit
     if limit is not None and (one.limit is None or not limit.issuperset(one.limit)):
         return False
@@ -305,7 +361,7 @@ def _is_seen(one: Webhook, identity: Identity) -> bool:
 
 
 def _owner(context: Context, request: RestRequest, fields: Mapping[str, Any], present: str) -> str:
-    """Give whose it is to be; Forbidden for who gives it to somebody else without being admin."""
+    """Whose it is to be; Forbidden where a user who is no administrator names another."""
     wanted = fields.get("owner")
     if wanted in (None, "", present):
         return present
@@ -320,74 +376,13 @@ def _limit(request: RestRequest) -> tuple[str, ...] | None:
     return None if limit is None else tuple(sorted(limit))
 
 
-def _declared() -> tuple[Endpoint, ...]:
-    records = WebhookRecords.endpoints()
-    item = next(one for one in records if one.path.endswith("<id>"))
-    done = evolve(item, methods=("POST",), parameters=(), columns=DONE, text="", roles=())
-    secret = Column("secret", "string", "", "the secret, `whsec_…`, which is never shown again")
-    made = [
-        evolve(one, columns=(*one.columns, secret), at_once=True)
+# A secret is not kept as the result of a job is.
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *(
+        evolve(one, columns=(*one.columns, _SECRET), at_once=True)
         if one.path == WebhookRecords.path and one.changes
         else one
-        for one in records
-    ]
-    below = f"{WebhookRecords.path}/<id>"
-    message = Column("message", "string", "", "what was done")
-    return (
-        *made,
-        evolve(
-            done,
-            path=f"{below}/test",
-            description="send a message of the type `test` through a webhook",
-            text="At once and once, also where it is paused or switched off. The answer says what "
-            "the receiver said.",
-            handler=WebhookRecords.test,
-            columns=(
-                Column("error", "string", "", "what went wrong; else empty"),
-                message,
-                Column("status", "number", "", "status of the answer; null where there was none"),
-                Column("taken", "boolean", "", "1: the receiver has it"),
-            ),
-            at_once=True,
-        ),
-        evolve(
-            done,
-            path=f"{below}/resume",
-            description="set a webhook going that is paused",
-            text="All that waits is tried at once.",
-            handler=WebhookRecords.resume,
-        ),
-        evolve(
-            done,
-            path=f"{below}/rotate",
-            description="replace the secret of a webhook",
-            text="Both secrets sign what is sent for some hours, so that the receiver can be given "
-            "the new one meanwhile.",
-            handler=WebhookRecords.rotate,
-            parameters=(_HOURS,),
-            columns=(
-                message,
-                Column("old_until", "time", "", "until when the old one signs as well; 0: not"),
-                secret,
-            ),
-            at_once=True,
-        ),
-        Endpoint(
-            path=f"{below}/deliveries",
-            description="messages of a webhook",
-            text="Those that wait and the last 200 of the others, the newest first.",
-            handler=WebhookRecords.deliveries,
-            parameters=LIST_PARAMETERS,
-            columns=DELIVERY_COLUMNS,
-        ),
-        evolve(
-            done,
-            path=f"{below}/deliveries/<nr>/resend",
-            description="send a message of a webhook again",
-            text="It has the same id.",
-            handler=WebhookRecords.resend,
-        ),
-    )
-
-
-ENDPOINTS: tuple[Endpoint, ...] = _declared()
+        for one in WebhookRecords.endpoints()
+    ),
+    *declared(WebhookRecords),
+)

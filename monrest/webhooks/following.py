@@ -52,7 +52,7 @@ class EventSource(Protocol):
 
 
 def filter_of(text: str) -> EventFilter:
-    """Give what the text of a filter means; BadRequest."""
+    """The filter that a text describes; BadRequest."""
     return read_filter(parameters(text.lstrip().lstrip("?").encode()))
 
 
@@ -86,8 +86,8 @@ class Following:
     """Reads the events of a webhook as its owner, whom ``who`` gives.
 
     ``stored`` is called when something was stored, ``refused`` with the reason for which its owner
-    gets no events. It is ``over`` when it was stopped or cannot go on; whoever looks after it
-    makes another one.
+    gets no events. It is ``over`` when it was stopped or cannot go on; the service makes another
+    one.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -119,16 +119,15 @@ class Following:
         self._beginning.addErrback(self._broken)
 
     async def begin(self) -> None:
-        """Be told what comes behind what was read last."""
+        """Read on behind what was read last."""
         position = self.hook.position
         await self.follow(read_cursor(position, "position") if position else None)
 
     def wanted(self) -> EventFilter:
-        """Give what is followed; BadRequest."""
         return filter_of(str(self.hook.record["filter"]))
 
     async def follow(self, since: Cursor | None) -> None:
-        """Be told what comes behind ``since``; raises RestError."""
+        """Follow behind ``since``; raises RestError."""
         follower = await self.source.follow(self.wanted(), self.who, self, since)
         follower.ended.addCallbacks(lambda _: self._leave(), self._broken)
         if self.over:
@@ -142,7 +141,7 @@ class Following:
         return self.over or len(self._events) >= _MOST_READ
 
     def serve(self, follower: Follower) -> None:
-        """Take what all who ask the same get."""
+        """Take what all that follow the same get."""
         group = follower.group
         while follower.at < group.end and not self.paused:
             told = group.items(follower.at, _BATCH)
@@ -187,7 +186,6 @@ class Following:
             self.take([])
 
     async def _write(self) -> None:
-        """Store what was read, in its order."""
         try:
             while self._events and not self.over:
                 batch = [self._events[at] for at in range(min(_BATCH, len(self._events)))]

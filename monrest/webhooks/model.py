@@ -86,7 +86,6 @@ class Webhook:
 
     @property
     def owner(self) -> str:
-        """In whose name it looks."""
         return str(self.record["owner"])
 
     @property
@@ -96,7 +95,6 @@ class Webhook:
 
     @property
     def works(self) -> bool:
-        """Whether it is to send anything."""
         return bool(self.record["enabled"]) and self.paused is None
 
     @property
@@ -108,18 +106,18 @@ class Webhook:
         return read_url(url)
 
     def roles(self) -> frozenset[str] | None:
-        """Give the roles to which the owner is restricted, None for no restriction."""
+        """The roles to which the owner is restricted, None for no restriction."""
         chosen = self.record["roles"] or None
         found = [frozenset(one) for one in (self.limit, chosen) if one is not None]
         return frozenset.intersection(*found) if found else None
 
     def keys(self, now: float) -> list[str]:
-        """Give the secrets that are valid, the present one first."""
+        """Those that are valid, the present one first."""
         return [one.key for one in self.secrets if one.until is None or one.until > now]
 
 
 @frozen(kw_only=True)
-class HookDelivery:
+class Delivery:
     """One message of a webhook: ``body`` is sent as it is, however often.
 
     ``phase`` is waiting, sent or failed. ``again`` is when the next try may be.
@@ -249,7 +247,7 @@ def checked(given: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -
 
 
 def shown(one: Webhook) -> dict[str, Any]:
-    """Give a webhook as it is shown: no secret, no value of a header."""
+    """A webhook as it is shown: no secret, no value of a header."""
     return {
         **one.record,
         "headers": dict.fromkeys(one.record["headers"], HIDDEN),

@@ -181,7 +181,7 @@ def check(template: Any) -> None:
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """Give the document that a checked template makes of the values."""
+    """The document that a checked template makes of the values."""
     if isinstance(template, str):
         parts = _compiled(template)
         if len(parts) == 1 and isinstance(parts[0], _Placeholder):

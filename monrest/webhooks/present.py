@@ -1,4 +1,4 @@
-"""What is wrong at present, asked of the cores as somebody sees them."""
+"""What is wrong at present, asked of the cores as the owner of a webhook sees them."""
 
 from __future__ import annotations
 

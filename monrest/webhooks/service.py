@@ -99,7 +99,11 @@ class Webhooks(Service):
             self._stop_all()
             return
         try:
-            await self._clock_steps(token)
+            # What waits for a date is tried at once where the clock was set.
+            steps = self._steps.look()
+            if steps != self._seen:
+                await self.duties.change(token, statements.try_all_now)
+                self._seen = steps
             hooks, counts = await self.database.run(_state)
             for number in self._working.keys() - hooks.keys():
                 self._end(number)
@@ -107,13 +111,6 @@ class Webhooks(Service):
                 await self._look_at(hook, token, waiting=counts.get(hook.number, 0))
         except (Unavailable, DutyLostError) as error:
             self.log.info("webhooks are not looked after now: {reason}", reason=str(error))
-
-    async def _clock_steps(self, token: Token) -> None:
-        """What waits for a date is tried at once where the clock was set."""
-        count = self._steps.look()
-        if count != self._seen:
-            await self.duties.change(token, statements.try_all_now)
-            self._seen = count
 
     async def _look_at(self, hook: Webhook, token: Token, *, waiting: int) -> None:
         known = self._working.get(hook.number)
@@ -243,7 +240,6 @@ class Webhooks(Service):
         self.sender.configure(config)
 
     def startService(self) -> None:
-        """Take part; the database and the duties must run."""
         super().startService()
         self.duties.want(DUTY)
         self._periodic.startService()
@@ -260,6 +256,6 @@ class Webhooks(Service):
 
 
 def _state(connection: Any) -> tuple[dict[int, Webhook], dict[int, int]]:
-    """Read all webhooks, and what waits for each."""
+    """All webhooks by number, and how many messages of each wait."""
     hooks = {one.number: one for one in statements.STORED.read()(connection)}
     return hooks, statements.counts(connection)

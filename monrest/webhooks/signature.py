@@ -20,12 +20,12 @@ def new_secret() -> str:
 
 
 def message_id(token: str, text: str) -> str:
-    """Give the id of a message: the same for the same text of the same webhook, else another."""
+    """The id of a message: the same for the same text of the same webhook, else another."""
     return "msg_" + hashlib.sha256(f"{token}:{text}".encode()).hexdigest()[:32]
 
 
 def headers_of(keys: Iterable[str], message: str, now: float, body: bytes) -> dict[str, str]:
-    """Give the headers of a message; one signature for each secret that is valid."""
+    """The headers of a message; one signature for each secret that is valid."""
     stamp = str(int(now))
     signed = f"{message}.{stamp}.".encode() + body
     signatures = []

@@ -25,7 +25,7 @@ from monrest.store.database import Work
 from monrest.store.space import require_space
 from monrest.store.tables import webhook_deliveries as deliveries
 from monrest.store.tables import webhooks
-from monrest.webhooks.model import HookDelivery, Webhook, WebhookSecret
+from monrest.webhooks.model import Delivery, Webhook, WebhookSecret
 from monrest.webhooks.posting import PostResult
 
 WAITING, SENT, FAILED = "waiting", "sent", "failed"
@@ -64,8 +64,8 @@ LIMITS = RecordLimits(
 STORED = StoredRecords(webhooks, _webhook, LIMITS)
 
 
-def _delivery(row: Row[*tuple[Any, ...]]) -> HookDelivery:
-    return HookDelivery(**row._mapping)
+def _delivery(row: Row[*tuple[Any, ...]]) -> Delivery:
+    return Delivery(**row._mapping)
 
 
 def secrets_of(found: Iterable[WebhookSecret]) -> list[dict[str, Any]]:
@@ -73,7 +73,6 @@ def secrets_of(found: Iterable[WebhookSecret]) -> list[dict[str, Any]]:
 
 
 def counts(connection: Connection) -> dict[int, int]:
-    """Give how many messages of each webhook wait."""
     waiting = (
         select(deliveries.c.webhook, func.count().label("waiting"))
         .where(deliveries.c.phase == WAITING)
@@ -143,8 +142,8 @@ def keep_secrets(one: Webhook, found: Iterable[WebhookSecret]) -> Work[bool]:
     return STORED.replace(one.number, one.version, {"secrets": secrets_of(found)})
 
 
-def list_deliveries(number: int) -> Work[list[HookDelivery]]:
-    """Read the messages of a webhook, the newest first."""
+def list_deliveries(number: int) -> Work[list[Delivery]]:
+    """The messages of a webhook, the newest first."""
     query = (
         select(deliveries)
         .where(deliveries.c.webhook == number)
@@ -180,7 +179,7 @@ class QueuedEvent:
 
 
 def _this(hook: Webhook) -> ColumnElement[bool]:
-    """Say that it is still this webhook: numbers come again, and records change."""
+    """The row, if it is still this webhook: numbers come again, and records change."""
     return and_(
         webhooks.c.number == hook.number,
         webhooks.c.token == hook.token,
@@ -254,7 +253,7 @@ def note_position(hook: Webhook, position: str) -> Work[None]:
 
 
 def _first_of_each(number: int) -> Select[tuple[int]]:
-    """Give the numbers of the messages that are the next of their object."""
+    """The numbers of the messages that are the next of their object."""
     return (
         select(func.min(deliveries.c.seq))
         .where(deliveries.c.webhook == number, deliveries.c.phase == WAITING)
@@ -263,7 +262,7 @@ def _first_of_each(number: int) -> Select[tuple[int]]:
 
 
 @frozen(kw_only=True)
-class TriedDelivery:
+class Tried:
     """What became of one try: ``pause`` are the seconds until the next, None for no other."""
 
     seq: int
@@ -284,7 +283,7 @@ class HookState:
     ended: bool = False
 
 
-Judge: TypeAlias = Callable[[Webhook], tuple[list[TriedDelivery], HookState]]
+Judge: TypeAlias = Callable[[Webhook], tuple[list[Tried], HookState]]
 """Says what becomes of messages that were sent, and of the webhook that is stored."""
 
 
@@ -297,7 +296,7 @@ class NextDeliveries:
     """
 
     hook: Webhook | None = None
-    messages: tuple[HookDelivery, ...] = ()
+    messages: tuple[Delivery, ...] = ()
     wait: float | None = None
     state: HookState | None = None
 
@@ -329,7 +328,7 @@ def advance(
 
 def _take(
     connection: Connection, hook: Webhook, now: float, most: int, busy: Sequence[str]
-) -> tuple[tuple[HookDelivery, ...], float | None]:
+) -> tuple[tuple[Delivery, ...], float | None]:
     """Take messages; also gives the seconds until the next is due."""
     # A receiver that took nothing is tried with one message.
     count = min(most, 0 if busy else 1) if hook.rests else most
@@ -356,7 +355,7 @@ def _take(
 def _note(
     connection: Connection,
     number: int,
-    tried: Sequence[TriedDelivery],
+    tried: Sequence[Tried],
     state: HookState,
     now: float,
 ) -> None:
@@ -399,7 +398,7 @@ def set_state(
 
 
 def pause(number: int, reason: str, now: float) -> Work[None]:
-    """Stop a webhook until somebody sets it going."""
+    """Stop a webhook until it is resumed."""
     state = HookState(paused=reason)
     return lambda connection: set_state(
         connection, number, {"error": reason, "error_at": now}, state, now
@@ -413,7 +412,6 @@ def try_all_now(connection: Connection) -> None:
 
 
 def note_alerts(hook: Webhook, result: PostResult, state: HookState, now: float) -> Work[None]:
-    """Note what became of alerts that were sent to an Alertmanager."""
     number = hook.number
     same = and_(webhooks.c.number == number, webhooks.c.token == hook.token)
     values: dict[str, Any] = {"failures": state.failures, "rests": state.rests}
