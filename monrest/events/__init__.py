@@ -1,1 +1,1 @@
-"""Events: what happens at the sites and in the daemon, told to whoever listens."""
+"""Events: what happens at the sites and in the daemon."""

@@ -90,7 +90,6 @@ class SharedBeat:
     _data: bytes = field(init=False, default=b"")
 
     def of(self, wording: Wording, cursor: str, now: float) -> bytes:
-        """Give the heartbeat for clients that are at ``cursor``."""
         worded, place, made = self._known
         if worded is not wording or place != cursor or not 0 <= now - made < _SAME_BEAT:
             self._known = (wording, cursor, now)
@@ -135,7 +134,7 @@ class StreamListener:
             told = told[: self.left]
             self.left -= len(told)
             if told and not self.left:
-                # Not at once: whoever gives them is still at work.
+                # Not at once: the follower that gives them is still at work.
                 self.context.clock.callLater(0, self.over.callback, None)
         self.outlet.write(b"".join(map(self.wording.event, told)))
 
@@ -152,12 +151,11 @@ class StreamListener:
         self.outlet.write(self.wording.beside("gap", "", self.context.wall.now(), data))
 
     def end(self, error: RestError) -> None:
-        """Say why nothing more comes."""
         data = {"code": error.code, "message": error.message, "description": error.description}
         self.outlet.write(self.wording.beside("end", "", self.context.wall.now(), data))
 
     def tell_snapshot(self, cursor: str, count: int) -> None:
-        """Say that the present problems were told, and from where it goes on."""
+        """``cursor`` is where the stream continues behind the present problems."""
         now = self.context.wall.now()
         self.outlet.write(self.wording.beside("snapshot", cursor, now, {"count": count}))
 
@@ -206,7 +204,6 @@ class EventEndpoints:
         media=tuple(one.content_type.partition(";")[0] for one in _WORDINGS.values()),
     )
     async def stream(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Tell what happens until the client leaves."""
         given = dict(request.parameters)
         wanted = read_filter(request.parameters, request.sites)
         wording = _wording(request, given.get("format", ""))
@@ -262,7 +259,7 @@ class EventEndpoints:
         follower: Follower,
         listener: StreamListener,
     ) -> None:
-        """Tell the present problems; what happens meanwhile comes after them."""
+        """Write the present problems; what happens meanwhile comes after them."""
         group, cursor = follower.group, follower.cursor
         sites = tuple(group.selection.sites)
         found = await problems(context, request.identity, sites) if sites else PresentProblems()
@@ -290,7 +287,7 @@ def _wording(request: RestRequest, format: str) -> Wording:
 
 
 async def _since(context: Context, request: RestRequest, given: str) -> Cursor | None:
-    """Where the stream goes on: a browser that comes back says it in a header, and knows best."""
+    """Where the stream continues; the header of a browser that reconnects comes first."""
     header = request.caller.headers.get(_RESUMES, "").strip()
     if header:
         return read_cursor(header, "Last-Event-ID")

@@ -14,9 +14,9 @@ from monrest.events.model import Event, Place
 
 @define(eq=False)
 class Source:
-    """The newest events of ``id`` in their order, for who comes later or reads slowly.
+    """The newest events of ``id`` in their order, for followers that come later or read slowly.
 
-    ``place`` is behind the last event that was told; of the time after ``begin`` all are
+    ``place`` is behind the last event that was given out; of the time after ``begin`` all are
     remembered. Before the second ``settled`` nothing more will turn up, as far as is known.
     ``most`` events are remembered, and about ``most_bytes`` bytes of them.
     """
@@ -38,7 +38,7 @@ class Source:
         return self._known
 
     def ready(self) -> Deferred[None]:
-        """Fire when it is known what comes from now on, or that nobody can be asked."""
+        """Fire when it is known what comes from now on, or that the source cannot be asked."""
         if self._known:
             return succeed(None)
         one: Deferred[None] = Deferred(self._waiting.remove)
@@ -46,7 +46,7 @@ class Source:
         return one
 
     def _let_go(self) -> None:
-        """Let those go on who wait until it is ready."""
+        """Fire what waits for ``ready``."""
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             one.callback(None)
@@ -55,7 +55,7 @@ class Source:
         """The events behind ``place``, as far as they are remembered."""
         events = self._events
         at = len(events)
-        # From the end, because nearly everybody wants the newest.
+        # From the end, because nearly all want the newest.
         while at and events[at - 1].place > place:
             at -= 1
         return list(islice(events, at, None))

@@ -1,4 +1,4 @@
-"""Which events somebody wants: types, sites, conditions, columns (docs/spec/events.md, "Filters").
+"""Which events a client wants: types, sites, conditions, columns (docs/spec/events.md, "Filters").
 
 A condition names what the event tells, or else a column of its host or service at present.
 """
@@ -73,7 +73,7 @@ _OF_A_LINE = frozenset({"lineno"})
 
 @frozen(kw_only=True, cache_hash=True)
 class EventFilter:
-    """What is wanted: equal filters are one question, whoever asks it.
+    """What is wanted: equal filters are one question, whatever client asks it.
 
     ``backends`` are the sites as selected, all shown ones for none. ``query`` has the conditions
     and the columns.
@@ -119,7 +119,7 @@ def read_filter(parameters: Parameters, sites: tuple[str, ...] = ()) -> EventFil
 
 
 def near_column(name: str) -> str:
-    """Say which column of events or of their objects has nearly this name; empty for none."""
+    """The column of events or of their objects has nearly this name; empty for none."""
     known = {"types", *NAMES, *HOSTS.columns, *SERVICES.columns}
     near = get_close_matches(name, sorted(known - {name}), n=1, cutoff=0.75)
     return f", did you mean {near[0]}?" if near else ""

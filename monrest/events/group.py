@@ -1,6 +1,6 @@
-"""All who listen to the same: an event is judged and written once for them.
+"""Clients that listen to the same: an event is judged and written once for them.
 
-What was judged waits in one list until everybody has got it; each knows how far he is
+What was judged waits in one list until all have got it; each knows how far it is
 (docs/spec/events.md, "Many who listen").
 """
 
@@ -24,14 +24,16 @@ from monrest.events.model import OWN, Cursor, Event, Place
 from monrest.events.selection import EventSelection
 
 MOST_WAITING = 20_000
-"""Events that wait for the slowest of a group; who is further behind has a gap."""
+"""Events that wait for the slowest of a group; a client that is further behind has a gap."""
 
-_A_TURN = 50
+_BATCH = 50
+"""Events that are judged before clients are served again."""
+
 _CHUNK = 32_768
 """Bytes that are written to a client before it is seen whether it takes them."""
 
 _MOST_CHUNKS = 64
-"""Chunks that are kept for the next who is as far behind, in one round."""
+"""Chunks that are kept for the next client that is as far behind, in one round."""
 
 _BUDGET = 0.008
 """Seconds for which clients are served in one go."""
@@ -56,10 +58,10 @@ class Gap:
 
 
 class GroupMember(Protocol):
-    """Somebody who listens."""
+    """A client of the group."""
 
     at: int
-    """The number of the next event that he gets; -1 while he is not with the others."""
+    """The number of the next event that it gets; -1 while it is not with the others."""
 
     def serve(self) -> None:
         """Take what there is, as far as there is room for it."""
@@ -109,7 +111,6 @@ class ListenerGroup:
         return not self._queue and self._working is None
 
     def close(self) -> None:
-        """Judge nothing more."""
         self._queue.clear()
         working, self._working = self._working, None
         if working is not None:
@@ -123,7 +124,6 @@ class ListenerGroup:
         self.places[source.id] = source.place
 
     def leave(self, site: str) -> None:
-        """Follow a source no more."""
         self.sources.pop(site, None)
         self.places.pop(site, None)
 
@@ -135,7 +135,7 @@ class ListenerGroup:
         return min(settled, default=None)
 
     def cursor(self) -> Cursor:
-        """How far all of them have got who are not behind."""
+        """How far the members are that are not behind."""
         return Cursor(self.base, self._named())
 
     def _named(self) -> dict[str, Place]:
@@ -151,7 +151,6 @@ class ListenerGroup:
         return site != OWN and source is not None and source.settled >= base
 
     def take(self, site: str, events: Sequence[Event]) -> None:
-        """Judge these events after those before."""
         if site not in self.sources:
             return
         self._queue.append((site, events, self.quiet_since()))
@@ -199,12 +198,12 @@ class ListenerGroup:
             data = self.judge(event)
             if data is not None:
                 self._append(ToldEvent(event, data, str(Cursor(self.base, named))))
-            if at % _A_TURN == _A_TURN - 1:
+            if at % _BATCH == _BATCH - 1:
                 self.pump()
                 await pause(self.clock)
 
     def judge(self, event: Event) -> Mapping[str, Any] | None:
-        """What is told of it, None for nothing."""
+        """Its columns as clients get them; None where it is not for them."""
         try:
             return self.selection.judge(event)
         except RestError as error:
@@ -217,7 +216,7 @@ class ListenerGroup:
             self.size += told.event.size
             most = self.room()
             while len(self.ring) > MOST_WAITING or self.size > most:
-                # Who has not got it has a gap.
+                # A member that has not got it has a gap.
                 self.lost = self._pop().cursor
 
     def _pop(self) -> ToldEvent:
@@ -254,7 +253,7 @@ class ListenerGroup:
             self._serve()
 
     def serve_again(self, member: GroupMember) -> None:
-        """Serve ``member``, who has room again, in a turn with all who have."""
+        """Serve ``member``, which has room again, in a turn with all that have."""
         self._round.append(member)
         if self._next is None:
             self._next = self.clock.callLater(0, self._serve)
@@ -277,7 +276,7 @@ class ListenerGroup:
             self._next = self.clock.callLater(0, self._serve)
 
     def _trim(self) -> None:
-        """Forget what everybody has got."""
+        """Forget what all have got."""
         # A chunk may end before what was added meanwhile.
         self._chunks.clear()
         low = min((one.at for one in self.members if one.at >= 0), default=self.end)

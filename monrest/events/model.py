@@ -1,4 +1,4 @@
-"""An event, and how far somebody has got (docs/spec/events.md).
+"""An event, and how far a follower is (docs/spec/events.md).
 
 What happens at a site is told by its log: the number of an event is its place among the events of
 its second, so that every daemon gives the same line the same id.
@@ -43,7 +43,7 @@ _BASE = re.compile(r"[0-9]{1,16}", re.ASCII)
 
 @frozen(order=True)
 class Place:
-    """Behind which event of a site somebody is: the ``number``-th of the second ``time``.
+    """Behind which event of a site a follower is: the ``number``-th of the second ``time``.
 
     Number 0 is before all events of that second. Of what the daemon tells by itself ``time`` is
     the number of the event, which grows without end.
@@ -59,8 +59,8 @@ class Event:
 
     ``site`` is the id of the site, ``OWN`` where it is of none. ``time`` is in seconds since the
     epoch. ``subject`` is the path of what it is about, such as ``services/web01/Disk%20%2F``.
-    ``data`` is what is told: names as in ``/logs``. ``host`` and ``service`` are the object, empty
-    for none. ``audience`` says who may see what the daemon itself tells.
+    ``data`` is what clients get: names as in ``/logs``. ``host`` and ``service`` are the object,
+    empty for none. ``audience`` says who may see what the daemon itself tells.
     """
 
     site: str

@@ -1,26 +1,26 @@
 """Which hosts and services a question means at present (docs/spec/events.md, "Objects").
 
-One question to the cores serves all events and all who ask the same. It is asked when an event
-comes that it decides about, and what is known is too old.
+One question to the cores serves all events and all clients that ask the same. It is asked when an
+event comes that it decides about, and what is known is too old.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from attrs import define, field
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.api.endpoint import Context
-from monrest.base.errors import BadRequest
-from monrest.base.values import Identity
+from monrest.base.errors import BadRequest, SitesFailed
+from monrest.base.values import Identity, RestRequest, Row, Rows
 from monrest.events.filter import on_host, on_service
-from monrest.events.seen_objects import rows_of_objects
 from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition, FilterTree, Group, leaves, rewritten
 from monrest.rows.columns import HOSTS, SERVICES
+from monrest.rows.fetch import fetch
 from monrest.sites.site import Site
 
 MOST_AGE = 60.0
@@ -55,11 +55,6 @@ class ObjectSet:
     _known: frozenset[tuple[str, str, str]] = field(init=False, default=frozenset())
     _until: float = field(init=False, default=0.0)
     _runs: Collection[object] = field(init=False, default=())
-
-    @property
-    def _lasting(self) -> bool:
-        conditions = () if self.tree is None else leaves([self.tree])
-        return all(_LASTING.fullmatch(one.column) for one in conditions)
 
     def holds(self, site: str, host: str, service: str) -> bool:
         """Whether the object is among them, as far as was read."""
@@ -107,7 +102,8 @@ class ObjectSet:
             site.capabilities and site.capabilities.kind not in _STARTED_TO_CHANGE for site in sites
         ):
             age = _CHANGING_CORES
-        if failed or not self._lasting:
+        columns = () if self.tree is None else [one.column for one in leaves([self.tree])]
+        if failed or not all(map(_LASTING.fullmatch, columns)):
             age = _CHANGING_COLUMNS
         self._known, self._runs = frozenset(found), runs
         self._until = self.clock.seconds() + age
@@ -138,3 +134,32 @@ def _runs(sites: Collection[Site]) -> list[object]:
         (site.id, (program := site.health.program).program_start, program.nagios_pid)
         for site in sites
     ]
+
+
+async def rows_of_objects(
+    context: Context,
+    who: Identity,
+    sites: tuple[str, ...],
+    schema: TableSchema,
+    columns: Sequence[str],
+    conditions: tuple[FilterTree, ...],
+) -> tuple[list[Row], frozenset[str]]:
+    """The rows of some sites, and the sites that did not answer.
+
+    ``context`` has the sites that exist for ``who``. Raise BadRequest for conditions on what the
+    objects do not have.
+    """
+    request = RestRequest(
+        method="GET",
+        path=f"/{schema.name}",
+        segments=(schema.name,),
+        parameters=(("columns", ",".join(columns)),),
+        sites=sites,
+        identity=who,
+    )
+    try:
+        answer = await fetch(context, request, schema, extra=conditions)
+    except SitesFailed as error:
+        return [], frozenset(problem.site for problem in error.problems)
+    assert isinstance(answer, Rows)
+    return list(answer.once()), frozenset(problem.site for problem in answer.failed_sites)

@@ -1,7 +1,7 @@
 """What no log tells: sites, jobs, saved configuration, what objects show (docs/spec/events.md).
 
 It is kept in the database, whose numbers give it an order that is the same for all processes and
-nodes. The database is looked at once a second, and only while somebody listens.
+nodes. The database is looked at once a second, and only while there are followers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from monrest.store.database import Database, Work
 from monrest.store.tables import own_events
 
 KEPT = 7 * 86400.0
-"""Seconds after which what was told is forgotten."""
+"""Seconds after which own events are removed."""
 
 _POLL = 1.0
 _SLICE = 500
@@ -44,7 +44,7 @@ class NewEvent:
     """What is to be kept. ``owner``: only this user may see it, with all of ``roles``.
 
     ``site`` is where it happened, empty for the daemon. Of those with the same ``name`` the first
-    one is kept, whoever saw it.
+    one is kept, whichever process saw it.
     """
 
     time: float
@@ -108,7 +108,7 @@ class OwnEvents(Source):
         shielded(keep())
 
     async def keep(self, events: Sequence[NewEvent]) -> None:
-        """Keep events, and tell at once those that nobody has kept before; raise Unavailable."""
+        """Keep events, and tell at once those that were not kept before; raise Unavailable."""
         await self._keep(events)
         await self._look()
 
@@ -129,7 +129,7 @@ class OwnEvents(Source):
         return succeed(None) if looking is None else looking.stopService()
 
     async def _look(self) -> None:
-        """Tell what is new, each once; nothing while nobody listens."""
+        """Tell what is new, each once; nothing while there are no followers."""
         await self._lock.acquire()
         try:
             if self._looking is None:
@@ -168,7 +168,7 @@ class OwnEvents(Source):
 
 
 def sees(event: Event, identity: Identity) -> bool:
-    """Whether somebody may see what the daemon tells; of sites only those that exist for him."""
+    """Whether a user may see an event of the daemon; the caller checks the site."""
     owner = event.audience.get(_OWNER)
     if owner is None or identity.may(ADMIN):
         return True
@@ -218,7 +218,7 @@ def _last_before(time: int) -> Work[int]:
 
 
 def _added(events: Sequence[NewEvent], old: float) -> Work[None]:
-    """Add them behind all others: whoever takes the same number waits, and tries another one.
+    """Add them behind all others: a process that takes the same number waits, and tries another.
 
     So a smaller number is never seen after a greater one.
     """
@@ -247,7 +247,7 @@ def _added(events: Sequence[NewEvent], old: float) -> Work[None]:
 
 
 def _new(connection: Connection, events: Sequence[NewEvent]) -> list[NewEvent]:
-    """Those whose names nobody has kept, each name once."""
+    """Those whose names are not kept yet, each name once."""
     known: set[str | None] = set()
     names = [one.name for one in events if one.name is not None]
     for at in range(0, len(names), _SLICE):

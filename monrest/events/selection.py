@@ -1,4 +1,4 @@
-"""Which events somebody gets and what of them: filters, rights, columns (docs/spec/events.md)."""
+"""Which events a user gets and what of them: filters, rights, columns (docs/spec/events.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from monrest.query.column_names import (
     ColumnNames,
     CoreColumn,
     Getter,
-    TableSchema,
     View,
     cut_arguments,
 )
@@ -66,7 +65,9 @@ class EventSelection:
         query = self.wanted.query
         numbers = {id(tree): at for at, tree in enumerate(trees)}
         flags = [f"{_OBJECT}{at}" for at in range(len(trees))]
-        schema = _with_flags(flags)
+        # Events as rows with a flag for each part of the conditions that is on objects.
+        more = {name: CoreColumn(column=Column(name, "number"), core_type="int") for name in flags}
+        schema = evolve(EVENTS, columns={**EVENTS.columns, **more})
         plain = Group("and", (_without(query.filter, numbers),))
         self._bound = bound = bind(
             evolve(query, filter=plain), ColumnNames(schema), View(), self.moment
@@ -107,7 +108,6 @@ class EventSelection:
         return [one for one in sets if one.stale(sites)]
 
     async def read(self, sets: Iterable[ObjectSet]) -> None:
-        """Read the sets anew; raise BadRequest for a condition on what no object has."""
         sites = tuple(self.sites.values())
         if sites:
             for one in sets:
@@ -119,7 +119,7 @@ class EventSelection:
         await self.read(self._objects)
 
     def judge(self, event: Event) -> Mapping[str, Any] | None:
-        """What is told of an event; None when it is not for them."""
+        """What the user gets of an event; None when it is not for them."""
         if event.type not in self.wanted.types or not self._sees(event):
             return None
         data = self._shown(event)
@@ -150,7 +150,7 @@ class EventSelection:
         return self._seen is not None and self._seen.holds(event.site, event.host, event.service)
 
     def _shown(self, event: Event) -> Mapping[str, Any]:
-        """What an event tells them: arguments of commands may be as secret as the configuration."""
+        """Its data; arguments of commands may be as secret as the configuration."""
         if event.type != "command" or self.who.may(CONFIGURATION):
             return event.data
         cut = {name: cut_arguments(event.data.get(name)) for name in ("message", "options")}
@@ -167,12 +167,6 @@ class EventSelection:
 
 
 _PEER = NAMES.index("peer_key")
-
-
-def _with_flags(flags: Iterable[str]) -> TableSchema:
-    """Events as rows with a flag for each part of the conditions that is on objects."""
-    more = {name: CoreColumn(column=Column(name, "number"), core_type="int") for name in flags}
-    return evolve(EVENTS, columns={**EVENTS.columns, **more})
 
 
 def _without(tree: FilterTree, numbers: Mapping[int, int]) -> FilterTree:

@@ -1,7 +1,7 @@
-"""Who listens to events, and where these come from (docs/spec/events.md).
+"""The clients that listen to events, and where events come from (docs/spec/events.md).
 
-A site is watched once for all who listen, and only as long as somebody does. Who asks the same as
-somebody else belongs to one group with him, which judges each event once.
+A site is watched once for all clients, and only as long as there are some. Clients that ask the
+same belong to one group, which judges each event once.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from monrest.sites.site import Site
 from monrest.store.database import Database
 
 RIGHTS_LAST = 4.0
-"""Seconds for which it is believed who somebody is, and which sites exist for him."""
+"""Seconds for which the rights of a client, and its sites, are not read again."""
 
 MOST_BYTES = 64_000_000
-"""Bytes of the events that wait for those who read slowly, all groups together."""
+"""Bytes of the events that wait for slow readers, all groups together."""
 
 _FEW_GROUPS = 3
 LOOKED = 2.0
@@ -54,13 +54,13 @@ HEARTBEAT = 15.0
 """Seconds after which a stream shows that it lives."""
 
 _OWED = 1.0
-"""Seconds after which a site that was down is asked again for what somebody has missed."""
+"""Seconds after which a site that was down is asked again for what a follower has missed."""
 
 _SOME = 200
-"""Events that are told in one go to somebody who catches up."""
+"""Events that a follower that catches up gets in one go."""
 
 Who: TypeAlias = Callable[[], Awaitable[Identity]]
-"""Says who listens, now; raises a RestError when he may no more."""
+"""The identity of the client, now; raises a RestError when it may listen no more."""
 
 _GroupKey: TypeAlias = tuple[EventFilter, str, frozenset[str], bool]
 
@@ -79,18 +79,18 @@ class EventListener(Protocol):
         """Take events that are for it alone, because it is behind the others."""
 
     def miss(self, gap: Gap) -> None:
-        """Know that events were left out."""
+        """Note that events were left out."""
 
     def beat(self, cursor: str) -> None:
-        """Know that nothing happens; ``cursor`` is where to go on, empty while it is behind."""
+        """Note that nothing happens; ``cursor`` is where to go on, empty while it is behind."""
 
 
 @define(eq=False)
 class Follower:
-    """Somebody who gets events, at first those that he has missed, then with all of his group.
+    """Gets events, at first those that were missed, then with all of its group.
 
-    ``ended`` fires when it is over, and fails when he may listen no more. ``at`` is the number of
-    the next event of his group, -1 while he is behind.
+    ``ended`` fires when it is over, and fails when the client may listen no more. ``at`` is the
+    number of the next event of the group, -1 while it is behind.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -105,7 +105,7 @@ class Follower:
     group: ListenerGroup = field(init=False)
     _cursor: Cursor = field(init=False)
     _last: str = field(init=False, default="")
-    """The cursor behind the last event of his group that he got."""
+    """The cursor behind the last event of the group that it got."""
     _behind: Deferred[None] | None = field(init=False, default=None)
     _room: Deferred[None] | None = field(init=False, default=None)
     _news: Deferred[None] | None = field(init=False, default=None)
@@ -118,7 +118,7 @@ class Follower:
 
     @property
     def cursor(self) -> str:
-        """Behind which events he is."""
+        """The place behind the events that it got."""
         group = self.group
         if self.at >= 0 and self.at == group.end and group.idle:
             return str(group.cursor())
@@ -157,7 +157,7 @@ class Follower:
             self.events.left(self)
 
     def end(self, failure: Failure | None = None) -> None:
-        """Tell him that it is over, and why."""
+        """``failure`` is the reason, where there is one."""
         self.stop()
         if not self.ended.called:
             if failure is None:
@@ -185,12 +185,11 @@ class Follower:
             self.listener.serve(self)
 
     def took(self, at: int) -> None:
-        """Take note that he has everything before the event ``at``."""
+        """Note that it has everything before the event ``at``."""
         self.at = at
         self._last = self.group.ring[at - 1 - self.group.start].cursor
 
     def resume(self) -> None:
-        """Go on: there is room again."""
         room, self._room = self._room, None
         if room is not None:
             room.callback(None)
@@ -200,8 +199,8 @@ class Follower:
     async def _catch_up(self) -> None:
         """Tell what is behind the cursor, until nothing is left; then go with the others.
 
-        What a source cannot tell now comes when it can; nobody waits for it but this follower,
-        whose cursor stays behind what he is owed.
+        What a source cannot tell now comes when it can; only this follower waits for it, and its
+        cursor stays before what is missing.
         """
         group = self.group
         while True:
@@ -210,7 +209,8 @@ class Follower:
             if pending is None:
                 continue
             if pending:
-                await self._tell(pending[:_SOME])
+                await self._take(pending[:_SOME])
+                await self._room_again()
             elif owing:
                 self._news = Deferred()
                 await self._news.addTimeout(_OWED, self.events.clock, lambda *_: None)
@@ -246,15 +246,13 @@ class Follower:
                 await self._take(waiting)
             if self._place(source) == told:
                 # Nothing was there.
-                self._went(source.id, source.begin)
+                places = {**self._cursor.places, source.id: source.begin}
+                self._cursor = evolve(self._cursor, places=places)
             await self._room_again()
         return True
 
     def _place(self, source: Source) -> Place:
         return self._cursor.places.get(source.id, source.place)
-
-    def _went(self, site: str, place: Place) -> None:
-        self._cursor = evolve(self._cursor, places={**self._cursor.places, site: place})
 
     def _pending(self, owing: Collection[str]) -> list[Event] | None:
         """What others remember behind the cursor, by time; None if some is no more."""
@@ -267,10 +265,6 @@ class Follower:
                 return None
             found.append([one for one in source.since(place) if one.place <= end])
         return list(merge(*found, key=attrgetter("time")))
-
-    async def _tell(self, events: Sequence[Event]) -> None:
-        await self._take(events)
-        await self._room_again()
 
     async def _take(self, events: Sequence[Event]) -> None:
         group, told = self.group, list[ToldEvent]()
@@ -286,7 +280,6 @@ class Follower:
         await pause(self.events.clock)
 
     async def _room_again(self) -> None:
-        """Wait until the listener takes more."""
         while self.listener.paused:
             self._room = Deferred()
             await self._room
@@ -294,7 +287,7 @@ class Follower:
 
 @define(eq=False)
 class Events(Service):
-    """All who listen, in this process.
+    """All followers of this process.
 
     ``context`` is what requests get at present. ``duty`` says whether this process tells of sites,
     ``jobs`` gives those at which it works, ``logs`` what has the log of all sites.
@@ -329,7 +322,6 @@ class Events(Service):
         )
 
     def startService(self) -> None:
-        """Begin to tell of sites and jobs."""
         super().startService()
         self._always.startService()
 
@@ -375,15 +367,12 @@ class Events(Service):
                 since = evolve(since, places={**since.places, OWN: place})
             follower.begin(group, since)
         except BaseException:
-            self._forget(follower)
+            self.left(follower)
             raise
         return follower
 
     def left(self, follower: Follower) -> None:
-        """Forget somebody who listens no more, and watch only what others need."""
-        self._forget(follower)
-
-    def _forget(self, follower: Follower) -> None:
+        """Forget a follower that has ended, and watch only what others need."""
         self.followers.pop(follower, None)
         self._forget_groups()
         if not self.followers:
@@ -466,7 +455,7 @@ class Events(Service):
             group.take(OWN, events)
 
     def _unwatch(self) -> None:
-        """Ask no core about which nobody wants to know."""
+        """Stop watching the sites that no group needs."""
         needed = {site for group in self.groups.values() for site in group.selection.sites}
         for site in [one for one in self.watches if one not in needed]:
             stopped = self.watches.pop(site).stop()
@@ -474,7 +463,6 @@ class Events(Service):
             self._stopping.append(stopped)
 
     def tell_saved(self, site: str, user: str) -> None:
-        """Tell that object configuration was saved."""
         data = {"site": site, "action": "saved", "author": user}
         self.own.tell("config", site_subject(site), data)
 
@@ -490,7 +478,6 @@ class Events(Service):
         self._progress = {number: one for number, one in self._progress.items() if number in here}
 
     def tell_ended(self, number: int) -> None:
-        """Tell that a job of this process has ended."""
 
         async def tell() -> None:
             with suppress(Unavailable):
@@ -527,7 +514,7 @@ class Events(Service):
         self.own.tell("job", f"jobs/{job.id}", data, job.user, job.roles)
 
     async def _look(self) -> None:
-        """See who everybody is now, and which sites are there for whom."""
+        """Read again the rights of each client, and the sites that exist for it."""
         known: dict[Identity, Identity | Failure] = {}
         for count, follower in enumerate(tuple(self.followers)):
             if count % _SOME == _SOME - 1:
@@ -573,7 +560,7 @@ class Events(Service):
         self._forget_groups()
 
     async def _beat(self) -> None:
-        """Show everybody that his stream lives, and where it is."""
+        """Show each client that its stream lives, and where it is."""
         for group in tuple(self.groups.values()):
             members = tuple(group.members)
             for at in range(0, len(members), _SOME):

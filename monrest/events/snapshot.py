@@ -10,7 +10,7 @@ from attrs import frozen
 from monrest.api.endpoint import Context
 from monrest.base.values import Identity, Row
 from monrest.events.model import Event, Place, object_subject
-from monrest.events.seen_objects import rows_of_objects
+from monrest.events.object_sets import rows_of_objects
 from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition, FilterTree
 from monrest.rows.columns import HOSTS, SERVICES
