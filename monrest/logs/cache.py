@@ -91,7 +91,6 @@ class LogCache(Service):
         return self.config.enabled
 
     def startService(self) -> None:
-        """Begin to update, one site after the other."""
         super().startService()
         self._looking.startService()
         self._begin()
@@ -110,7 +109,6 @@ class LogCache(Service):
             await self._leases.look()
 
     def identify(self, owner: str) -> None:
-        """Take the name of this process among all that use the database."""
         self.owner = owner
 
     async def configure(self, config: LogcacheConfig, sites: Sequence[Site]) -> None:
@@ -165,9 +163,9 @@ class LogCache(Service):
         self._due[site.id] = self.clock.seconds() + (_LOOK if again else interval)
 
     async def _regularly(self, site: Site) -> bool:
-        """Update a site; it, the database or a peer may be in the way and are told elsewhere.
+        """Update a site; it, the database or a peer may be in the way and are reported elsewhere.
 
-        Whether somebody else was at it, who may be dead.
+        True where another process was at it, which may be dead.
         """
         # A new configuration brings new turns while this one is waited for or used.
         turns = self._turns
@@ -206,7 +204,7 @@ class LogCache(Service):
         if made is None:
             config = self.config
             made = self._imports[site.id] = SiteImport(
-                # Who asked first may be in a hurry.
+                # The site of the first request may be one with a deadline.
                 site=next((one for one in self.sites if one.id == site.id), site),
                 database=self.database,
                 clock=self.clock,
@@ -232,7 +230,7 @@ class LogCache(Service):
     async def import_all(
         self, sites: Sequence[Site], progress: Progress, again: Again | None = None
     ) -> Updated:
-        """Bring these sites up to date with their whole first import, whoever does it.
+        """Bring these sites up to date with their whole first import, whichever process does it.
 
         Or, where lines are to be imported ``again``, with these.
         """
@@ -253,7 +251,6 @@ class LogCache(Service):
         return await self.database.run(records.record(site.id))
 
     async def measured(self) -> list[Sample]:
-        """Give how old the last update of each site is, and how many lines are there."""
         if not self.enabled:
             return []
         now, found = self.wall.now(), await self.database.run(records.updates)
@@ -309,7 +306,7 @@ class LogCache(Service):
         return await CachedLog(reader=self._reader, wall=self.wall).objects(site, wanted)
 
     def source(self) -> LogSource:
-        """The log of every site for those who see all of it; the cores' own while switched off."""
+        """The log of every site for users that see all of it; the cores' own while switched off."""
         return CachedLog(reader=self._reader, wall=self.wall) if self.enabled else CORES
 
     async def _visible(self, site: Site, seen: CoreFilter | None) -> Visible | None:

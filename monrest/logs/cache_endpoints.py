@@ -120,7 +120,6 @@ class CacheEndpoints:
         columns=COLUMNS,
     )
     async def stats(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """List what is cached of each site."""
         self._require()
         sites = _sites(context, request)
         records = [self._record(context, site, await self.logcache.record(site)) for site in sites]

@@ -34,7 +34,7 @@ Held: TypeAlias = tuple[str, float]
 
 
 class LeaseLostError(LostError):
-    """Somebody else updates the site by now."""
+    """Another process updates the site by now."""
 
 
 @frozen
@@ -55,7 +55,7 @@ class Doubt:
 
 
 def span(first: int, until: int) -> str:
-    """Days for people."""
+    """Days for messages: dates in UTC."""
     dates = [datetime.fromtimestamp(at, UTC).date().isoformat() for at in (first, until - DAY)]
     return dates[0] if dates[0] == dates[1] else f"{dates[0]} to {dates[1]}"
 
@@ -164,7 +164,7 @@ def acquire(
 
 
 def held(connection: Connection) -> dict[int, Held]:
-    """All leases that somebody holds, or held when they died, by the number of the site."""
+    """All leases that a process holds, or held when it died, by the number of the site."""
     query = select(sites.c.id, sites.c.owner, sites.c.owned_until).where(sites.c.owner != "")
     return {row.id: (row.owner, row.owned_until) for row in connection.execute(query)}
 
@@ -175,7 +175,7 @@ def renew(lease: UpdateLease, now: float) -> LogTransaction[None]:
 
 
 def release(lease: UpdateLease, **values: Any) -> LogTransaction[None]:
-    """Give the lease back, and note ``values``; somebody else's is left alone."""
+    """Give the lease back, and note ``values``; that of another process is left alone."""
 
     def work(connection: Connection) -> None:
         connection.execute(
@@ -230,7 +230,7 @@ def of_site(connection: Connection, site: str) -> CachedSite | None:
 
 
 def updates(connection: Connection) -> list[tuple[str, float, int]]:
-    """Give the id of each site, its last update and the number of its lines."""
+    """The id of each site, its last update and the number of its lines."""
     query = select(sites.c.site, sites.c.last_update, sites.c["items"])
     return [(site, last, items) for site, last, items in connection.execute(query) if last]
 

@@ -45,7 +45,7 @@ _TRANSITION = "TIMEPERIOD TRANSITION: "
 
 @define(eq=False)
 class CacheReader:
-    """Reads from the cache for those who can do without it."""
+    """Reads from the cache, for reports that can do without it."""
 
     database: Database
     clock: IReactorTime

@@ -56,7 +56,7 @@ async def thin(
     start = max(first // DAY * DAY, known.compacted_until)
     if not compact or start >= end:
         return {}
-    # Whoever was killed may have left some of the last day behind.
+    # A process that was killed may have left some of the last day behind.
     for step in range(max(first // DAY * DAY, start - DAY), end, DAY):
         await compact_day(database, wall, lease, step)
     return {"last_compact": int(date), "compact_duration": clock.seconds() - began}

@@ -63,7 +63,7 @@ def present(site: Site, wall: WallClock) -> float:
 
 
 class UpdateRunningError(Exception):
-    """Another updater is at work on the site."""
+    """Another process updates the site."""
 
 
 @frozen(kw_only=True)
@@ -161,7 +161,7 @@ class SiteImport:
             await self.database.change(records.release(lease, **noted))
 
     async def _say(self, lease: UpdateLease, before: Mapping[int, Day]) -> None:
-        """Tell the operator which days the core does not give, and which it has lost."""
+        """Log which days the core does not give, and which it has lost."""
         known = await self.database.run(records.known(self.site.id))
         said, self._said = self._said, None if known is None else known.doubt
         if self._said is not None and self._said != said:
@@ -224,14 +224,13 @@ class _Run:
         self._share = self.of.site.memory.room.turn()
 
     def let_go(self) -> None:
-        """Give the room of the lines back, which are done with."""
         self._share.release()
 
     def _now(self) -> float:
         return self.of.wall.now()
 
     def _tell(self, at: int, until: int) -> None:
-        """Say how much of the time up to now is covered, while the lines of ``at`` come."""
+        """Report how much of the time up to now is covered, while the lines of ``at`` come."""
         whole = int(self._now()) - self.wanted
         share = (until - self.first) / whole if whole > 0 else 1.0
         day = datetime.fromtimestamp(max(at, 0), UTC).date()

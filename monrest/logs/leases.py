@@ -1,4 +1,4 @@
-"""Leases of the log cache that nobody renews any more, because their holder died.
+"""Leases of the log cache that are not renewed any more, because their holder died.
 
 What a holder writes with each renewal is a beat to the others: where it stands still for as long
 as a lease holds, as this daemon measures, the holder is gone. That no clock of one machine is
@@ -36,12 +36,12 @@ class Leases:
         try:
             held = await self.database.run(records.held)
         except Unavailable:
-            # Nobody can renew meanwhile: that time does not count against anybody.
+            # No holder can renew meanwhile: that time does not count against any.
             self._beats.missed()
             return
         stands = self._beats.look(held, began, self.timer())
         self.gone = {site: held[site] for site, still in stands.items() if still >= LEASE}
 
     def living(self, known: CachedSite) -> bool:
-        """Whether somebody holds the lease of a site, as far as this daemon can tell."""
+        """Whether a living process holds the lease of a site, as far as this daemon knows."""
         return bool(known.owner) and self.gone.get(known.id) != (known.owner, known.owned_until)

@@ -86,7 +86,7 @@ class CoreLog:
     most: int = MOST_LINES
 
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
-        # Starts and stops of the core count for whoever sees the object.
+        # Starts and stops of the core count for all that see the object.
         site, low, seconds = openly(site), wanted.since, DAY
         await site.verdict()
         assert site.capabilities is not None

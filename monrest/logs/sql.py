@@ -54,7 +54,7 @@ _HOSTS, _SERVICES, _HOST = "current_host_contacts", "current_service_contacts", 
 
 @frozen(kw_only=True)
 class Visible:
-    """The objects of a core that somebody is a contact of, as the core has them now."""
+    """The objects of a core that a user is a contact of, as the core has them now."""
 
     hosts: tuple[str, ...] = ()
     services: tuple[tuple[str, str], ...] = ()

@@ -22,7 +22,7 @@ from monrest.sites.site import Site
 T = TypeVar("T")
 
 _LOOK_AGAIN = 2.0
-"""Seconds between two looks at how far somebody else is."""
+"""Seconds between two looks at how far another process is."""
 
 _AT_ONCE = ((200, 8), (100, 5), (20, 3), (1, 2))
 
@@ -50,7 +50,6 @@ async def reported(site: Site, work: Awaitable[LinesWritten]) -> Updated:
 async def together(
     sites: Sequence[Site], one: Callable[[Site], Awaitable[LinesWritten]]
 ) -> Updated:
-    """Update all sites at the same time."""
     results = await every([Deferred.fromCoroutine(reported(site, one(site))) for site in sites])
     return Updated(
         inserted=sum(one.inserted for one in results),
@@ -64,7 +63,7 @@ async def together(
 class Imports:
     """The first imports of several sites, and whatever is new since, for one who follows them.
 
-    ``update`` brings a site up to date, and raises UpdateRunningError while somebody else does.
+    ``update`` brings a site up to date, and raises UpdateRunningError while another process does.
     ``record`` tells how far that is, ``busy`` whether who does it lives.
     """
 
@@ -78,7 +77,6 @@ class Imports:
     _shares: dict[str, float] = field(init=False, factory=dict)
 
     async def all(self, sites: Sequence[Site]) -> Updated:
-        """Import everything, a few sites at a time."""
         self._shares = {site.id: 0.0 for site in sites}
         turns = DeferredSemaphore(at_once(len(sites)))
 
@@ -92,7 +90,7 @@ class Imports:
         return await together(sites, one)
 
     async def _whole(self, site: Site) -> LinesWritten:
-        """Import one site; where somebody else is at work, wait for that and do what is left."""
+        """Import one site; where another process does, wait for that and do what is left."""
         reached = partial(self._reached, site)
         while True:
             try:
@@ -101,7 +99,7 @@ class Imports:
                 await self._followed(site, reached)
 
     async def _followed(self, site: Site, reached: Progress) -> None:
-        """Wait until nobody is at work on a site."""
+        """Wait until no process is at work on a site."""
         while True:
             await pause(self.clock, _LOOK_AGAIN)
             known = await self.record(site)
@@ -113,7 +111,7 @@ class Imports:
     def _reached(
         self, site: Site, percent: float, remaining: float | None = None, message: str = ""
     ) -> None:
-        """Tell how much of what was left to do is done."""
+        """Report how much of what was left to do is done."""
         del remaining
         begun = self._begun.setdefault(site.id, percent)
         left = 100.0 - begun
