@@ -158,7 +158,7 @@ def _read_peer(
 def _lost(
     lines: MoveLines, peer: SettingBlock, key: str, options: SettingBlock, addresses: int
 ) -> None:
-    """Tell what of a site is not taken over."""
+    """A line for what of a site is not taken over."""
     if addresses > 1:
         lines.add(KIND, peer.where, Fate.CHANGED, key, "only the first of its addresses is used")
     for option, reason in _UNKNOWN_OPTIONS.items():

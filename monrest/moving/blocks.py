@@ -134,7 +134,7 @@ def _block(
 
 
 def _lines(content: bytes, source: str, problems: list[SyntaxProblem]) -> Iterator[tuple[int, str]]:
-    """Give each line that says something with its number: comments cut, continuations joined."""
+    """Each line with content, with its number: comments cut, continuations joined."""
     began, kept = 0, ""
     for number, raw in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if number > _MOST_LINES:

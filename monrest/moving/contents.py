@@ -178,7 +178,6 @@ class Contents:
         )
 
     def users(self) -> Iterator[Adoption]:
-        """Give the profiles that were read."""
         for source, profile in self.profiles:
             notes = ("locked",) if profile.locked else ()
 
@@ -188,7 +187,7 @@ class Contents:
             yield Adoption(USERS, source, profile.name, work, notes=notes)
 
     def keys(self) -> Iterator[Adoption]:
-        """Give the API keys; those of releases that hashed in another way are dead."""
+        """Keys of releases that hashed in another way are dead."""
         folder = "api_keys"
         for file, value in self._documents(KEYS, folder, _KEY):
             yield from self._checked(KEYS, self._key_source(file), self._key, file, value)
@@ -249,7 +248,7 @@ class Contents:
         return self.installation.document_at(KEYS, path) or {}
 
     def processes(self) -> Iterator[Adoption]:
-        """Give the processes that are live, and drafts of which there is nothing else."""
+        """Those that are live, and drafts of which there is nothing else."""
         folder = self.installation.etc / "bp"
         live = {
             file.stem: file for file in self.installation.data_files(PROCESSES, folder, _PROCESS)
@@ -351,7 +350,7 @@ class Contents:
         )
 
     def downtimes(self, config: Config, zone: tzinfo) -> Iterator[Adoption]:
-        """Give the recurring downtimes, those with numbers first."""
+        """Those with numbers first."""
         files = list(self._documents(DOWNTIMES, "downtimes", _DOWNTIME))
         for file, value in sorted(files, key=lambda pair: number_of(pair[0].stem) is None):
             yield from self._checked(
@@ -416,7 +415,7 @@ class Contents:
         )
 
     def dashboards(self) -> Iterator[Adoption]:
-        """Give the dashboards with their backups; those that are programs are told."""
+        """With their backups; those that are programs become lines."""
         folder = self.installation.etc / "panorama"
         backups = self._backups()
         for file in self.installation.data_files(DASHBOARDS, folder, _DASHBOARD):
@@ -558,7 +557,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _login(value: Any) -> dict[str, Any] | None:
-    """When and from where somebody logged in, or failed to."""
+    """When and from where a user logged in, or failed to."""
     if not isinstance(value, Mapping) or not _number(value.get("time")):
         return None
     found: dict[str, Any] = {"time": _number(value["time"]), "ip": _text(value.get("ip"))}

@@ -99,7 +99,7 @@ class Installation:
         return found
 
     def _data_folder(self, given: str) -> Path | None:
-        """Where the data are; told when nowhere."""
+        """Where the data are; a line when nowhere."""
         key = self.local.text("var_path") or self.main.text("var_path")
         if given:
             path: Path | None = Path(given).absolute()
@@ -233,7 +233,7 @@ class Installation:
             yield DataFile(path, found[one], self.shown(path), changed, executable, content)
 
     def document(self, kind: str, file: DataFile) -> dict[str, Any] | None:
-        """The object of JSON in a file; told where it is none."""
+        """The object of JSON in a file; a line where it is none."""
         reason = "expected a JSON object"
         try:
             value = orjson.loads(file.content)
@@ -263,7 +263,7 @@ class Installation:
         return self.read(kind, path, _MOST_TEXT) if path.exists() or path.is_symlink() else None
 
     def read(self, kind: str, path: Path, most: int) -> bytes | None:
-        """The content of a file; None, and told, for what is not to be read."""
+        """The content of a file; None, and a line, for what is not to be read."""
         try:
             if not self._inside(path):
                 self._refuse(kind, path, "it lies outside of the installation")

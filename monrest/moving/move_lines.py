@@ -15,7 +15,7 @@ _LONGEST_CELL = 300
 
 
 class Fate(StrEnum):
-    """What becomes of something."""
+    """What becomes of a thing that was found."""
 
     NEW = "new"
     """It is written, or would be."""
@@ -24,7 +24,7 @@ class Fate(StrEnum):
     CHANGED = "changed"
     """It is not quite what it was; the note says how."""
     HINT = "to do"
-    """Somebody has to do something about it by hand, or to know it."""
+    """The operator must do something about it by hand, or know it."""
     LEFT = "left out"
     """There is nothing here that it could become."""
     REFUSED = "refused"
@@ -85,7 +85,6 @@ class MoveLines:
 
     @property
     def refused(self) -> bool:
-        """Whether anything could not be read."""
         return self.counts[Fate.REFUSED] > 0
 
     def ordered(self, kinds: Sequence[str]) -> list[MoveLine]:

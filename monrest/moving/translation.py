@@ -84,7 +84,6 @@ class Translation:
     htpasswd: bytes | None = field(init=False, default=None, repr=False)
 
     def translate(self) -> None:
-        """Fill the document."""
         self._names()
         self._simple()
         self._auth()
