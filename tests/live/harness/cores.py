@@ -176,7 +176,7 @@ class Core:
         until(self.states_arrived, "the primed states are visible")
         self.command(
             "ACKNOWLEDGE_SVC_PROBLEM;web01;http;2;0;1;admin;on it",
-            "ADD_HOST_COMMENT;web01;1;admin;first; with ü and 😀",
+            "ADD_HOST_COMMENT;web01;1;admin;first; with ü and €",
             "ADD_SVC_COMMENT;db01;ping;1;olga;looks fine",
             f"SCHEDULE_HOST_DOWNTIME;web02;{now - 60};{now + 7200};1;0;7260;admin;new disks",
         )
