@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from monrest.base.spool import RowRoom
+from monrest.base.room import RowRoom
 from tests.fakes.threads import Reactor
 from tests.forks.doors import STRAY, watched
 
@@ -16,7 +16,7 @@ WATCHING = """
 import threading
 from tests.forks import doors
 doors.watch()
-from monrest.base.spool import RowRoom
+from monrest.base.room import RowRoom
 room = RowRoom(None)
 room.share()
 other = threading.Thread(target=room.share)

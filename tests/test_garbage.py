@@ -3,7 +3,7 @@
 import pytest
 from twisted.internet.task import Clock
 
-from monrest.base.spool import RowRoom
+from monrest.base.room import RowRoom
 from monrest.daemon import garbage
 from monrest.daemon.garbage import FEW, INTERVAL, MANY, PATIENCE, SELDOM, SHORT, WHOLE, Garbage
 from tests.fakes.threads import Reactor

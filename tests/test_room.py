@@ -7,7 +7,7 @@ from twisted.internet.defer import CancelledError
 
 from monrest.base.errors import BadRequest
 from monrest.base.memory import MemoryBudget
-from monrest.base.spool import RowRoom, Share
+from monrest.base.room import RowRoom, Share
 from tests.fakes.threads import Reactor
 
 

@@ -16,7 +16,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.errors import SitesFailed
-from monrest.base.spool import Share
+from monrest.base.room import Share
 from monrest.base.values import Capabilities, Contact, SiteProblem
 from monrest.base.workers import Workers
 from monrest.query.model import Pushed, Test

@@ -16,7 +16,7 @@ from monrest.base.concurrency import Threads
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.meters import Meters
 from monrest.base.metrics import Metrics
-from monrest.base.spool import RowRoom
+from monrest.base.room import RowRoom
 from monrest.base.values import Caller, Identity
 from monrest.base.workers import Workers
 from monrest.config import Config

@@ -27,7 +27,7 @@ from twisted.python.failure import Failure
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads
 from monrest.base.errors import RestError, SitesFailed
-from monrest.base.spool import Share
+from monrest.base.room import Share
 from monrest.base.values import Capabilities, SiteProblem
 from monrest.bp import custom
 from monrest.bp.calculation import (

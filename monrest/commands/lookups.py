@@ -19,7 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.api.visibility import visibility
-from monrest.base.spool import Share
+from monrest.base.room import Share
 from monrest.base.values import Capabilities, Identity, Row, SiteProblem
 from monrest.commands.permissions import contact_filter, is_contact
 from monrest.livestatus.command import Target

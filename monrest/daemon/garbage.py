@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from monrest.base.meters import Sample, Spread, observe, spread
-from monrest.base.spool import RowRoom
+from monrest.base.room import RowRoom
 
 INTERVAL = 0.25
 """Seconds between two looks."""

@@ -27,7 +27,7 @@ from monrest.base.concurrency import Threads
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.meters import METERS, Meters, Sample
 from monrest.base.metrics import Metrics
-from monrest.base.spool import RowRoom
+from monrest.base.room import RowRoom
 from monrest.base.workers import Workers
 from monrest.cluster.service import Cluster
 from monrest.config import Config, LmdConfig, SiteConfig

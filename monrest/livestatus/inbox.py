@@ -16,7 +16,7 @@ from attrs import define, field
 from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.concurrency import Threads
 from monrest.base.errors import BrokenRowsError, ClientLeftError
-from monrest.base.spool import RowRoom, Share
+from monrest.base.room import RowRoom, Share
 from monrest.base.values import Row
 from monrest.livestatus.core_errors import LivestatusError
 

@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 from sqlalchemy import Connection
 from twisted.internet.interfaces import IReactorTime
 
-from monrest.base.spool import RowRoom
+from monrest.base.room import RowRoom
 from monrest.base.values import Capabilities, Row
 from monrest.logs import cache_records as records
 from monrest.logs.cache_records import CachedSite, LogTransaction

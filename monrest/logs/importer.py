@@ -21,7 +21,7 @@ from twisted.logger import Logger
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
-from monrest.base.spool import Share
+from monrest.base.room import Share
 from monrest.base.values import Progress, Row, nobody_follows
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records

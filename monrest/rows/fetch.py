@@ -19,7 +19,7 @@ from monrest.api.endpoint import Context, Handler
 from monrest.api.visibility import SYSTEM, view_of, visibility
 from monrest.api.zones import moment_of
 from monrest.base.errors import BrokenRowsError
-from monrest.base.spool import Share
+from monrest.base.room import Share
 from monrest.base.truth import truth
 from monrest.base.values import (
     Answer,

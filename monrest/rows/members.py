@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 
 from monrest.api.endpoint import Context
 from monrest.api.visibility import visibility
-from monrest.base.spool import Share
+from monrest.base.room import Share
 from monrest.base.values import Capabilities, Identity, Row, SiteProblem
 from monrest.query.column_names import EMPTY, CoreType, View, secret
 from monrest.query.limit import Limit

@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from monrest.base.errors import BadRequest, BrokenRowsError, all_sites_failed
-from monrest.base.spool import Share
+from monrest.base.room import Share
 from monrest.base.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.livestatus.inbox import Inbox, StoredRows

@@ -14,7 +14,7 @@ from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.python.failure import Failure
 
 from monrest.base.meters import Sample
-from monrest.base.spool import Share
+from monrest.base.room import Share
 from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.livestatus.command_channel import IDLE, CommandChannel
 from monrest.livestatus.core_errors import (

@@ -10,7 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.concurrency import pause
 from monrest.base.errors import BadRequest, Unavailable
-from monrest.base.spool import RowRoom
+from monrest.base.room import RowRoom
 from monrest.base.values import ADMIN, Document, Identity, RestRequest, Rows, RowSource
 from monrest.config import Config, SiteConfig
 from monrest.demo.service import DemoCore

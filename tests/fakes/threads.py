@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, maybeDeferred, succeed
 
 from monrest.base.answer_file import AnswerFiles
 from monrest.base.concurrency import Threads
-from monrest.base.spool import RowRoom
+from monrest.base.room import RowRoom
 from monrest.livestatus.inbox import AnswerMemory
 
 
