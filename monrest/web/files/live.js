@@ -36,6 +36,8 @@ export async function follow(sites, happened, signal) {
       const answer = await ask(`/events?${query}`, { signal });
       if (answer.status < 500 && !answer.ok) return `${answer.status} · ${(await answer.json()).message}`;
       if (answer.ok) {
+        // What happened before the stream began shows now.
+        if (!cursor) happened();
         for await (const line of lines(answer.body)) {
           const event = JSON.parse(line);
           cursor = event.cursor ?? cursor;
