@@ -65,7 +65,7 @@ class Crowd:
                     name, ask = self.kinds[at % len(self.kinds)]
                     at += 1
                     began = time.monotonic()
-                    self.under_way[threading.get_ident()] = name
+                    self.under_way[threading.get_ident()] = name, began
                     found = ask(client, next(self.numbers))
                     self.seen.append((name, began, time.monotonic(), found))
                     del self.under_way[threading.get_ident()]
@@ -90,7 +90,10 @@ class Crowd:
 
         def met():
             missing = wanted - self.disturbed(moments)
-            under_way, now = {*self.under_way.values()}, time.monotonic()
+            # A request that waits since the disturbance before has to end first.
+            last = moments[-1] if moments else 0.0
+            asked, now = tuple(self.under_way.values()), time.monotonic()
+            under_way = {name for name, began in asked if began > last}
             if self.broken or not missing or missing & under_way:
                 # A quick one is over before this thread has its next turn.
                 moments.append(now)
