@@ -107,7 +107,7 @@ class Inbox:
             return [rows for _, rows in answers]
         await self.admit()
 
-        def opened(left: Callable[[], bool]) -> list[list[Row] | LivestatusError]:
+        def parsed(left: Callable[[], bool]) -> list[list[Row] | LivestatusError]:
             found: list[list[Row] | LivestatusError] = []
             for stored, rows in answers:
                 try:
@@ -121,7 +121,7 @@ class Inbox:
             return found
 
         self.begin_work()
-        whole = await self.memory.threads.stoppable(opened, self.end_work)
+        whole = await self.memory.threads.stoppable(parsed, self.end_work)
         if self._file is not None:
             self._file.close()
         return whole

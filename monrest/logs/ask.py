@@ -67,13 +67,13 @@ class RowStore:
 
     files: AnswerFiles
     most: int
-    _held: list[StoredRows] = field(init=False, factory=list)
+    _held: list[KeptRows] = field(init=False, factory=list)
     _rows: int = field(init=False, default=0)
     _file: AnswerFile | None = field(init=False, default=None)
 
-    def keep(self, rows: list[Row]) -> StoredRows:
+    def keep(self, rows: list[Row]) -> KeptRows:
         """Give the same rows again later; raises Unavailable when the disk is full."""
-        run = StoredRows(rows)
+        run = KeptRows(rows)
         self._held.append(run)
         self._rows += len(rows)
         if self._rows > self.most:
@@ -82,7 +82,7 @@ class RowStore:
             self._held, self._rows = [], 0
         return run
 
-    def _write(self, run: StoredRows) -> None:
+    def _write(self, run: KeptRows) -> None:
         if self._file is None:
             self._file = self.files.begun()
         rows = run.rows or []
@@ -93,7 +93,7 @@ class RowStore:
 
 
 @define(eq=False)
-class StoredRows:
+class KeptRows:
     """A run of rows, which may be gone through more than once."""
 
     rows: list[Row] | None

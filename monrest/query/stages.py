@@ -53,7 +53,8 @@ class Stored(Protocol):
 class SitePart:
     """The rows of one site in the common layout (or its Stats) and what is constant for it.
 
-    ``stored`` has the rows of a large answer, of which ``rows`` has none.
+    ``stored`` has the rows of a large answer, of which ``rows`` has none; it is None where no
+    answer to the question is large.
     """
 
     plan: SitePlan
@@ -62,9 +63,10 @@ class SitePart:
     stored: Stored | None = None
 
     def batches(self) -> Iterator[list[Row]]:
-        """All rows, of which only some are in memory at a time."""
+        """All rows, of which only some are in memory at a time; each time as they were."""
         if self.rows:
-            yield self.rows
+            # Beside stored rows the answer may be made again, of rows that are not changed.
+            yield self.rows if self.stored is None else [[*row] for row in self.rows]
         if self.stored is not None:
             yield from self.stored.batches()
 

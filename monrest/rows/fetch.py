@@ -164,7 +164,7 @@ async def _made(
         size = sum(len(part.rows) for part in parts) * len(recipe.columns)
         whole = partial(_in_one_go, bound, recipe, parts)
         rows = await context.compute(whole, size, inbox=inbox)
-        return _straight(bound, recipe, rows, gathered, inbox)
+        return _rows(bound, recipe, rows, gathered, inbox)
     if not bound.aggregates or bound.names.schema.merge == "groups":
         await inbox.admit()
     if asked.hidden:
@@ -196,14 +196,12 @@ async def _made(
 def _parts(
     context: Context, identity: Identity, asked: Question, gathered: Gathered, inbox: Inbox
 ) -> list[SitePart]:
-    stored = inbox.size > 0
     return [
         SitePart(
             plan=one,
-            # What is made of stored rows may be made again: these stay as they are.
-            rows=[[*row] for row in answer.rows] if stored else answer.rows,
+            rows=answer.rows,
             constants=constants_of(context, identity, answer.site),
-            stored=answer.stored if stored else None,
+            stored=answer.stored if inbox.size else None,
         )
         for answer in gathered.answers
         if (one := asked.plans.of(answer.capabilities)) is not None
@@ -216,21 +214,19 @@ def _flowing(
     """The answer whose rows are made while they are written."""
     bound, recipe = asked.bound, asked.recipe
     assert recipe is not None
+    parts = _parts(context, request.identity, asked, gathered, inbox)
 
     def made() -> Iterator[Row]:
-        parts = _parts(context, request.identity, asked, gathered, inbox)
         return flow(bound, recipe, parts)
 
     def again(broken: BrokenRowsError) -> Rows:
         return _flowing(context, request, asked, without(gathered, broken), inbox)
 
-    answer = _straight(bound, recipe, RowSource(made), gathered, inbox)
+    answer = _rows(bound, recipe, RowSource(made), gathered, inbox)
     return evolve(answer, without=again)
 
 
-def _straight(
-    bound: Bound, recipe: Recipe, rows: RowList, gathered: Gathered, inbox: Inbox
-) -> Rows:
+def _rows(bound: Bound, recipe: Recipe, rows: RowList, gathered: Gathered, inbox: Inbox) -> Rows:
     return Rows(
         columns=recipe.columns,
         rows=rows,
@@ -499,9 +495,9 @@ class _Batch:
                 continue
             part = SitePart(
                 plan=SitePlan(pushed=answer.asked),
-                rows=[[*row] for row in answer.rows] if inbox.size else answer.rows,
+                rows=answer.rows,
                 constants=constants_of(self.context, self.identity, answer.site),
-                stored=answer.stored,
+                stored=answer.stored if inbox.size else None,
             )
             sites.append(answer.site)
             parts.append((part, _program_start(answer.site)))

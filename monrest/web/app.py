@@ -54,9 +54,6 @@ if TYPE_CHECKING:
     from klein.resource import KleinResource
 
     from monrest.web.channel import RemoteEnd
-if TYPE_CHECKING:
-    from monrest.web.api_site import ApiRequest
-
 
 ANY = "*"
 

@@ -33,17 +33,17 @@ from monrest.web.outlet import ClientOutlet, SharedChunk
 from monrest.web.pace import Pace, pace_of_reader
 
 if TYPE_CHECKING:
-    from twisted.internet.interfaces import IReactorTime
-
     from monrest.api.error_answers import Problem
     from monrest.base.values import Answer
     from monrest.web.api_site import ApiRequest
     from monrest.web.channel import ApiChannel
-if TYPE_CHECKING:
-    from monrest.web.channel import ApiChannel
-
 
 log = Logger()
+
+
+def cut_off(request: Request) -> None:
+    log.info("a client that reads too slowly is cut off")
+    cast("ApiChannel", request.channel).forceAbortClient()
 
 
 @implementer(IPushProducer)
@@ -78,7 +78,7 @@ class Flow:
         if not self._paused:
             self._paused = True
             taken = cast("ApiChannel", self.request.channel).taken
-            self._pace.begin(taken, self._too_slow)
+            self._pace.begin(taken, partial(cut_off, self.request))
 
     def resumeProducing(self) -> None:
         """Go on: the client took what it was given."""
@@ -99,17 +99,12 @@ class Flow:
             self._open = False
             self.request.unregisterProducer()
 
-    def _too_slow(self) -> None:
-        log.info("a client that reads too slowly is cut off")
-        self.request.channel.forceAbortClient()
-
-
-log = Logger()
 
 T = TypeVar("T")
 
 _SMALL = 65536
 _MOST_SLOW = 2
+"""Threads that Excel files may keep busy for half a minute: the others are left for the rest."""
 _PIECE = 262_144
 _MADE_HERE = 524_288
 """Bytes of a body that is made on the reactor's thread, and waits in memory for its reader."""
@@ -201,6 +196,8 @@ class BodyProducer:
 
     def resumeProducing(self) -> None:
         """Send the next piece."""
+        if self.done.called:
+            return
         try:
             piece = self.read(self._at, _PIECE)
         except OSError:
@@ -209,7 +206,7 @@ class BodyProducer:
         self._at += len(piece)
         if piece:
             self.request.write(piece)
-        elif not self.done.called:
+        else:
             self.done.callback(None)
 
     def stopProducing(self) -> None:
@@ -228,12 +225,7 @@ class Responder:
     files: AnswerFiles
     ascii_json: bool = False
     _chunk: SharedChunk = field(init=False, factory=SharedChunk)
-    _slow: DeferredSemaphore = field(init=False)
-    """Threads that may be busy for half a minute: others are left for the rest."""
-
-    @_slow.default
-    def _some_threads(self) -> DeferredSemaphore:
-        return DeferredSemaphore(_MOST_SLOW)
+    _slow: DeferredSemaphore = field(init=False, factory=lambda: DeferredSemaphore(_MOST_SLOW))
 
     async def answer(self, request: ApiRequest, answer: Answer, options: RenderOptions) -> None:
         """Render and send ``answer``; whoever calls this ends the request."""
@@ -375,12 +367,7 @@ class Responder:
         """Send what ``read`` gives; a client that reads too slowly is cut off (see ``Pace``)."""
         pace = pace_of_reader(self.clock)
         channel = cast("ApiChannel", request.channel)
-
-        def too_slow() -> None:
-            log.info("a client that reads too slowly is cut off")
-            channel.forceAbortClient()
-
-        pace.begin(channel.taken, too_slow)
+        pace.begin(channel.taken, partial(cut_off, request))
         try:
             producer = BodyProducer(read, request)
             request.registerProducer(producer, False)

@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities, Column, Document
 from monrest.livestatus.core_errors import ProtocolError
+from monrest.livestatus.inbox import StoredRows
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
 from monrest.query.finish import finish
@@ -26,9 +27,10 @@ from monrest.query.plan import SitePlan, layout, plan
 from monrest.query.stages import SitePart
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import RecordReader, document, records
+from monrest.sites.federation.queries import _Found
 from monrest.sites.federation.questions import question
 from tests.fakes.sites import outcome
-from tests.fakes.threads import NoThreads
+from tests.fakes.threads import NoThreads, Reactor, own_memory
 
 TYPES = {
     "name": "string", "alias": "string", "state": "int", "last_check": "int", "latency": "float",
@@ -282,3 +284,22 @@ def test_a_document_is_short():
         document(b" " * 2_000_000)
     with pytest.raises(ProtocolError):
         document(b"x")
+
+
+def test_a_second_answer_takes_the_place_of_one_that_was_lost():
+    reading = question(
+        Pushed(table="hosts", columns=("name",)), CORE, (("name", "string"),)
+    ).reading
+    inbox = own_memory(Reactor()).inbox()
+    stored = StoredRows(inbox, "far")
+    lost = _Found(reading, stored)
+    lost.take(b'[{"name":"' + b"x" * 400_000)
+    assert inbox.size > 0
+    for count in (1, 30_000):
+        found, body = _Found(reading, stored), [{"name": f"h{at:05}"} for at in range(count)]
+        data = orjson.dumps(body)
+        for start in range(0, len(data), 65_536):
+            found.take(data[start : start + 65_536])
+        rows = found.finish() + [row for batch in stored.batches() for row in batch]
+        assert rows == [[one["name"]] for one in body]
+    inbox.let_go()

@@ -166,6 +166,9 @@ class _Found:
 
     def __attrs_post_init__(self) -> None:
         self._parser = RecordParser(self.reading)
+        if self.stored is not None:
+            # It may have the beginning of an answer that was lost.
+            self.stored.begin_as(partial(RecordParser, self.reading))
 
     def take(self, piece: bytes) -> None:
         self._size += len(piece)
@@ -175,8 +178,6 @@ class _Found:
         elif self._size <= _LARGEST:
             self._first.append(piece)
         else:
-            if self._first or not self.stored.size:
-                self.stored.begin_as(partial(RecordParser, self.reading))
             for one in (*self._first, piece):
                 self.stored.add(one)
             self._first = []

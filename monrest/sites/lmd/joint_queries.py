@@ -28,6 +28,7 @@ from monrest.livestatus.framing import RowParser, checked, parse_object, parse_r
 from monrest.livestatus.inbox import Inbox, StoredRows
 from monrest.livestatus.pool import CoreRequest, Pool
 
+_BAD_REQUEST = 400
 _BEFORE = b'{"data":'
 
 
@@ -68,9 +69,6 @@ class WrappedParser(RowParser):
 
 def limited_to(request: bytes, sites: Sequence[str]) -> bytes:
     return request[:-1] + b"Backends: " + " ".join(sites).encode() + b"\n\n"
-
-
-_BAD_REQUEST = 400
 
 
 class BehindLmdError(LivestatusError):
