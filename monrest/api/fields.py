@@ -18,7 +18,7 @@ from attrs import Factory, field, frozen
 
 from monrest.base import truth
 from monrest.base.errors import BadRequest
-from monrest.base.values import Parameters, RestRequest
+from monrest.base.values import Column, ColumnType, Parameters, RestRequest
 from monrest.query.functions import Moment
 from monrest.query.parse import RESERVED
 from monrest.query.scan import printable
@@ -29,6 +29,17 @@ from monrest.store.storable import require_storable
 ParameterType: TypeAlias = Literal[
     "string", "integer", "number", "boolean", "time", "list", "object"
 ]
+
+_COLUMN_TYPES: Mapping[ParameterType, ColumnType] = {
+    "string": "string",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "time": "string",
+    "list": "array_of_strings",
+    "object": "object",
+}
+"""Dates of records are stored and shown as texts."""
 
 SITES = ("backend", "backends")
 NUL = re.compile("\0")
@@ -67,7 +78,8 @@ class Field(ABC):
     """A field of a record or a parameter of an endpoint, with the one reader of its values.
 
     ``needed`` says what is expected where nothing would be wrong. ``title`` is the message of
-    errors where it does not name the field.
+    errors where it does not name the field. ``shown`` describes the column of a record where that
+    differs from the ``description`` of what is sent.
     """
 
     name: str
@@ -75,6 +87,7 @@ class Field(ABC):
     type: ParameterType = field(default="string", kw_only=True)
     needed: str = field(default="", kw_only=True)
     title: str = field(default="", kw_only=True)
+    shown: str = field(default="", kw_only=True)
     required: bool = field(
         default=Factory(lambda one: bool(one.needed), takes_self=True), kw_only=True
     )
@@ -87,6 +100,11 @@ class Field(ABC):
     def limit(self) -> str:
         """The limit as the reference page shows it."""
         return ""
+
+    @property
+    def column(self) -> Column:
+        """The column of the field in records as they are shown."""
+        return Column(self.name, _COLUMN_TYPES[self.type], "", self.shown or self.description)
 
     def asked(self, parameters: Parameters, at: Reading = AS_IT_IS) -> Any:
         """Give what the last parameter of this name says; one that is empty says nothing."""

@@ -20,7 +20,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
-    Table,
     Text,
     case,
     cast,
@@ -47,8 +46,9 @@ from monrest.api.lists import select as select_rows
 from monrest.base.audit import audited
 from monrest.base.errors import Conflict, NotFound
 from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest
-from monrest.store.database import Database, Work
+from monrest.store.database import Database
 from monrest.store.merge import merged
+from monrest.store.stored import StoredRow, shown_columns
 
 T = TypeVar("T")
 Key: TypeAlias = str | int
@@ -179,43 +179,41 @@ def bound_owner(identity: Identity, owner: str) -> str | None:
     return None if identity.may(ADMIN) else owner
 
 
-@frozen(eq=False)
-class StoredRecords(Generic[T]):
-    """Records in a table with one key and a ``version``, which grows with every write.
+R = TypeVar("R", bound=StoredRow)
 
-    ``value`` makes a value of a row. Each method gives the work of one transaction. ``owner`` is
-    whose limits a change is bound by (``RecordLimits.room``).
+
+@frozen(eq=False)
+class StoredRecords(Generic[R]):
+    """Records in the table of a class with one key and a ``version``, which grows with every write.
+
+    ``owner`` is whose limits a change is bound by (``RecordLimits.room``).
     """
 
-    table: Table
-    value: Callable[[Row[*tuple[Any, ...]]], T]
+    row: type[R]
     limits: RecordLimits
 
     @property
     def key(self) -> TableColumn[Any]:
-        return next(iter(self.table.primary_key.columns))
+        return self.row.primary_key()
 
     def same(self, key: Key, version: int) -> ColumnElement[bool]:
         """Say that it is still the record that has or had this version, changed or not."""
         first = birth(version) * _CHANGES
-        return (self.key == key) & self.table.c.version.between(first, first + _CHANGES - 1)
+        stored = self.row.table.c.version
+        return (self.key == key) & stored.between(first, first + _CHANGES - 1)
 
-    def read(self, key: Key | None = None) -> Work[list[T]]:
+    def read(self, connection: Connection, key: Key | None = None) -> list[R]:
         """Read all records in the order of their keys, or the one that has this key."""
-        query = select(self.table)
+        query = select(self.row.table)
         if key is not None:
             query = query.where(self.key == key)
-
-        def work(connection: Connection) -> list[T]:
-            rows = connection.execute(query).all()
-            # No database sorts texts by code point unless it is told to.
-            return [self.value(row) for row in sorted(rows, key=lambda row: row._mapping[self.key])]
-
-        return work
+        rows = connection.execute(query).all()
+        # No database sorts texts by code point unless it is told to.
+        return [self.row.of(row) for row in sorted(rows, key=lambda row: row._mapping[self.key])]
 
     def add(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> None:
         made = {self.key.name: key, "version": first_version(), **values}
-        connection.execute(insert(self.table).values(made))
+        connection.execute(insert(self.row.table).values(made))
 
     def adopt(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> bool:
         """Store a record of another installation under its key; False when that is taken."""
@@ -226,55 +224,49 @@ class StoredRecords(Generic[T]):
 
     def add_number(
         self,
+        connection: Connection,
         first: int,
         values: Mapping[str, Any],
         owner: str | None = None,
         limits: RecordLimits | None = None,
-    ) -> Work[int]:
+    ) -> int:
         """Store a new record with the first free number from ``first`` on; gives the number."""
         query = select(self.key).where(self.key >= first).order_by(self.key)
-
-        def work(connection: Connection) -> int:
-            number = first
-            for taken in connection.execute(query).scalars():
-                if taken != number:
-                    break
-                number += 1
-            with (limits or self.limits).room(connection, number, owner):
-                self.add(connection, number, values)
-            return number
-
-        return work
+        number = first
+        for taken in connection.execute(query).scalars():
+            if taken != number:
+                break
+            number += 1
+        with (limits or self.limits).room(connection, number, owner):
+            self.add(connection, number, values)
+        return number
 
     def replace(
         self,
+        connection: Connection,
         key: Key,
         version: int,
         values: Mapping[str, Any],
         owner: str | None = None,
-        before: Callable[[Connection, Any], object] = lambda *_: None,
-    ) -> Work[bool]:
+        before: Callable[[Row[*tuple[Any, ...]]], object] = lambda _: None,
+    ) -> bool:
         """Store other values; False when the record has not this version any more.
 
         ``before`` gets the row as it was.
         """
-        this = (self.key == key) & (self.table.c.version == version)
-        query = update(self.table).where(this).values({"version": version + 1, **values})
+        this = (self.key == key) & (self.row.table.c.version == version)
+        row = connection.execute(select(self.row.table).where(this)).one_or_none()
+        if row is None:
+            return False
+        before(row)
+        query = update(self.row.table).where(this).values({"version": version + 1, **values})
+        with self.limits.room(connection, key, owner):
+            return connection.execute(query).rowcount == 1
 
-        def work(connection: Connection) -> bool:
-            row = connection.execute(select(self.table).where(this)).one_or_none()
-            if row is None:
-                return False
-            before(connection, row)
-            with self.limits.room(connection, key, owner):
-                return connection.execute(query).rowcount == 1
-
-        return work
-
-    def remove(self, key: Key, version: int) -> Work[bool]:
+    def remove(self, connection: Connection, key: Key, version: int) -> bool:
         """Delete the record that has or had this version; False when it is gone."""
-        query = delete(self.table).where(self.same(key, version))
-        return lambda connection: connection.execute(query).rowcount == 1
+        query = delete(self.row.table).where(self.same(key, version))
+        return connection.execute(query).rowcount == 1
 
 
 def number_of(text: str) -> int | None:
@@ -288,6 +280,12 @@ def first_number(value: Any) -> int:
     text = str(value)
     digits = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
     return max(1, int(text)) if digits else 1
+
+
+def record_columns(row: type[StoredRow], fields: Fields, *more: Column) -> tuple[Column, ...]:
+    """The columns of the fields, of what the class of the records shows, and ``more``, by name."""
+    named = (*(one.column for one in fields.declared), *shown_columns(row), *more)
+    return tuple(sorted(named, key=lambda one: one.name))
 
 
 @frozen(kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from attrs import frozen
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from monrest.api.endpoint import Context, Endpoint, Parameter, declared
 from monrest.api.family import Family, Served
@@ -15,8 +15,7 @@ from monrest.base.errors import Conflict
 from monrest.base.values import Answer, Column, RestRequest, Rows
 from monrest.broadcasts import markdown, model
 from monrest.broadcasts.model import FIELDS, Broadcast
-from monrest.store.database import Work
-from monrest.store.tables import broadcasts
+from monrest.store.database import transaction
 
 ROLE = "authorized_for_broadcasts"
 _MOST_OF_A_DAY = 10_000
@@ -48,10 +47,7 @@ LOGIN_COLUMNS = tuple(
 )
 
 
-def _broadcast(row: Row[*tuple[Any, ...]]) -> Broadcast:
-    return Broadcast(file=row.file, record=row.record, changed=row.changed, version=row.version)
-
-
+broadcasts = Broadcast.table
 LIMITS = RecordLimits(
     noun="broadcasts",
     document=broadcasts.c.record,
@@ -60,31 +56,54 @@ LIMITS = RecordLimits(
     count=500,
     size=2 << 20,
 )
-STORED = StoredRecords(broadcasts, _broadcast, LIMITS)
+STORED = StoredRecords(Broadcast, LIMITS)
 
 
+@transaction
 def add(
-    file: str, record: dict[str, Any], now: float, *, exact: bool, owner: str | None = None
-) -> Work[str | None]:
+    connection: Connection,
+    file: str,
+    record: dict[str, Any],
+    now: float,
+    *,
+    exact: bool,
+    owner: str | None = None,
+) -> str | None:
     """Store a new one; gives its file. If that is taken: None, or unless ``exact`` another."""
     query = select(broadcasts.c.file).where(broadcasts.c.file.startswith(file, autoescape=True))
-
-    def work(connection: Connection) -> str | None:
-        taken = set(connection.execute(query).scalars())
-        others = () if exact else (f"{file}_{number}" for number in range(1, _MOST_OF_A_DAY))
-        name = next((one for one in (file, *others) if one not in taken), None)
-        if name is not None:
-            with LIMITS.room(connection, name, owner):
-                STORED.add(connection, name, {"record": record, "changed": int(now)})
-        return name
-
-    return work
+    taken = set(connection.execute(query).scalars())
+    others = () if exact else (f"{file}_{number}" for number in range(1, _MOST_OF_A_DAY))
+    name = next((one for one in (file, *others) if one not in taken), None)
+    if name is not None:
+        with LIMITS.room(connection, name, owner):
+            STORED.add(connection, name, {"record": record, "changed": int(now)})
+    return name
 
 
-def adopt(file: str, record: Mapping[str, Any], changed: int) -> Work[bool]:
+@transaction
+def adopt(connection: Connection, file: str, record: Mapping[str, Any], changed: int) -> bool:
     """Store one of another installation; False when its name is taken."""
-    values = {"record": dict(record), "changed": changed}
-    return lambda connection: STORED.adopt(connection, file, values)
+    return STORED.adopt(connection, file, {"record": dict(record), "changed": changed})
+
+
+@transaction
+def several(connection: Connection, file: str | None = None) -> list[Broadcast]:
+    """All broadcasts, or the one with this name."""
+    return STORED.read(connection, file)
+
+
+@transaction
+def replace(
+    connection: Connection, old: Broadcast, record: Mapping[str, Any], now: float, owner: str | None
+) -> bool:
+    """Store another record instead of ``old``; False when that is not the stored one any more."""
+    values = {"record": record, "changed": int(now)}
+    return STORED.replace(connection, old.file, old.version, values, owner)
+
+
+@transaction
+def remove(connection: Connection, old: Broadcast) -> bool:
+    return STORED.remove(connection, old.file, old.version)
 
 
 @frozen(kw_only=True, eq=False)
@@ -117,7 +136,7 @@ class Broadcasts(Records[Broadcast]):
         """Give those that the user may see, also those that are not shown now."""
         identity = request.identity
         file = None if key is None else key.removesuffix(".json")
-        found = await self.database.run(STORED.read(file))
+        found = await self.database.run(several(file))
         if not found or identity.may(ROLE):
             return found
         groups = (await context.contacts.of(identity.user)).groups if identity.user else frozenset()
@@ -161,15 +180,12 @@ class Broadcasts(Records[Broadcast]):
         author = {key: old.record.get(key) for key in model.OF_AUTHOR}
         if not save.patch:
             author = await _author(context, request)
-        values = {
-            "record": {**model.checked(save.fields, now, zone), **author},
-            "changed": int(now),
-        }
+        record = {**model.checked(save.fields, now, zone), **author}
         owner = bound_owner(request.identity, str(author["author"]))
-        return await self.database.change(STORED.replace(old.file, old.version, values, owner))
+        return await self.database.change(replace(old, record, now, owner))
 
     async def remove(self, old: Broadcast) -> bool:
-        return await self.database.change(STORED.remove(old.file, old.version))
+        return await self.database.change(remove(old))
 
     @Endpoint(
         path="/mon/login",
@@ -184,7 +200,7 @@ class Broadcasts(Records[Broadcast]):
     ) -> Answer:
         del request
         now = context.wall.now()
-        stored = await self.database.run(STORED.read())
+        stored = await self.database.run(several())
         found = [
             one
             for one in reversed(stored)

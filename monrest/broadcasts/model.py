@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from datetime import datetime, tzinfo
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from attrs import field, frozen
 
@@ -19,6 +19,7 @@ from monrest.api.fields import DATE, NUL, Choice, Date, Fields, Flag, NameList, 
 from monrest.base.errors import BadRequest
 from monrest.broadcasts import markdown
 from monrest.query.functions import Moment
+from monrest.store.stored import KEY, Shown, StoredRow, stored
 
 OF_AUTHOR = ("author", "authoremail")
 
@@ -27,11 +28,12 @@ _NOT_IN_FILE = re.compile(r"[^0-9A-Za-z_-]")
 _CLOCK = "%H:%M:%S"
 
 
+@stored("broadcasts")
 @frozen(kw_only=True)
-class Broadcast:
-    """A stored one; ``file`` is without ``.json``, ``changed`` the Unix time of its last change."""
+class Broadcast(StoredRow):
+    """``file`` is without ``.json``, ``changed`` the Unix time of the last change."""
 
-    file: str
+    file: Annotated[str, KEY, Shown("its name")]
     record: Mapping[str, Any] = field(eq=False)
     changed: int = 0
     version: int = 0

@@ -8,7 +8,7 @@ from attrs import asdict
 from sqlalchemy import Connection, delete, insert, select, update
 
 from monrest.cluster.model import OPEN, SKIPPED, WAITING, Member, Own, RestartStep
-from monrest.store.database import Work
+from monrest.store.database import transaction
 from monrest.store.tables import cluster_nodes as nodes
 from monrest.store.tables import cluster_restarts as restarts
 
@@ -20,88 +20,70 @@ def state(connection: Connection) -> tuple[dict[int, Member], list[RestartStep]]
     return members, [RestartStep(**row._mapping) for row in found]
 
 
-def enter(own: Own) -> Work[None]:
+@transaction
+def enter(connection: Connection, own: Own) -> None:
     """Enter a node, or what is new of it; its url and its maintenance stay."""
-
-    def work(connection: Connection) -> None:
-        values = asdict(own)
-        done = connection.execute(update(nodes).where(nodes.c.id == own.id).values(**values))
-        if done.rowcount == 0:
-            connection.execute(insert(nodes).values(**values, url="", maintenance=0))
-
-    return work
+    values = asdict(own)
+    done = connection.execute(update(nodes).where(nodes.c.id == own.id).values(**values))
+    if done.rowcount == 0:
+        connection.execute(insert(nodes).values(**values, url="", maintenance=0))
 
 
-def reached_at(own: Own, url: str) -> Work[None]:
+@transaction
+def reached_at(connection: Connection, own: Own, url: str) -> None:
     """Note where a node is reached; a node that was there before is gone."""
-
-    def work(connection: Connection) -> None:
-        connection.execute(delete(nodes).where(nodes.c.url == url, nodes.c.id != own.id))
-        connection.execute(update(nodes).where(nodes.c.id == own.id).values(url=url))
-
-    return work
+    connection.execute(delete(nodes).where(nodes.c.url == url, nodes.c.id != own.id))
+    connection.execute(update(nodes).where(nodes.c.id == own.id).values(url=url))
 
 
-def maintain(number: int, since: int) -> Work[bool]:
+@transaction
+def maintain(connection: Connection, number: int, since: int) -> bool:
     """Note since when a node is in maintenance, 0 for none; False when there is no such node.
 
     One that is in maintenance already keeps its time.
     """
-
-    def work(connection: Connection) -> bool:
-        known = select(nodes.c.maintenance).where(nodes.c.id == number)
-        before = connection.execute(known).scalar_one_or_none()
-        if before is None:
-            return False
-        if not (before and since):
-            changed = update(nodes).where(nodes.c.id == number).values(maintenance=since)
-            connection.execute(changed)
-        return True
-
-    return work
+    known = select(nodes.c.maintenance).where(nodes.c.id == number)
+    before = connection.execute(known).scalar_one_or_none()
+    if before is None:
+        return False
+    if not (before and since):
+        changed = update(nodes).where(nodes.c.id == number).values(maintenance=since)
+        connection.execute(changed)
+    return True
 
 
-def begin(steps: Sequence[RestartStep]) -> Work[bool]:
+@transaction
+def begin(connection: Connection, steps: Sequence[RestartStep]) -> bool:
     """Note a restart of all nodes; False while another one goes on."""
-
-    def work(connection: Connection) -> bool:
-        query = select(restarts.c.position).where(restarts.c.state.in_(OPEN)).limit(1)
-        if connection.execute(query).first() is not None:
-            return False
-        connection.execute(delete(restarts))
-        connection.execute(insert(restarts), [asdict(step) for step in steps])
-        return True
-
-    return work
+    query = select(restarts.c.position).where(restarts.c.state.in_(OPEN)).limit(1)
+    if connection.execute(query).first() is not None:
+        return False
+    connection.execute(delete(restarts))
+    connection.execute(insert(restarts), [asdict(step) for step in steps])
+    return True
 
 
-def advance(step: RestartStep, to: str, message: str, now: float) -> Work[bool]:
+@transaction
+def advance(connection: Connection, step: RestartStep, to: str, message: str, now: float) -> bool:
     """Bring a step from the state in which it was seen to another; False if it is not there."""
-
-    def work(connection: Connection) -> bool:
-        done = connection.execute(
-            update(restarts)
-            .where(
-                restarts.c.position == step.position,
-                restarts.c.node == step.node,
-                restarts.c.run == step.run,
-                restarts.c.state == step.state,
-            )
-            .values(state=to, message=message, changed=int(now))
+    done = connection.execute(
+        update(restarts)
+        .where(
+            restarts.c.position == step.position,
+            restarts.c.node == step.node,
+            restarts.c.run == step.run,
+            restarts.c.state == step.state,
         )
-        return done.rowcount == 1
+        .values(state=to, message=message, changed=int(now))
+    )
+    return done.rowcount == 1
 
-    return work
 
-
-def give_up(message: str, now: float) -> Work[None]:
+@transaction
+def give_up(connection: Connection, message: str, now: float) -> None:
     """Leave out all nodes whose turn has not come."""
-
-    def work(connection: Connection) -> None:
-        connection.execute(
-            update(restarts)
-            .where(restarts.c.state == WAITING)
-            .values(state=SKIPPED, message=message, changed=int(now))
-        )
-
-    return work
+    connection.execute(
+        update(restarts)
+        .where(restarts.c.state == WAITING)
+        .values(state=SKIPPED, message=message, changed=int(now))
+    )

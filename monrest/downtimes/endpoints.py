@@ -27,7 +27,7 @@ from monrest.downtimes.model import (
     checked,
     targets_of,
 )
-from monrest.downtimes.store import LIMITS, STORED
+from monrest.downtimes.store import LIMITS
 from monrest.livestatus.catalogue import singular
 from monrest.livestatus.command import Target
 from monrest.sites.registry import remembered_sites
@@ -189,7 +189,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
         number = None if key is None else number_of(key)
         if key is not None and number is None:
             return []
-        found = await self.database.run(STORED.read(number))
+        found = await self.database.run(statements.several(number))
         if key is None:
             enabled = {site.id for site in context.sites.select(selected_sites(request))}
             found = [one for one in found if not one.sites or enabled & _site_ids(context, one)]
@@ -248,4 +248,4 @@ class RecurringDowntimeRecords(Records[Downtime]):
 
     async def remove(self, old: Downtime) -> bool:
         """Delete it with its occurrences."""
-        return await self.database.change(STORED.remove(old.number, old.version))
+        return await self.database.change(statements.remove(old))

@@ -6,18 +6,20 @@ Pure. What is unknown here is kept and shown as it was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from attrs import field, frozen
 
 from monrest.api.fields import Choice, Fields, NameList, Number, Ruled
+from monrest.api.recurring import RecurringRow
 from monrest.base import schedule
 from monrest.base.errors import BadRequest
 from monrest.commands import texts
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.command import Target
+from monrest.store.stored import INDEXED, KEY, StoredRow, stored
 
 HOST, HOSTGROUP, SERVICE, SERVICEGROUP = "host", "hostgroup", "service", "servicegroup"
 TARGETS = (HOST, HOSTGROUP, SERVICE, SERVICEGROUP)
@@ -33,18 +35,21 @@ _MOST_PAIRS = 10_000
 _LONGEST_COMMENT = 4096
 
 
+@stored("recurring_downtimes")
 @frozen(kw_only=True)
-class Downtime:
+class Downtime(RecurringRow):
     """``sites`` are ids with the names they had; empty: all that have the object.
 
     ``error`` is what the last check found wrong, ``failure`` what the last time it came.
+    ``next_at`` is the first time that has no occurrence yet.
     """
 
-    number: int
+    number: Annotated[int, KEY]
     record: Mapping[str, Any] = field(eq=False)
     sites: Mapping[str, str] = field(factory=dict, eq=False)
     error: str | None = None
     failure: str | None = None
+    next_at: Annotated[int | None, INDEXED] = None
     version: int = 0
 
     @property
@@ -74,6 +79,24 @@ class Downtime:
     def crons(self) -> list[str]:
         """The expressions of its schedule."""
         return schedule.expressions(self.record["schedule"])
+
+
+@stored("downtime_occurrences")
+@frozen(kw_only=True)
+class Occurrence(StoredRow):
+    """One time at which a downtime came, of use ``until`` then.
+
+    ``number`` is that of the duty of the daemon that works or worked at it, 0 for none.
+    ``accepted`` are the keys of orders that each site has taken.
+    """
+
+    downtime: Annotated[Downtime, KEY]
+    at: Annotated[int, KEY]
+    until: int
+    open: Annotated[bool, INDEXED] = True
+    number: int = 0
+    attempts: int = 0
+    accepted: Mapping[str, Sequence[str]] = field(factory=dict)
 
 
 def targets_of(record: Mapping[str, Any]) -> list[Target]:

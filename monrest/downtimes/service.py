@@ -9,24 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
+from functools import partial
 from typing import ClassVar, Protocol
 
 from attrs import define, field
 from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredSemaphore
+from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
+from monrest.api.recurring import Scheduler
 from monrest.base.audit import audit
-from monrest.base.clock import ClockSteps, WallClock
-from monrest.base.concurrency import Periodic, ended
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic
 from monrest.base.errors import BadRequest, SitesFailed, Unavailable
 from monrest.downtimes import cores
 from monrest.downtimes import store as statements
 from monrest.downtimes.cores import AUTHOR, Order, orders_of
-from monrest.downtimes.model import Downtime
-from monrest.downtimes.store import STORED, Occurrence
+from monrest.downtimes.model import Downtime, Occurrence
+from monrest.downtimes.store import STORED
 from monrest.sites.commands import send
 from monrest.sites.registry import remembered_sites
 from monrest.sites.site import Site
@@ -78,16 +79,22 @@ class RecurringDowntimes(Service):
     duties: Duties
     registry: HasSites
     zone: tzinfo
-    _planned: tuple[Token, tzinfo, int] | None = field(init=False, default=None)
-    _steps: ClockSteps = field(init=False)
     _checked: dict[int, int] = field(init=False, factory=dict)
-    _working: dict[tuple[int, int], Deferred[None]] = field(init=False, factory=dict)
-    _again: dict[tuple[int, int], float] = field(init=False, factory=dict)
+    _scheduler: Scheduler[Downtime] = field(init=False)
     _limit: DeferredSemaphore = field(init=False)
     _periodic: tuple[Periodic, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._steps = ClockSteps(self.wall, self.clock)
+        self._scheduler = Scheduler(
+            log=self.log,
+            noun="recurring downtime",
+            duty=DUTY,
+            records=STORED,
+            database=self.database,
+            clock=self.clock,
+            wall=self.wall,
+            duties=self.duties,
+        )
         self._limit = DeferredSemaphore(_AT_ONCE)
         self._periodic = (
             Periodic(self.clock, _LOOK, self.look, "triggering downtimes"),
@@ -99,88 +106,58 @@ class RecurringDowntimes(Service):
         """Find what has come, and begin with all that is not done."""
         if (token := self.duties.held(DUTY)) is None:
             return
-        now = self.wall.now()
         try:
-            planned = (token, self.zone, self._steps.look())
-            if self._planned != planned:
-                known = self._planned
-                stepped = known is not None and known[2] != planned[2]
-                since = self._steps.since() if stepped else now
-                await self.duties.change(token, statements.plan_again(since, self.zone))
-                self._planned = planned
-            if await self.database.run(statements.is_due(now)):
-                late = await self.duties.change(token, statements.plan(now, self.zone))
-                for number, times in late.items():
-                    self.log.warn(
-                        "recurring downtime {number}: {times} times were over before they were "
-                        "seen",
-                        number=number,
-                        times=times,
-                    )
+            late = await self._scheduler.plan(token, self.zone)
+            for number, times in late.items():
+                self.log.warn(
+                    "recurring downtime {number}: {times} times were over before they were seen",
+                    number=number,
+                    times=times,
+                )
             for one in await self.database.run(statements.unfinished):
-                self._start(one, token)
+                key = (one.downtime.number, one.at)
+                if self._scheduler.may_start(key):
+                    begin = partial(self._begin, one, token)
+                    self._scheduler.start(key, one.downtime.number, begin)
         except (Unavailable, DutyLostError) as error:
             self.log.info("downtimes are not triggered now: {reason}", reason=str(error))
 
-    def _start(self, one: Occurrence, token: Token) -> None:
-        key = (one.downtime.number, one.at)
-        if key in self._working or self.clock.seconds() < self._again.get(key, 0.0):
-            return
+    def _begin(self, one: Occurrence, token: Token) -> Deferred[float | None]:
+        return self._limit.run(lambda: Deferred.fromCoroutine(self._trigger(one, token)))
 
-        def broken(failure: Failure) -> None:
-            if not failure.check(CancelledError):
-                self.log.failure("recurring downtime {key} failed", failure, key=key)
-                self._again[key] = self.clock.seconds() + _LONGEST_PAUSE
+    async def _trigger(self, one: Occurrence, token: Token) -> float | None:
+        """One try: take the row, send the commands, store what the cores answered.
 
-        def done(_: None) -> None:
-            del self._working[key]
-
-        work = self._limit.run(lambda: Deferred.fromCoroutine(self._trigger(one, token)))
-        self._working[key] = work
-        work.addErrback(broken)
-        work.addCallback(done)
-
-    async def _trigger(self, one: Occurrence, token: Token) -> None:
-        """One try: take the row, send the commands, store what the cores answered."""
-        key = (one.downtime.number, one.at)
+        Gives the seconds until the next try, None where there is none.
+        """
         if not self.running:
-            return
-        try:
-            if not await self.duties.change(token, statements.begin(one, token.number)):
-                return
-            tried = _Round({site: list(keys) for site, keys in one.accepted.items()})
-            if one.until > self.wall.now():
-                await self._send(one, token, tried)
-            attempts = one.attempts + 1
-            done = not tried.again or one.until <= self.wall.now()
-            await self.duties.change(
-                token,
-                statements.note(
-                    one, tried.accepted, _lines(tried.wrong), _lines(tried.problems), done=done
-                ),
-            )
-        except (Unavailable, DutyLostError) as error:
-            self.log.warn(
-                "recurring downtime {number}: {reason}",
-                number=one.downtime.number,
-                reason=str(error),
-            )
-            self._again[key] = self.clock.seconds() + _PAUSE
-            return
-        if done:
-            self._again.pop(key, None)
-            audit(
-                AUTHOR,
-                None,
-                "recurring downtime",
-                target=str(one.downtime.number),
-                result="; ".join((*tried.wrong, *tried.problems)) or "ok",
-                at=one.at,
-                commands=sum(map(len, tried.accepted.values())),
-                sites=",".join(sorted(tried.accepted)),
-            )
-        else:
-            self._again[key] = self.clock.seconds() + min(_PAUSE * attempts, _LONGEST_PAUSE)
+            return None
+        if not await self.duties.change(token, statements.begin(one, token.number)):
+            return None
+        tried = _Round({site: list(keys) for site, keys in one.accepted.items()})
+        if one.until > self.wall.now():
+            await self._send(one, token, tried)
+        attempts = one.attempts + 1
+        done = not tried.again or one.until <= self.wall.now()
+        await self.duties.change(
+            token,
+            statements.note(
+                one, tried.accepted, _lines(tried.wrong), _lines(tried.problems), done=done
+            ),
+        )
+        if not done:
+            return min(_PAUSE * attempts, _LONGEST_PAUSE)
+        audit(
+            AUTHOR,
+            None,
+            "recurring downtime",
+            target=str(one.downtime.number),
+            result="; ".join((*tried.wrong, *tried.problems)) or "ok",
+            at=one.at,
+            commands=sum(map(len, tried.accepted.values())),
+            sites=",".join(sorted(tried.accepted)),
+        )
+        return None
 
     async def _send(self, one: Occurrence, token: Token, tried: _Round) -> None:
         downtime = one.downtime
@@ -275,7 +252,7 @@ class RecurringDowntimes(Service):
         if token is None:
             return False
         try:
-            downtimes = await self.database.run(STORED.read())
+            downtimes = await self.database.run(statements.several())
             downtimes = [one for one in downtimes if wanted(one)]
             sites = self.registry.sites
             targets = {target for one in downtimes for target in cores.wanted(one)}
@@ -310,7 +287,7 @@ class RecurringDowntimes(Service):
     async def _stop(self) -> None:
         for one in self._periodic:
             await one.stopService()
-        await ended(self._working.values(), self.clock, _PATIENCE)
+        await self._scheduler.stop(_PATIENCE)
 
 
 def _lines(problems: Sequence[str]) -> str | None:

@@ -22,7 +22,7 @@ from monrest.base.errors import Unavailable
 from monrest.base.values import ADMIN, Identity
 from monrest.events.event_source import Source
 from monrest.events.model import OWN, Event, Place
-from monrest.store.database import Database, Work
+from monrest.store.database import Database, transaction
 from monrest.store.tables import own_events
 
 KEPT = 7 * 86400.0
@@ -191,14 +191,15 @@ def _event(row: Any) -> Event:
     )
 
 
-def _behind(number: int) -> Work[list[Any]]:
+@transaction
+def _behind(connection: Connection, number: int) -> list[Any]:
     query = (
         select(own_events)
         .where(own_events.c.number > number)
         .order_by(own_events.c.number)
         .limit(_SLICE)
     )
-    return lambda connection: list(connection.execute(query).all())
+    return list(connection.execute(query).all())
 
 
 def _last(connection: Connection) -> int:
@@ -206,44 +207,38 @@ def _last(connection: Connection) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def _last_before(time: int) -> Work[int]:
+@transaction
+def _last_before(connection: Connection, time: int) -> int:
     """The number before those from ``time`` on: one that was seen late is behind younger ones."""
     query = select(func.min(own_events.c.number)).where(own_events.c.time >= time)
-
-    def work(connection: Connection) -> int:
-        first = connection.execute(query).scalar()
-        return _last(connection) if first is None else int(first) - 1
-
-    return work
+    first = connection.execute(query).scalar()
+    return _last(connection) if first is None else int(first) - 1
 
 
-def _added(events: Sequence[NewEvent], old: float) -> Work[None]:
+@transaction
+def _added(connection: Connection, events: Sequence[NewEvent], old: float) -> None:
     """Add them behind all others: a process that takes the same number waits, and tries another.
 
     So a smaller number is never seen after a greater one.
     """
-
-    def work(connection: Connection) -> None:
-        for left in reversed(range(_TRIES)):
-            new = _new(connection, events)
-            first = _last(connection) + 1
-            rows = [{"number": first + at, **one.values()} for at, one in enumerate(new)]
-            if not rows:
-                return
-            try:
-                with connection.begin_nested():
-                    connection.execute(insert(own_events), rows)
-            except IntegrityError:
-                if not left:
-                    raise
-                continue
-            if first // _CLEANED != (first + len(rows)) // _CLEANED:
-                connection.execute(
-                    delete(own_events).where(own_events.c.time < old, own_events.c.number < first)
-                )
+    for left in reversed(range(_TRIES)):
+        new = _new(connection, events)
+        first = _last(connection) + 1
+        rows = [{"number": first + at, **one.values()} for at, one in enumerate(new)]
+        if not rows:
             return
-
-    return work
+        try:
+            with connection.begin_nested():
+                connection.execute(insert(own_events), rows)
+        except IntegrityError:
+            if not left:
+                raise
+            continue
+        if first // _CLEANED != (first + len(rows)) // _CLEANED:
+            connection.execute(
+                delete(own_events).where(own_events.c.time < old, own_events.c.number < first)
+            )
+        return
 
 
 def _new(connection: Connection, events: Sequence[NewEvent]) -> list[NewEvent]:

@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 from monrest.base.errors import Conflict, TooManyRequests
 from monrest.config import JobsConfig
 from monrest.jobs.model import Job, JobEnd, values_of
-from monrest.store.database import Work
+from monrest.store.database import transaction
 from monrest.store.space import require_space
 from monrest.store.tables import job_daemons, job_output, jobs
 
@@ -59,30 +59,26 @@ def job_of(row: Row[Any]) -> Job:
     )
 
 
-def one(number: int) -> Work[Job | None]:
-    def work(connection: Connection) -> Job | None:
-        row = connection.execute(select(jobs).where(jobs.c.id == number)).one_or_none()
-        return None if row is None else job_of(row)
-
-    return work
+@transaction
+def one(connection: Connection, number: int) -> Job | None:
+    row = connection.execute(select(jobs).where(jobs.c.id == number)).one_or_none()
+    return None if row is None else job_of(row)
 
 
-def several(user: str | None) -> Work[list[Job]]:
+@transaction
+def several(connection: Connection, user: str | None) -> list[Job]:
     """All jobs by id, or those of ``user`` and of nobody."""
     query = select(jobs).order_by(jobs.c.id)
     if user is not None:
         query = query.where((jobs.c.user == user) | jobs.c.user.is_(None))
-
-    def work(connection: Connection) -> list[Job]:
-        return [job_of(row) for row in connection.execute(query)]
-
-    return work
+    return [job_of(row) for row in connection.execute(query)]
 
 
-def piece(number: int, at: int) -> Work[bytes | None]:
+@transaction
+def piece(connection: Connection, number: int, at: int) -> bytes | None:
     """One piece of a result, None when there is none with this number."""
     query = select(job_output.c.data).where(job_output.c.job == number, job_output.c.piece == at)
-    return lambda connection: connection.execute(query).scalar_one_or_none()
+    return connection.execute(query).scalar_one_or_none()
 
 
 def beats(connection: Connection) -> dict[int, int | None]:
@@ -96,36 +92,34 @@ def beats(connection: Connection) -> dict[int, int | None]:
     return {row.run: row.beat for row in connection.execute(query)}
 
 
-def expired(before: float, most: int) -> Work[list[int]]:
+@transaction
+def expired(connection: Connection, before: float, most: int) -> list[int]:
     """The ids of up to ``most`` jobs that ended before a time."""
     query = select(jobs.c.id).where(jobs.c.ended < before).order_by(jobs.c.ended).limit(most)
-    return lambda connection: list(connection.execute(query).scalars())
+    return list(connection.execute(query).scalars())
 
 
-def add(job: Job) -> Work[bool]:
+@transaction
+def add(connection: Connection, job: Job) -> bool:
     """Store a new job; False when the id is taken, TooManyRequests when too many are kept."""
     row = {name: getattr(job, name) for name in _PLAIN} | values_of(job.outcome)
     mine = func.sum(case((jobs.c.user == job.user, 1), else_=0))
     ended = select(func.count(), mine).where(jobs.c.ended.is_not(None))
-
-    def work(connection: Connection) -> bool:
-        kept, own = connection.execute(ended).one()
-        if kept >= MOST_KEPT or (own or 0) >= MOST_KEPT_PER_USER:
-            raise TooManyRequests(
-                "too many background jobs",
-                f"expected at most {MOST_KEPT_PER_USER} of a user and {MOST_KEPT} in all that have "
-                "ended; delete jobs whose results nobody needs (DELETE), or wait until they are "
-                "older than jobs.keep",
-                _RETRY_AFTER,
-            )
-        try:
-            with connection.begin_nested():
-                connection.execute(insert(jobs).values(**row, roles=list(job.roles)))
-        except IntegrityError:
-            return False
-        return True
-
-    return work
+    kept, own = connection.execute(ended).one()
+    if kept >= MOST_KEPT or (own or 0) >= MOST_KEPT_PER_USER:
+        raise TooManyRequests(
+            "too many background jobs",
+            f"expected at most {MOST_KEPT_PER_USER} of a user and {MOST_KEPT} in all that have "
+            "ended; delete jobs whose results nobody needs (DELETE), or wait until they are "
+            "older than jobs.keep",
+            _RETRY_AFTER,
+        )
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(jobs).values(**row, roles=list(job.roles)))
+    except IntegrityError:
+        return False
+    return True
 
 
 def beat(connection: Connection, run: int) -> None:
@@ -143,22 +137,20 @@ _REPORT = (
 )
 
 
-def report(run: int, changed: Sequence[Job]) -> Work[dict[int, str | None]]:
+@transaction
+def report(connection: Connection, run: int, changed: Sequence[Job]) -> dict[int, str | None]:
     """Say that a daemon lives and how far its jobs are.
 
     Gives the ids of all jobs that it has not ended, each with the user who wants it canceled.
     """
     left = select(jobs.c.id, jobs.c.canceled_by).where(_UNENDED, jobs.c.run == run)
-
-    def work(connection: Connection) -> dict[int, str | None]:
-        beat(connection, run)
-        say(changed)(connection)
-        return {row.id: row.canceled_by for row in connection.execute(left)}
-
-    return work
+    beat(connection, run)
+    say(changed)(connection)
+    return {row.id: row.canceled_by for row in connection.execute(left)}
 
 
-def say(changed: Sequence[Job]) -> Work[None]:
+@transaction
+def say(connection: Connection, changed: Sequence[Job]) -> None:
     """Store how far jobs are."""
     rows = [
         {
@@ -170,26 +162,19 @@ def say(changed: Sequence[Job]) -> Work[None]:
         }
         for job in sorted(changed, key=lambda job: job.id)
     ]
-
-    def work(connection: Connection) -> None:
-        if rows:
-            connection.execute(_REPORT, rows)
-
-    return work
+    if rows:
+        connection.execute(_REPORT, rows)
 
 
-def keep(job: Job, at: int, data: bytes, limits: JobsConfig) -> Work[None]:
+@transaction
+def keep(connection: Connection, job: Job, at: int, data: bytes, limits: JobsConfig) -> None:
     """Store a piece of a result; Unavailable when too little room would be left for all else.
 
     Conflict when the results that are kept would be too large together.
     """
-
-    def work(connection: Connection) -> None:
-        require_space(connection)
-        _keep(connection, job.id, at, data)
-        _require_room(connection, job.user, limits)
-
-    return work
+    require_space(connection)
+    _keep(connection, job.id, at, data)
+    _require_room(connection, job.user, limits)
 
 
 def _require_room(connection: Connection, user: str | None, limits: JobsConfig) -> None:
@@ -214,7 +199,8 @@ def _keep(connection: Connection, number: int, at: int, data: bytes) -> None:
     connection.execute(insert(job_output).values(job=number, piece=at, data=data))
 
 
-def discard(number: int) -> Work[int]:
+@transaction
+def discard(connection: Connection, number: int) -> int:
     """Delete some pieces of a result, the last ones first; how many.
 
     In one transaction all pieces would keep other writers waiting, and need as much room in the
@@ -223,12 +209,16 @@ def discard(number: int) -> Work[int]:
     mine = job_output.c.job == number
     last = select(job_output.c.piece).where(mine).order_by(job_output.c.piece.desc())
     query = delete(job_output).where(mine, job_output.c.piece.in_(last.limit(_PIECES_AT_ONCE)))
-    return lambda connection: connection.execute(query).rowcount
+    return connection.execute(query).rowcount
 
 
+@transaction
 def end(
-    job: Job, last: tuple[int, bytes] | None = None, limits: JobsConfig | None = None
-) -> Work[bool]:
+    connection: Connection,
+    job: Job,
+    last: tuple[int, bytes] | None = None,
+    limits: JobsConfig | None = None,
+) -> bool:
     """Store how a job ended, with the last piece of its result; False if it has ended already.
 
     Without an answer whatever was kept of it goes. Conflict as ``keep``.
@@ -246,74 +236,61 @@ def end(
             canceled_by=job.canceled_by,
         )
     )
-
-    def work(connection: Connection) -> bool:
-        if connection.execute(query).rowcount != 1:
-            return False
-        if job.outcome.status is None:
-            connection.execute(delete(job_output).where(job_output.c.job == job.id))
-        elif last is not None:
-            _keep(connection, job.id, *last)
-            if limits is not None:
-                _require_room(connection, job.user, limits)
-        return True
-
-    return work
+    if connection.execute(query).rowcount != 1:
+        return False
+    if job.outcome.status is None:
+        connection.execute(delete(job_output).where(job_output.c.job == job.id))
+    elif last is not None:
+        _keep(connection, job.id, *last)
+        if limits is not None:
+            _require_room(connection, job.user, limits)
+    return True
 
 
-def lose(run: int, now: float, only: Iterable[int] | None = None) -> Work[list[Job]]:
+@transaction
+def lose(
+    connection: Connection, run: int, now: float, only: Iterable[int] | None = None
+) -> list[Job]:
     """End the jobs of a daemon that is gone, or ``only`` these; gives what was ended."""
     chosen = and_(_UNENDED, jobs.c.run == run)
     if only is not None:
         chosen = and_(chosen, jobs.c.id.in_(list(only)))
-
-    def work(connection: Connection) -> list[Job]:
-        left = [job_of(row) for row in connection.execute(select(jobs).where(chosen))]
-        lost = [job.lost(now) for job in left]
-        for job in lost:
-            end(job)(connection)
-        if only is None:
-            connection.execute(delete(job_daemons).where(job_daemons.c.run == run))
-        return lost
-
-    return work
+    left = [job_of(row) for row in connection.execute(select(jobs).where(chosen))]
+    lost = [job.lost(now) for job in left]
+    for job in lost:
+        end(job)(connection)
+    if only is None:
+        connection.execute(delete(job_daemons).where(job_daemons.c.run == run))
+    return lost
 
 
-def lose_former(host_id: int, run: int, now: float) -> Work[list[Job]]:
+@transaction
+def lose_former(connection: Connection, host_id: int, run: int, now: float) -> list[Job]:
     """End what former runs of the same daemon have left; gives what was ended."""
     query = (
         select(jobs.c.run).where(_UNENDED, jobs.c.host_id == host_id, jobs.c.run != run).distinct()
     )
-
-    def work(connection: Connection) -> list[Job]:
-        former = list(connection.execute(query).scalars())
-        return [job for one in former for job in lose(one, now)(connection)]
-
-    return work
+    former = list(connection.execute(query).scalars())
+    return [job for one in former for job in lose(one, now)(connection)]
 
 
-def leave(run: int) -> Work[None]:
+@transaction
+def leave(connection: Connection, run: int) -> None:
     """Forget a daemon that stops, unless jobs are left that others have to end."""
     left = exists().where(_UNENDED, jobs.c.run == run)
     query = delete(job_daemons).where(job_daemons.c.run == run, ~left)
-
-    def work(connection: Connection) -> None:
-        connection.execute(query)
-
-    return work
+    connection.execute(query)
 
 
-def cancel(number: int, user: str) -> Work[None]:
+@transaction
+def cancel(connection: Connection, number: int, user: str) -> None:
     """Ask the daemon of a job to end it."""
     query = update(jobs).where(jobs.c.id == number, _UNENDED, jobs.c.canceled_by.is_(None))
-
-    def work(connection: Connection) -> None:
-        connection.execute(query.values(canceled_by=user))
-
-    return work
+    connection.execute(query.values(canceled_by=user))
 
 
-def remove(number: int) -> Work[bool]:
+@transaction
+def remove(connection: Connection, number: int) -> bool:
     """Delete an ended job with its result; False when there is none."""
     query = delete(jobs).where(jobs.c.id == number, jobs.c.ended.is_not(None))
-    return lambda connection: connection.execute(query).rowcount == 1
+    return connection.execute(query).rowcount == 1

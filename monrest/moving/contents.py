@@ -611,7 +611,7 @@ def _unnumbered(
     """Store a downtime under a free number unless there is the same one."""
 
     def work(connection: Connection) -> bool:
-        known = downtime_statements.STORED.read()(connection)
+        known = downtime_statements.several()(connection)
         if any((one.record, one.sites) == (record, sites) for one in known):
             return False
         downtime_statements.add(1, record, sites, now, zone)(connection)

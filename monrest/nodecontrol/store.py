@@ -9,7 +9,7 @@ from attrs import frozen
 from sqlalchemy import Connection, Update, delete, insert, select, update
 
 from monrest.nodecontrol.model import Log, Node
-from monrest.store.database import Work, insert_if_absent
+from monrest.store.database import insert_if_absent, transaction
 from monrest.store.tables import controlled_nodes as nodes
 from monrest.store.tables import node_logs as logs
 
@@ -31,17 +31,14 @@ def read(connection: Connection) -> StoredNodes:
     return StoredNodes(found, of)
 
 
-def one_log(site: str, name: str) -> Work[Log | None]:
+@transaction
+def one_log(connection: Connection, site: str, name: str) -> Log | None:
     """Read the last log of a name with what is in it."""
     query = select(logs).where(logs.c.site == site, logs.c.name == name)
-
-    def work(connection: Connection) -> Log | None:
-        row = connection.execute(query).one_or_none()
-        if row is None:
-            return None
-        return Log(name=row.name, failed=row.failed, at=row.at, output=row.output)
-
-    return work
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    return Log(name=row.name, failed=row.failed, at=row.at, output=row.output)
 
 
 def _make(connection: Connection, site: str) -> None:
@@ -64,92 +61,97 @@ def _of(site: str) -> Update:
     return update(nodes).where(nodes.c.site == site)
 
 
-def begin_gathering(site: str, now: float, until: float, *, alone: bool = True) -> Work[bool]:
+@transaction
+def begin_gathering(
+    connection: Connection, site: str, now: float, until: float, *, alone: bool = True
+) -> bool:
     """Note that facts are being gathered; ``alone``: False when they are already."""
     query = _of(site).values(gathering_until=int(until))
     if alone:
         query = query.where(nodes.c.gathering_until <= int(now))
-
-    def work(connection: Connection) -> bool:
-        _make(connection, site)
-        return connection.execute(query).rowcount == 1
-
-    return work
+    _make(connection, site)
+    return connection.execute(query).rowcount == 1
 
 
+@transaction
 def end_gathering(
-    site: str, now: float, data: Mapping[str, Any] | None, problem: str, *, facts: bool
-) -> Work[None]:
+    connection: Connection,
+    site: str,
+    now: float,
+    data: Mapping[str, Any] | None,
+    problem: str,
+    *,
+    facts: bool,
+) -> None:
     """Store what was gathered: everything where it is ``facts``, else beside what is known.
 
     None: nothing could be.
     """
-
-    def work(connection: Connection) -> None:
-        values: dict[str, Any] = {"gathering_until": 0}
-        if data is not None:
-            known = (
-                {}
-                if facts
-                else connection.execute(
-                    select(nodes.c.data).where(nodes.c.site == site)
-                ).scalar_one_or_none()
-                or {}
-            )
-            values |= {"data": {**known, **data}, "gathered": int(now)}
-            if facts:
-                values["facts_gathered"] = int(now)
-        if problem:
-            values |= {"last_error": problem, "last_error_at": int(now)}
-        connection.execute(_of(site).values(values))
-
-    return work
+    values: dict[str, Any] = {"gathering_until": 0}
+    if data is not None:
+        known = (
+            {}
+            if facts
+            else connection.execute(
+                select(nodes.c.data).where(nodes.c.site == site)
+            ).scalar_one_or_none()
+            or {}
+        )
+        values |= {"data": {**known, **data}, "gathered": int(now)}
+        if facts:
+            values["facts_gathered"] = int(now)
+    if problem:
+        values |= {"last_error": problem, "last_error_at": int(now)}
+    connection.execute(_of(site).values(values))
 
 
-def claim(site: str, operation: str, now: float) -> Work[bool]:
+@transaction
+def claim(connection: Connection, site: str, operation: str, now: float) -> bool:
     """Note that an operation begins; False when another one is going on."""
     query = _of(site).where(nodes.c.operation == "")
-
-    def work(connection: Connection) -> bool:
-        _make(connection, site)
-        values = {"operation": operation, "job": None, "claimed": int(now)}
-        return connection.execute(query.values(values)).rowcount == 1
-
-    return work
+    _make(connection, site)
+    values = {"operation": operation, "job": None, "claimed": int(now)}
+    return connection.execute(query.values(values)).rowcount == 1
 
 
-def assign(site: str, job: int, claimed: int) -> Work[bool]:
+@transaction
+def assign(connection: Connection, site: str, job: int, claimed: int) -> bool:
     """Note which job does what was claimed at that time; False when it is not claimed any more."""
     query = _of(site).where(
         nodes.c.operation != "", nodes.c.job.is_(None), nodes.c.claimed == claimed
     )
     values = query.values({"job": job, "last_job": job})
-    return lambda connection: connection.execute(values).rowcount == 1
+    return connection.execute(values).rowcount == 1
 
 
-def step(site: str, job: int, operation: str) -> Work[bool]:
+@transaction
+def step(connection: Connection, site: str, job: int, operation: str) -> bool:
     """Note what a job is doing now; False when others gave it up."""
     query = _of(site).where(nodes.c.job == job).values(operation=operation)
-    return lambda connection: connection.execute(query).rowcount == 1
+    return connection.execute(query).rowcount == 1
 
 
-def note(site: str, log: Log) -> Work[None]:
+@transaction
+def note(connection: Connection, site: str, log: Log) -> None:
     """Store what an operation has written, instead of what it wrote the last time."""
-
-    def work(connection: Connection) -> None:
-        connection.execute(delete(logs).where(logs.c.site == site, logs.c.name == log.name))
-        connection.execute(
-            insert(logs).values(
-                site=site, name=log.name, failed=log.failed, at=log.at, output=log.output
-            )
+    connection.execute(delete(logs).where(logs.c.site == site, logs.c.name == log.name))
+    connection.execute(
+        insert(logs).values(
+            site=site, name=log.name, failed=log.failed, at=log.at, output=log.output
         )
+    )
 
-    return work
 
-
+@transaction
 def release(
-    site: str, job: int | None, now: float, problem: str = "", *, claimed: int = 0
-) -> Work[bool]:
+    connection: Connection,
+    site: str,
+    job: int | None,
+    now: float,
+    problem: str = "",
+    *,
+    claimed: int = 0,
+) -> bool:
     """Note that the operation of ``job`` has ended; False if it had.
 
     None: that what was ``claimed`` then has not begun.
@@ -161,4 +163,4 @@ def release(
     if problem:
         values |= {"last_error": problem, "last_error_at": int(now)}
     query = _of(site).where(nodes.c.operation != "", same).values(values)
-    return lambda connection: connection.execute(query).rowcount == 1
+    return connection.execute(query).rowcount == 1

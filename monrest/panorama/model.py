@@ -9,10 +9,12 @@ import re
 from collections.abc import Collection, Mapping
 from enum import IntEnum
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 from attrs import field, frozen
+from sqlalchemy import BigInteger, Column, ForeignKey, Table
+from sqlalchemy import Text as TextColumn
 
 from monrest.api.fields import (
     AS_IT_IS,
@@ -28,6 +30,8 @@ from monrest.api.fields import (
 from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
 from monrest.store.storable import require_storable
+from monrest.store.stored import KEY, NOT_STORED, StoredRow, stored
+from monrest.store.tables import DOCUMENT, metadata
 
 FILE_VERSION = 2
 NEW_TITLE = "Dashboard"
@@ -158,19 +162,28 @@ class Level(IntEnum):
     OWNER = 3
 
 
+@stored("dashboards")
 @frozen(kw_only=True)
-class Dashboard:
+class Dashboard(StoredRow):
     """``record`` has ``user``, ``tab`` and a ``panlet_<nr>`` for each panel.
 
-    ``changed`` is the Unix time of the last change. ``file`` says where it is.
+    ``changed`` is the Unix time of the last change. A ``script`` is the file that makes it.
     """
 
-    nr: str
+    nr: Annotated[str, KEY]
     record: Mapping[str, Any] = field(eq=False)
-    changed: float = 0
+    changed: int = 0
     version: int = 0
-    file: str = ""
-    scripted: bool = False
+    script: Annotated[str, NOT_STORED] = ""
+
+    @property
+    def file(self) -> str:
+        """Where the dashboard is: its script, or the table and the record."""
+        return self.script or f"{self.table.name}/{self.nr}"
+
+    @property
+    def scripted(self) -> bool:
+        return bool(self.script)
 
     @property
     def title(self) -> str:
@@ -179,6 +192,35 @@ class Dashboard:
     @property
     def panels(self) -> int:
         return sum(key.startswith("panlet_") for key in self.record)
+
+
+dashboard_backups = Table(
+    "dashboard_backups",
+    metadata,
+    Column("nr", TextColumn, ForeignKey("dashboards.nr", ondelete="CASCADE"), primary_key=True),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("record", DOCUMENT, nullable=False),
+)
+"""Some of the records that a dashboard had before, by the time until which each was in force."""
+
+
+dashboard_runtime = Table(
+    "dashboard_runtime",
+    metadata,
+    Column("nr", TextColumn, ForeignKey("dashboards.nr", ondelete="CASCADE"), primary_key=True),
+    Column("username", TextColumn, primary_key=True),
+    Column("data", DOCUMENT, nullable=False),
+)
+"""What is shown on a dashboard at present, by panel; administrators share that of nobody."""
+
+
+dashboard_maintenance = Table(
+    "dashboard_maintenance",
+    metadata,
+    Column("nr", TextColumn, primary_key=True),
+    Column("text", TextColumn, nullable=False),
+)
+"""Dashboards in maintenance, scripted ones as well, and what is told instead of their panels."""
 
 
 def is_nr(text: str) -> bool:

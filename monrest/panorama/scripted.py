@@ -99,11 +99,10 @@ def dashboard_of(script: Script, output: bytes) -> Dashboard:
     if head["tab"]["xdata"]["title"]:
         settings["title"] = head["tab"]["xdata"]["title"]
     if not isinstance(moment, (int, float)) or isinstance(moment, bool):
-        moment = int(script.changed)
+        moment = script.changed
     return Dashboard(
         nr=script.nr,
         record=record,
-        changed=moment,
-        file=script.path,
-        scripted=True,
+        changed=int(moment),
+        script=script.path,
     )

@@ -6,17 +6,16 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from attrs import frozen
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from monrest.api.records import RecordLimits, StoredRecords, first_version, memory_of
 from monrest.base.errors import Conflict
 from monrest.config import PanoramaConfig
 from monrest.panorama.model import NEW_TITLE, RUNTIME, Dashboard
-from monrest.store.database import Work
-from monrest.store.tables import dashboard_backups as backups
-from monrest.store.tables import dashboard_maintenance as maintenances
-from monrest.store.tables import dashboard_runtime as runtimes
-from monrest.store.tables import dashboards
+from monrest.panorama.model import dashboard_backups as backups
+from monrest.panorama.model import dashboard_maintenance as maintenances
+from monrest.panorama.model import dashboard_runtime as runtimes
+from monrest.store.database import transaction
 
 MOST_BACKUPS = 5
 BACKUP_EVERY = 600
@@ -27,6 +26,7 @@ _OLD_UNTITLED = _DAY
 _OLD = 14 * _DAY
 
 
+dashboards = Dashboard.table
 LIMITS = RecordLimits(
     noun="dashboards",
     document=dashboards.c.record,
@@ -49,16 +49,6 @@ class StoredDashboards:
     numbers: frozenset[str]
 
 
-def _dashboard(row: Row[Any]) -> Dashboard:
-    return Dashboard(
-        nr=row.nr,
-        record=row.record,
-        changed=row.changed,
-        version=row.version,
-        file=f"{dashboards.name}/{row.nr}",
-    )
-
-
 _SETTINGS = ("title", "groups", "users")
 _HEADS = select(
     *(dashboards.c[name] for name in ("nr", "changed", "version")),
@@ -70,56 +60,55 @@ _HEADS = select(
 _AT_ONCE = 100
 
 
+@transaction
 def read(
+    connection: Connection,
     username: str,
     nr: str | None = None,
     may: Callable[[Mapping[str, Any]], object] = lambda _: True,
     *,
     documents: bool = True,
-) -> Work[StoredDashboards]:
+) -> StoredDashboards:
     """All dashboards, or the one with this number, that ``may`` be seen by ``username``.
 
     Without ``documents`` their records have only the owner, the title and the rights.
     """
-
-    def work(connection: Connection) -> StoredDashboards:
-        query, halted = _HEADS, select(maintenances)
-        if nr is not None:
-            query = query.where(dashboards.c.nr == nr)
-            halted = halted.where(maintenances.c.nr == nr)
-        rows = connection.execute(query).all()
-        found = {}
-        for row in rows:
-            settings = {name: getattr(row, name) for name in _SETTINGS}
-            record = {"user": row.owner, "tab": {"xdata": settings}}
-            if may(record):
-                found[row.nr] = Dashboard(
-                    nr=row.nr,
-                    record=record,
-                    changed=row.changed,
-                    version=row.version,
-                    file=f"{dashboards.name}/{row.nr}",
-                )
-        runtime: dict[str, Mapping[str, Any]] = {}
-        seen = list(found) if documents else []
-        for at in range(0, len(seen), _AT_ONCE):
-            some = seen[at : at + _AT_ONCE]
-            whole = connection.execute(select(dashboards).where(dashboards.c.nr.in_(some)))
-            found |= {row.nr: _dashboard(row) for row in whole}
-            present = select(runtimes).where(runtimes.c.username == username)
-            for row in connection.execute(present.where(runtimes.c.nr.in_(some))):
-                runtime[row.nr] = row.data
-        return StoredDashboards(
-            list(found.values()),
-            runtime,
-            {row.nr: row.text for row in connection.execute(halted)},
-            frozenset(row.nr for row in rows),
-        )
-
-    return work
+    query, halted = _HEADS, select(maintenances)
+    if nr is not None:
+        query = query.where(dashboards.c.nr == nr)
+        halted = halted.where(maintenances.c.nr == nr)
+    rows = connection.execute(query).all()
+    found = {}
+    for row in rows:
+        settings = {name: getattr(row, name) for name in _SETTINGS}
+        record = {"user": row.owner, "tab": {"xdata": settings}}
+        if may(record):
+            found[row.nr] = Dashboard(
+                nr=row.nr,
+                record=record,
+                changed=row.changed,
+                version=row.version,
+            )
+    runtime: dict[str, Mapping[str, Any]] = {}
+    seen = list(found) if documents else []
+    for at in range(0, len(seen), _AT_ONCE):
+        some = seen[at : at + _AT_ONCE]
+        whole = connection.execute(select(dashboards).where(dashboards.c.nr.in_(some)))
+        found |= {row.nr: Dashboard.of(row) for row in whole}
+        present = select(runtimes).where(runtimes.c.username == username)
+        for row in connection.execute(present.where(runtimes.c.nr.in_(some))):
+            runtime[row.nr] = row.data
+    return StoredDashboards(
+        list(found.values()),
+        runtime,
+        {row.nr: row.text for row in connection.execute(halted)},
+        frozenset(row.nr for row in rows),
+    )
 
 
+@transaction
 def add(
+    connection: Connection,
     first: int,
     taken: Collection[str],
     record: Mapping[str, Any],
@@ -127,64 +116,60 @@ def add(
     now: float,
     owner: str | None = None,
     limits: RecordLimits = LIMITS,
-) -> Work[str]:
+) -> str:
     """Store a new one with the lowest free number from ``first`` on; gives it.
 
     ``taken`` are numbers that are in use elsewhere. ``present`` is a user's name and what this user
     sees on the panels at present.
     """
-
-    def work(connection: Connection) -> str:
-        used = {*taken, *connection.execute(select(dashboards.c.nr)).scalars()}
-        number = first
-        while str(number) in used:
-            number += 1
-        nr = str(number)
-        with limits.room(connection, nr, owner):
-            STORED.add(connection, nr, {"record": dict(record), "changed": int(now)})
-        # That of a scripted one of this number, which was deleted as a file.
-        halt(nr, None)(connection)
-        _keep(connection, nr, *present)
-        return nr
-
-    return work
+    used = {*taken, *connection.execute(select(dashboards.c.nr)).scalars()}
+    number = first
+    while str(number) in used:
+        number += 1
+    nr = str(number)
+    with limits.room(connection, nr, owner):
+        STORED.add(connection, nr, {"record": dict(record), "changed": int(now)})
+    # That of a scripted one of this number, which was deleted as a file.
+    halt(nr, None)(connection)
+    _keep(connection, nr, *present)
+    return nr
 
 
+@transaction
 def adopt(
+    connection: Connection,
     nr: str,
     record: Mapping[str, Any],
     changed: int,
     past: Mapping[int, Mapping[str, Any]],
     maintenance: str | None,
-) -> Work[bool]:
+) -> bool:
     """Store one of another installation, ``past`` are its backups; False when ``nr`` is taken."""
-
-    def work(connection: Connection) -> bool:
-        query = select(dashboards.c.nr).where(dashboards.c.nr == nr)
-        if connection.execute(query).first() is not None:
-            return False
-        connection.execute(
-            insert(dashboards).values(
-                nr=nr, record=dict(record), changed=changed, version=first_version()
-            )
+    query = select(dashboards.c.nr).where(dashboards.c.nr == nr)
+    if connection.execute(query).first() is not None:
+        return False
+    connection.execute(
+        insert(dashboards).values(
+            nr=nr, record=dict(record), changed=changed, version=first_version()
         )
-        for at in sorted(past)[-MOST_BACKUPS:]:
-            connection.execute(insert(backups).values(nr=nr, at=at, record=dict(past[at])))
-        if maintenance is not None:
-            halt(nr, maintenance)(connection)
-        return True
+    )
+    for at in sorted(past)[-MOST_BACKUPS:]:
+        connection.execute(insert(backups).values(nr=nr, at=at, record=dict(past[at])))
+    if maintenance is not None:
+        halt(nr, maintenance)(connection)
+    return True
 
-    return work
 
-
+@transaction
 def replace(
+    connection: Connection,
     old: Dashboard,
     record: Mapping[str, Any],
     present: tuple[str, Mapping[str, Any]],
     now: float,
     owner: str | None = None,
     limits: RecordLimits = LIMITS,
-) -> Work[bool]:
+) -> bool:
     """Store another record instead of ``old``; False when that is not the stored one any more.
 
     What ``present`` says is each user's own: a change of nothing else keeps
@@ -197,21 +182,17 @@ def replace(
         if same
         else query.values(record=dict(record), changed=int(now), version=old.version + 1)
     )
-
-    def work(connection: Connection) -> bool:
-        if same:
+    if same:
+        done = connection.execute(query).rowcount == 1
+    else:
+        with limits.room(connection, old.nr, owner):
             done = connection.execute(query).rowcount == 1
-        else:
-            with limits.room(connection, old.nr, owner):
-                done = connection.execute(query).rowcount == 1
-        if not done:
-            return False
-        if not same:
-            _back_up(connection, old, int(now))
-        _keep(connection, old.nr, *present)
-        return True
-
-    return work
+    if not done:
+        return False
+    if not same:
+        _back_up(connection, old, int(now))
+    _keep(connection, old.nr, *present)
+    return True
 
 
 def _back_up(connection: Connection, old: Dashboard, now: int) -> None:
@@ -237,51 +218,42 @@ def _keep(connection: Connection, nr: str, username: str, data: Mapping[str, Any
             )
 
 
-STORED = StoredRecords(dashboards, _dashboard, LIMITS)
+STORED = StoredRecords(Dashboard, LIMITS)
 
 
-def remove(old: Dashboard) -> Work[bool]:
+@transaction
+def remove(connection: Connection, old: Dashboard) -> bool:
     """Delete one with all that belongs to it; False when it is gone."""
-    removing = STORED.remove(old.nr, old.version)
-
-    def work(connection: Connection) -> bool:
-        gone = removing(connection)
-        if gone:
-            halt(old.nr, None)(connection)
-        return gone
-
-    return work
+    gone = STORED.remove(connection, old.nr, old.version)
+    if gone:
+        halt(old.nr, None)(connection)
+    return gone
 
 
-def halt(nr: str, text: str | None) -> Work[None]:
+@transaction
+def halt(connection: Connection, nr: str, text: str | None) -> None:
     """Put one into maintenance, or end that with None."""
-
-    def work(connection: Connection) -> None:
-        connection.execute(delete(maintenances).where(maintenances.c.nr == nr))
-        if text is not None:
-            connection.execute(insert(maintenances).values(nr=nr, text=text))
-
-    return work
+    connection.execute(delete(maintenances).where(maintenances.c.nr == nr))
+    if text is not None:
+        connection.execute(insert(maintenances).values(nr=nr, text=text))
 
 
-def former(nr: str) -> Work[list[tuple[int, Mapping[str, Any]]]]:
+@transaction
+def former(connection: Connection, nr: str) -> list[tuple[int, Mapping[str, Any]]]:
     """Give the backups of one, the newest first: until when each was in force, and its record."""
     query = select(backups).where(backups.c.nr == nr).order_by(backups.c.at.desc())
-    return lambda connection: [(row.at, row.record) for row in connection.execute(query)]
+    return [(row.at, row.record) for row in connection.execute(query)]
 
 
-def clean(now: float) -> Work[list[str]]:
+@transaction
+def clean(connection: Connection, now: float) -> list[str]:
     """Delete old dashboards without panels; gives their numbers."""
-
-    def work(connection: Connection) -> list[str]:
-        query = select(dashboards).where(dashboards.c.changed <= int(now) - _OLD_UNTITLED)
-        gone = [
-            one
-            for one in map(_dashboard, connection.execute(query))
-            if not one.panels and (one.title == NEW_TITLE or one.changed <= now - _OLD)
-        ]
-        for one in gone:
-            remove(one)(connection)
-        return sorted(one.nr for one in gone)
-
-    return work
+    query = select(dashboards).where(dashboards.c.changed <= int(now) - _OLD_UNTITLED)
+    gone = [
+        one
+        for one in map(Dashboard.of, connection.execute(query))
+        if not one.panels and (one.title == NEW_TITLE or one.changed <= now - _OLD)
+    ]
+    for one in gone:
+        remove(one)(connection)
+    return sorted(one.nr for one in gone)

@@ -25,10 +25,10 @@ from monrest.base.values import (
 from monrest.query.parse import RESERVED
 from monrest.reports import store as statements
 from monrest.reports.files import FORMATS, disposition, require_form
-from monrest.reports.model import FIELDS, Report, checked, shown_permissions
+from monrest.reports.model import FIELDS, MAIL, Report, checked, shown_permissions
 from monrest.reports.service import Reports
 from monrest.reports.settings import read
-from monrest.reports.store import LIMITS, MAIL, STORED
+from monrest.reports.store import LIMITS
 from monrest.reports.templates import TEMPLATES
 from monrest.reports.url_report import check_link
 from monrest.sites.registry import remembered_sites
@@ -138,7 +138,7 @@ class ReportRecords(Records[AccessibleReport]):
         number = None if key is None else number_of(key)
         if key is not None and number is None:
             return []
-        stored = await self.database.run(STORED.read(number))
+        stored = await self.database.run(statements.several(number))
         identity = request.identity
         groups = frozenset[str]()
         if stored and identity.user and not identity.may(ADMIN):
@@ -209,7 +209,7 @@ class ReportRecords(Records[AccessibleReport]):
         if await self.reports.being_made(old.report):
             raise Conflict("failed to remove report", "it is being made, try again after that")
         one = old.report
-        return await self.database.change(STORED.remove(one.number, one.version))
+        return await self.database.change(statements.remove(one))
 
     async def _own(self, identity: Identity, report: Report) -> bool:
         """Whether the report is the user's, and made with no more roles than they come with.

@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from email.errors import MessageError
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from attrs import field, frozen
+from sqlalchemy import BigInteger, Column, ForeignKey, LargeBinary, Table
+from sqlalchemy import Text as TextColumn
 
 from monrest.api.fields import CONTROL_BUT_LINES, Choice, Fields, Flag, Ruled, Text
 from monrest.api.records import birth
+from monrest.api.recurring import RecurringRow
 from monrest.base import schedule
 from monrest.base.errors import BadRequest
 from monrest.base.values import ADMIN, Identity
 from monrest.reports.settings import ReportSettings, completed, read
 from monrest.reports.templates import TEMPLATE_NAME, ReportTemplate, Templates
+from monrest.store.stored import INDEXED, KEY, StoredRow, stored
+from monrest.store.tables import metadata
 
 CANCEL, CONTINUE = "cancel", "continue"
 EVERYBODY = "*"
@@ -27,16 +32,18 @@ _MOST_ADDRESSES, _LONGEST_ADDRESS = 100, 254
 _MOST_ENTRIES = 200
 
 
+@stored("reports")
 @frozen(kw_only=True)
-class Report:
-    """A stored one. ``sites`` are ids with the names they had, all of them if empty.
+class Report(RecurringRow):
+    """``sites`` are ids with the names they had, all of them if empty.
 
     ``limit`` are the roles to which its owner was restricted at that time. ``failure`` is what
     was wrong when it was made last, ``unsent`` when it was sent last. ``job`` is the last job that
-    made it, ``made`` when it was made.
+    made it, ``made`` when it was made. ``next_at`` is the first time of its schedule that has no
+    run yet.
     """
 
-    number: int
+    number: Annotated[int, KEY]
     record: Mapping[str, Any] = field(eq=False)
     sites: Mapping[str, str] = field(factory=dict, eq=False)
     limit: tuple[str, ...] | None = None
@@ -44,6 +51,7 @@ class Report:
     unsent: str | None = None
     job: int | None = None
     made: float | None = None
+    next_at: Annotated[int | None, INDEXED] = None
     version: int = 0
 
     @property
@@ -98,6 +106,52 @@ class Report:
         if self.record["is_public"]:
             found.add("ro")
         return "rw" if "rw" in found else "ro" if found else ""
+
+
+SCHEDULE, MAIL, QUEUE = "schedule", "mail", "queue"
+"""Why a report is made: its time has come, or a user wants it to be mailed, or made."""
+
+WAITING, MAILING, HANDING, DONE = "waiting", "mailing", "handing", "done"
+"""Phases of a run: to be made, to be sent, being handed to a mail server, over."""
+
+
+@stored("report_runs")
+@frozen(kw_only=True)
+class Run(StoredRow):
+    """One time that a report is made, and sent unless its purpose is QUEUE.
+
+    ``phase`` says how far it is, ``number`` is that of the duty of the daemon that works or worked
+    at it. ``recipients`` have not got the ``message`` yet, which is kept until they have; ``again``
+    is when the next try may begin.
+    """
+
+    report: Annotated[Report, KEY]
+    at: Annotated[int, KEY]
+    purpose: Annotated[str, KEY]
+    open: Annotated[bool, INDEXED] = True
+    phase: str = WAITING
+    number: int = 0
+    attempts: int = 0
+    again: float = 0.0
+    recipients: tuple[str, ...] = ()
+    message: bytes | None = field(default=None, repr=False)
+    error: str | None = None
+
+    @property
+    def key(self) -> tuple[int, int, str]:
+        return self.report.number, self.at, self.purpose
+
+
+report_files = Table(
+    "report_files",
+    metadata,
+    Column("report", BigInteger, ForeignKey("reports.number", ondelete="CASCADE"),
+           primary_key=True),
+    Column("format", TextColumn, primary_key=True),
+    Column("name", TextColumn, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)  # fmt: skip
+"""The last result of each report in its forms; ``name`` is what the report was called then."""
 
 
 def _names_one(entry: Mapping[str, Any], user: str, groups: Collection[str]) -> bool:

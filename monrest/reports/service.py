@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from datetime import tzinfo
+from functools import partial
 from typing import Any, ClassVar
 
 from attrs import define, field, frozen
@@ -20,11 +21,11 @@ from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
+from monrest.api.recurring import Scheduler
 from monrest.base.audit import audit
-from monrest.base.clock import ClockSteps, WallClock
-from monrest.base.concurrency import Periodic, Shared, Threads, ended
+from monrest.base.clock import WallClock
+from monrest.base.concurrency import Periodic, Shared, Threads
 from monrest.base.errors import RestError, SitesFailed, Unavailable
 from monrest.base.values import (
     Answer,
@@ -42,18 +43,16 @@ from monrest.jobs.service import Jobs
 from monrest.reports import store as statements
 from monrest.reports.files import File, rendered
 from monrest.reports.letter import Letter, letter
-from monrest.reports.model import Report
+from monrest.reports.model import HANDING, MAILING, QUEUE, SCHEDULE, WAITING, Report, Run
 from monrest.reports.own import templates_in
 from monrest.reports.sheet import Sheet
 from monrest.reports.smtp import MailDelivery, Mailer
-from monrest.reports.store import HANDING, MAILING, QUEUE, SCHEDULE, WAITING, Run
 from monrest.reports.templates import TEMPLATES, Templates
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
 
 DUTY = "reports"
 _LOOK = 5.0
-_PAUSE = 10.0
 _MAILS_AT_ONCE = 4
 _PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for the answers of mail servers."""
@@ -111,18 +110,26 @@ class Reports(Service):
     _slots: DeferredSemaphore = field(init=False)
     _making: dict[tuple[int, int], Shared[None]] = field(init=False, factory=dict)
     _starting: set[tuple[int, int]] = field(init=False, factory=set)
-    _working: dict[tuple[int, int, str], Deferred[None]] = field(init=False, factory=dict)
-    _again: dict[tuple[int, int, str], float] = field(init=False, factory=dict)
     _leaving: bool = field(init=False, default=False)
-    _planned: tuple[Token, tzinfo, int] | None = field(init=False, default=None)
-    _steps: ClockSteps = field(init=False)
+    _scheduler: Scheduler[Report] = field(init=False)
     _mails: DeferredSemaphore = field(init=False)
     _runs: Runs = field(init=False)
     _post: Post = field(init=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._steps = ClockSteps(self.wall, self.clock)
+        self._scheduler = Scheduler(
+            log=self.log,
+            noun="report",
+            duty=DUTY,
+            records=statements.STORED,
+            database=self.database,
+            clock=self.clock,
+            wall=self.wall,
+            duties=self.duties,
+            # The date of the next try is one of a clock that shows another one now.
+            stepped=statements.try_again_now,
+        )
         self._slots = DeferredSemaphore(self.config.concurrent)
         self._mails = DeferredSemaphore(_MAILS_AT_ONCE)
         self._runs, self._post = Runs(self), Post(self)
@@ -258,64 +265,34 @@ class Reports(Service):
         token = self.duties.held(DUTY)
         if token is None or not self.goes_on:
             return
-        now = self.wall.now()
         try:
-            planned = (token, self.zone, self._steps.look())
-            if self._planned != planned:
-                known = self._planned
-                stepped = known is not None and known[2] != planned[2]
-                since = self._steps.since() if stepped else now
-                await self.duties.change(token, statements.plan_again(since, self.zone))
-                if stepped:
-                    # The date of the next try was one of a clock that shows another one now.
-                    await self.duties.change(token, statements.try_again_now)
-                self._planned = planned
-            if await self.database.run(statements.is_due(now)):
-                missed = await self.duties.change(token, statements.plan(now, self.zone))
-                for number in missed:
-                    self.log.warn("report {number}: earlier times were missed", number=number)
-            for run in await self.database.run(statements.unfinished(now)):
-                await self._begin(run, token)
+            for number in await self._scheduler.plan(token, self.zone):
+                self.log.warn("report {number}: earlier times were missed", number=number)
+            for run in await self.database.run(statements.unfinished(self.wall.now())):
+                if self._scheduler.may_start(run.key) and await self._may_begin(run, token):
+                    self._scheduler.start(
+                        run.key, run.report.number, partial(self._begin, run, token)
+                    )
         except (Unavailable, DutyLostError) as error:
             self.log.info("reports are not made now: {reason}", reason=str(error))
 
-    async def _begin(self, run: Run, token: Token) -> None:
-        if run.key in self._working or self.clock.seconds() < self._again.get(run.key, 0.0):
-            return
+    async def _may_begin(self, run: Run, token: Token) -> bool:
+        if run.phase != WAITING:
+            return True
+        if self.busy:
+            return False
+        if run.number in (0, token.number):
+            return not await self.being_made(run.report)
+        # The daemon that had the duty before cannot store what it makes, and that it is dead is
+        # noticed later.
+        return run.report.identity not in self._making
+
+    def _begin(self, run: Run, token: Token) -> Deferred[float | None]:
         if run.phase == WAITING:
-            if self.busy:
-                return
-            if run.number in (0, token.number):
-                if await self.being_made(run.report):
-                    return
-            elif run.report.identity in self._making:
-                # The daemon that had the duty before cannot store what it makes, and that it is
-                # dead is noticed later.
-                return
-            work = Deferred.fromCoroutine(self._runs.make(run, token))
-        elif run.phase == HANDING:
-            work = Deferred.fromCoroutine(self._post.doubtful(run, token))
-        else:
-            work = self._mails.run(lambda: Deferred.fromCoroutine(self._post.send(run, token)))
-        self._working[run.key] = work
-
-        def over(_: None) -> None:
-            self._working.pop(run.key, None)
-
-        work.addErrback(self._broken, run)
-        work.addCallback(over)
-
-    def _broken(self, failure: Failure, run: Run) -> None:
-        """Try again later: the row is still there."""
-        if failure.check(CancelledError):
-            return
-        self._again[run.key] = self.clock.seconds() + _PAUSE
-        if failure.check(RestError, DutyLostError):
-            self.log.warn(
-                "report {number}: {reason}", number=run.report.number, reason=str(failure.value)
-            )
-        else:
-            self.log.failure("report {number} failed", failure, number=run.report.number)
+            return Deferred.fromCoroutine(self._runs.make(run, token))
+        if run.phase == HANDING:
+            return Deferred.fromCoroutine(self._post.doubtful(run, token))
+        return self._mails.run(lambda: Deferred.fromCoroutine(self._post.send(run, token)))
 
     def load(self) -> None:
         """Read the operator's templates; blocks."""
@@ -358,7 +335,7 @@ class Reports(Service):
 
         async def stop() -> None:
             await self._periodic.stopService()
-            await ended(self._working.values(), self.clock, _PATIENCE)
+            await self._scheduler.stop(_PATIENCE)
 
         return Deferred.fromCoroutine(stop())
 

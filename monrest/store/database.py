@@ -11,8 +11,9 @@ import random
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
+from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, TypeAlias, TypeVar
 
 from attrs import define, field
 from sqlalchemy import Connection, Engine, Executable, Table
@@ -29,11 +30,22 @@ from monrest.store import engines, migrate
 from monrest.store.door import Door, GivenUpError, Pulse, TransactionAttempt
 from monrest.store.failures import Meaning, StoreError, error_text, meaning_of
 
-__all__ = ["Database", "StoreError", "Work", "insert_if_absent"]
+__all__ = ["Database", "StoreError", "Work", "insert_if_absent", "transaction"]
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Work: TypeAlias = Callable[[Connection], T]
 """What one transaction does; it may be done again."""
+
+
+def transaction(function: Callable[Concatenate[Connection, P], T]) -> Callable[P, Work[T]]:
+    """Let a function of a connection be called without one: that gives the work it does."""
+
+    @wraps(function)
+    def work_of(*args: P.args, **kwargs: P.kwargs) -> Work[T]:
+        return lambda connection: function(connection, *args, **kwargs)
+
+    return work_of
 
 
 _READERS = 4

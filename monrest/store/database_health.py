@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
 from monrest.store.database import Database
-from monrest.store.tables import metadata
+from monrest.store.tables import all_tables
 
 _INTERVAL = 2.0
 _PATIENCE = 3.0
@@ -55,16 +55,11 @@ class DatabaseHealth(Service):
         return self._periodic.stopService()
 
 
-_A_LITTLE = select(
-    *(
-        select(literal(1)).select_from(table).limit(1).scalar_subquery()
-        for table in metadata.sorted_tables
-    )
-)
-
-
 def _read(connection: Connection) -> None:
     """Read the beginning of each table; from an embedded database's file and not from memory."""
     if connection.dialect.name == "sqlite":
         connection.execute(text("PRAGMA shrink_memory"))
-    connection.execute(_A_LITTLE).one()
+    tables = all_tables().tables.values()
+    connection.execute(
+        select(*(select(literal(1)).select_from(one).limit(1).scalar_subquery() for one in tables))
+    ).one()

@@ -24,7 +24,7 @@ from twisted.logger import Logger
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import LostError, Unavailable
 from monrest.store.beats import Beats, boot_time
-from monrest.store.database import Database, Work
+from monrest.store.database import Database, Work, transaction
 from monrest.store.tables import duties, duty_daemons
 
 T = TypeVar("T")
@@ -220,68 +220,58 @@ def _tokens(connection: Connection, run: int) -> list[Token]:
     return [Token(row.name, row.number) for row in connection.execute(query)]
 
 
-def _beat(run: int) -> Work[list[Token]]:
+@transaction
+def _beat(connection: Connection, run: int) -> list[Token]:
     """Say that a daemon lives; what it holds, which is nothing after it was given up."""
-
-    def work(connection: Connection) -> list[Token]:
-        if connection.execute(_one_more(run)).rowcount == 0:
-            # Given up by others, who may not have taken everything: it is free for all.
-            connection.execute(
-                update(duties).where(duties.c.run == run).values(run=0, number=duties.c.number + 1)
-            )
-            return []
-        return _tokens(connection, run)
-
-    return work
-
-
-def _take(run: int, owner: str, names: list[str], gone: Mapping[int, int]) -> Work[list[Token]]:
-    """Take the free duties of these names; ``gone`` with the beats they stopped at."""
-
-    def work(connection: Connection) -> list[Token]:
-        _, holders = _state(connection)
-        dead = {one for one, beat in gone.items() if one in holders and holders[one].beat == beat}
-        if dead:
-            connection.execute(delete(duty_daemons).where(duty_daemons.c.run.in_(sorted(dead))))
-        living = holders.keys() - dead
-        if connection.execute(_one_more(run)).rowcount == 0:
-            connection.execute(insert(duty_daemons).values(run=run, owner=owner, beat=1))
-        query = select(duties.c.name, duties.c.run).where(duties.c.name.in_(names))
-        stored = {row.name: row.run for row in connection.execute(query.with_for_update())}
-        for name in names:
-            if name not in stored:
-                connection.execute(insert(duties).values(name=name, run=run, number=1))
-            elif stored[name] not in living and stored[name] != run:
-                connection.execute(
-                    update(duties)
-                    .where(duties.c.name == name)
-                    .values(run=run, number=duties.c.number + 1)
-                )
-        return _tokens(connection, run)
-
-    return work
-
-
-def _give(run: int, name: str) -> Work[None]:
-    """Make one duty of a daemon free for all."""
-
-    def work(connection: Connection) -> None:
-        connection.execute(
-            update(duties)
-            .where(duties.c.name == name, duties.c.run == run)
-            .values(run=0, number=duties.c.number + 1)
-        )
-
-    return work
-
-
-def _leave(run: int) -> Work[None]:
-    """Forget a daemon, whose duties are free for all then."""
-
-    def work(connection: Connection) -> None:
-        connection.execute(delete(duty_daemons).where(duty_daemons.c.run == run))
+    if connection.execute(_one_more(run)).rowcount == 0:
+        # Given up by others, who may not have taken everything: it is free for all.
         connection.execute(
             update(duties).where(duties.c.run == run).values(run=0, number=duties.c.number + 1)
         )
+        return []
+    return _tokens(connection, run)
 
-    return work
+
+@transaction
+def _take(
+    connection: Connection, run: int, owner: str, names: list[str], gone: Mapping[int, int]
+) -> list[Token]:
+    """Take the free duties of these names; ``gone`` with the beats they stopped at."""
+    _, holders = _state(connection)
+    dead = {one for one, beat in gone.items() if one in holders and holders[one].beat == beat}
+    if dead:
+        connection.execute(delete(duty_daemons).where(duty_daemons.c.run.in_(sorted(dead))))
+    living = holders.keys() - dead
+    if connection.execute(_one_more(run)).rowcount == 0:
+        connection.execute(insert(duty_daemons).values(run=run, owner=owner, beat=1))
+    query = select(duties.c.name, duties.c.run).where(duties.c.name.in_(names))
+    stored = {row.name: row.run for row in connection.execute(query.with_for_update())}
+    for name in names:
+        if name not in stored:
+            connection.execute(insert(duties).values(name=name, run=run, number=1))
+        elif stored[name] not in living and stored[name] != run:
+            connection.execute(
+                update(duties)
+                .where(duties.c.name == name)
+                .values(run=run, number=duties.c.number + 1)
+            )
+    return _tokens(connection, run)
+
+
+@transaction
+def _give(connection: Connection, run: int, name: str) -> None:
+    """Make one duty of a daemon free for all."""
+    connection.execute(
+        update(duties)
+        .where(duties.c.name == name, duties.c.run == run)
+        .values(run=0, number=duties.c.number + 1)
+    )
+
+
+@transaction
+def _leave(connection: Connection, run: int) -> None:
+    """Forget a daemon, whose duties are free for all then."""
+    connection.execute(delete(duty_daemons).where(duty_daemons.c.run == run))
+    connection.execute(
+        update(duties).where(duties.c.run == run).values(run=0, number=duties.c.number + 1)
+    )

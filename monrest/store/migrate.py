@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from monrest.store import engines
 from monrest.store.failures import StoreError, error_text, is_away
 from monrest.store.space import let_shrink
-from monrest.store.tables import metadata
+from monrest.store.tables import all_tables
 
 if TYPE_CHECKING:
     from alembic.config import Config as AlembicConfig
@@ -69,7 +69,7 @@ def upgrade_connection(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(sql("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     if not inspect(connection).has_table(VERSION_TABLE):
-        metadata.create_all(connection, checkfirst=False)
+        all_tables().create_all(connection, checkfirst=False)
         _version.create(connection)
         connection.execute(insert(_version), {"version_num": HEAD})
     elif list(connection.scalars(select(_version.c.version_num))) != [HEAD]:

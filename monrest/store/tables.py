@@ -1,12 +1,15 @@
 """What is stored, as SQLAlchemy Core tables.
 
-Times are seconds since the epoch, whole ones but for jobs. Keys and session ids are kept as
-hashes only. A change here needs a migration of its own in ``migrations/versions``; a test compares
-the two.
+A family declares the tables of its records in its ``model`` (``store.stored``); the others are
+here. Times are seconds since the epoch. A change of a table needs a migration of its own in
+``migrations/versions``; a test compares the two.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any
 
 from sqlalchemy import (
@@ -26,6 +29,8 @@ from sqlalchemy import (
     event,
 )
 
+import monrest
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -34,6 +39,15 @@ metadata = MetaData(
         "fk": "fk_%(table_name)s_%(column_0_N_name)s",
     }
 )
+
+
+def all_tables() -> MetaData:
+    """The tables of all families, also those that this process has not imported."""
+    for room in iter_modules(monrest.__path__, "monrest."):
+        if room.ispkg and find_spec(f"{room.name}.model"):
+            import_module(f"{room.name}.model")
+    return metadata
+
 
 # An absent document is NULL, not the JSON text "null".
 DOCUMENT = JSON(none_as_null=True)
@@ -206,88 +220,6 @@ cluster_restarts = Table(
 """The last restart of all nodes in the order in which they are restarted; ``run`` is what is to
 end."""
 
-recurring_downtimes = Table(
-    "recurring_downtimes",
-    metadata,
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("record", DOCUMENT, nullable=False),
-    Column("sites", DOCUMENT, nullable=False),
-    Column("error", Text),
-    Column("failure", Text),
-    Column("next_at", BigInteger, index=True),
-    Column("version", BigInteger, nullable=False),
-)
-"""Recurring downtimes: ``sites`` are ids with the names they had.
-
-``error`` is what a check found, ``failure`` what went wrong when it came last, ``next_at`` the
-first time that has no occurrence yet; ``version`` grows with every change.
-"""
-
-downtime_occurrences = Table(
-    "downtime_occurrences",
-    metadata,
-    Column(
-        "downtime",
-        BigInteger,
-        ForeignKey("recurring_downtimes.number", ondelete="CASCADE"),
-        primary_key=True,
-    ),
-    Column("at", BigInteger, primary_key=True, autoincrement=False),
-    Column("until", BigInteger, nullable=False),
-    Column("open", Boolean, nullable=False, index=True),
-    Column("number", BigInteger, nullable=False),
-    Column("attempts", BigInteger, nullable=False),
-    Column("accepted", DOCUMENT, nullable=False),
-)
-"""The times at which downtimes came; of use ``until`` then. ``number`` is that of the duty of who
-works or worked at it, 0 for nobody; ``accepted`` are the commands that each site has taken."""
-
-broadcasts = Table(
-    "broadcasts",
-    metadata,
-    Column("file", Text, primary_key=True),
-    Column("record", DOCUMENT, nullable=False),
-    Column("changed", BigInteger, nullable=False),
-    Column("version", BigInteger, nullable=False),
-)
-"""Broadcasts; ``changed`` is the time of the last change."""
-
-dashboards = Table(
-    "dashboards",
-    metadata,
-    Column("nr", Text, primary_key=True),
-    Column("record", DOCUMENT, nullable=False),
-    Column("changed", BigInteger, nullable=False),
-    Column("version", BigInteger, nullable=False),
-)
-"""Dashboards, without what is shown at present."""
-
-dashboard_backups = Table(
-    "dashboard_backups",
-    metadata,
-    Column("nr", Text, ForeignKey("dashboards.nr", ondelete="CASCADE"), primary_key=True),
-    Column("at", BigInteger, primary_key=True, autoincrement=False),
-    Column("record", DOCUMENT, nullable=False),
-)
-"""Some of the records that a dashboard had before, by the time until which each was in force."""
-
-dashboard_runtime = Table(
-    "dashboard_runtime",
-    metadata,
-    Column("nr", Text, ForeignKey("dashboards.nr", ondelete="CASCADE"), primary_key=True),
-    Column("username", Text, primary_key=True),
-    Column("data", DOCUMENT, nullable=False),
-)
-"""What is shown on a dashboard at present, by panel; administrators share that of nobody."""
-
-dashboard_maintenance = Table(
-    "dashboard_maintenance",
-    metadata,
-    Column("nr", Text, primary_key=True),
-    Column("text", Text, nullable=False),
-)
-"""Dashboards in maintenance, scripted ones as well, and what is told instead of their panels."""
-
 logcache_sites = Table(
     "logcache_sites",
     metadata,
@@ -447,104 +379,6 @@ config_ids = Table(
     Column("objects", LargeBinary, nullable=False),
 )
 """The ids of the objects in a file that was saved, as long as the file has this hash."""
-
-reports = Table(
-    "reports",
-    metadata,
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("record", DOCUMENT, nullable=False),
-    Column("sites", DOCUMENT, nullable=False),
-    Column("limit", DOCUMENT),
-    Column("failure", Text),
-    Column("unsent", Text),
-    Column("job", BigInteger),
-    Column("made", Double),
-    Column("next_at", BigInteger, index=True),
-    Column("version", BigInteger, nullable=False),
-)
-"""Reports: ``limit`` are the roles to which its owner was restricted.
-
-``failure`` is what went wrong when it was made last, ``unsent`` when it was sent last; ``job`` is
-the last job that made it, ``next_at`` the first time of its schedule that has no run yet.
-"""
-
-report_files = Table(
-    "report_files",
-    metadata,
-    Column("report", BigInteger, ForeignKey("reports.number", ondelete="CASCADE"),
-           primary_key=True),
-    Column("format", Text, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("data", LargeBinary, nullable=False),
-)  # fmt: skip
-"""The last result of each report in its forms; ``name`` is what the report was called then."""
-
-report_runs = Table(
-    "report_runs",
-    metadata,
-    Column("report", BigInteger, ForeignKey("reports.number", ondelete="CASCADE"),
-           primary_key=True),
-    Column("at", BigInteger, primary_key=True, autoincrement=False),
-    Column("purpose", Text, primary_key=True),
-    Column("open", Boolean, nullable=False, index=True),
-    Column("phase", Text, nullable=False),
-    Column("number", BigInteger, nullable=False),
-    Column("attempts", BigInteger, nullable=False),
-    Column("again", Double, nullable=False),
-    Column("recipients", DOCUMENT, nullable=False),
-    Column("message", LargeBinary),
-    Column("error", Text),
-)  # fmt: skip
-"""What is to be made and sent, and what was: ``phase`` says how far it is, ``number`` is that of
-the duty of who works or worked at it. ``recipients`` have not got the ``message`` yet, which is
-kept until they have; ``again`` is when the next try may begin."""
-
-webhooks = Table(
-    "webhooks",
-    metadata,
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("record", DOCUMENT, nullable=False),
-    Column("secrets", DOCUMENT, nullable=False),
-    Column("limit", DOCUMENT),
-    Column("token", Text, nullable=False),
-    Column("position", Text),
-    Column("last_seq", BigInteger, nullable=False),
-    Column("paused", Text),
-    Column("paused_at", Double),
-    Column("failures", BigInteger, nullable=False),
-    Column("rests", Double, nullable=False),
-    Column("delivered", Double),
-    Column("error", Text),
-    Column("error_at", Double),
-    Column("version", BigInteger, nullable=False),
-)
-"""Webhooks: ``limit`` are the roles to which the owner was restricted, ``position`` is the event
-that was read last, ``last_seq`` the number of the last delivery. ``paused`` says why nothing is
-sent; ``failures`` in a row leave the receiver alone until ``rests``."""
-
-webhook_deliveries = Table(
-    "webhook_deliveries",
-    metadata,
-    Column("webhook", BigInteger, ForeignKey("webhooks.number", ondelete="CASCADE"),
-           primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("message", Text, nullable=False),
-    Column("event", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("made", Double, nullable=False),
-    Column("content_type", Text, nullable=False),
-    Column("body", LargeBinary, nullable=False),
-    Column("phase", Text, nullable=False),
-    Column("attempts", BigInteger, nullable=False),
-    Column("again", Double, nullable=False),
-    Column("status", BigInteger),
-    Column("error", Text),
-    Column("ended", Double),
-    Index("ix_webhook_deliveries_open", "webhook", "phase", "subject", "seq"),
-    Index("ix_webhook_deliveries_event", "webhook", "event"),
-)  # fmt: skip
-"""What a webhook has to send, in the order of ``seq``, and the last of what it has sent."""
 
 own_events = Table(
     "own_events",

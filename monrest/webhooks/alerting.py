@@ -162,7 +162,7 @@ class AlertDelivering(Delivering):
         clock = self.clock.seconds()
         if clock < self._looked + _APART:
             return self._looked + _APART - clock
-        found = await self.database.run(statements.STORED.read(self.number))
+        found = await self.database.run(statements.several(self.number))
         hook = found[0] if found else None
         if hook is None or hook.token != self.hook_token or not hook.works:
             return None

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import cattrs
 from attrs import evolve, frozen
 
 from monrest.accounts.roles import grantable
@@ -19,11 +20,12 @@ from monrest.api.endpoint import (
 from monrest.api.fields import Number, fields_of
 from monrest.api.lists import local_schema
 from monrest.api.lists import select as select_rows
-from monrest.api.records import DONE, Records, Save, first_number, number_of
+from monrest.api.records import DONE, Records, Save, first_number, number_of, record_columns
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
 from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest
 from monrest.events.filter import near_column
+from monrest.store.stored import shown_columns
 from monrest.webhooks import store as statements
 from monrest.webhooks.following import filter_of
 from monrest.webhooks.model import (
@@ -34,11 +36,12 @@ from monrest.webhooks.model import (
     WebhookSecret,
     checked,
     shown,
+    shown_delivery,
 )
 from monrest.webhooks.present import require_objects
 from monrest.webhooks.service import Webhooks
 from monrest.webhooks.signature import new_secret
-from monrest.webhooks.store import LIMITS, STORED
+from monrest.webhooks.store import LIMITS
 
 _OWNER = UserField("owner", "in whose name it looks; administrators may name somebody else")
 _HOURS = Number(
@@ -49,66 +52,12 @@ _HOURS = Number(
     default=24,
 )
 _HOUR = 3600
-_LONGEST_SHOWN = 10_000
 
-COLUMNS = (
-    Column("body", "string", "", "form of what is sent"),
-    Column("enabled", "boolean", "", "0: nothing is sent"),
-    Column("failures", "number", "", "tries in a row in which the receiver took nothing"),
-    Column("filter", "string", "", "query string that selects events, as for `/events`"),
-    Column("headers", "object", "", "further headers; their values are not shown"),
-    Column("id", "number", "", "its number"),
-    Column("last_delivery", "time", "", "when the receiver took something last"),
-    Column("last_error", "string", "", "what went wrong last"),
-    Column("last_error_time", "time", "", "when that was"),
-    Column("name", "string", "", "what it is for"),
-    Column("owner", "string", "", "in whose name it looks"),
-    Column("paused", "string", "", "why nothing is sent until somebody resumes it; else empty"),
-    Column("paused_since", "time", "", "since when"),
-    Column("roles", "array_of_strings", "", "roles that the owner has here at most; none: all"),
-    Column("secrets", "number", "", "how many secrets sign: 2 while one is being replaced"),
-    Column("template", "object", "", "what the body template is made of"),
-    Column("url", "string", "", "where events are sent to"),
-    Column("waiting", "number", "", "messages that are not over"),
-)
-
-DELIVERY_COLUMNS = (
-    Column("attempts", "number", "", "how often it was tried"),
-    Column("body", "string", "", "what is sent"),
-    Column("created", "time", "", "when it was queued"),
-    Column("ended", "time", "", "when it was taken, or given up; 0 before"),
-    Column("error", "string", "", "what went wrong last"),
-    Column("event", "string", "", "id of the event"),
-    Column("id", "number", "", "its number"),
-    Column("message_id", "string", "", "the header webhook-id, the same for each try"),
-    Column("next_try", "time", "", "when it is tried again; 0: at once, or never"),
-    Column("state", "string", "", "waiting, sent or failed"),
-    Column("status", "number", "", "status of the last answer; null where there was none"),
-    Column("subject", "string", "", "site and object of the event; in order for each of them"),
-    Column("type", "string", "", "type of the event"),
-)
+COLUMNS = record_columns(Webhook, FIELDS, Column("owner", "string", "", "in whose name it looks"))
+DELIVERY_COLUMNS = tuple(sorted(shown_columns(Delivery), key=lambda one: one.name))
 _DELIVERIES = local_schema("deliveries", DELIVERY_COLUMNS, ())
 _MESSAGE = Column("message", "string", "", "what was done")
 _SECRET = Column("secret", "string", "", "the secret, `whsec_…`, which is never shown again")
-
-
-def _shown(one: Delivery) -> dict[str, Any]:
-    waits = one.phase == statements.WAITING
-    return {
-        "attempts": one.attempts,
-        "body": one.body.decode("utf-8", "replace")[:_LONGEST_SHOWN],
-        "created": int(one.made),
-        "ended": int(one.ended or 0),
-        "error": one.error or "",
-        "event": one.event,
-        "id": one.seq,
-        "message_id": one.message,
-        "next_try": int(one.again) if waits else 0,
-        "state": one.phase,
-        "status": one.status,
-        "subject": one.subject,
-        "type": one.type,
-    }
 
 
 @frozen(kw_only=True, eq=False)
@@ -150,12 +99,8 @@ class WebhookRecords(Records[Webhook]):
             return []
         identity = request.identity
 
-        def work(connection: Any) -> list[Webhook]:
-            found = STORED.read(number)(connection)
-            counts = statements.counts(connection)
-            return [evolve(one, waiting=counts.get(one.number, 0)) for one in found]
-
-        return [one for one in await self.database.run(work) if _is_seen(one, identity)]
+        stored = await self.database.run(statements.several(number))
+        return [one for one in stored if _is_seen(one, identity)]
 
     def name(self, one: Webhook) -> str:
         return str(one.number)
@@ -192,7 +137,7 @@ class WebhookRecords(Records[Webhook]):
         record["owner"] = _owner(context, request, fields, request.identity.user)
         values = {
             "record": record,
-            "secrets": statements.secrets_of([secret]),
+            "secrets": cattrs.unstructure([secret]),
             "limit": _limit(request),
             "token": secrets.token_hex(16),
             "position": str(int(context.wall.now())),
@@ -236,7 +181,7 @@ class WebhookRecords(Records[Webhook]):
         return {**record, "roles": list(granted or ())}
 
     async def remove(self, old: Webhook) -> bool:
-        return await self.database.change(STORED.remove(old.number, old.version))
+        return await self.database.change(statements.remove(old))
 
     @Endpoint(
         path="/mon/webhooks/<id>/test",
@@ -330,7 +275,7 @@ class WebhookRecords(Records[Webhook]):
     ) -> Answer:
         hook = await self.one(context, request, where[0])
         found = await self.database.run(statements.list_deliveries(hook.number))
-        return await select_rows(context, request, _DELIVERIES, map(_shown, found))
+        return await select_rows(context, request, _DELIVERIES, map(shown_delivery, found))
 
     @Endpoint(
         path="/mon/webhooks/<id>/deliveries/<nr>/resend",

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import orjson
 from attrs import field, frozen
+from sqlalchemy import Index
 
 from monrest.api.fields import Choice, Fields, Flag, NameList, Ruled, Text
 from monrest.base.errors import BadRequest
 from monrest.base.hidden import HIDDEN
 from monrest.base.values import ROLES
 from monrest.config.check import full_role
+from monrest.store.stored import (
+    KEY,
+    NOT_STORED,
+    References,
+    Shown,
+    StoredRow,
+    shown_time,
+    shown_values,
+    stored,
+)
 from monrest.webhooks import placeholders
 
 ALERTMANAGER, TEMPLATE = "alertmanager", "template"
 BODY_FORMS = (ALERTMANAGER, "cloudevents", "oncall", "plain", "slack", TEMPLATE)
 
 LONGEST_URL, LONGEST_FILTER = 2000, 8000
+_LONGEST_SHOWN = 10_000
 MOST_HEADERS, LONGEST_HEADER = 20, 2000
 
 _URL = re.compile(
@@ -47,97 +59,6 @@ class Receiver:
     host: str
     port: int
     url: str
-
-
-@frozen(kw_only=True)
-class WebhookSecret:
-    """A secret of a webhook, used ``until`` a date; None for the present one."""
-
-    key: str = field(repr=False)
-    until: float | None = None
-
-
-@frozen(kw_only=True)
-class Webhook:
-    """A stored one.
-
-    ``limit`` are the roles to which its owner was restricted when it was made. ``token`` makes the
-    ids of its messages differ from those of all others. ``position`` is the last event that was
-    read. ``paused`` says why nothing is sent, since ``paused_at``. ``failures`` in a row leave it
-    alone until ``rests``. ``delivered`` is when something was taken last, ``error`` what went wrong
-    last, at ``error_at``. ``waiting`` are the deliveries that are not over.
-    """
-
-    number: int
-    record: Mapping[str, Any] = field(eq=False)
-    secrets: tuple[WebhookSecret, ...] = ()
-    limit: tuple[str, ...] | None = None
-    token: str = field(default="", repr=False)
-    position: str | None = None
-    paused: str | None = None
-    paused_at: float | None = None
-    failures: int = 0
-    rests: float = 0.0
-    delivered: float | None = None
-    error: str | None = None
-    error_at: float | None = None
-    waiting: int = 0
-    version: int = 0
-
-    @property
-    def owner(self) -> str:
-        return str(self.record["owner"])
-
-    @property
-    def alerts(self) -> bool:
-        """Whether it tells an Alertmanager what is wrong, and does not send single events."""
-        return bool(self.record["body"] == ALERTMANAGER)
-
-    @property
-    def works(self) -> bool:
-        return bool(self.record["enabled"]) and self.paused is None
-
-    @property
-    def place(self) -> Receiver:
-        """Where it sends to; of an Alertmanager the address is enough."""
-        url = str(self.record["url"])
-        if self.alerts and urlsplit(url).path in ("", "/"):
-            url = f"{url.rstrip('/')}/api/v2/alerts"
-        return read_url(url)
-
-    def roles(self) -> frozenset[str] | None:
-        """The roles to which the owner is restricted, None for no restriction."""
-        chosen = self.record["roles"] or None
-        found = [frozenset(one) for one in (self.limit, chosen) if one is not None]
-        return frozenset.intersection(*found) if found else None
-
-    def keys(self, now: float) -> list[str]:
-        """Those that are valid, the present one first."""
-        return [one.key for one in self.secrets if one.until is None or one.until > now]
-
-
-@frozen(kw_only=True)
-class Delivery:
-    """One message of a webhook: ``body`` is sent as it is, however often.
-
-    ``phase`` is waiting, sent or failed. ``again`` is when the next try may be.
-    """
-
-    webhook: int
-    seq: int
-    message: str
-    event: str
-    type: str
-    subject: str
-    made: float
-    content_type: str
-    body: bytes = field(repr=False)
-    phase: str = "waiting"
-    attempts: int = 0
-    again: float = 0.0
-    status: int | None = None
-    error: str | None = None
-    ended: float | None = None
 
 
 def _wrong(name: str, expected: str) -> BadRequest:
@@ -203,21 +124,24 @@ FIELDS = Fields(
     (
         Text("name", "what it is for", longest=300, needed="what it is for"),
         Ruled("url", "http or https, where the events are sent to by POST", rule=_url,
-              most=f"{LONGEST_URL} characters", required=True),
-        Flag("enabled", "0: nothing is sent, and what happens meanwhile is left out", default=1),
+              shown="where events are sent to", most=f"{LONGEST_URL} characters", required=True),
+        Flag("enabled", "0: nothing is sent, and what happens meanwhile is left out", default=1,
+             shown="0: nothing is sent"),
         Text("filter", "query string of `/events`, such as `types=state&host_groups[gte]=web`; "
-             "empty: all that the owner may see", longest=LONGEST_FILTER, stripped=False),
+             "empty: all that the owner may see", longest=LONGEST_FILTER, stripped=False,
+             shown="query string that selects events, as for `/events`"),
         Choice("body", "form of what is sent; where there is a `template`, that is the default",
-               BODY_FORMS, default="cloudevents"),
+               BODY_FORMS, default="cloudevents", shown="form of what is sent"),
         Ruled("template", "for the body `template`: JSON whose texts have placeholders, such as "
               "`{\"text\": \"{{ data.host_name }}\"}`", type="object", rule=_template, nested=True,
               most=f"{placeholders.LONGEST_TEMPLATE} bytes, {placeholders.MOST_PLACEHOLDERS} "
-              "placeholders"),
+              "placeholders", shown="what the body template is made of"),
         Ruled("headers", "further headers by name; their values are never shown, and `***` keeps "
               "the one that is stored", type="object", rule=_headers, nested=True,
-              most=f"{MOST_HEADERS} headers of {LONGEST_HEADER} characters"),
+              most=f"{MOST_HEADERS} headers of {LONGEST_HEADER} characters",
+              shown="further headers; their values are not shown"),
         NameList("roles", "roles that the owner has here at most; none: all of them", most=100,
-                 check=_known_role),
+                 check=_known_role, shown="roles that the owner has here at most; none: all"),
     ),
     computed=frozenset(
         {"id", "paused", "paused_since", "last_delivery", "last_error", "last_error_time",
@@ -225,6 +149,129 @@ FIELDS = Fields(
     ),
     longest=131_072,
 )  # fmt: skip
+
+
+def _shown_body(body: bytes) -> str:
+    return body.decode("utf-8", "replace")[:_LONGEST_SHOWN]
+
+
+@frozen(kw_only=True)
+class WebhookSecret:
+    """A secret of a webhook, used ``until`` a date; None for the present one."""
+
+    key: str = field(repr=False)
+    until: float | None = None
+
+
+@stored("webhooks")
+@frozen(kw_only=True)
+class Webhook(StoredRow):
+    """A webhook.
+
+    ``record`` has the FIELDS and the owner. ``limit`` are the roles to which its owner was
+    restricted when it was made. ``token`` makes the ids of its messages differ from those of all
+    others. ``position`` is the last event that was read, ``last_seq`` the number of the last
+    delivery. After ``failures`` in a row the receiver is left alone until ``rests``.
+    """
+
+    number: Annotated[int, KEY, Shown("its number", "number", name="id")]
+    record: Mapping[str, Any] = field(eq=False)
+    secrets: Annotated[
+        tuple[WebhookSecret, ...],
+        Shown("how many secrets sign: 2 while one is being replaced", "number", show=len),
+    ] = ()
+    limit: tuple[str, ...] | None = None
+    token: str = field(default="", repr=False)
+    position: str | None = None
+    last_seq: int = 0
+    paused: Annotated[
+        str | None, Shown("why nothing is sent until somebody resumes it; else empty")
+    ] = None
+    paused_at: Annotated[float | None, shown_time("since when", "paused_since")] = None
+    failures: Annotated[
+        int, Shown("tries in a row in which the receiver took nothing", "number")
+    ] = 0
+    rests: float = 0.0
+    delivered: Annotated[
+        float | None, shown_time("when the receiver took something last", "last_delivery")
+    ] = None
+    error: Annotated[str | None, Shown("what went wrong last", name="last_error")] = None
+    error_at: Annotated[float | None, shown_time("when that was", "last_error_time")] = None
+    version: int = 0
+    waiting: Annotated[int, NOT_STORED, Shown("messages that are not over", "number")] = 0
+
+    @property
+    def owner(self) -> str:
+        return str(self.record["owner"])
+
+    @property
+    def alerts(self) -> bool:
+        """Whether it tells an Alertmanager what is wrong, and does not send single events."""
+        return bool(self.record["body"] == ALERTMANAGER)
+
+    @property
+    def works(self) -> bool:
+        return bool(self.record["enabled"]) and self.paused is None
+
+    @property
+    def place(self) -> Receiver:
+        """Where it sends to; of an Alertmanager the address is enough."""
+        url = str(self.record["url"])
+        if self.alerts and urlsplit(url).path in ("", "/"):
+            url = f"{url.rstrip('/')}/api/v2/alerts"
+        return read_url(url)
+
+    def roles(self) -> frozenset[str] | None:
+        """The roles to which the owner is restricted, None for no restriction."""
+        chosen = self.record["roles"] or None
+        found = [frozenset(one) for one in (self.limit, chosen) if one is not None]
+        return frozenset.intersection(*found) if found else None
+
+    def keys(self, now: float) -> list[str]:
+        """Those that are valid, the present one first."""
+        return [one.key for one in self.secrets if one.until is None or one.until > now]
+
+
+@stored(
+    "webhook_deliveries",
+    Index("ix_webhook_deliveries_open", "webhook", "phase", "subject", "seq"),
+    Index("ix_webhook_deliveries_event", "webhook", "event"),
+)
+@frozen(kw_only=True)
+class Delivery(StoredRow):
+    """One message of a webhook: ``body`` is sent as it is, however often.
+
+    Deliveries are sent in the order of ``seq``, those of one ``subject`` one after another. They
+    are kept until they are over, and the last of these a while longer.
+    """
+
+    webhook: Annotated[int, KEY, References("webhooks.number")]
+    seq: Annotated[int, KEY, Shown("its number", "number", name="id")]
+    message: Annotated[
+        str, Shown("the header webhook-id, the same for each try", name="message_id")
+    ]
+    event: Annotated[str, Shown("id of the event")]
+    type: Annotated[str, Shown("type of the event")]
+    subject: Annotated[str, Shown("site and object of the event; in order for each of them")]
+    made: Annotated[float, shown_time("when it was queued", "created")]
+    content_type: str
+    body: Annotated[bytes, Shown("what is sent", show=_shown_body)] = field(repr=False)
+    phase: Annotated[str, Shown("waiting, sent or failed", name="state")] = "waiting"
+    attempts: Annotated[int, Shown("how often it was tried", "number")] = 0
+    again: Annotated[
+        float, shown_time("when it is tried again; 0: at once, or never", "next_try")
+    ] = 0.0
+    status: Annotated[
+        int | None,
+        Shown("status of the last answer; null where there was none", "number", nothing=None),
+    ] = None
+    error: Annotated[str | None, Shown("what went wrong last")] = None
+    ended: Annotated[float | None, shown_time("when it was taken, or given up; 0 before")] = None
+
+
+def shown_delivery(one: Delivery) -> dict[str, Any]:
+    row = shown_values(one)
+    return row if one.phase == "waiting" else {**row, "next_try": 0}
 
 
 def checked(given: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -248,20 +295,5 @@ def checked(given: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -
 
 def shown(one: Webhook) -> dict[str, Any]:
     """A webhook as it is shown: no secret, no value of a header."""
-    return {
-        **one.record,
-        "headers": dict.fromkeys(one.record["headers"], HIDDEN),
-        "id": one.number,
-        "paused": one.paused or "",
-        "paused_since": _second(one.paused_at),
-        "last_delivery": _second(one.delivered),
-        "last_error": one.error or "",
-        "last_error_time": _second(one.error_at),
-        "failures": one.failures,
-        "waiting": one.waiting,
-        "secrets": len(one.secrets),
-    }
-
-
-def _second(date: float | None) -> int:
-    return 0 if date is None else int(date)
+    headers = dict.fromkeys(one.record["headers"], HIDDEN)
+    return {**one.record, "headers": headers, **shown_values(one)}

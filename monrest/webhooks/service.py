@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import orjson
 from attrs import define, field
@@ -104,15 +104,15 @@ class Webhooks(Service):
             if steps != self._seen:
                 await self.duties.change(token, statements.try_all_now)
                 self._seen = steps
-            hooks, counts = await self.database.run(_state)
-            for number in self._working.keys() - hooks.keys():
+            hooks = await self.database.run(statements.several())
+            for number in self._working.keys() - {hook.number for hook in hooks}:
                 self._end(number)
-            for hook in hooks.values():
-                await self._look_at(hook, token, waiting=counts.get(hook.number, 0))
+            for hook in hooks:
+                await self._look_at(hook, token)
         except (Unavailable, DutyLostError) as error:
             self.log.info("webhooks are not looked after now: {reason}", reason=str(error))
 
-    async def _look_at(self, hook: Webhook, token: Token, *, waiting: int) -> None:
+    async def _look_at(self, hook: Webhook, token: Token) -> None:
         known = self._working.get(hook.number)
         if not hook.works:
             self._end(hook.number)
@@ -135,9 +135,9 @@ class Webhooks(Service):
             return
         if known.delivering.done.called:
             known.delivering = self._delivering(hook, token)
-        elif waiting:
+        elif hook.waiting:
             known.delivering.wake()
-        if known.following.over and waiting <= self.config.waiting // 2:
+        if known.following.over and hook.waiting <= self.config.waiting // 2:
             # From where events were stored last.
             known.following = self._following(hook, token)
             known.following.start()
@@ -253,9 +253,3 @@ class Webhooks(Service):
         await self._periodic.stopService()
         self._stop_all()
         await ended(self._leaving.values(), self.clock, _PATIENCE)
-
-
-def _state(connection: Any) -> tuple[dict[int, Webhook], dict[int, int]]:
-    """All webhooks by number, and how many messages of each wait."""
-    hooks = {one.number: one for one in statements.STORED.read()(connection)}
-    return hooks, statements.counts(connection)

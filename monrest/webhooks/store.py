@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import cattrs
 from attrs import evolve, frozen
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Row,
     Select,
     and_,
     delete,
@@ -21,10 +21,8 @@ from sqlalchemy import (
 
 from monrest.api.records import RecordLimits, StoredRecords
 from monrest.config import WebhooksConfig
-from monrest.store.database import Work
+from monrest.store.database import transaction
 from monrest.store.space import require_space
-from monrest.store.tables import webhook_deliveries as deliveries
-from monrest.store.tables import webhooks
 from monrest.webhooks.model import Delivery, Webhook, WebhookSecret
 from monrest.webhooks.posting import PostResult
 
@@ -34,24 +32,7 @@ KEPT = 200
 """Messages of a webhook that are over and still shown."""
 
 
-def _webhook(row: Row[*tuple[Any, ...]]) -> Webhook:
-    return Webhook(
-        number=row.number,
-        record=row.record,
-        secrets=tuple(WebhookSecret(**one) for one in row.secrets),
-        limit=None if row.limit is None else tuple(row.limit),
-        token=row.token,
-        position=row.position,
-        paused=row.paused,
-        paused_at=row.paused_at,
-        failures=row.failures,
-        rests=row.rests,
-        delivered=row.delivered,
-        error=row.error,
-        error_at=row.error_at,
-        version=row.version,
-    )
-
+webhooks, deliveries = Webhook.table, Delivery.table
 
 LIMITS = RecordLimits(
     noun="webhooks",
@@ -61,35 +42,44 @@ LIMITS = RecordLimits(
     count=1_000,
     setting="webhooks.per_user",
 )
-STORED = StoredRecords(webhooks, _webhook, LIMITS)
+STORED = StoredRecords(Webhook, LIMITS)
 
 
-def _delivery(row: Row[*tuple[Any, ...]]) -> Delivery:
-    return Delivery(**row._mapping)
-
-
-def secrets_of(found: Iterable[WebhookSecret]) -> list[dict[str, Any]]:
-    return [{"key": one.key, "until": one.until} for one in found]
-
-
-def counts(connection: Connection) -> dict[int, int]:
-    waiting = (
+@transaction
+def several(connection: Connection, number: int | None = None) -> list[Webhook]:
+    """All webhooks, or the one with this number, with how many of their messages wait."""
+    query = (
         select(deliveries.c.webhook, func.count().label("waiting"))
         .where(deliveries.c.phase == WAITING)
         .group_by(deliveries.c.webhook)
     )
-    return {row.webhook: row.waiting for row in connection.execute(waiting)}
+    waiting = {row.webhook: row.waiting for row in connection.execute(query)}
+    found = STORED.read(connection, number)
+    return [evolve(one, waiting=waiting.get(one.number, 0)) for one in found]
 
 
-def add(first: int, owner: str, values: Mapping[str, Any], mine: int) -> Work[int]:
+@transaction
+def add(
+    connection: Connection, first: int, owner: str, values: Mapping[str, Any], mine: int
+) -> int:
     """Store a new one; Conflict where there are ``mine`` of the owner, or too many in all."""
     made = {"last_seq": 0, "failures": 0, "rests": 0.0, **values}
-    return STORED.add_number(first, made, owner, evolve(LIMITS, owned=mine))
+    return STORED.add_number(connection, first, made, owner, evolve(LIMITS, owned=mine))
 
 
+@transaction
+def remove(connection: Connection, one: Webhook) -> bool:
+    return STORED.remove(connection, one.number, one.version)
+
+
+@transaction
 def replace(
-    one: Webhook, record: Mapping[str, Any], limit: Sequence[str] | None, now: float
-) -> Work[bool]:
+    connection: Connection,
+    one: Webhook,
+    record: Mapping[str, Any],
+    limit: Sequence[str] | None,
+    now: float,
+) -> bool:
     """Store another record, with which everything that stood in the way is forgotten.
 
     What was switched off goes on with what happens from ``now`` on.
@@ -97,17 +87,13 @@ def replace(
     values: dict[str, Any] = {"record": record, "limit": limit, **_UNHINDERED}
     if not one.record["enabled"]:
         values["position"] = str(int(now))
-    storing = STORED.replace(one.number, one.version, values, str(record["owner"]))
-
-    def work(connection: Connection) -> bool:
-        done = storing(connection)
-        if done and (not record["enabled"] or record["body"] != one.record["body"]):
-            _forget(connection, one.number)
-        elif done:
-            connection.execute(_at_once(one.number))
-        return done
-
-    return work
+    owner = str(record["owner"])
+    done = STORED.replace(connection, one.number, one.version, values, owner)
+    if done and (not record["enabled"] or record["body"] != one.record["body"]):
+        _forget(connection, one.number)
+    elif done:
+        connection.execute(_at_once(one.number))
+    return done
 
 
 _UNHINDERED: Mapping[str, Any] = {"paused": None, "paused_at": None, "failures": 0, "rests": 0.0}
@@ -125,24 +111,22 @@ def _at_once(number: int) -> Any:
     return update(deliveries).where(this).values(again=0.0, attempts=0)
 
 
-def resume(number: int) -> Work[None]:
+@transaction
+def resume(connection: Connection, number: int) -> None:
     """Set a webhook going that was paused: everything that waits is tried at once."""
-
-    def work(connection: Connection) -> None:
-        connection.execute(
-            update(webhooks).where(webhooks.c.number == number).values(**_UNHINDERED)
-        )
-        connection.execute(_at_once(number))
-
-    return work
+    connection.execute(update(webhooks).where(webhooks.c.number == number).values(**_UNHINDERED))
+    connection.execute(_at_once(number))
 
 
-def keep_secrets(one: Webhook, found: Iterable[WebhookSecret]) -> Work[bool]:
+@transaction
+def keep_secrets(connection: Connection, one: Webhook, found: Iterable[WebhookSecret]) -> bool:
     """Store other secrets; False when the record was changed meanwhile."""
-    return STORED.replace(one.number, one.version, {"secrets": secrets_of(found)})
+    values = {"secrets": cattrs.unstructure(list(found))}
+    return STORED.replace(connection, one.number, one.version, values)
 
 
-def list_deliveries(number: int) -> Work[list[Delivery]]:
+@transaction
+def list_deliveries(connection: Connection, number: int) -> list[Delivery]:
     """The messages of a webhook, the newest first."""
     query = (
         select(deliveries)
@@ -150,18 +134,18 @@ def list_deliveries(number: int) -> Work[list[Delivery]]:
         .order_by(deliveries.c.seq.desc())
         .limit(2 * KEPT)
     )
-    return lambda connection: [_delivery(row) for row in connection.execute(query)]
+    return [Delivery.of(row) for row in connection.execute(query)]
 
 
-def repeat(number: int, seq: int) -> Work[bool]:
+@transaction
+def repeat(connection: Connection, number: int, seq: int) -> bool:
     """Have a message sent again that is over, with the same id; False when there is none."""
-    this = and_(deliveries.c.webhook == number, deliveries.c.seq == seq)
     query = (
         update(deliveries)
-        .where(this)
+        .where(deliveries.c.webhook == number, deliveries.c.seq == seq)
         .values(phase=WAITING, attempts=0, again=0.0, error=None, ended=None)
     )
-    return lambda connection: connection.execute(query).rowcount == 1
+    return connection.execute(query).rowcount == 1
 
 
 @frozen(kw_only=True)
@@ -187,69 +171,64 @@ def _this(hook: Webhook) -> ColumnElement[bool]:
     )
 
 
-def queue(hook: Webhook, found: Sequence[QueuedEvent], now: float, most: int) -> Work[int]:
+@transaction
+def queue(
+    connection: Connection, hook: Webhook, found: Sequence[QueuedEvent], now: float, most: int
+) -> int:
     """Store what is to be sent together with how far was read; give how many events that were.
 
-    None where the record is another one by now. At most ``most`` wait then. What was queued before
+    0 where the record is another one by now. At most ``most`` wait then. What was queued before
     is not queued again.
     """
     this, number = _this(hook), hook.number
-    query = select(webhooks.c.last_seq).where(this).with_for_update()
+    last = connection.execute(
+        select(webhooks.c.last_seq).where(this).with_for_update()
+    ).scalar_one_or_none()
+    if last is None:
+        return 0
     mine = deliveries.c.webhook == number
     waiting = select(func.count()).where(mine, deliveries.c.phase == WAITING)
-    ids = [one.event for one in found]
-    known = select(deliveries.c.event).where(mine, deliveries.c.event.in_(ids))
-
-    def work(connection: Connection) -> int:
-        last = connection.execute(query).scalar_one_or_none()
-        if last is None:
-            return 0
-        fitting = found[: max(0, most - connection.execute(waiting).scalar_one())]
-        if not fitting:
-            return 0
-        require_space(connection)
-        seen = set(connection.execute(known).scalars())
-        rows: list[dict[str, Any]] = []
-        for one in fitting:
-            if one.event in seen:
-                continue
-            last += 1
-            phase, ended = (WAITING, None) if one.error is None else (FAILED, now)
-            rows.append(
-                {
-                    "webhook": number,
-                    "seq": last,
-                    "message": one.message,
-                    "event": one.event,
-                    "type": one.type,
-                    "subject": one.subject,
-                    "made": now,
-                    "content_type": one.content_type,
-                    "body": one.body,
-                    "phase": phase,
-                    "attempts": 0,
-                    "again": 0.0,
-                    "error": one.error,
-                    "ended": ended,
-                }
-            )
-        if rows:
-            connection.execute(insert(deliveries), rows)
-        position = fitting[-1].cursor
-        connection.execute(update(webhooks).where(this).values(position=position, last_seq=last))
-        return len(fitting)
-
-    return work
+    fitting = found[: max(0, most - connection.execute(waiting).scalar_one())]
+    if not fitting:
+        return 0
+    require_space(connection)
+    ids = [one.event for one in fitting]
+    seen = set(
+        connection.execute(
+            select(deliveries.c.event).where(mine, deliveries.c.event.in_(ids))
+        ).scalars()
+    )
+    rows: list[dict[str, Any]] = []
+    for one in fitting:
+        if one.event in seen:
+            continue
+        last += 1
+        made = Delivery(
+            webhook=number,
+            seq=last,
+            message=one.message,
+            event=one.event,
+            type=one.type,
+            subject=one.subject,
+            made=now,
+            content_type=one.content_type,
+            body=one.body,
+            phase=WAITING if one.error is None else FAILED,
+            error=one.error,
+            ended=None if one.error is None else now,
+        )
+        rows.append(made.values())
+    if rows:
+        connection.execute(insert(deliveries), rows)
+    position = fitting[-1].cursor
+    connection.execute(update(webhooks).where(this).values(position=position, last_seq=last))
+    return len(fitting)
 
 
-def note_position(hook: Webhook, position: str) -> Work[None]:
+@transaction
+def note_position(connection: Connection, hook: Webhook, position: str) -> None:
     """Store how far was read where nothing was to be sent."""
-    this = _this(hook)
-
-    def work(connection: Connection) -> None:
-        connection.execute(update(webhooks).where(this).values(position=position))
-
-    return work
+    connection.execute(update(webhooks).where(_this(hook)).values(position=position))
 
 
 def _first_of_each(number: int) -> Select[tuple[int]]:
@@ -301,29 +280,32 @@ class NextDeliveries:
     state: HookState | None = None
 
 
+@transaction
 def advance(
-    number: int, token: str, judge: Judge | None, now: float, most: int, busy: Sequence[str]
-) -> Work[NextDeliveries]:
+    connection: Connection,
+    number: int,
+    token: str,
+    judge: Judge | None,
+    now: float,
+    most: int,
+    busy: Sequence[str],
+) -> NextDeliveries:
     """Note what was sent, and take the next ``most`` messages, one for each object.
 
     Messages of the objects ``busy`` are on their way.
     """
-    this = and_(webhooks.c.number == number, webhooks.c.token == token)
-
-    def work(connection: Connection) -> NextDeliveries:
-        row = connection.execute(select(webhooks).where(this)).one_or_none()
-        state = None
-        if row is not None and judge is not None:
-            tried, state = judge(_webhook(row))
-            _note(connection, number, tried, state, now)
-            row = connection.execute(select(webhooks).where(this)).one()
-        hook = None if row is None else _webhook(row)
-        if hook is None or not hook.works:
-            return NextDeliveries(state=state)
-        found, wait = _take(connection, hook, now, most, busy)
-        return NextDeliveries(hook=hook, messages=found, wait=wait, state=state)
-
-    return work
+    this = select(webhooks).where(webhooks.c.number == number, webhooks.c.token == token)
+    row = connection.execute(this).one_or_none()
+    state = None
+    if row is not None and judge is not None:
+        tried, state = judge(Webhook.of(row))
+        _note(connection, number, tried, state, now)
+        row = connection.execute(this).one()
+    hook = None if row is None else Webhook.of(row)
+    if hook is None or not hook.works:
+        return NextDeliveries(state=state)
+    found, wait = _take(connection, hook, now, most, busy)
+    return NextDeliveries(hook=hook, messages=found, wait=wait, state=state)
 
 
 def _take(
@@ -340,7 +322,7 @@ def _take(
         any_left = connection.execute(select(deliveries.c.seq).where(free).limit(1)).first()
         return (), hook.rests - now if any_left else None
     query = select(deliveries).where(free).order_by(deliveries.c.again, deliveries.c.seq)
-    rows = [_delivery(one) for one in connection.execute(query.limit(count))]
+    rows = [Delivery.of(one) for one in connection.execute(query.limit(count))]
     found = tuple(one for one in rows if one.again <= now)
     if found:
         taking = and_(
@@ -397,12 +379,11 @@ def set_state(
     connection.execute(update(webhooks).where(webhooks.c.number == number).values(**values))
 
 
-def pause(number: int, reason: str, now: float) -> Work[None]:
+@transaction
+def pause(connection: Connection, number: int, reason: str, now: float) -> None:
     """Stop a webhook until it is resumed."""
-    state = HookState(paused=reason)
-    return lambda connection: set_state(
-        connection, number, {"error": reason, "error_at": now}, state, now
-    )
+    values = {"error": reason, "error_at": now}
+    set_state(connection, number, values, HookState(paused=reason), now)
 
 
 def try_all_now(connection: Connection) -> None:
@@ -411,14 +392,14 @@ def try_all_now(connection: Connection) -> None:
     connection.execute(update(deliveries).where(deliveries.c.phase == WAITING).values(again=0.0))
 
 
-def note_alerts(hook: Webhook, result: PostResult, state: HookState, now: float) -> Work[None]:
-    number = hook.number
-    same = and_(webhooks.c.number == number, webhooks.c.token == hook.token)
+@transaction
+def note_alerts(
+    connection: Connection, hook: Webhook, result: PostResult, state: HookState, now: float
+) -> None:
     values: dict[str, Any] = {"failures": state.failures, "rests": state.rests}
     values |= {"delivered": now} if result.taken else {"error": result.error, "error_at": now}
-
-    def work(connection: Connection) -> None:
-        if connection.execute(select(webhooks.c.number).where(same)).first() is not None:
-            set_state(connection, number, values, state, now)
-
-    return work
+    same = select(webhooks.c.number).where(
+        webhooks.c.number == hook.number, webhooks.c.token == hook.token
+    )
+    if connection.execute(same).first() is not None:
+        set_state(connection, hook.number, values, state, now)

@@ -6,7 +6,7 @@ from datetime import UTC
 
 from twisted.internet.defer import gatherResults
 
-from monrest.broadcasts.endpoints import STORED, add
+from monrest.broadcasts.endpoints import add, remove, replace, several
 from monrest.broadcasts.model import checked
 
 MANY = range(12)
@@ -20,7 +20,7 @@ async def test_each_new_one_has_a_file_of_its_own(database):
     works = [add("day", named(str(n)), n, exact=False) for n in MANY]
     files = await gatherResults([database.change(work) for work in works])
     assert sorted(files) == sorted(["day", *(f"day_{n}" for n in MANY[1:])])
-    stored = {one.file: one for one in await database.run(STORED.read())}
+    stored = {one.file: one for one in await database.run(several())}
     assert {stored[file].record["name"] for file in files} == {str(n) for n in MANY}
 
 
@@ -28,35 +28,31 @@ async def test_a_wanted_file_is_given_once(database):
     works = [add("mine", named(str(n)), n, exact=True) for n in MANY]
     files = await gatherResults([database.change(work) for work in works])
     assert sorted(files, key=str) == [*([None] * (len(MANY) - 1)), "mine"]
-    (stored,) = await database.run(STORED.read())
+    (stored,) = await database.run(several())
     assert stored.record["name"] == str(files.index("mine"))
 
 
 async def test_one_change_wins_and_the_others_are_told(database):
     await database.change(add("one", named("first"), 0, exact=True))
-    (old,) = await database.run(STORED.read("one"))
-    works = [
-        STORED.replace("one", old.version, {"record": named(str(n)), "changed": 5}) for n in MANY
-    ]
+    (old,) = await database.run(several("one"))
+    works = [replace(old, named(str(n)), 5, None) for n in MANY]
     done = await gatherResults([database.change(work) for work in works])
     assert done.count(True) == 1
-    (now,) = await database.run(STORED.read("one"))
+    (now,) = await database.run(several("one"))
     assert (now.record["name"], now.version, now.changed) == (
         str(done.index(True)), old.version + 1, 5,
     )  # fmt: skip
-    assert await gatherResults(
-        [database.change(STORED.remove("one", now.version)) for _ in MANY]
-    ).addCallback(sorted) == [False] * (len(MANY) - 1) + [True]
+    assert await gatherResults([database.change(remove(now)) for _ in MANY]).addCallback(
+        sorted
+    ) == [False] * (len(MANY) - 1) + [True]
 
 
 async def test_another_one_of_the_same_name_is_left_alone(database):
     await database.change(add("one", named("first"), 0, exact=True))
-    (old,) = await database.run(STORED.read("one"))
-    assert await database.change(STORED.remove("one", old.version))
+    (old,) = await database.run(several("one"))
+    assert await database.change(remove(old))
     await database.change(add("one", named("second"), 0, exact=True))
-    assert not await database.change(STORED.remove("one", old.version))
-    assert not await database.change(
-        STORED.replace("one", old.version, {"record": named("late"), "changed": 5})
-    )
-    (new,) = await database.run(STORED.read("one"))
+    assert not await database.change(remove(old))
+    assert not await database.change(replace(old, named("late"), 5, None))
+    (new,) = await database.run(several("one"))
     assert new.record["name"] == "second"

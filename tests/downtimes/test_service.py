@@ -301,7 +301,7 @@ def test_removing_one_that_is_due(world):
     number = world.add()
     world.sites[0].down = True
     world.pass_(120)
-    assert result(world.books.change(statements.STORED.remove(number, world.get(number).version)))
+    assert result(world.books.change(statements.remove(world.get(number))))
     world.sites[0].down = False
     world.pass_(300)
     assert world.begins() == []
@@ -310,10 +310,10 @@ def test_removing_one_that_is_due(world):
 def test_numbers(world):
     assert [world.add() for _ in range(3)] == [1, 2, 3]
     old = world.get(2)
-    result(world.books.change(statements.STORED.remove(2, old.version)))
+    result(world.books.change(statements.remove(old)))
     assert [world.add() for _ in range(2)] == [2, 4]
     # A number that comes again is another downtime: looked at anew, not changed as the one before.
-    assert not result(world.books.change(statements.STORED.remove(2, old.version)))
+    assert not result(world.books.change(statements.remove(old)))
     assert result(world.books.change(statements.report(old, "wrong"))) is False
     assert result(world.books.run(statements.versions))[2] != old.version
 

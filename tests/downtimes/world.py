@@ -146,7 +146,7 @@ class World:
         return result(self.books.change(work))
 
     def get(self, number):
-        return next(iter(result(self.books.run(statements.STORED.read(number)))), None)
+        return next(iter(result(self.books.run(statements.several(number)))), None)
 
     def told(self, at=0):
         """How often each command reached a core: (host, service or "", begin, end)."""

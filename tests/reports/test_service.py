@@ -6,6 +6,7 @@ from datetime import UTC
 from types import SimpleNamespace
 
 import pytest
+from attrs import evolve
 from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
 
@@ -15,7 +16,7 @@ from monrest.config import MailConfig, ReportsConfig
 from monrest.jobs.model import Job
 from monrest.reports import build, store
 from monrest.reports import store as statements
-from monrest.reports.model import checked
+from monrest.reports.model import QUEUE, checked
 from monrest.reports.service import Reports
 from monrest.reports.smtp import MailDelivery
 from monrest.reports.templates import TEMPLATES
@@ -128,7 +129,7 @@ class World:
         return result(self.books.change(work))
 
     def get(self, number=1):
-        return next(iter(result(self.books.run(statements.STORED.read(number)))), None)
+        return next(iter(result(self.books.run(statements.several(number)))), None)
 
     def error(self):
         return self.get().error(TEMPLATES)
@@ -340,10 +341,10 @@ def test_queued_ones_are_made_later(world):
     world.pass_(5)
     result(
         world.books.change(
-            statements.queue(world.get(), int(one.clock.seconds()), statements.QUEUE)
+            statements.queue(world.get(), int(one.clock.seconds()), QUEUE)
         )
     )
-    again = statements.queue(world.get(), int(one.clock.seconds()) + 1, statements.QUEUE)
+    again = statements.queue(world.get(), int(one.clock.seconds()) + 1, QUEUE)
     assert result(world.books.change(again)) is False
     world.pass_(10)
     assert (len(world.made), world.sent, world.left()) == (1, [], [])
@@ -362,9 +363,9 @@ def test_a_new_schedule_counts_at_once(world):
 
 def test_numbers_are_the_lowest_free_ones(world):
     assert [world.add() for _ in range(3)] == [1, 2, 3]
-    assert result(world.books.change(statements.STORED.remove(2, world.get(2).version)))
+    assert result(world.books.change(statements.remove(world.get(2))))
     assert world.add() == 2
-    assert not result(world.books.change(statements.STORED.remove(9, 1)))
+    assert not result(world.books.change(statements.remove(evolve(world.get(1), number=9))))
 
 
 def test_another_report_of_the_same_number_has_nothing_of_the_one_before(world):
@@ -380,7 +381,7 @@ def test_another_report_of_the_same_number_has_nothing_of_the_one_before(world):
     one.prepare = slow
     making = Deferred.fromCoroutine(one.now(old))
     assert result(one.being_made(old))
-    assert result(world.books.change(statements.STORED.remove(1, old.version)))
+    assert result(world.books.change(statements.remove(old)))
     assert world.add(schedule=[]) == 1
     new = world.get()
     assert not result(one.being_made(new))
@@ -390,9 +391,9 @@ def test_another_report_of_the_same_number_has_nothing_of_the_one_before(world):
     for work in (statements.begun(old, 7), statements.fail(old, "broken")):
         result(world.books.change(work))
     for work in (
-        statements.queue(old, now, statements.QUEUE),
+        statements.queue(old, now, QUEUE),
         statements.replace(old, old.record, {}, None, now, UTC),
-        statements.STORED.remove(1, old.version),
+        statements.remove(old),
     ):
         assert result(world.books.change(work)) is False
     assert result(world.books.run(store.result(1, "pdf"))) is None

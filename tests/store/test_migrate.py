@@ -15,7 +15,7 @@ from sqlalchemy import inspect, text
 
 from monrest.store import engines, migrate
 from monrest.store.database import Database, StoreError
-from monrest.store.tables import metadata
+from monrest.store.tables import all_tables
 from tests.store.rows import add, names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,7 @@ def differences(connection):
         "compare_type": True,
         "compare_server_default": True,
     }
-    return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+    return compare_metadata(MigrationContext.configure(connection, opts=options), all_tables())
 
 
 def tables(connection):
@@ -97,11 +97,11 @@ async def test_the_migrations_make_what_an_empty_database_gets(database, databas
     looked_at(database_url, migrate.migrate)
     assert looked_at(database_url, declared) == at_once
     assert looked_at(database_url, differences) == []
-    assert looked_at(database_url, tables) == {*metadata.tables, "monrest_version"}
+    assert looked_at(database_url, tables) == {*all_tables().tables, "monrest_version"}
 
 
 def _all():
-    return ["monrest_version", *(table.name for table in metadata.sorted_tables)]
+    return ["monrest_version", *(table.name for table in all_tables().sorted_tables)]
 
 
 def test_an_empty_database_gets_the_number_of_the_newest_migration():

@@ -13,13 +13,13 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from monrest.base.errors import Forbidden
-from monrest.store.tables import webhook_deliveries, webhooks
 from monrest.webhooks import store as statements
 from monrest.webhooks.delivering import AT_ONCE, MOST_TRIES, pause_after
 from monrest.webhooks.model import WebhookSecret
 from monrest.webhooks.posting import PostResult
 from monrest.webhooks.signature import new_secret
-from monrest.webhooks.store import STORED
+from monrest.webhooks.store import deliveries as webhook_deliveries
+from monrest.webhooks.store import webhooks
 from tests.fakes.store import migrated_sqlite_url
 from tests.webhooks.world import DEAD, NOW, SECRET, TAKEN, World, event
 
@@ -459,7 +459,7 @@ def test_another_webhook_of_the_same_number_is_not_paused_for_the_owner_before(s
     follower = small.source.followers[0]
     small.source.followers.remove(follower)
     follower.ended.errback(Failure(Forbidden("account is locked")))
-    small.change(STORED.remove(1, small.get().version))
+    small.change(statements.remove(small.get()))
     small.add(name="other")
     small.pass_(10)
     assert small.get().paused is None
@@ -504,7 +504,7 @@ def test_a_deleted_webhook_sends_nothing_more(small):
     small.pass_(3)
     small.receiver.answer = DEAD
     small.source.happen(event(1), event(2))
-    small.change(STORED.remove(1, small.get().version))
+    small.change(statements.remove(small.get()))
     small.pass_(60)
     before = len(small.receiver.posts)
     small.source.happen(event(3))
@@ -521,7 +521,7 @@ def test_another_webhook_of_the_same_number_has_nothing_of_the_one_before(small)
     small.receiver.held = Deferred()
     small.source.happen(event(1), event(2))
     held, small.receiver.held = small.receiver.held, None
-    small.change(STORED.remove(1, small.get().version))
+    small.change(statements.remove(small.get()))
     small.receiver.answer = DEAD
     small.add(name="other")
     small.pass_(1)

@@ -15,10 +15,9 @@ from monrest.events.model import Cursor, Event, Place, object_subject
 from monrest.events.snapshot import PresentProblems
 from monrest.store.duties import Duties
 from monrest.webhooks import store as statements
-from monrest.webhooks.model import WebhookSecret, checked
+from monrest.webhooks.model import checked
 from monrest.webhooks.posting import PostResult
 from monrest.webhooks.service import Webhooks
-from monrest.webhooks.store import STORED
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
 
@@ -200,12 +199,12 @@ class World:
         record = {"name": "n", "url": "https://example.org/x", "body": "plain", **fields}
         values = {
             "record": {**checked(record), "owner": "olga"}, "limit": None, "token": f"t{next(_TOKENS)}",
-            "secrets": statements.secrets_of([WebhookSecret(key=SECRET)]), "position": str(NOW),
+            "secrets": [{"key": SECRET, "until": None}], "position": str(NOW),
         }  # fmt: skip
         return result(self.books.change(statements.add(1, "olga", values, 100)))
 
     def get(self, number=1):
-        return next(iter(result(self.books.run(STORED.read(number)))), None)
+        return next(iter(result(self.books.run(statements.several(number)))), None)
 
     def deliveries(self, number=1):
         return result(self.books.run(statements.list_deliveries(number)))

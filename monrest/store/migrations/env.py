@@ -5,11 +5,11 @@ from __future__ import annotations
 from alembic import context
 
 from monrest.store.migrate import VERSION_TABLE
-from monrest.store.tables import metadata
+from monrest.store.tables import all_tables
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=metadata,
+    target_metadata=all_tables(),
     version_table=VERSION_TABLE,
     transactional_ddl=True,
 )

@@ -1,0 +1,205 @@
+"""What happens again and again by a schedule, as recurring downtimes and reports do.
+
+Each record has the next time at which it comes. It is the duty of one daemon of the database to
+make a row of every time that has come, and to work at these rows until they are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from datetime import tzinfo
+from typing import Any, Generic, TypeVar
+
+from attrs import define, field, frozen
+from sqlalchemy import Connection, select, update
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.api.records import StoredRecords
+from monrest.base.clock import ClockSteps, WallClock
+from monrest.base.concurrency import ended
+from monrest.base.errors import RestError
+from monrest.base.schedule import following
+from monrest.store.database import Database, transaction
+from monrest.store.duties import Duties, DutyLostError, Token
+from monrest.store.stored import StoredRow
+
+_PAUSE = 10.0
+"""Seconds after which what went wrong is tried again."""
+
+
+class RecurringRow(StoredRow):
+    """A record with the columns ``number`` and ``next_at``, in Unix seconds, None for never."""
+
+    __slots__ = ()
+
+    @property
+    def number(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def next_at(self) -> int | None:
+        raise NotImplementedError
+
+    def crons(self) -> list[str]:
+        """The expressions of its schedule."""
+        raise NotImplementedError
+
+
+R = TypeVar("R", bound=RecurringRow)
+
+
+@frozen(eq=False)
+class RecurringRecords(StoredRecords[R]):
+    """``occur`` makes rows of the times of a record from one moment to another.
+
+    It gets the connection, the record, both moments and the zone, and gives how many times came too
+    late to be of use. ``clean`` removes old rows.
+    """
+
+    occur: Callable[[Connection, R, float, float, tzinfo], int]
+    clean: Callable[[Connection, float], object]
+
+    def first_time(self, record: Mapping[str, Any], now: float, zone: tzinfo) -> int | None:
+        """When a record comes next that is stored now."""
+        row: Any = self.row
+        return following(row(number=0, record=record).crons(), now, zone)
+
+    def reschedule(
+        self,
+        connection: Connection,
+        old: R,
+        version: int,
+        values: Mapping[str, Any],
+        now: float,
+        zone: tzinfo,
+        owner: str | None,
+    ) -> bool:
+        """Store other values; times of the old schedule that have come are rows before that.
+
+        False when the record has not this version any more.
+        """
+
+        def before(row: Any) -> None:
+            if row.next_at is not None and row.next_at <= now:
+                self.occur(connection, old, row.next_at, now, zone)
+
+        return self.replace(connection, old.number, version, values, owner, before)
+
+    def is_due(self, connection: Connection, now: float) -> bool:
+        """Whether any time has come that has no row."""
+        table = self.row.table
+        query = select(table.c.number).where(table.c.next_at <= int(now)).limit(1)
+        return connection.execute(query).first() is not None
+
+    def plan(self, connection: Connection, now: float, zone: tzinfo) -> dict[int, int]:
+        """Make a row of every time that has come; how many came too late, by number."""
+        table = self.row.table
+        late: dict[int, int] = {}
+        for row in connection.execute(select(table).where(table.c.next_at <= int(now))).all():
+            one = self.row.of(row)
+            missed = self.occur(connection, one, row.next_at, now, zone)
+            if missed:
+                late[one.number] = missed
+            self._set_next(connection, one, now, zone)
+        self.clean(connection, now)
+        return late
+
+    def plan_again(self, connection: Connection, now: float, zone: tzinfo) -> None:
+        """Work out anew when everything comes next that has not come: the clocks may be others."""
+        table = self.row.table
+        query = select(table).where(table.c.next_at.is_(None) | (table.c.next_at > now))
+        for row in connection.execute(query).all():
+            self._set_next(connection, self.row.of(row), now, zone)
+
+    def _set_next(self, connection: Connection, one: R, now: float, zone: tzinfo) -> None:
+        table = self.row.table
+        next_at = following(one.crons(), now, zone)
+        if next_at != one.next_at:
+            connection.execute(
+                update(table).where(table.c.number == one.number).values(next_at=next_at)
+            )
+
+
+@define(eq=False, kw_only=True)
+class Scheduler(Generic[R]):
+    """Plans the times of ``records`` and works at their rows, for the service of a family.
+
+    ``noun`` stands in the log. ``stepped`` is done where the clock of the machine was set.
+    """
+
+    log: Logger
+    noun: str
+    duty: str
+    records: RecurringRecords[R]
+    database: Database
+    clock: IReactorTime
+    wall: WallClock
+    duties: Duties
+    stepped: Callable[[Connection], object] = field(default=lambda _: None)
+    working: dict[Hashable, Deferred[Any]] = field(init=False, factory=dict)
+    _again: dict[Hashable, float] = field(init=False, factory=dict)
+    _planned: tuple[Token, tzinfo, int] | None = field(init=False, default=None)
+    _steps: ClockSteps = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._steps = ClockSteps(self.wall, self.clock)
+
+    async def plan(self, token: Token, zone: tzinfo) -> dict[int, int]:
+        """Make rows of what has come; how many times came too late, by number.
+
+        Raises Unavailable and DutyLostError.
+        """
+        now = self.wall.now()
+        planned = (token, zone, self._steps.look())
+        if self._planned != planned:
+            known = self._planned
+            stepped = known is not None and known[2] != planned[2]
+            since = self._steps.since() if stepped else now
+            await self.duties.change(token, transaction(self.records.plan_again)(since, zone))
+            if stepped:
+                await self.duties.change(token, self.stepped)
+            self._planned = planned
+        if not await self.database.run(transaction(self.records.is_due)(now)):
+            return {}
+        return await self.duties.change(token, transaction(self.records.plan)(now, zone))
+
+    def may_start(self, key: Hashable) -> bool:
+        """Whether nothing works at a row and no pause is left."""
+        return key not in self.working and self.clock.seconds() >= self._again.get(key, 0.0)
+
+    def start(self, key: Hashable, number: int, work: Callable[[], Deferred[float | None]]) -> None:
+        """Work at a row; ``work`` gives the seconds after which it is tried again, None for never.
+
+        What it raises is logged, and it is tried again.
+        """
+
+        def failed(failure: Failure) -> float | None:
+            if failure.check(CancelledError):
+                return None
+            if failure.check(RestError, DutyLostError):
+                reason = str(failure.value)
+                self.log.warn(
+                    "{noun} {number}: {reason}", noun=self.noun, number=number, reason=reason
+                )
+            else:
+                self.log.failure("{noun} {number} failed", failure, noun=self.noun, number=number)
+            return _PAUSE
+
+        def done(pause: float | None) -> None:
+            del self.working[key]
+            if pause is None:
+                self._again.pop(key, None)
+            else:
+                self._again[key] = self.clock.seconds() + pause
+
+        doing: Deferred[Any] = work()
+        self.working[key] = doing
+        doing.addErrback(failed)
+        doing.addCallback(done)
+
+    async def stop(self, seconds: float) -> None:
+        """Wait for what is being worked at, then cancel it."""
+        await ended(self.working.values(), self.clock, seconds)

@@ -1,0 +1,232 @@
+"""A class of records says its table and what is shown: each annotated attribute is a column.
+
+    @stored("webhooks")
+    @frozen(kw_only=True)
+    class Webhook(StoredRow):
+        number: Annotated[int, KEY, Shown("its number", "number", name="id")]
+        paused: Annotated[str | None, Shown("why nothing is sent")] = None
+        waiting: Annotated[int, NOT_STORED] = 0
+
+An optional attribute may be NULL. Texts, numbers and bytes have columns of their type; whatever
+else is annotated is stored as JSON. Rules: docs/spec/store.md, "Tables".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Self,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import attrs
+import cattrs
+from attrs import field, frozen
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Double,
+    ForeignKey,
+    LargeBinary,
+    Row,
+    Table,
+    Text,
+)
+from sqlalchemy import Column as TableColumn
+
+from monrest.base.values import Column, ColumnType
+from monrest.store.tables import DOCUMENT, metadata
+
+R = TypeVar("R", bound="StoredRow")
+
+_TYPES: Mapping[Any, Any] = {
+    str: Text,
+    int: BigInteger,
+    float: Double,
+    bool: Boolean,
+    bytes: LargeBinary,
+}
+
+
+@frozen
+class _Marker:
+    """What an annotation says of its column in the table."""
+
+    options: Mapping[str, Any] = {}
+
+
+KEY = _Marker({"primary_key": True, "autoincrement": False})
+INDEXED = _Marker({"index": True})
+UNIQUE = _Marker({"unique": True})
+NOT_STORED = _Marker()
+"""The attribute is not stored."""
+
+
+@frozen
+class References:
+    """The key of a record in another table, with which this one is deleted."""
+
+    column: str
+
+
+@frozen
+class Shown:
+    """An attribute as clients see it, under its own name unless ``name`` is another.
+
+    ``show`` makes the value of that of the attribute; None is ``nothing``.
+    """
+
+    description: str
+    type: ColumnType = "string"
+    unit: str = ""
+    name: str = field(default="", kw_only=True)
+    show: Callable[[Any], Any] = field(default=lambda value: value, kw_only=True)
+    nothing: Any = field(default="", kw_only=True)
+
+    def column(self, attribute: str) -> Column:
+        return Column(self.name or attribute, self.type, self.unit, self.description)
+
+
+def shown_time(description: str, name: str = "") -> Shown:
+    """A time in seconds since the epoch, shown as a whole number, 0 for none."""
+    return Shown(description, "time", name=name, show=int, nothing=0)
+
+
+class StoredRow:
+    """The base of every class with ``stored``.
+
+    An attribute whose type is another such class refers to the record with that key, and is deleted
+    with it; the rows of which it is made are joined.
+    """
+
+    __slots__ = ()
+
+    table: ClassVar[Table]
+
+    @classmethod
+    def of(cls, row: Row[*tuple[Any, ...]]) -> Self:
+        """One record from a row, which may have columns of other tables as well."""
+        found = row._mapping
+        values: dict[str, Any] = {}
+        for name, structure in _STRUCTURES[cls].items():
+            column = cls.table.c[name]
+            if _is_row(structure):
+                values[name] = structure.of(row)
+            elif column in found:
+                value = found[column]
+                values[name] = value if structure is None or value is None else structure(value)
+        return cls(**values)  # type: ignore[call-arg]  # those of the attrs class
+
+    def values(self) -> dict[str, Any]:
+        """What is stored of it, by column."""
+        values = {}
+        for name, structure in _STRUCTURES[type(self)].items():
+            value = getattr(self, name)
+            if _is_row(structure):
+                value = getattr(value, structure.primary_key().name)
+            elif structure is not None:
+                value = cattrs.unstructure(value)
+            values[name] = value
+        return values
+
+    @classmethod
+    def primary_key(cls) -> TableColumn[Any]:
+        """The first column of the key."""
+        return next(iter(cls.table.primary_key.columns))
+
+
+Structure: TypeAlias = type[StoredRow] | Callable[[Any], Any] | None
+"""Makes the value of an attribute of what its column has, None for the same."""
+
+_STRUCTURES: dict[type[StoredRow], dict[str, Structure]] = {}
+_SHOWN: dict[type[StoredRow], dict[str, Shown]] = {}
+
+
+def stored(name: str, *more: Any) -> Callable[[type[R]], type[R]]:
+    """Give an attrs class its table ``name``; ``more`` are indexes of several columns."""
+
+    def declare(cls: type[R]) -> type[R]:
+        hints = get_type_hints(cls, include_extras=True)
+        columns = []
+        structures: dict[str, Structure] = {}
+        shown: dict[str, Shown] = {}
+        for attribute in attrs.fields(cast(Any, cls)):
+            hint, markers = _unwrapped(hints[attribute.name])
+            for marker in markers:
+                if isinstance(marker, Shown):
+                    shown[attribute.name] = marker
+            if NOT_STORED in markers:
+                continue
+            inner, nullable = _required(hint)
+            kind = _TYPES.get(inner, DOCUMENT)
+            structures[attribute.name] = _structure(inner) if kind is DOCUMENT else None
+            options: dict[str, Any] = {"nullable": nullable}
+            parts = []
+            if _is_row(inner):
+                kind = inner.primary_key().type
+                markers = (*markers, References(f"{inner.table.name}.{inner.primary_key().name}"))
+            for marker in markers:
+                if isinstance(marker, _Marker):
+                    options |= marker.options
+                elif isinstance(marker, References):
+                    parts.append(ForeignKey(marker.column, ondelete="CASCADE"))
+            columns.append(TableColumn(attribute.name, kind, *parts, **options))
+        cls.table = Table(name, metadata, *columns, *more)
+        _STRUCTURES[cls], _SHOWN[cls] = structures, shown
+        return cls
+
+    return declare
+
+
+def _is_row(hint: Any) -> TypeGuard[type[StoredRow]]:
+    return isinstance(hint, type) and issubclass(hint, StoredRow)
+
+
+def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    if get_origin(hint) is Annotated:
+        inner, *markers = get_args(hint)
+        return inner, tuple(markers)
+    return hint, ()
+
+
+def _required(hint: Any) -> tuple[Any, bool]:
+    """The type without None, and whether None was in it."""
+    if get_origin(hint) in (Union, UnionType):
+        inner = [one for one in get_args(hint) if one is not NoneType]
+        if len(inner) == 1:
+            return inner[0], True
+    return hint, False
+
+
+def _structure(hint: Any) -> Structure:
+    """What makes tuples and values of the lists and objects of JSON."""
+    if _is_row(hint):
+        return hint
+    if get_origin(hint) is not tuple:
+        return None
+    return lambda value: cattrs.structure(value, hint)
+
+
+def shown_columns(cls: type[StoredRow]) -> list[Column]:
+    """The columns of what a class shows."""
+    return [shown.column(name) for name, shown in _SHOWN[cls].items()]
+
+
+def shown_values(one: StoredRow) -> dict[str, Any]:
+    """The shown attributes of a record, by column."""
+    row = {}
+    for name, shown in _SHOWN[type(one)].items():
+        value = getattr(one, name)
+        row[shown.name or name] = shown.nothing if value is None else shown.show(value)
+    return row
