@@ -14,6 +14,7 @@ else is annotated is stored as JSON. Rules: docs/spec/store.md, "Tables".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -21,7 +22,6 @@ from typing import (
     ClassVar,
     Self,
     TypeAlias,
-    TypeGuard,
     TypeVar,
     Union,
     cast,
@@ -121,23 +121,21 @@ class StoredRow:
         values: dict[str, Any] = {}
         for name, structure in _STRUCTURES[cls].items():
             column = cls.table.c[name]
-            if _is_row(structure):
-                values[name] = structure.of(row)
-            elif column in found:
+            if column in found:
                 value = found[column]
                 values[name] = value if structure is None or value is None else structure(value)
-        return cls(**values)  # type: ignore[call-arg]  # those of the attrs class
+        for name, kind in _REFERENCES[cls].items():
+            values[name] = kind.of(row)
+        return cls(**values)
 
     def values(self) -> dict[str, Any]:
         """What is stored of it, by column."""
         values = {}
         for name, structure in _STRUCTURES[type(self)].items():
             value = getattr(self, name)
-            if _is_row(structure):
-                value = getattr(value, structure.primary_key().name)
-            elif structure is not None:
-                value = cattrs.unstructure(value)
-            values[name] = value
+            values[name] = value if structure is None else cattrs.unstructure(value)
+        for name, kind in _REFERENCES[type(self)].items():
+            values[name] = getattr(getattr(self, name), kind.primary_key().name)
         return values
 
     @classmethod
@@ -146,10 +144,11 @@ class StoredRow:
         return next(iter(cls.table.primary_key.columns))
 
 
-Structure: TypeAlias = type[StoredRow] | Callable[[Any], Any] | None
+Structure: TypeAlias = Callable[[Any], Any] | None
 """Makes the value of an attribute of what its column has, None for the same."""
 
 _STRUCTURES: dict[type[StoredRow], dict[str, Structure]] = {}
+_REFERENCES: dict[type[StoredRow], dict[str, type[StoredRow]]] = {}
 _SHOWN: dict[type[StoredRow], dict[str, Shown]] = {}
 
 
@@ -160,6 +159,7 @@ def stored(name: str, *more: Any) -> Callable[[type[R]], type[R]]:
         hints = get_type_hints(cls, include_extras=True)
         columns = []
         structures: dict[str, Structure] = {}
+        references: dict[str, type[StoredRow]] = {}
         shown: dict[str, Shown] = {}
         for attribute in attrs.fields(cast(Any, cls)):
             hint, markers = _unwrapped(hints[attribute.name])
@@ -170,12 +170,15 @@ def stored(name: str, *more: Any) -> Callable[[type[R]], type[R]]:
                 continue
             inner, nullable = _required(hint)
             kind = _TYPES.get(inner, DOCUMENT)
-            structures[attribute.name] = _structure(inner) if kind is DOCUMENT else None
             options: dict[str, Any] = {"nullable": nullable}
             parts = []
-            if _is_row(inner):
-                kind = inner.primary_key().type
-                markers = (*markers, References(f"{inner.table.name}.{inner.primary_key().name}"))
+            if isinstance(inner, type) and issubclass(inner, StoredRow):
+                references[attribute.name] = inner
+                key = inner.primary_key()
+                kind, markers = key.type, (*markers, References(f"{inner.table.name}.{key.name}"))
+            else:
+                is_tuple = get_origin(inner) is tuple
+                structures[attribute.name] = partial(_structured, inner) if is_tuple else None
             for marker in markers:
                 if isinstance(marker, _Marker):
                     options |= marker.options
@@ -183,14 +186,10 @@ def stored(name: str, *more: Any) -> Callable[[type[R]], type[R]]:
                     parts.append(ForeignKey(marker.column, ondelete="CASCADE"))
             columns.append(TableColumn(attribute.name, kind, *parts, **options))
         cls.table = Table(name, metadata, *columns, *more)
-        _STRUCTURES[cls], _SHOWN[cls] = structures, shown
+        _STRUCTURES[cls], _REFERENCES[cls], _SHOWN[cls] = structures, references, shown
         return cls
 
     return declare
-
-
-def _is_row(hint: Any) -> TypeGuard[type[StoredRow]]:
-    return isinstance(hint, type) and issubclass(hint, StoredRow)
 
 
 def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -209,13 +208,9 @@ def _required(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
-def _structure(hint: Any) -> Structure:
-    """What makes tuples and values of the lists and objects of JSON."""
-    if _is_row(hint):
-        return hint
-    if get_origin(hint) is not tuple:
-        return None
-    return lambda value: cattrs.structure(value, hint)
+def _structured(hint: Any, value: Any) -> Any:
+    """A tuple of what JSON has as a list, with the values in it."""
+    return cattrs.structure(value, hint)
 
 
 def shown_columns(cls: type[StoredRow]) -> list[Column]:
