@@ -9,6 +9,7 @@ one finds nothing left to do.
 from __future__ import annotations
 
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Column, Connection, MetaData, String, Table, insert, inspect, select
@@ -17,13 +18,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from monrest.store import engines
 from monrest.store.failures import StoreError, error_text, is_away
+from monrest.store.migrations import versions
 from monrest.store.space import let_shrink
 from monrest.store.tables import all_tables
 
 if TYPE_CHECKING:
     from alembic.config import Config as AlembicConfig
 
-HEAD = "0014"
+HEAD = max(one.name for one in iter_modules(versions.__path__))[1:]
 """The newest migration, after which the tables are the declared ones."""
 
 VERSION_TABLE = "monrest_version"
@@ -77,7 +79,7 @@ def upgrade_connection(connection: Connection) -> None:
 
 
 def migrate(connection: Connection) -> None:
-    """Run the migrations that the database has not seen, all of them where it is empty."""
+    """Run the migrations that the database has not seen."""
     from alembic import command
     from alembic.runtime.migration import MigrationContext
     from alembic.script import ScriptDirectory
