@@ -13,10 +13,10 @@ from attrs import define, field
 
 from monrest.base.values import Column, Row
 from monrest.query.bind import Bound, Selected
-from monrest.query.column_names import CONSTANTS, CoreSource
-from monrest.query.functions import number_of, text_of
+from monrest.query.column_names import CONSTANTS, ColumnSource, CoreSource
 from monrest.query.model import Pushed, Ref, Stat
 from monrest.query.order import in_order
+from monrest.query.scalars import number_of, text_of
 from monrest.query.select import Reader
 
 
@@ -87,7 +87,7 @@ class Groups:
         cells = []
         for position, one in enumerate(self._cells):
             function = "sum" if one.kind == "avg" else one.kind
-            stat = Stat(function, self._core(one).name)  # type: ignore[arg-type]  # sum, min or max
+            stat = Stat(function, self._source(one).column.name)  # type: ignore[arg-type]  # sum, min or max
             cells.append((position, _MERGE[one.kind], at_stat[stat]))
         for row in rows:
             count = int(row[at_count])
@@ -107,16 +107,16 @@ class Groups:
                 join = _JOIN[one.kind]
                 group.cells[position] = join(group.cells[position], other.cells[position])
 
-    def _core(self, one: Selected) -> CoreSource:
-        assert isinstance(one.inner, Ref)
-        source = self.bound.names.find(one.inner.name)
-        assert isinstance(source, CoreSource)
-        return source
-
-    def _stats_key(self, one: Selected, at: Mapping[str, int], constants: Mapping[str, Any]) -> Any:
+    def _source(self, one: Selected) -> ColumnSource:
+        """The column that a core groups by or aggregates."""
         assert isinstance(one.inner, Ref)
         source = self.bound.names.find(one.inner.name)
         assert source is not None
+        return source
+
+    def _stats_key(self, one: Selected, at: Mapping[str, int], constants: Mapping[str, Any]) -> Any:
+        """How a group value is read from a row of Stats."""
+        source = self._source(one)
         name = source.column.name
         if name in CONSTANTS:
             value = constants[name]
@@ -131,21 +131,20 @@ class Groups:
         """One row per group in text order of the group values; one row when nothing groups."""
         if not self._keys and not self.groups:
             self._group([])
-        keys = in_order(list(self.groups), lambda key: key, reverse=False)
-        return [self._row(self.groups[key]) for key in keys]
-
-    def _row(self, group: _Group) -> Row:
-        shown = iter(group.shown)
-        cells = iter(group.cells)
-        row: Row = []
-        for one in self.bound.selected or ():
-            if one.kind == "value":
-                row.append(next(shown))
-            elif one.kind == "count":
-                row.append(group.count)
-            elif one.kind != "uniq":
-                row.append(_FINISH[one.kind](next(cells)))
-        return row
+        rows: list[Row] = []
+        for key in in_order(list(self.groups), lambda key: key, reverse=False):
+            group = self.groups[key]
+            shown, cells = iter(group.shown), iter(group.cells)
+            row: Row = []
+            for one in self.bound.selected or ():
+                if one.kind == "value":
+                    row.append(next(shown))
+                elif one.kind == "count":
+                    row.append(group.count)
+                elif one.kind != "uniq":
+                    row.append(_FINISH[one.kind](next(cells)))
+            rows.append(row)
+        return rows
 
 
 def _whole(value: Any) -> int:
@@ -154,14 +153,6 @@ def _whole(value: Any) -> int:
         return int(value)
     except (TypeError, ValueError, OverflowError):
         return 0
-
-
-def _add_sum(cell: Any, number: float, _value: Any) -> Any:
-    return cell + number
-
-
-def _add_avg(cell: Any, number: float, _value: Any) -> Any:
-    return (cell[0] + number, cell[1] + 1)
 
 
 def _add_min(cell: Any, number: float, value: Any) -> Any:
@@ -176,8 +167,11 @@ _EMPTY_CELL: Mapping[str, Any] = {
     "sum": lambda: 0, "avg": lambda: (0, 0), "min": lambda: None, "max": lambda: None,
 }  # fmt: skip
 _ADD: Mapping[str, Any] = {
-    "sum": _add_sum, "avg": _add_avg, "min": _add_min, "max": _add_max,
-}  # fmt: skip
+    "sum": lambda cell, number, _value: cell + number,
+    "avg": lambda cell, number, _value: (cell[0] + number, cell[1] + 1),
+    "min": _add_min,
+    "max": _add_max,
+}
 _MERGE: Mapping[str, Any] = {
     "sum": lambda cell, value, _count: cell + value,
     "avg": lambda cell, value, count: (cell[0] + value, cell[1] + count),

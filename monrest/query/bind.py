@@ -35,7 +35,7 @@ from monrest.query.expressions import (
     unpacked,
     uses_clock,
 )
-from monrest.query.functions import AGGREGATES, Moment, number_of
+from monrest.query.functions import AGGREGATES, Moment
 from monrest.query.model import (
     Calculation,
     Call,
@@ -52,6 +52,7 @@ from monrest.query.model import (
 )
 from monrest.query.q import MOST_CONDITIONS
 from monrest.query.regex import MOST_WEIGHT, Pattern, compile_pattern
+from monrest.query.scalars import number_of
 from monrest.query.scan import printable
 from monrest.query.states import meant
 from monrest.query.times import parse_duration, parse_time
@@ -62,22 +63,19 @@ TYPO = "possible typo in filter"
 """The message for names in filters that nothing has."""
 
 _ORDERING = frozenset({">", "<", ">=", "<="})
-_COUNTING = frozenset({"count", "sum", "avg"})
 
 
 @frozen
 class Check:
-    """A condition with what it tests: a source, or an expression that was also selected.
+    """A condition with what it tests: a source, or a selected item at the position ``item``.
 
     ``operand`` is a number for times and durations, a pattern for operators that look for one,
-    otherwise the value as sent. ``item`` is
-    the position of the selected item that an ``element`` or ``aggregate`` condition names.
+    otherwise the value as sent.
     """
 
     condition: Condition
     stage: Stage
     source: ColumnSource | None = None
-    expression: Expression | None = None
     operand: Operand = ""
     item: int = -1
 
@@ -109,7 +107,7 @@ class BoundSort:
 
 @frozen
 class NamedColumn:
-    """A column that a client named in ``parameter``, which is ``columns`` or ``sort``.
+    """A column that the request names in ``parameter``, which is ``columns`` or ``sort``.
 
     ``whole`` is the calculation that names it, for a label such as ``used-pct`` looks like one.
     """
@@ -120,7 +118,7 @@ class NamedColumn:
 
     @property
     def warning(self) -> str:
-        """What the client is told when no row has it."""
+        """What the answer says when no row has it."""
         return f"{self.parameter}: no row has a column {printable(self.name)}"
 
 
@@ -148,7 +146,7 @@ class Bound:
     unknown: tuple[NamedColumn, ...] = ()
     """Names in ``columns`` and ``sort`` that nothing on this collection has."""
     doubtful: tuple[NamedColumn, ...] = ()
-    """Those that only the rows can tell: labels of performance data and custom variables."""
+    """Names that only rows can have: labels of performance data and custom variables."""
     effort: int = 0
     """How many values are computed or compared for each row; a pattern is many of them."""
 
@@ -181,13 +179,20 @@ class _Binder:
 
     def __attrs_post_init__(self) -> None:
         for position, item in enumerate(self.query.items or ()):
-            if _comparable(item):
+            expression = item.expression
+            if isinstance(expression, Ref):
+                # A plain column is found by its name.
+                comparable = item.text != expression.name
+            else:
+                comparable = not (isinstance(expression, Call) and expression.function == "uniq")
+            if comparable:
                 self._by_text.setdefault(item.text, position)
             if item.renamed:
                 self._by_alias.setdefault(item.key, item)
 
     def bound(self, extra: tuple[FilterTree, ...]) -> Bound:
-        selected = self._selected()
+        items = self.query.items
+        selected = None if items is None else tuple(self._item(item) for item in items)
         stages: dict[Stage, list[CheckTree]] = {"row": [], "element": [], "aggregate": []}
         unknown: list[str] = []
         for tree in conjuncts([*extra, self.query.filter]):
@@ -201,9 +206,16 @@ class _Binder:
             unpack = unpack or unpacked(one.item.expression)
             aggregates = aggregates or one.kind != "value"
         sort = tuple(self._sort(aggregates=aggregates))
-        nowhere = [one for one in self.unknown if self.names.impossible(one.name)]
+        nowhere = []
+        for named in self.unknown:
+            if self.names.impossible(named.name):
+                near = get_close_matches(named.name, self.names.schema.columns, 1)
+                hint = f", did you mean {near[0]}?" if near else ""
+                nowhere.append(
+                    f"{named.parameter}: there is no column {printable(named.name)}{hint}"
+                )
         if nowhere:
-            raise no_such_column(self._nowhere(one) for one in nowhere)
+            raise no_such_column(nowhere)
         if self.names.schema.merge == "groups" or not aggregates:
             # Rows come in the default order, and groups of several sites are joined by name.
             for name in self.names.schema.order:
@@ -228,16 +240,6 @@ class _Binder:
             + sum(effort(one.inner) for one in selected or () if one.inner is not None)
             + sum(1 for trees in stages.values() for _ in leaves(trees)),
         )
-
-    def _nowhere(self, one: NamedColumn) -> str:
-        near = get_close_matches(one.name, self.names.schema.columns, 1)
-        meant = f", did you mean {near[0]}?" if near else ""
-        return f"{one.parameter}: there is no column {printable(one.name)}{meant}"
-
-    def _selected(self) -> tuple[Selected, ...] | None:
-        if self.query.items is None:
-            return None
-        return tuple(self._item(item) for item in self.query.items)
 
     def _item(self, item: Item) -> Selected:
         expression = blanks_as_plus(item.expression, self.names)
@@ -321,10 +323,10 @@ class _Binder:
         for name in needs(source, self.view):
             self.needed.setdefault(name)
         operand = self._operand(condition, source.column, numeric=_numeric(source))
-        return Check(condition, "row", source, None, operand)
+        return Check(condition, "row", source, operand)
 
     def _by_names(self, condition: Condition, source: ColumnSource | None) -> FilterTree | None:
-        """What a condition says in numbers that has names of states; None for any other."""
+        """A condition that names states, in their numbers; None for any other condition."""
         named = meant(condition, source, self.names) if isinstance(source, CoreSource) else None
         if named is not None:
             self.states += sum(1 for _ in leaves([named]))
@@ -344,15 +346,21 @@ class _Binder:
         # A name that means more than a number is none of what an item is.
         if named is not None and all(one.column == condition.column for one in leaves([named])):
             return self._tree(named, unknown)
+        expression = item.expression
+        function = expression.function if isinstance(expression, Call) else ""
         stage: Stage = "row"
-        if isinstance(item.expression, Call) and item.expression.function in AGGREGATES:
+        if function in AGGREGATES:
             stage = "aggregate"
-        elif unpacked(item.expression):
+        elif unpacked(expression):
             stage = "element"
-        column = self._describe(blanks_as_plus(item.expression, self.names), item.key)
-        numeric = (source is not None and _numeric(source)) or _counts(item.expression)
+        column = self._describe(blanks_as_plus(expression, self.names), item.key)
+        numeric = (
+            isinstance(expression, Calculation)
+            or function in ("count", "sum", "avg")
+            or (source is not None and _numeric(source))
+        )
         operand = self._operand(condition, column, numeric=numeric)
-        return Check(condition, stage, None, item.expression, operand, position)
+        return Check(condition, stage, None, operand, position)
 
     def _same_values(self, expression: Expression) -> ColumnSource | None:
         """The column of which an expression has a value, as it is or the least or largest one."""
@@ -384,10 +392,10 @@ class _Binder:
         return text
 
     def _flag(self, condition: Condition, column: Column) -> float:
-        """A word for yes or no against a flag; any other text is nothing that a number can be."""
+        """1 or 0 for a word that means yes or no; raise BadRequest for any other text."""
         found = truth(condition.value) if column.type == "boolean" else None
         if found is None:
-            expected = f"{EXPECTED}" if column.type == "boolean" else "a number"
+            expected = EXPECTED if column.type == "boolean" else "a number"
             if column.unit == "s":
                 expected = "a number of seconds or a duration such as 1m"
             raise BadRequest(
@@ -437,8 +445,8 @@ class _Binder:
         return Group(
             "and",
             (
-                Check(changed, "row", source, None, 0),
-                Check(limit, "row", source, None, since),
+                Check(changed, "row", source, 0),
+                Check(limit, "row", source, since),
             ),
         )
 
@@ -465,20 +473,6 @@ def _numeric(source: ColumnSource) -> bool:
     if isinstance(source, CoreSource):
         return source.core_type in ("int", "float", "time")
     return isinstance(source, Derived) and source.column.type in ("number", "time")
-
-
-def _counts(expression: Expression) -> bool:
-    if isinstance(expression, Call):
-        return expression.function in _COUNTING
-    return isinstance(expression, Calculation)
-
-
-def _comparable(item: Item) -> bool:
-    """Whether a selected item has values of its own; a plain column is found by its name."""
-    expression = item.expression
-    if isinstance(expression, Ref):
-        return item.text != expression.name
-    return not (isinstance(expression, Call) and expression.function == "uniq")
 
 
 def no_such_column(warnings: Iterable[str]) -> BadRequest:

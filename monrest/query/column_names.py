@@ -5,7 +5,7 @@ shapes, so that the query engine stays free of any knowledge of endpoints.
 
 A name is, in this order: a declared column, the identity of the site, an alias, a name with the
 collection's own prefix, any other column that a selected core has, a custom variable, the
-expanded performance data, and at last a label of performance data, which only the rows can tell.
+expanded performance data, and at last a label of performance data, which only rows can have.
 
 Rules: docs/spec/query.md, "Names" and "Custom variables and secrets".
 """
@@ -109,10 +109,10 @@ def _variable_keys(names: tuple[str, ...], prefix: str) -> tuple[str, ...]:
 
 @frozen
 class Visibility:
-    """Which variables somebody may see.
+    """Which custom variables a user may see.
 
     ``patterns`` are names with or without the leading underscore, ``*`` stands for anything, and
-    the case of letters does not count. ``all_visible`` is for those who see everything.
+    the case of letters does not count. ``all_visible`` is for users who see everything.
     """
 
     patterns: tuple[str, ...]
@@ -167,8 +167,8 @@ Secret: TypeAlias = Literal[
     "command", "commands", "command line", "event", "variables", "names", "values", "other",
     "address", "members", "",
 ]  # fmt: skip
-"""What of a column only some may see: the arguments of a command or of a list of them, all of a
-command line, the arguments of an event handler or an external command in a log line, custom
+"""What of a column only some users may see: the arguments of a command or of a list of them, all
+of a command line, the arguments of an event handler or an external command in a log line, custom
 variables in one of their three shapes or in one that cannot be cut, the address of a site, which
 members a host or a group has and how they are."""
 
@@ -193,13 +193,13 @@ _ABOUT_CONTACT = re.compile(r"current_contact_(?!name$)\w+")
 
 @lru_cache(maxsize=4096)
 def secret(column: str) -> Secret:
-    """What of a core column is not for everybody."""
+    """What of a core column only some users may see."""
     return next((kind for pattern, kind in _SECRETS if pattern.fullmatch(column)), "")
 
 
 @lru_cache(maxsize=4096)
 def of_contact(column: str) -> bool:
-    """Whether a column of a log line tells about its contact more than the name."""
+    """Whether a column of a log line describes its contact further than by name."""
     return _ABOUT_CONTACT.fullmatch(column) is not None
 
 
@@ -333,7 +333,6 @@ class ColumnNames:
     known: Mapping[str, str] = field(factory=dict, eq=False)
     made: dict[Any, Any] = field(factory=dict, eq=False)
     """What was derived from these names once and serves every later request."""
-    """Rows with all columns, as JSON."""
 
     def keep(self, key: object, value: object) -> None:
         """Remember ``value`` under ``key``; what clients can make different is bounded."""
@@ -351,9 +350,18 @@ class ColumnNames:
             source = self._declared(name[len(schema.strip) :])
         if source is None and in_q and name in schema.q_aliases:
             source = self._declared(schema.q_aliases[name])
-        if source is None and name in self.known:
+        if source is not None:
+            return source
+        if name in self.known:
             return CoreSource(Column(name), core_word(self.known[name]))
-        return source or self._expanded(name)
+        if name.startswith("_"):
+            for column, prefix in sorted(schema.custom, key=lambda pair: -len(pair[1])):
+                if name.startswith(prefix) and len(name) > len(prefix):
+                    return Variable(column, prefix, name)
+        for column, prefix in schema.perf:
+            if name == f"{prefix}perf_data_expanded":
+                return PerfList(column, name)
+        return PerfValueSource(schema.perf, name) if schema.perf else None
 
     def impossible(self, name: str) -> bool:
         """Whether no row of the collection can ever have the name, whatever its core."""
@@ -373,18 +381,6 @@ class ColumnNames:
             if listed:
                 return SiteSource(Column(name, "array_of_strings", "", described), listed=True)
             return SiteSource(Column(name, "string", "", described))
-        return None
-
-    def _expanded(self, name: str) -> ColumnSource | None:
-        if name.startswith("_"):
-            for source, prefix in sorted(self.schema.custom, key=lambda pair: -len(pair[1])):
-                if name.startswith(prefix) and len(name) > len(prefix):
-                    return Variable(source, prefix, name)
-        for source, prefix in self.schema.perf:
-            if name == f"{prefix}perf_data_expanded":
-                return PerfList(source, name)
-        if self.schema.perf:
-            return PerfValueSource(self.schema.perf, name)
         return None
 
 
@@ -413,7 +409,18 @@ request in Unix time, and the address of the site where the user may see it.
 def needs(source: ColumnSource, view: View) -> tuple[str, ...]:
     """Names that must be in the index before ``getter`` can read the source under ``view``."""
     if isinstance(source, CoreSource):
-        return (source.name, *_beside(source.name)) if view.masks(source.name) else (source.name,)
+        name = source.name
+        if not view.masks(name):
+            return (name,)
+        # Other columns decide what of this one the user may see.
+        beside = []
+        if secret(name) == "values":
+            beside.append(_names_of(name))
+        if secret(name) == "event":
+            beside.append(_LINE_KIND)
+        if of_contact(name):
+            beside.append(_CONTACT)
+        return (name, *beside)
     if isinstance(source, SiteSource):
         return (source.column.name,)
     if isinstance(source, Derived):
@@ -446,7 +453,14 @@ def mask(name: str, read: Getter, index: Index, view: View) -> Getter:
     if view.contact is None or not of_contact(name):
         return shown
     whose, own = index[_CONTACT], view.contact
-    return lambda row: shown(row) if row[whose] == own else _nothing(read(row))
+
+    def of_own(row: Row) -> Any:
+        if row[whose] == own:
+            return shown(row)
+        value = read(row)
+        return None if value is None else type(value)()
+
+    return of_own
 
 
 def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
@@ -459,8 +473,9 @@ def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
         kinds, values = index[_LINE_KIND], view.variables.all_visible
 
         def shown(row: Row) -> Any:
-            text = read(row)
-            if not view.commands and _handles(row[kinds]):
+            text, line = read(row), row[kinds]
+            handler = isinstance(line, str) and line.endswith("EVENT HANDLER")
+            if handler and not view.commands:
                 return cut_command(text)
             return text if values else cut_arguments(text)
 
@@ -480,7 +495,7 @@ def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
         return lambda row: [one for one in _items(read(row)) if visible(text_of(one), host=host)]
     # Names and values belong together by position.
     if _names_of(name) not in index:
-        # A core without the names: nobody can say which of the values may be seen.
+        # A core without the names: which of the values may be seen is unknown.
         return lambda _row: []
     names = itemgetter(index[_names_of(name)])
     return lambda row: [
@@ -494,18 +509,6 @@ _CONTACT = "current_contact_name"
 _LINE_KIND = "type"
 
 
-def _beside(name: str) -> tuple[str, ...]:
-    """Columns that tell what of ``name`` may be seen by somebody who may not see all of it."""
-    beside = []
-    if secret(name) == "values":
-        beside.append(_names_of(name))
-    if secret(name) == "event":
-        beside.append(_LINE_KIND)
-    if of_contact(name):
-        beside.append(_CONTACT)
-    return tuple(beside)
-
-
 def _names_of(values: str) -> str:
     return values.removesuffix("values") + "names"
 
@@ -513,16 +516,6 @@ def _names_of(values: str) -> str:
 def _items(value: Any) -> Sequence[Any]:
     """The elements of a list; a site that sends something else has sent none."""
     return value if isinstance(value, list) else ()
-
-
-def _nothing(value: Any) -> Any:
-    """The empty value of the same type."""
-    return None if value is None else type(value)()
-
-
-def _handles(kind: Any) -> bool:
-    """Whether a log line of this type ends with the command of an event handler."""
-    return isinstance(kind, str) and kind.endswith("EVENT HANDLER")
 
 
 def cut_command(text: Any) -> Any:

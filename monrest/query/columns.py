@@ -10,7 +10,7 @@ Rules: docs/spec/query.md, "Columns".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC
 from math import isfinite
 from typing import Literal, TypeAlias
@@ -68,7 +68,6 @@ class FunctionSignature:
     usage: str
 
     def kind(self, position: int) -> ValueKind:
-        """The kind of the argument at ``position``."""
         return self.kinds[min(position, len(self.kinds) - 1)]
 
 
@@ -126,19 +125,15 @@ def parse_columns(values: Sequence[str]) -> tuple[Item, ...]:
     return items
 
 
-def _checked(expression: Expression) -> Expression:
-    if any(part.function in AGGREGATES for part in _inner_calls(expression)):
-        raise _wrong("aggregation function must be the outermost one")
-    if _disaggregations(expression) > 1:
-        raise _wrong("only one disaggregation function allowed")
-    return expression
-
-
 def _items(text: str, reader: _Reader) -> list[Item]:
     """The item that ``text`` is; ``uniq`` of columns is those columns, each combination once."""
     expression, alias = _renamed(text)
     name = bare(expression)
-    read = _checked(reader.read(expression))
+    read = reader.read(expression)
+    if any(call.function in AGGREGATES for call in calls(read) if call is not read):
+        raise _wrong("aggregation function must be the outermost one")
+    if _disaggregations(read) > 1:
+        raise _wrong("only one disaggregation function allowed")
     item = Item(read, key=name if alias is None else alias, text=name, renamed=alias is not None)
     if not isinstance(read, Call) or read.function != "uniq":
         return [item]
@@ -180,7 +175,6 @@ class _Reader:
     weight: int = 0
 
     def read(self, text: str) -> Expression:
-        """The expression that the whole of ``text`` is."""
         self.text = text.strip()
         self.found = brackets(self.text)
         return self._expression(0, len(self.text), 0)
@@ -192,9 +186,13 @@ class _Reader:
         if whole is not None:
             return whole
         lengths = [len(operand) for operand in _SIGN.split(outline(text))]
-        cut = _cut(text, lengths)
+        parts: list[str] = []
+        at = 0
+        for length in lengths:
+            parts.append(text[at : at + length].strip())
+            at += length + 1
         # A sign counts between two parts; one at the end makes the whole an unknown column.
-        if cut[-1].strip() and any(operand.strip() for operand in cut[:-1]):
+        if parts[-1] and any(parts[:-1]):
             return self._calculation(start, lengths, depth)
         return Ref(text)
 
@@ -299,16 +297,6 @@ class _Reader:
         return Literal_(plain if value is None else value)
 
 
-def _cut(text: str, lengths: Sequence[int]) -> list[str]:
-    """The operands of the given lengths, with one sign between each two."""
-    parts: list[str] = []
-    at = 0
-    for length in lengths:
-        parts.append(text[at : at + length])
-        at += length + 1
-    return parts
-
-
 def _plain(text: str) -> Expression:
     """An operand without brackets: a number or a column."""
     if not text:
@@ -330,10 +318,6 @@ def _number(text: str) -> int | float | None:
 
 def _nothing(_row: Row) -> None:
     """Stands for an argument that only a row gives."""
-
-
-def _inner_calls(expression: Expression) -> Iterator[Call]:
-    return (call for call in calls(expression) if call is not expression)
 
 
 def _disaggregations(expression: Expression) -> int:

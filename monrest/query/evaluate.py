@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
-from monrest.query.functions import number_of, text_of
 from monrest.query.model import Condition, Operator
 from monrest.query.regex import Pattern
+from monrest.query.scalars import number_of, text_of
 
 RowTest: TypeAlias = Callable[[Row], bool]
 Operand: TypeAlias = str | float | Pattern
@@ -73,7 +73,17 @@ def _scalar_test(condition: Condition, operand: Operand, *, folded: bool) -> Val
             f"{condition.parameter}: operator {op} (notin) needs a list column, "
             f"{condition.column} is none",
         )
-    return _ordering(op, operand)
+    compare, number, text = _ORDER[op], number_of(operand), text_of(operand)
+
+    def ordered(value: Any) -> bool:
+        if value is None:
+            return False
+        other = value if type(value) in (int, float) else number_of(value)
+        if number is not None:
+            return other is not None and compare(other, number)
+        return other is None and compare(text_of(value), text)
+
+    return ordered
 
 
 def _equality(operand: Operand, *, folded: bool) -> ValueTest:
@@ -95,22 +105,6 @@ def _equality(operand: Operand, *, folded: bool) -> ValueTest:
         return text_of(value) == text
 
     return equal
-
-
-def _ordering(op: str, operand: Operand) -> ValueTest:
-    compare = _ORDER[op]
-    number = number_of(operand)
-    text = text_of(operand)
-
-    def ordered(value: Any) -> bool:
-        if value is None:
-            return False
-        other = value if type(value) in (int, float) else number_of(value)
-        if number is not None:
-            return other is not None and compare(other, number)
-        return other is None and compare(text_of(value), text)
-
-    return ordered
 
 
 def _list_test(condition: Condition, operand: Operand, *, folded: bool) -> ValueTest:
@@ -191,7 +185,6 @@ def _plain(value: Any) -> bool:
 
 
 def all_of(tests: list[RowTest]) -> RowTest:
-    """A row test that holds when every one of ``tests`` does."""
     if len(tests) == 1:
         return tests[0]
     if len(tests) == 2:
@@ -201,7 +194,6 @@ def all_of(tests: list[RowTest]) -> RowTest:
 
 
 def any_of(tests: list[RowTest]) -> RowTest:
-    """A row test that holds when at least one of ``tests`` does."""
     if len(tests) == 1:
         return tests[0]
     return lambda row: any(test(row) for test in tests)

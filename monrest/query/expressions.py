@@ -13,7 +13,6 @@ from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
 
 
 def references(expression: Expression) -> Iterable[Ref]:
-    """Every column that an expression names."""
     if isinstance(expression, Ref):
         yield expression
     elif isinstance(expression, Calculation):
@@ -71,30 +70,25 @@ def uses_clock(expression: Expression) -> bool:
 
 def blanks_as_plus(expression: Expression, names: ColumnNames) -> Expression:
     """``up down`` of numbers is what is left of an unescaped ``up+down``, wherever it stands."""
-    if isinstance(expression, Ref):
-        return _sum(expression, names)
     if isinstance(expression, Calculation):
         steps = tuple((op, blanks_as_plus(operand, names)) for op, operand in expression.steps)
         return Calculation(blanks_as_plus(expression.first, names), steps)
     if isinstance(expression, Call):
         arguments = tuple(blanks_as_plus(one, names) for one in expression.arguments)
         return Call(expression.function, arguments)
-    return expression
-
-
-def _sum(ref: Ref, names: ColumnNames) -> Expression:
-    parts = ref.name.split() if not ref.quoted and " " in ref.name else []
+    if not isinstance(expression, Ref) or expression.quoted or " " not in expression.name:
+        return expression
     operands: list[Expression] = []
-    for part in parts:
+    for part in expression.name.split():
         source = names.find(part)
         if _DIGITS.fullmatch(part) and operands:
             operands.append(Literal_(int(part)))
         elif isinstance(source, CoreSource) and source.core_type in ("int", "float", "time"):
             operands.append(Ref(part))
         else:
-            return ref
+            return expression
     if len(operands) < 2:
-        return ref
+        return expression
     return Calculation(operands[0], tuple(("+", one) for one in operands[1:]))
 
 
@@ -117,28 +111,22 @@ def described(
         for op, operand in expression.steps:
             made = _combined(op, made, described(operand, key, column_of))
         return evolve(made, name=key, description="")
-    if isinstance(expression, Call):
-        inner = Column(key)
-        if expression.arguments:
-            inner = described(expression.arguments[0], key, column_of)
-        return _call(expression, inner, key)
-    return Column(key)
-
-
-def _call(call: Call, inner: Column, key: str) -> Column:
-    function = call.function
+    if isinstance(expression, Literal_):
+        return Column(key)
+    function, arguments = expression.function, expression.arguments
+    inner = described(arguments[0], key, column_of) if arguments else Column(key)
     if function in _TEXT_FUNCTIONS:
         return Column(key, "string")
     if function == "age":
         return Column(key, "number", "s")
     if function == "unit":
-        unit = call.arguments[1] if len(call.arguments) > 1 else None
+        unit = arguments[1] if len(arguments) > 1 else None
         text = getattr(unit, "value", None) or getattr(unit, "name", "")
         return Column(key, "number", str(text))
     if function == "to_rows":
         return Column(key)
     if function == "calc":
-        op = str(getattr(call.arguments[1], "value", "")).strip() or "+"
+        op = str(getattr(arguments[1], "value", "")).strip() or "+"
         return _combined(op, inner, Column(key))
     if function in ("min", "max") and inner.type == "time":
         return Column(key, "time")

@@ -20,7 +20,7 @@ from monrest.query.lines import Lines
 from monrest.query.order import by_columns
 from monrest.query.plan import Layout, core_type
 from monrest.query.select import Reader, items_of
-from monrest.query.stages import Doubts, SitePart, Unpacking
+from monrest.query.stages import SitePart, UnknownColumns, Unpacking
 
 
 def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart], limit: Limit) -> Rows | Document:
@@ -30,7 +30,12 @@ def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart], limit: Limit)
     aggregation has counted.
     """
     if bound.names.schema.merge == "logs":
-        return _of_lines(bound, shape, parts, limit)
+        lines = Lines(bound, shape, len(parts), limit=limit)
+        sites = []
+        for part in parts:
+            sites.append(lines.site())
+            sites[-1].take(part)
+        return lines.answer(sites)
     reader = Reader(bound, dict(shape.index), limit=limit)
     filtering = reader.place(items_of(bound.row_filter))
     end = _End(reader, shape)
@@ -66,7 +71,7 @@ def of_records(
 ) -> Rows | Document:
     """The answer made of rows that no core has: their values are those of the columns ``names``.
 
-    ``ordered``: they come as they shall be shown to who asks for no order.
+    ``ordered``: they come as the answer shows them when the request has no order.
     """
     limit.more(len(rows))
     columns = tuple((name, core_type(bound, name)) for name in names)
@@ -87,17 +92,17 @@ class _End:
     reader: Reader
     shape: Layout
     groups: Groups = field(init=False)
-    _doubts: Doubts = field(init=False)
+    _unknown: UnknownColumns = field(init=False)
     _unpacking: Unpacking | None = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         bound = self.reader.bound
-        self.groups, self._doubts = Groups(bound), Doubts(self.reader)
+        self.groups, self._unknown = Groups(bound), UnknownColumns(self.reader)
         self._unpacking = None if bound.unpack is None else Unpacking(self.reader)
 
     def _elements(self, rows: list[Row]) -> list[Row]:
         # Of a list that no row has there are no elements to look at.
-        self._doubts.look(rows)
+        self._unknown.look(rows)
         return rows if self._unpacking is None else self._unpacking.of(rows)
 
     def count(self, rows: list[Row]) -> None:
@@ -110,25 +115,13 @@ class _End:
         reader, bound = self.reader, self.reader.bound
         if bound.aggregates:
             self.count(rows)
-            return stages.of_groups(bound, self.groups, self._doubts.warnings, reader.limit)
+            return stages.of_groups(bound, self.groups, self._unknown.warnings, reader.limit)
         rows = self._elements(rows)
         if not presorted:
             reader.fill(rows, stages.sorting(reader))
             rows = stages.in_wanted_order(reader, rows)
         answer = stages.chosen(bound, self.shape, reader, stages.cut(bound, rows))
-        return evolve(answer, warnings=self._doubts.warnings)
-
-
-def _of_lines(
-    bound: Bound, shape: Layout, parts: Sequence[SitePart], limit: Limit
-) -> Rows | Document:
-    """The answer made of log lines that are all there."""
-    lines = Lines(bound, shape, len(parts), limit=limit)
-    sites = []
-    for part in parts:
-        sites.append(lines.site())
-        sites[-1].take(part)
-    return lines.answer(sites)
+        return evolve(answer, warnings=self._unknown.warnings)
 
 
 _PEERS = ("peer_key", "peer_name", "peer_section")
@@ -151,18 +144,13 @@ def merge_groups(sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: La
                 ]
                 continue
             for at, name in enumerate(names):
-                present[at] = _joined(name, present[at], row[at])
+                if name.startswith("num_"):
+                    present[at] += row[at]
+                elif name.startswith("worst_"):
+                    present[at] = max(present[at], row[at])
+                elif name in ("members", "members_with_state"):
+                    present[at] = [*present[at], *row[at]]
             for offset, name in enumerate(shape.constants):
                 if name in _PEERS:
                     present[width + offset] = [*present[width + offset], own[offset]]
     return list(merged.values())
-
-
-def _joined(name: str, first: Any, second: Any) -> Any:
-    if name.startswith("num_"):
-        return first + second
-    if name.startswith("worst_"):
-        return max(first, second)
-    if name in ("members", "members_with_state"):
-        return [*first, *second]
-    return first

@@ -15,7 +15,7 @@ def straight(bound: Bound, shape: Layout) -> Recipe | None:
     """How a row of a core becomes one of the answer; None when rows need each other."""
     if bound.names.schema.merge != "concat" or bound.aggregates or bound.unpack or bound.doubtful:
         return None
-    return stages.recipe(bound, shape) if stages.is_plain(bound, shape) else None
+    return stages.recipe(bound, shape)
 
 
 def flows(bound: Bound, parts: Sequence[SitePart]) -> bool:

@@ -22,19 +22,6 @@ from monrest.query.regex import Pattern, compile_pattern, unlimited
 from monrest.query.scalars import number_of, text_of, within
 from monrest.query.times import format_duration, format_time
 
-__all__ = [
-    "AGGREGATES",
-    "CANONICAL",
-    "DISAGGREGATES",
-    "ROW_FUNCTIONS",
-    "Moment",
-    "build",
-    "calculate",
-    "number_of",
-    "pattern_of",
-    "text_of",
-]
-
 CANONICAL: Mapping[str, str] = {
     "lc": "lower", "uc": "upper", "substring": "substr", "hststate": "hoststate",
     "svcstate": "servicestate", "as_rows": "to_rows",
@@ -367,7 +354,11 @@ class _Conversion:
             return f"{self.spec}s" % text_of(value)
         number = number_of(text_of(value) if isinstance(value, list | dict) else value)
         if self.letter == "c":
-            return f"{self.width}s" % _letter(number)
+            code = -1 if number is None else int(number)
+            shown = "" if number is None else "\ufffd"
+            if 0 <= code <= _MOST_LETTER and code not in _SURROGATES:
+                shown = chr(code)
+            return f"{self.width}s" % shown
         if number is None:
             number = 0
         if self.letter in "feEgG":
@@ -378,15 +369,6 @@ class _Conversion:
         if whole < 0:
             whole %= _UNSIGNED
         return f"{self.spec}{'d' if self.letter == 'u' else self.letter}" % whole
-
-
-def _letter(number: int | float | None) -> str:
-    if number is None:
-        return ""
-    code = int(number)
-    if not 0 <= code <= _MOST_LETTER or code in _SURROGATES:
-        return "\ufffd"
-    return chr(code)
 
 
 @frozen
@@ -420,11 +402,8 @@ class FormatTemplate:
                 if len(digits.lstrip("0")) > len(str(MOST_WIDTH)):
                     raise _refused(f"fmt: width and precision are at most {MOST_WIDTH}")
             before = f"%{flags}{width}"
-            pieces.append(
-                _Conversion(
-                    letter, before if precision is None else f"{before}.{precision}", before
-                )
-            )
+            spec = before if precision is None else f"{before}.{precision}"
+            pieces.append(_Conversion(letter, spec, before))
         pieces.append(text[end:])
         return cls(tuple(piece for piece in pieces if piece != ""))
 

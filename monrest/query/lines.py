@@ -21,27 +21,25 @@ from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort
 from monrest.query.column_names import CoreSource, Getter
-from monrest.query.functions import number_of, text_of
 from monrest.query.limit import Limit
 from monrest.query.model import Ref
 from monrest.query.order import by_columns
 from monrest.query.plan import Layout
+from monrest.query.scalars import number_of, text_of
 from monrest.query.select import Reader, items_of
-from monrest.query.stages import Doubts, SitePart, Unpacking
+from monrest.query.stages import SitePart, UnknownColumns, Unpacking
 
 FEW = 20_000
 """Rows of an answer that are held in memory as they are."""
 
 MOST_HELD = 100_000
-"""Lines that are all held where only all of them tell how they are sorted: 100 MB."""
+"""Lines that are all held where their order depends on all of them: 100 MB."""
 
 MOST_GROUPS = 200_000
 """Groups of log lines, of all sites together: 200 MB."""
 
 RowRun: TypeAlias = Iterable[Row]
 """Rows in their order, which may be gone through more than once."""
-
-_Manner: TypeAlias = Literal["groups", "first", "whole", "stored"]
 
 
 class Store(Protocol):
@@ -65,8 +63,8 @@ class Lines:
     """The answer to one question; ``number`` is of how many sites, ``store`` makes room for rows.
 
     Four manners: groups of an aggregation; the ``first`` rows of the wanted order, of which a
-    query wants no more than ``FEW``; the ``whole`` log where only all values together tell how
-    they are sorted; all other rows are ``stored`` in the order of the answer.
+    query wants no more than ``FEW``; the ``whole`` log where the order depends on all values
+    together; all other rows are ``stored`` in the order of the answer.
     """
 
     bound: Bound
@@ -75,8 +73,8 @@ class Lines:
     store: Callable[[], Store] = HeldRows
     limit: Limit = field(factory=Limit)
     reader: Reader = field(init=False)
-    doubts: Doubts = field(init=False)
-    manner: _Manner = field(init=False)
+    unknown: UnknownColumns = field(init=False)
+    manner: Literal["groups", "first", "whole", "stored"] = field(init=False)
     filtering: tuple[Getter, ...] = field(init=False)
     unpacking: Unpacking | None = field(init=False)
     sorting: tuple[Getter, ...] = field(init=False)
@@ -86,21 +84,19 @@ class Lines:
     def __attrs_post_init__(self) -> None:
         bound = self.bound
         self.reader = reader = Reader(bound, dict(self.shape.index), limit=self.limit)
-        self.doubts = Doubts(reader)
-        self.manner = self._manner()
+        self.unknown = UnknownColumns(reader)
+        first = self.first
+        self.manner = "stored"
+        if bound.aggregates:
+            self.manner = "groups"
+        elif not all(_sorts(bound, key) for key in bound.sort):
+            self.manner = "whole"
+        elif first is not None and first <= FEW and first * self.number <= MOST_HELD:
+            self.manner = "first"
         self.filtering = reader.place(items_of(bound.row_filter))
         self.unpacking = None if bound.unpack is None else Unpacking(reader)
         self.sorting = () if bound.aggregates else stages.sorting(reader)
         self.order = stages.order_of(bound, self.shape.index)
-
-    def _manner(self) -> _Manner:
-        if self.bound.aggregates:
-            return "groups"
-        if not all(_sorts(self.bound, key) for key in self.bound.sort):
-            return "whole"
-        first = self.first
-        few = first is not None and first <= FEW and first * self.number <= MOST_HELD
-        return "first" if few else "stored"
 
     @property
     def first(self) -> int | None:
@@ -139,7 +135,7 @@ class Lines:
             groups = Groups(bound)
             for one in sites:
                 groups.groups_into(one.groups)
-            return stages.of_groups(bound, groups, self.doubts.warnings, self.limit)
+            return stages.of_groups(bound, groups, self.unknown.warnings, self.limit)
         if self.manner == "stored":
             return self._stored(sites)
         rows = list(chain.from_iterable(one.rows for one in sites))
@@ -151,7 +147,7 @@ class Lines:
         else:
             rows = rows[slice(*self._page(len(rows)))]
         answer = stages.chosen(bound, self.shape, self.reader, rows)
-        return evolve(answer, warnings=self.doubts.warnings)
+        return evolve(answer, warnings=self.unknown.warnings)
 
     @property
     def count(self) -> int:
@@ -161,7 +157,7 @@ class Lines:
     def _page(self, count: int) -> tuple[int, int]:
         """From which of so many rows on to before which one goes the answer.
 
-        Without an order of one's own the newest lines count first, and are shown at the end.
+        Where the request has no order the newest lines count first, and are shown at the end.
         """
         query = self.bound.query
         if self.bound.sort:
@@ -173,20 +169,21 @@ class Lines:
     def _stored(self, sites: Sequence[SiteLines]) -> Rows:
         answer = stages.chosen(self.bound, self.shape, self.reader, [])
         start, end = self._page(sum(one.count for one in sites))
-        runs = [run for one in sites for run in one.runs]
-        # What a site told later is later; only an order of one's own mixes that.
-        chains: list[RowRun] = runs if self.bound.sort else [_Chain(one.runs) for one in sites]
         key = _merging(self.bound)
 
         def again() -> Iterator[Row]:
+            # Of a site later lines come later; only an order of the request mixes them.
+            runs = [run for one in sites for run in one.runs]
             if not self.merged:
-                return islice(chain.from_iterable(chains), start, end)
-            return (row[:-1] for row in islice(merge(*chains, key=key), start, end))
+                return islice(chain.from_iterable(runs), start, end)
+            if not self.bound.sort:
+                runs = [chain.from_iterable(one.runs) for one in sites]
+            return (row[:-1] for row in islice(merge(*runs, key=key), start, end))
 
         rows: list[Row] | RowSource = RowSource(again, end - start)
         if len(rows) <= FEW:
             rows = list(again())
-        return evolve(answer, rows=rows, warnings=self.doubts.warnings)
+        return evolve(answer, rows=rows, warnings=self.unknown.warnings)
 
 
 @define(eq=False)
@@ -217,7 +214,7 @@ class SiteLines:
         rows = stages.filtered(of.reader, of.shape, part, part.rows, of.filtering)
         if of.manner != "groups":
             rows = by_columns(rows, of.order)
-        of.doubts.look(rows)
+        of.unknown.look(rows)
         if of.unpacking is not None:
             rows = of.unpacking.of(rows)
         if of.manner == "groups":
@@ -249,16 +246,6 @@ class SiteLines:
         self.count += len(made)
         if made:
             self.runs.append(self._store.keep(made))
-
-
-@frozen
-class _Chain:
-    """Runs one after the other."""
-
-    runs: Sequence[RowRun]
-
-    def __iter__(self) -> Iterator[Row]:
-        return chain.from_iterable(self.runs)
 
 
 def _sorts(bound: Bound, key: BoundSort) -> Literal["text", "number"] | None:

@@ -187,7 +187,6 @@ CoreFilter: TypeAlias = Tree[Test]
 
 
 def columns_of(condition: CoreFilter | None) -> Iterator[str]:
-    """The columns that a core filter reads."""
     return (test.column for test in leaves(() if condition is None else (condition,)))
 
 

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from monrest.base.values import Row
-from monrest.query.functions import number_of, text_of
+from monrest.query.scalars import number_of, text_of
 
 T = TypeVar("T")
 

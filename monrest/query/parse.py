@@ -154,13 +154,9 @@ class _Options:
         if tree != Group("and", ()):
             self.filters.append(tree)
 
-    def last(self, name: str) -> str:
-        """The last value of an option, trimmed."""
-        return self.values.get(name, [""])[-1].strip()
-
     def count(self, name: str) -> int:
-        """A non-negative integer; 0 when it is absent or empty."""
-        text = self.last(name)
+        """A non-negative integer; 0 when it is absent or empty. The last value counts."""
+        text = self.values.get(name, [""])[-1].strip()
         if not text:
             return 0
         if not _COUNT.fullmatch(text):

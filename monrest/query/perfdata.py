@@ -13,8 +13,6 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, TypeAlias
 
-from attrs import frozen
-
 from monrest.base.values import KeysAndValues
 from monrest.query.scalars import number_of
 
@@ -43,52 +41,11 @@ _PLAIN = re.compile(
 and to find all of them at once takes half of the time."""
 
 _Found: TypeAlias = tuple[str, str, str, str, str, str, str, str, str]
-"""Parent, name, the piece of the text, value, unit, warn, crit, min and max."""
+"""Parent, name, the trimmed piece of the text, value, unit, warn, crit, min and max.
 
-
-@frozen
-class PerfValue:
-    """One value of performance data; every part is text as in the input, empty when missing.
-
-    ``value`` has a point where the input had a decimal comma, a range ``a:b`` is ``a-b``, and
-    ``orig`` is the trimmed piece of the input.
-    """
-
-    parent: str
-    name: str
-    value: str
-    unit: str
-    warn: str
-    crit: str
-    min: str
-    max: str
-    orig: str
-
-    @property
-    def label(self) -> str:
-        """The name of the scalar column: ``parent::name``, or the name alone."""
-        return f"{self.parent}::{self.name}" if self.parent else self.name
-
-    @property
-    def number(self) -> int | float | str:
-        """The value as a number when it looks like one, else its text."""
-        return _scalar(self.value)
-
-    def as_dict(self) -> dict[str, str]:
-        """The entry of ``perf_data_expanded``."""
-        return {
-            "crit": self.crit, "max": self.max, "min": self.min, "name": self.name,
-            "orig": self.orig, "parent": self.parent, "unit": self.unit, "value": self.value,
-            "warn": self.warn,
-        }  # fmt: skip
-
-
-def parse(text: str) -> tuple[PerfValue, ...]:
-    """All values in the order of the input, duplicates included."""
-    return tuple(
-        PerfValue(parent, name, value, unit, warn, crit, least, most, whole)
-        for parent, name, whole, value, unit, warn, crit, least, most in _scan(text)
-    )
+Every part is text as in the input, empty when missing; but a value has a point where the input had
+a decimal comma, and a range ``a:b`` is ``a-b``.
+"""
 
 
 def columns(text: str, prefix: str = "") -> dict[str, Any]:
@@ -107,7 +64,24 @@ def columns(text: str, prefix: str = "") -> dict[str, Any]:
 
 def expanded(text: str) -> list[dict[str, str]]:
     """``perf_data_expanded``: an object of texts for every value, in the order of the input."""
-    return [one.as_dict() for one in parse(text)]
+    return _objects(_scan(text))
+
+
+def _objects(found: Sequence[_Found]) -> list[dict[str, str]]:
+    return [
+        {
+            "crit": crit,
+            "max": most,
+            "min": least,
+            "name": name,
+            "orig": whole,
+            "parent": parent,
+            "unit": unit,
+            "value": value,
+            "warn": warn,
+        }
+        for parent, name, whole, value, unit, warn, crit, least, most in found
+    ]
 
 
 # The services of a host follow each other and share the host's text.
@@ -117,31 +91,18 @@ def expansion(prefix: str, text: str) -> KeysAndValues:
 
     Empty when nothing can be read. They are shared and must not be changed.
     """
-    labels: list[str] = []
-    listed: list[dict[str, str]] = []
-    values: list[Any] = [listed]
-    for parent, name, whole, value, unit, warn, crit, least, most in _scan(text):
-        labels.append(f"{parent}::{name}" if parent else name)
-        listed.append(
-            {
-                "crit": crit,
-                "max": most,
-                "min": least,
-                "name": name,
-                "orig": whole,
-                "parent": parent,
-                "unit": unit,
-                "value": value,
-                "warn": warn,
-            }
-        )
-        values += (_scalar(value), unit)
-    if not labels:
+    scanned = _scan(text)
+    if not scanned:
         return (), ()
+    labels: list[str] = []
+    values: list[Any] = [_objects(scanned)]
+    for parent, name, _, value, unit, *_ in scanned:
+        labels.append(f"{parent}::{name}" if parent else name)
+        values += (_scalar(value), unit)
     keys, different = _keys_of(prefix, tuple(labels))
     if different:
         return keys, values
-    found: dict[str, Any] = {keys[0]: listed}
+    found: dict[str, Any] = {keys[0]: values[0]}
     for at in range(1, len(keys), 2):
         if keys[at] not in found:
             found[keys[at]] = values[at]

@@ -156,7 +156,8 @@ def plan(
     ``forced`` to us; tests compare both ways.
     """
     schema = bound.names.schema
-    columns = _asked(shape, schema.table, capabilities)
+    has = capabilities.tables.get(schema.table, {})
+    columns = tuple(name for name, _ in shape.columns if name in has)
     if not columns:
         return None
     if not push_down:
@@ -176,13 +177,18 @@ def plan(
         pushed = Pushed(table=schema.table, columns=groups, filter=wanted, stats=counters)
         return SitePlan(pushed=pushed, filtered=exact)
     keys = sort_keys(bound, capabilities) if capabilities.sorts and not merged else None
+    query, limit = bound.query, None
+    rows_are_items = not (bound.unpack or bound.element_filter)
+    if query.limit is not None and exact and keys is not None and rows_are_items:
+        # The first rows of a core that filters and sorts as wanted are enough.
+        limit = query.limit + query.offset
     pushed = Pushed(
         table=schema.table,
         columns=columns,
         filter=wanted,
         sort=() if keys is None or _comes_so(keys, schema, capabilities, wanted) else keys,
         own_keys=len(set(map(str, _sorted_by(bound)))) if keys else 0,
-        limit=_limit(bound) if exact and keys is not None else None,
+        limit=limit,
     )
     return SitePlan(pushed=pushed, filtered=exact, sorted=keys is not None)
 
@@ -203,20 +209,6 @@ def _comes_so(
         and keys == tuple((name, False) for name in schema.order)
         and all(table.get(name) in ("int", "time") for name in columns_of(wanted))
     )
-
-
-def _asked(shape: Layout, table: str, capabilities: Capabilities) -> tuple[str, ...]:
-    """The columns of the layout that the core has."""
-    known = capabilities.tables.get(table, {})
-    return tuple(name for name, _ in shape.columns if name in known)
-
-
-def _limit(bound: Bound) -> int | None:
-    """The first rows of a core that are enough, when it filters and sorts as wanted."""
-    query = bound.query
-    if query.limit is None or bound.unpack or bound.element_filter:
-        return None
-    return query.limit + query.offset
 
 
 def sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool], ...] | None:
@@ -256,7 +248,7 @@ def _log_plan(bound: Bound, pushed: Pushed, capabilities: Capabilities) -> SiteP
         filters = both(filters, test)
     lowest = times.first
     if times.lowest is None:
-        # A core reads every archive unless it is told where to begin.
+        # A core reads every archive unless the query has a lower bound.
         filters = both(filters, Test("time", ">=", str(lowest)))
     if capabilities.icinga2:
         # Files are chosen by their first line against the last lower bound of the query.
@@ -280,7 +272,7 @@ def stats_of(
 ) -> tuple[tuple[str, ...], tuple[Stat, ...]] | None:
     """Group columns and Stats lines for an aggregation that the core can do exactly, or None.
 
-    The first Stats column always counts the rows of the group, which tells empty groups and
+    The first Stats column always counts the rows of the group: it shows empty groups, and it is
     the divisor of averages.
     """
     if bound.unpack or bound.element_filter:

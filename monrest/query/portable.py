@@ -2,7 +2,7 @@
 
 Cores use POSIX extended expressions, ICU, PCRE, Boost or RE2, some of them byte by byte and with
 backtracking. Only a small language means the same in all of them; it is read here by a grammar
-of its own, and whatever is outside of it stays with us.
+of its own, and every other pattern is evaluated here.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Reader:
                 group.anchored = True
                 self.at += 1
                 break
-            if depth == 0 and sign == "." and self._ends_with_anything():
+            if depth == 0 and self.pattern[self.at : self.at + 3] in (".*", ".*|"):
                 self.at += 2
                 break
             self._piece(sign, group, depth)
@@ -112,9 +112,6 @@ class _Reader:
             raise _NotPortableError
         if self._peek() not in ("", "|", ")"):
             raise _NotPortableError
-
-    def _ends_with_anything(self) -> bool:
-        return self.pattern[self.at : self.at + 3] in (".*", ".*|")
 
     def _piece(self, sign: str, group: _Group, depth: int) -> None:
         repeatable, must_repeat = True, False
@@ -138,7 +135,7 @@ class _Reader:
         elif sign == ".":
             must_repeat = True
         elif sign == "\\":
-            if self._peek() not in _ESCAPED or not self._peek():
+            if self._peek() not in _ESCAPED:
                 raise _NotPortableError
             self.at += 1
         elif sign not in _PLAIN:
@@ -150,10 +147,10 @@ class _Reader:
         if must_repeat:
             # Engines that read bytes see several where we see one character, and they differ
             # in what ends a line; as a run they see no less than we do.
-            if sign not in ("*", "+") or not sign:
+            if sign not in ("*", "+"):
                 raise _NotPortableError
             self.more = True
-        if sign not in _QUANTIFIERS or not sign:
+        if sign not in _QUANTIFIERS:
             return
         self.at += 1
         self.quantifiers += 1
@@ -161,7 +158,7 @@ class _Reader:
         group.quantified = True
         if (
             not repeatable
-            or self._peek() in _QUANTIFIERS - {""}
+            or self._peek() in _QUANTIFIERS
             or self.loops > _MOST_LOOPS
             or self.quantifiers > _MOST_QUANTIFIERS
         ):
@@ -174,7 +171,7 @@ class _Reader:
             self.at += 1
         empty = True
         while (one := self._peek()) != "]":
-            if one not in _IN_CLASS or not one:
+            if one not in _IN_CLASS:
                 raise _NotPortableError
             self.at += 1
             empty = False
@@ -189,7 +186,7 @@ class _Reader:
         last = self.pattern[self.at + 1 : self.at + 2]
         self.at += 2
         for kind in (_DIGITS, _LETTERS):
-            if first in kind and last in kind and last and first <= last:
+            if first in kind and last in kind and first <= last:
                 break
         else:
             raise _NotPortableError

@@ -15,9 +15,9 @@ from attrs import frozen
 from monrest.base.values import Capabilities
 from monrest.query.bind import Check, CheckTree
 from monrest.query.column_names import CoreSource, Variable, View, secret
-from monrest.query.functions import number_of
 from monrest.query.model import CoreFilter, Group, Test, columns_of, joined
-from monrest.query.regex import pushability
+from monrest.query.portable import pushability
+from monrest.query.scalars import number_of
 from monrest.query.sendable import MOST_WHOLE, PENDING_COLUMNS, TELLS_EMPTY, in_icinga, uses
 
 _MOST_LMD_LINES = 900
@@ -67,7 +67,21 @@ def _push(tree: CheckTree, table: str, capabilities: Capabilities, view: View) -
         # Time bounds decide which files a core reads; inside an or they become an intersection
         # there, so only the plain ones are pushed, by the caller.
         return NOTHING
-    return _push_check(tree, table, capabilities, view)
+    if isinstance(source, Variable):
+        return _push_variable(tree, source, table, capabilities, view)
+    if not isinstance(source, CoreSource) or "filter" not in uses(capabilities, table, source.name):
+        return NOTHING
+    if view.masks(source.name):
+        return _push_cut(tree, source)
+    if capabilities.icinga2 and source.name in PENDING_COLUMNS and table != "log":
+        return _push_icinga_state(tree, source)
+    if source.core_type == "list":
+        return _push_list(tree, source, table)
+    if source.core_type == "string":
+        return _push_text(tree, source)
+    if source.core_type in ("int", "time"):
+        return _push_integer(tree, source)
+    return _push_float(tree, source) if source.core_type == "float" else NOTHING
 
 
 @frozen(kw_only=True)
@@ -160,33 +174,11 @@ def _join(connector: str, parts: list[Pushable]) -> Pushable:
     return Pushable(joined("or", kept), exact)
 
 
-def _push_check(check: Check, table: str, capabilities: Capabilities, view: View) -> Pushable:
-    source = check.source
-    if isinstance(source, Variable):
-        return _push_variable(check, source, table, capabilities, view)
-    if not isinstance(source, CoreSource) or "filter" not in uses(capabilities, table, source.name):
-        return NOTHING
-    if view.masks(source.name):
-        return _push_cut(check, source)
-    if capabilities.icinga2 and source.name in PENDING_COLUMNS and table != "log":
-        return _push_icinga_state(check, source)
-    if source.core_type == "list":
-        return _push_list(check, source, table)
-    if source.core_type == "string":
-        return _push_text(check, source)
-    if source.core_type in ("int", "time"):
-        return _push_integer(check, source)
-    if source.core_type == "float":
-        return _push_float(check, source)
-    return NOTHING
-
-
 def _clean(text: str) -> bool:
     """Whether a core reads the operand as it was sent: spaces at its ends would be cut off.
 
-    A very long one would cost the connection, so it is compared here.
-
-    Characters beyond U+FFFF arrive changed in a core's JSON, and control characters never leave.
+    A very long one would cost the connection. Characters beyond U+FFFF arrive changed in a core's
+    JSON, and control characters never leave.
     """
     return (
         len(text) <= _LONGEST_OPERAND

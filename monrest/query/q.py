@@ -11,7 +11,7 @@ import re
 from attrs import Factory, define
 
 from monrest.base.errors import BadRequest
-from monrest.query.model import OPERATORS, Condition, Connector, FilterTree, Group, Operator
+from monrest.query.model import OPERATORS, Condition, Connector, FilterTree, Group
 from monrest.query.scan import UNPRINTABLE, printable
 
 MOST_TEXT = 65_536
@@ -53,8 +53,14 @@ def parse_q(text: str) -> FilterTree:
     """
     if len(text) > MOST_TEXT:
         raise wrong(f"at most {MOST_TEXT} characters are accepted")
-    inner, before = _unwrapped(text.strip())
-    return _Parser(inner, len(text) - len(text.lstrip()) + before).tree()
+    inner, before = text.strip(), len(text) - len(text.lstrip())
+    wrapper = inner[:3]
+    # Three equal characters around the whole; brackets are never such a wrapper.
+    if len(wrapper) == 3 and wrapper == wrapper[0] * 3 and wrapper[0] != "(":
+        end = inner.find(wrapper, 3)
+        if end > 0:
+            inner, before = inner[3:end], before + 3
+    return _Parser(inner, before).tree()
 
 
 def wrong(description: str) -> BadRequest:
@@ -62,25 +68,12 @@ def wrong(description: str) -> BadRequest:
     return BadRequest("error during request", f"q: {description}")
 
 
-def _unwrapped(text: str) -> tuple[str, int]:
-    """The text between two wrappers of three equal characters, and the length of the first.
-
-    Brackets are never a wrapper.
-    """
-    wrapper = text[:3]
-    if len(wrapper) == 3 and wrapper == wrapper[0] * 3 and wrapper[0] != "(":
-        end = text.find(wrapper, 3)
-        if end > 0:
-            return text[3:end], 3
-    return text, 0
-
-
 @define
 class _Frame:
     """An expression being read: the query itself or what stands in a pair of brackets.
 
-    ``levels`` is the height of the tallest item. ``begun`` tells that something was read, which
-    may have been empty brackets; ``pending`` is a connector whose right side is still to come.
+    ``levels`` is the height of the tallest item. ``begun``: something was read, perhaps empty
+    brackets; ``pending`` is a connector whose right side is still to come, ``word`` its spelling.
     ``opened`` is where its bracket stands.
     """
 
@@ -114,22 +107,21 @@ class _Frame:
         return Group(self.connector or "and", tuple(self.items))
 
 
+@define
 class _Parser:
     """One pass over the text; ``at`` is where the next token starts.
 
     ``before`` characters of what the client sent stand in front of the text.
     """
 
-    def __init__(self, text: str, before: int) -> None:
-        self.text = text
-        self.before = before
-        self.at = 0
-        self.frames = [_Frame()]
-        self.conditions = 0
-        self.pairs = 0
+    text: str
+    before: int
+    at: int = 0
+    frames: list[_Frame] = Factory(lambda: [_Frame()])
+    conditions: int = 0
+    pairs: int = 0
 
     def tree(self) -> FilterTree:
-        """Read everything."""
         text = self.text
         while not self._ended():
             frame = self.frames[-1]
@@ -140,7 +132,13 @@ class _Parser:
                 self._close()
             elif connector:
                 self._connect(frame, connector)
-            elif self._aliased():
+            elif (
+                len(self.frames) == 1
+                and frame.begun
+                and not frame.pending
+                and _ALIAS.match(text, self.at)
+            ):
+                # Only ``as word`` is left, which means nothing here.
                 break
             else:
                 frame.add(self._condition(), 1)
@@ -152,7 +150,7 @@ class _Parser:
         return self.frames[0].tree() if self.frames[0].items else EVERYTHING
 
     def _ended(self) -> bool:
-        """Skip blanks and say whether nothing is left."""
+        """Skip blanks; whether nothing is left."""
         blanks = _BLANKS.match(self.text, self.at)
         assert blanks is not None
         self.at = blanks.end()
@@ -191,12 +189,6 @@ class _Parser:
         frame.pending, frame.word = connector, match[0]
         self.at = match.end()
 
-    def _aliased(self) -> bool:
-        """Whether only ``as word`` is left, which means nothing here."""
-        frame = self.frames[-1]
-        alone = len(self.frames) == 1 and frame.begun and not frame.pending
-        return alone and _ALIAS.match(self.text, self.at) is not None
-
     def _condition(self) -> Condition:
         if self.conditions >= MOST_CONDITIONS:
             raise wrong(f"at most {MOST_CONDITIONS} conditions are accepted")
@@ -204,12 +196,6 @@ class _Parser:
         key = self._token(_KEY)
         if self._ended():
             raise self._wrong(f"unexpected end of query after {printable(key)}")
-        sign, operator = self._operator()
-        if self._ended():
-            raise self._wrong(f"unexpected end of query after {sign}")
-        return Condition(_plain(key), operator, _plain(self._token(_VALUE)))
-
-    def _operator(self) -> tuple[str, Operator]:
         match = _SIGNS.match(self.text, self.at) or _WORD.match(self.text, self.at)
         if match is None:
             raise self._wrong(f"parse error at {self._rest()}")
@@ -217,7 +203,9 @@ class _Parser:
         if sign not in OPERATORS or (sign.isalpha() and sign not in _WORDS):
             raise self._wrong(f"unknown operator {printable(sign)} at {self._rest()}")
         self.at = match.end()
-        return sign, OPERATORS[sign]
+        if self._ended():
+            raise self._wrong(f"unexpected end of query after {sign}")
+        return Condition(_plain(key), OPERATORS[sign], _plain(self._token(_VALUE)))
 
     def _token(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.at)

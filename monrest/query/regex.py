@@ -12,17 +12,6 @@ from attrs import field, frozen
 
 from monrest.base.errors import BadRequest
 from monrest.query.model import Operator
-from monrest.query.portable import pushability
-
-__all__ = [
-    "MOST_PATTERN",
-    "MOST_TEXT",
-    "Pattern",
-    "compile_pattern",
-    "escape",
-    "pushability",
-    "wildcard",
-]
 
 MOST_PATTERN = 1024
 """Longest pattern, in bytes of UTF-8."""
@@ -46,7 +35,7 @@ _LEAST_WEIGHT = 40
 _LONG = 1_500_000
 """Characters times weight of a search that takes milliseconds."""
 _MATCHES = 1_000
-"""Matches after which somebody looks at the limit."""
+"""Matches after which the limit is checked."""
 
 # RE2 takes these for k and s when it ignores case, most cores do not.
 _OWN_LETTERS = {0x212A: "\ufffd", 0x017F: "\ufffd"}
@@ -161,7 +150,7 @@ def _compile(pattern: str, ignore_case: bool) -> Pattern:
     options.case_sensitive = not ignore_case
     # Bounds the program, hence the time per character, and what the cache of patterns holds.
     options.max_mem = _MOST_MEMORY
-    # Nobody asks for groups, and without them the quicker automaton does.
+    # Groups are not used, and without them the quicker automaton does.
     options.never_capture = True
     compiled = re2.compile(pattern, options)
     if compiled.programsize > _MOST_PROGRAM:
@@ -174,16 +163,17 @@ def _compile(pattern: str, ignore_case: bool) -> Pattern:
     one.Compile()
     matches = one.Match
     weight = compiled.programsize + _LEAST_WEIGHT
-    bytes_of = _bytes_folded if ignore_case and pattern.isascii() else _bytes
-    return Pattern(lambda text: bool(matches(bytes_of(text))), compiled, weight)
 
+    def found(text: str) -> bool:
+        return bool(matches(text.encode("utf-8", "replace")))
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
-
-
-def _bytes_folded(text: str) -> bytes:
-    return _bytes(text if text.isascii() else text.translate(_OWN_LETTERS))
+    if ignore_case and pattern.isascii():
+        return Pattern(
+            lambda text: found(text if text.isascii() else text.translate(_OWN_LETTERS)),
+            compiled,
+            weight,
+        )
+    return Pattern(found, compiled, weight)
 
 
 def wildcard(segment: str) -> tuple[Operator, str]:

@@ -59,39 +59,28 @@ def number_of(value: Any) -> int | float | None:
     hexadecimal digits and digits of other scripts are no numbers.
     """
     if isinstance(value, str):
-        return _looks_like(value)
+        match = _NUMBER.fullmatch(value)
+        if match is None:
+            return None
+        digits, fraction, exponent = match.groups()
+        if fraction is None and exponent is None and digits[0] != "." and digits[1:2] != ".":
+            if len(digits) <= _FEW_DIGITS:
+                return int(digits)
+            if len(digits) < 2 * _FEW_DIGITS:
+                return within(int(digits))
+        value = float(digits)
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int):
-        return value if -MOST_INTEGER < value < MOST_INTEGER else _large(value)
+        if -MOST_INTEGER < value < MOST_INTEGER:
+            return value
+        try:
+            return float(value)
+        except OverflowError:
+            return None
     if isinstance(value, float):
         return value if isfinite(value) else None
     return None
-
-
-def _looks_like(text: str) -> int | float | None:
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        return None
-    digits, fraction, exponent = match.groups()
-    if fraction is None and exponent is None and digits[0] != "." and digits[1:2] != ".":
-        if len(digits) <= _FEW_DIGITS:
-            return int(digits)
-        if len(digits) < 2 * _FEW_DIGITS:
-            return within(int(digits))
-    return _finite(digits)
-
-
-def _finite(digits: str) -> float | None:
-    number = float(digits)
-    return number if isfinite(number) else None
-
-
-def _large(number: int) -> float | None:
-    try:
-        return float(number)
-    except OverflowError:
-        return None
 
 
 def within(number: int | float) -> int | float:

@@ -57,7 +57,10 @@ class Reader:
         if isinstance(expression, Ref):
             return self._column(expression.name)
         if isinstance(expression, Calculation):
-            return self._calculation(expression)
+            return calculate(
+                self._argument(expression.first),
+                [(op, self._argument(operand)) for op, operand in expression.steps],
+            )
         if expression.function == "to_rows":
             return itemgetter(self.index[ELEMENT])
         made = build(
@@ -81,12 +84,6 @@ class Reader:
         ):
             return read
         return self.limit.counted(read)
-
-    def _calculation(self, expression: Calculation) -> Getter:
-        return calculate(
-            self._argument(expression.first),
-            [(op, self._argument(operand)) for op, operand in expression.steps],
-        )
 
     def _labelled(self, expression: Calculation, text: str, compute: Getter) -> Getter:
         """``compute`` unless a row has a label of exactly this text."""
@@ -117,7 +114,6 @@ class Reader:
         return read
 
     def values(self, rows: Iterable[Row], cells: Sequence[Getter]) -> list[Row]:
-        """The values of ``cells`` for each row."""
         check = self.limit.check
         result: list[Row] = []
         for row in rows:
@@ -160,16 +156,13 @@ class Reader:
 
     def _tree(self, tree: CheckTree) -> RowTest:
         if isinstance(tree, Check):
-            return self.check(tree, self._check_getter(tree))
+            if tree.source is None:
+                return self.check(tree, self.item(tree.item))
+            return self.check(tree, getter(tree.source, self.index, self.bound.view))
         items = [self._tree(item) for item in tree.items]
         if not items:
             return lambda _row: True
         return all_of(items) if tree.connector == "and" else any_of(items)
-
-    def _check_getter(self, check: Check) -> Getter:
-        if check.source is not None:
-            return getter(check.source, self.index, self.bound.view)
-        return self.item(check.item)
 
     def check(self, check: Check, read: Getter) -> RowTest:
         """The check applied to what ``read`` gives."""

@@ -9,7 +9,7 @@ checks as well; both together are ``uses``, which the planner goes by.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -106,37 +106,24 @@ def uses(capabilities: Capabilities, table: str, column: str) -> frozenset[Use]:
         found.discard("group")
     if core_type not in ("int", "time"):
         found.discard("stats")
-    compares = _filters_icinga2 if capabilities.icinga2 else _FILTERS.get(capabilities.kind)
-    if _COMPARED_RAW.fullmatch(column) or (
-        compares is not None and not compares(table, column, core_type)
-    ):
+    pending = column in PENDING_COLUMNS
+    if capabilities.icinga2:
+        compares = (pending and table != "log") or (
+            (table, column) != _EMPTY_THERE and column in _ICINGA_FILTERS.get(core_type, ())
+        )
+    else:
+        # These have no words for conditions on one custom variable.
+        compares = core_type != "dict" or capabilities.kind not in ("shinken", "rest")
+    if not compares or _COMPARED_RAW.fullmatch(column):
         # What a core does not compare as we do it does not sort as we do either.
         found -= {"filter", "sort"}
-    if capabilities.icinga2 and column in PENDING_COLUMNS:
+    if capabilities.icinga2 and pending:
         found.discard("sort")
     if capabilities.icinga2 and (column not in _ICINGA_GROUPS or table == "log"):
         found -= {"group", "stats"}
     return frozenset(found)
 
 
-def _filters_no_variables(table: str, column: str, core_type: str) -> bool:
-    """Without conditions on one custom variable, which it has no words for."""
-    del table, column
-    return core_type != "dict"
-
-
-def _filters_icinga2(table: str, column: str, core_type: str) -> bool:
-    if column in PENDING_COLUMNS and table != "log":
-        return True
-    if (table, column) == _EMPTY_THERE:
-        return False
-    return column in _ICINGA_FILTERS.get(core_type, ())
-
-
-_FILTERS: dict[str, Callable[[str, str, str], bool]] = {
-    "shinken": _filters_no_variables,
-    "rest": _filters_no_variables,
-}
 _EMPTY_THERE = ("log", "host_name")
 """Null in Icinga 2 for the lines of hosts; the rows are completed after they have arrived."""
 _ICINGA_GROUPS = frozenset({"name", "host_name", "description", "has_been_checked"})

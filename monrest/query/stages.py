@@ -72,10 +72,10 @@ class SitePart:
 
 
 @define(eq=False)
-class Doubts:
+class UnknownColumns:
     """Names in ``columns`` and ``sort`` that no row has, for they may be typing errors.
 
-    Without any row nobody can say that of a label of performance data or a custom variable.
+    Without any row a label of performance data or a custom variable counts as known.
     """
 
     reader: Reader
@@ -104,7 +104,7 @@ class Doubts:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is told of the names that are left."""
+        """One for each name that no row had."""
         return tuple(one.warning for one in (*self.reader.bound.unknown, *(self._left or ())))
 
 
@@ -251,22 +251,13 @@ def sort_keys(reader: Reader, key: BoundSort, rows: list[Row]) -> list[Any]:
 
 
 def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Rows:
-    """The answer made of rows that are as they shall be: their columns."""
+    """The answer made of rows that are filtered, sorted and cut: their columns.
+
+    Without a column list these are all defaults sorted by name, and the expanded keys.
+    """
     if bound.selected is None:
-        return _every_column(bound, shape, rows)
-    return _selected(bound, reader, rows)
-
-
-def is_plain(bound: Bound, shape: Layout) -> bool:
-    """Whether the answer has nothing but columns of the core and of its site."""
-    index = shape.index
-    return bound.selected is None or all(
-        _position(bound, index, one.inner) is not None for one in bound.selected
-    )
-
-
-def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Rows:
-    assert bound.selected is not None
+        whole = evolve(_whole(bound, shape), inserted=None)
+        return Rows(columns=whole.columns, rows=whole.finished(rows), expand=whole.expand)
     last = {one.item.key: at for at, one in enumerate(bound.selected)}
     chosen = [bound.selected[at] for at in last.values()]
     columns = tuple(_measured(bound, reader, one, rows) for one in chosen)
@@ -284,7 +275,7 @@ def _selected(bound: Bound, reader: Reader, rows: list[Row]) -> Rows:
 
 
 def _measured(bound: Bound, reader: Reader, one: Selected, rows: list[Row]) -> Column:
-    """The column of an item, with what only rows tell: labels of performance data have units."""
+    """The column of an item; labels of performance data have the units that rows give them."""
     assert one.inner is not None
 
     def column_of(name: str) -> Column | None:
@@ -339,7 +330,6 @@ class Inserted:
     sources: tuple[int | str, ...]
 
     def values(self, rows: list[Row], constants: Mapping[str, Any]) -> Iterator[Any]:
-        """Compute the value of each row of a site."""
         return map(
             self.compute,
             *[
@@ -399,15 +389,15 @@ class Recipe:
         return rows
 
 
-def recipe(bound: Bound, shape: Layout) -> Recipe:
-    """How the rows of a query that ``is_plain`` become those of the answer."""
+def recipe(bound: Bound, shape: Layout) -> Recipe | None:
+    """How the rows of a query become those of the answer; None where a column is computed."""
     if bound.selected is None:
         return _whole(bound, shape)
     last = {one.item.key: one for one in bound.selected}
     positions = [_position(bound, shape.index, one.inner) for one in last.values()]
-    pick: Getter | None = None
-    if positions != list(range(shape.width)):
-        pick = _picker(positions)
+    if None in positions:
+        return None
+    pick = None if positions == list(range(shape.width)) else _picker(positions)
     columns = tuple(one.column for one in last.values())
     return Recipe(columns=columns, constants=shape.constants, pick=pick)
 
@@ -494,13 +484,6 @@ def _with_insertions(
         return made
     ordered = tuple(sorted(inserted, key=lambda one: one.at))
     return evolve(made, inserted=ordered, peers=peers, peers_at=peers_at)
-
-
-def _every_column(bound: Bound, shape: Layout, rows: list[Row]) -> Rows:
-    """The answer without a column list: all defaults sorted by name, and the expanded keys."""
-    whole = evolve(_whole(bound, shape), inserted=None)
-    rows = whole.finished(rows)
-    return Rows(columns=whole.columns, rows=rows, expand=whole.expand)
 
 
 def filters_by_label(bound: Bound) -> bool:

@@ -63,7 +63,10 @@ def meant(condition: Condition, source: CoreSource, names: ColumnNames) -> Filte
     if words is None:
         return None
     if condition.op in (">", "<", ">=", "<="):
-        return _ordered(condition, kind, words)
+        number = _numbers(kind).get(words[0]) if len(words) == 1 else None
+        if number is None:
+            raise _wrong(condition, kind, ",".join(words), pending=False)
+        return Condition(condition.column, condition.op, str(number), condition.parameter)
     negated = condition.op.startswith("!")
     each = [_one(condition, source, names, kind, word, negated=negated) for word in words]
     return Group("and" if negated else "or", tuple(each))
@@ -124,13 +127,6 @@ def _one(
         found: Operator = "!~" if negated else "~"
         own = Condition("type", found, "HOST" if of_host else "SERVICE", condition.parameter)
     return Group("or" if negated else "and", (test, own))
-
-
-def _ordered(condition: Condition, kind: StateKind, words: list[str]) -> Condition:
-    number = _numbers(kind).get(words[0]) if len(words) == 1 else None
-    if number is None:
-        raise _wrong(condition, kind, ",".join(words), pending=False)
-    return Condition(condition.column, condition.op, str(number), condition.parameter)
 
 
 def _wrong(condition: Condition, kind: StateKind, word: str, *, pending: bool = True) -> BadRequest:

@@ -65,7 +65,12 @@ def _target(path: str) -> PathTarget:
         path = rest.lstrip("/")
     slashed = path.endswith("/")
     path = path.rstrip("/")
-    _check_text(path)
+    try:
+        text = unquote(path, errors="strict") if "%" in path else path
+    except UnicodeDecodeError:
+        raise BadRequest("invalid path", "path: expected percent-encoded UTF-8") from None
+    if _CONTROL.search(text):
+        raise BadRequest("invalid path", "path: expected no control characters")
     chosen: OutputFormat | None = None
     sites: list[str] = []
     while True:
@@ -92,15 +97,6 @@ def _target(path: str) -> PathTarget:
 
 
 _cached_target = lru_cache(maxsize=2048)(_target)
-
-
-def _check_text(path: str) -> None:
-    try:
-        text = unquote(path, errors="strict") if "%" in path else path
-    except UnicodeDecodeError:
-        raise BadRequest("invalid path", "path: expected percent-encoded UTF-8") from None
-    if _CONTROL.search(text):
-        raise BadRequest("invalid path", "path: expected no control characters")
 
 
 def parameters(query: bytes, source: str = "query string") -> Parameters:

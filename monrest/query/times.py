@@ -148,20 +148,17 @@ def _iso(text: str, zone: tzinfo) -> int:
     year, month, day = [int(one) for one in match[1].split("-")]
     hour, minute, second = [int(one or 0) for one in match.group(2, 3, 4)]
     offset = (match[5] or "").strip()
-    if offset:
-        zone = _offset(offset)
+    if offset in ("Z", "z"):
+        zone = UTC
+    elif offset:
+        # A plus sign that was not encoded in a URL has become a blank.
+        digits = offset.lstrip("+-").replace(":", "").ljust(4, "0")
+        hours, minutes = int(digits[:2]), int(digits[2:])
+        if hours > _MOST_HOURS or minutes > _MOST_MINUTES:
+            raise ValueError(text)
+        sign = -1 if offset[0] == "-" else 1
+        zone = timezone(sign * timedelta(hours=hours, minutes=minutes))
     return int(datetime(year, month, day, hour, minute, second, tzinfo=zone).timestamp())
-
-
-def _offset(text: str) -> tzinfo:
-    if text in "Zz":
-        return UTC
-    # A plus sign that was not encoded in a URL has become a blank.
-    digits = text.lstrip("+-").replace(":", "").ljust(4, "0")
-    hours, minutes = int(digits[:2]), int(digits[2:])
-    if hours > _MOST_HOURS or minutes > _MOST_MINUTES:
-        raise ValueError(text)
-    return timezone((-1 if text[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
 
 
 _MOST_HOURS, _MOST_MINUTES = 14, 59
@@ -181,11 +178,7 @@ def _day(words: str, today: date) -> date:
         return _DAYS[words](today)
     which, name = words.split()
     ahead = (_WEEKDAYS.index(name[:2]) - today.weekday()) % _WEEK or _WEEK
-    return today + timedelta(days=ahead if which == "next" else _before(ahead))
-
-
-def _before(ahead: int) -> int:
-    return ahead - _WEEK if ahead < _WEEK else -_WEEK
+    return today + timedelta(days=ahead if which == "next" else (ahead - _WEEK) or -_WEEK)
 
 
 _WEEK = 7

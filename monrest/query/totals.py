@@ -15,9 +15,9 @@ from attrs import evolve, frozen
 
 from monrest.base.values import Capabilities, Row
 from monrest.query.evaluate import all_of, any_of
-from monrest.query.functions import number_of
 from monrest.query.model import CoreFilter, Group, Pushed, Stat, Test, columns_of, rewritten
 from monrest.query.pushdown import Pushable, both
+from monrest.query.scalars import number_of
 from monrest.query.sendable import PENDING_COLUMNS, harmless, in_icinga
 
 START = "{program_start}"
@@ -154,20 +154,15 @@ def core_test(condition: CoreFilter | None, index: Mapping[str, int]) -> Callabl
     if isinstance(condition, Group):
         tests = [core_test(item, index) for item in condition.items]
         return all_of(tests) if condition.connector == "and" else any_of(tests)
-    return _one_test(condition, index[condition.column])
-
-
-def _one_test(test: Test, at: int) -> Callable[[Row], bool]:
-    compare = _COMPARE[test.op]
-    number = number_of(test.value)
-    text = test.value
+    at, op, text = index[condition.column], condition.op, condition.value
+    compare, number = _COMPARE[op], number_of(text)
 
     def holds(row: Row) -> bool:
         value = row[at]
         if isinstance(value, list):
             if text == "":
                 return compare(len(value), 0)
-            return (text in value) == (test.op == ">=")
+            return (text in value) == (op == ">=")
         if number is not None and isinstance(value, int | float):
             return compare(value, number)
         return compare("" if value is None else str(value), text)

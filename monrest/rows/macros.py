@@ -1,7 +1,7 @@
 """Expanding a check command to its command line (docs/spec/objectconfig.md, "Command lines"); pure.
 
-Only what rows of a host, a service and the list of commands tell is used; a macro that they do
-not tell stays as it is and is reported.
+Only values in rows of a host, a service and the list of commands are used; a macro without one
+stays as it is and is reported.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from attrs import frozen
 from monrest.base.errors import BadRequest
 from monrest.base.hidden import HIDDEN
 from monrest.config.patterns import MacroNames, Replacement
-from monrest.query.functions import number_of, text_of
 from monrest.query.regex import compile_pattern
+from monrest.query.scalars import number_of, text_of
 
 _MACRO = re.compile(r"\$([A-Za-z0-9_:-]+)\$")
 _ARGUMENT = re.compile(r"ARG([0-9]+)\Z")
