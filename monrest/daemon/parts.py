@@ -37,7 +37,7 @@ from monrest.daemon.inherited import Inherited
 from monrest.daemon.restart import Restarting
 from monrest.jobs.service import Jobs
 from monrest.livestatus.inbox import AnswerMemory
-from monrest.rows.estate_meters import Estate
+from monrest.rows.statistics import Estate
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
 from monrest.store.database_health import DatabaseHealth

@@ -6,6 +6,7 @@ Rules: docs/spec/objectconfig.md, "Command lines".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from monrest.api.lists import local_schema, select
 from monrest.api.visibility import CONFIGURATION, SYSTEM, view_of
 from monrest.base.errors import Forbidden, SitesFailed, all_sites_failed
 from monrest.base.values import Answer, Capabilities, Column, RestRequest, Rows, SiteProblem
-from monrest.config import DisplayConfig
 from monrest.config.patterns import MacroNames, Replacement
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.query.column_names import TableSchema
@@ -93,21 +93,26 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
     wanted = (*fields, *peers)
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
+        display = context.config.display
         if not view_of(context, request.identity).commands:
-            limited = request.identity.why_not(CONFIGURATION)
-            raise Forbidden("not authorized", f"{_refusal(context.config.display)}{limited}")
+            level = display.show_full_commandline
+            needed = f"this needs the role {CONFIGURATION}" if level else "nobody is"
+            raise Forbidden(
+                "not authorized",
+                f"you are not authorized to view the command line, {needed}"
+                f"{request.identity.why_not(CONFIGURATION)}",
+            )
         now = context.wall.now()
         names = ("name",) if schema is HOSTS else ("host_name", "description")
         extra: tuple[Condition, ...] = tuple(
             matching(name, one) for name, one in zip(names, arguments, strict=True)
         )
-        display = context.config.display
         asked = list(wanted)
         if not display.show_full_commandline_source.startswith("_"):
             asked.append(display.show_full_commandline_source)
         backends = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
-        # Who may see command lines sees what they are made of, and without the custom variables
-        # nothing would be hidden that they ask to hide.
+        # A user who may see command lines sees what they are made of, and without the custom
+        # variables nothing would be hidden that they ask to hide.
         identity = evolve(request.identity, roles=request.identity.roles | {CONFIGURATION})
         parameters = (("columns", ",".join(dict.fromkeys(asked))), *backends)
         inner = evolve(request, parameters=parameters, identity=identity)
@@ -118,36 +123,31 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
         keys = [one.name for one in rows.columns]
         peer = keys.index("peer_key")
         sites = [known[key] for key in dict.fromkeys(row[peer] for row in rows.rows)]
-        # What is asked now waits for room as well.
+        # The questions that follow wait for room as well.
         rows.gone()
-        shown = _Shown.of(display, addresses=request.identity.may(SYSTEM))
+        shown = _Shown(
+            source=display.show_full_commandline_source,
+            user_macros=MacroNames(display.expand_user_macros),
+            replacements=tuple(map(Replacement, display.commandline_obfuscate_pattern)),
+            addresses=request.identity.may(SYSTEM),
+        )
         far = [site for site in sites if isinstance(site, FederatedSite)]
         path = "/".join(quote(one, safe="") for one in (schema.name, *arguments, "commandline"))
         lines, problems = await _far_lines(context, far, f"/{path}", shown)
         near = [site for site in sites if site not in far]
-        commands, failed = await _commands(context, near)
+        sources, failed = await _sources(context, near, shown.user_macros, now)
         problems += failed
         if sites and len(problems) == len(sites):
             raise all_sites_failed(problems)
-        present = time_macros(now, context.zone)
-        sources = {
-            site.id: _Source(
-                site,
-                commands[site.id],
-                {**present, **await _resources(context, site, shown.user_macros)},
-            )
-            for site in near
-            if site.id in commands
-        }
-        # Of a site that could not tell its commands nothing is known, which is not the same as
-        # a command that it does not have.
-        told = [row for row in rows.rows if row[peer] in sources]
+        # A site whose commands are not known has no lines: that is not the same as a command that
+        # it does not have.
+        known_rows = [row for row in rows.rows if row[peer] in sources]
 
         def lines_of(_: Limit) -> list[dict[str, Any]]:
-            named = (dict(zip(keys, row, strict=True)) for row in told)
+            named = (dict(zip(keys, row, strict=True)) for row in known_rows)
             return [_record(row, sources[row["peer_key"]], schema, shown, now) for row in named]
 
-        records = await context.compute(lines_of, len(told) * _EFFORT)
+        records = await context.compute(lines_of, len(known_rows) * _EFFORT)
         at = [keys.index(name) for name in ("peer_key", *names)]
         # A core may send lists where names belong.
         places = {
@@ -165,12 +165,6 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
     return handler
 
 
-def _refusal(display: DisplayConfig) -> str:
-    text = "you are not authorized to view the command line"
-    level = display.show_full_commandline
-    return f"{text}, this needs the role {CONFIGURATION}" if level else f"{text}, nobody is"
-
-
 _EFFORT = 100
 """Values of rows that take as long as one command line."""
 
@@ -184,7 +178,7 @@ class _Source:
     macros: Mapping[str, str]
 
 
-@frozen
+@frozen(kw_only=True)
 class _Shown:
     """What of a line is shown: ``addresses`` of sites and the rest by the configuration."""
 
@@ -192,15 +186,6 @@ class _Shown:
     user_macros: MacroNames
     replacements: tuple[Replacement, ...]
     addresses: bool
-
-    @classmethod
-    def of(cls, display: DisplayConfig, *, addresses: bool) -> _Shown:
-        return cls(
-            display.show_full_commandline_source,
-            MacroNames(display.expand_user_macros),
-            tuple(map(Replacement, display.commandline_obfuscate_pattern)),
-            addresses,
-        )
 
 
 async def _far_lines(
@@ -237,10 +222,13 @@ async def _far_lines(
     return lines, problems
 
 
-async def _commands(
-    context: Context, sites: Sequence[Site]
-) -> tuple[Mapping[str, Mapping[str, str]], tuple[SiteProblem, ...]]:
-    """The command list of every site that has rows, one query per site; and who failed."""
+async def _sources(
+    context: Context, sites: Sequence[Site], wanted: MacroNames, now: float
+) -> tuple[Mapping[str, _Source], tuple[SiteProblem, ...]]:
+    """The source of each site by its id, with one query for each; and the sites that failed.
+
+    ``wanted`` are the user macros that may be shown. A resource file that cannot be read has none.
+    """
     if not sites:
         return {}, ()
 
@@ -254,11 +242,29 @@ async def _commands(
         gathered = await fan_out(sites, plan, layout, context.clock)  # type: ignore[arg-type]  # "string" is a core type
     except SitesFailed as error:
         return {}, tuple(error.problems)
+    commands = {
+        answer.site.id: {text_of(name): text_of(line) for name, line in answer.rows}
+        for answer in gathered.answers
+    }
+
+    def read(path: str) -> Mapping[str, str]:
+        try:
+            return user_macros(Path(path).read_text(errors="replace"), wanted)
+        except OSError as error:
+            log.warn("resource file not read: {error}", error=error)
+            return {}
+
     failed = {problem.site for problem in gathered.problems}
-    found: dict[str, Mapping[str, str]] = {site.id: {} for site in sites if site.id not in failed}
-    for answer in gathered.answers:
-        found[answer.site.id] = {text_of(name): text_of(line) for name, line in answer.rows}
-    return found, gathered.problems
+    present = time_macros(now, context.zone)
+    sources: dict[str, _Source] = {}
+    for site in sites:
+        if site.id in failed:
+            continue
+        path, macros = site.config.resource_file, present
+        if path:
+            macros = {**present, **await context.threads.run(partial(read, path))}
+        sources[site.id] = _Source(site, commands.get(site.id, {}), macros)
+    return sources, gathered.problems
 
 
 def _record(
@@ -275,12 +281,7 @@ def _record(
         macros.update(service_macros(row, where, now))
         own.append(variables(row, ""))
     line = expand(command_of(row, shown.source), source.commands, macros)
-    return _row(hide(line, shown.replacements, *own), row, prefix, schema)
-
-
-def _row(
-    line: CommandLine, row: Mapping[str, Any], prefix: str, schema: TableSchema
-) -> dict[str, Any]:
+    line = hide(line, shown.replacements, *own)
     record = {
         "check_command": line.check_command,
         "command_line": line.command_line,
@@ -293,20 +294,6 @@ def _row(
     if schema is SERVICES:
         record["service_description"] = text_of(row["description"])
     return record
-
-
-async def _resources(context: Context, site: Site, wanted: MacroNames) -> Mapping[str, str]:
-    """User macros of the site's resource file; a file that cannot be read has none."""
-    path = site.config.resource_file
-    return await context.threads.run(lambda: _read_macros(path, wanted)) if path else {}
-
-
-def _read_macros(path: str, wanted: MacroNames) -> Mapping[str, str]:
-    try:
-        return user_macros(Path(path).read_text(errors="replace"), wanted)
-    except OSError as error:
-        log.warn("resource file not read: {error}", error=error)
-        return {}
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

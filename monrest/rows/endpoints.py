@@ -56,10 +56,11 @@ _OBJECTS: tuple[tuple[TableSchema, str, str, tuple[str, ...]], ...] = (
 )
 
 
-def _collections() -> list[Endpoint]:
-    found = []
-    for schema, key, words, roles in _OBJECTS:
-        found += [
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *(
+        endpoint
+        for schema, key, words, roles in _OBJECTS
+        for endpoint in (
             Endpoint(
                 path=f"/{schema.name}",
                 description=f"lists {words}",
@@ -74,12 +75,8 @@ def _collections() -> list[Endpoint]:
                 schema=schema,
                 roles=roles,
             ),
-        ]
-    return found
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    *_collections(),
+        )
+    ),
     Endpoint(
         path="/services",
         description="lists services",

@@ -9,7 +9,7 @@ from monrest.rows import commandline, endpoints, site_endpoints, statistics
 FAMILY = Family(
     served=(
         Served(endpoints.ENDPOINTS),
-        Served(statistics.ENDPOINTS),
+        Served((*statistics.ENDPOINTS, *declared(statistics))),
         Served(commandline.ENDPOINTS),
         Served(declared(site_endpoints)),
     ),

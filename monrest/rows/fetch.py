@@ -99,9 +99,15 @@ async def fetch(
             asks=asked.plans.asks,
             shared=True,
         )
-        result = await _answer(context, request, asked, gathered, inbox, late=late)
+        while True:
+            try:
+                result = await _answer(context, request, asked, gathered, inbox, late=late)
+                break
+            except BrokenRowsError as broken:
+                # The site whose rows turn out to be broken is a problem beside the answer.
+                gathered = without(gathered, broken)
         if request.strict and result.warnings:
-            result = await _without_doubts(context, asked, result)
+            result = await _without_known(context, asked, result)
         if request.strict and result.warnings:
             raise no_such_column(result.warnings)  # noqa: TRY301  room is given back for all alike
     except BaseException:
@@ -137,23 +143,6 @@ async def _answer(
     *,
     late: bool,
 ) -> Rows | Document:
-    """The answer of ``fetch``; a site whose rows turn out to be broken is a problem beside it."""
-    while True:
-        try:
-            return await _made(context, request, asked, gathered, inbox, late=late)
-        except BrokenRowsError as broken:
-            gathered = without(gathered, broken)
-
-
-async def _made(
-    context: Context,
-    request: RestRequest,
-    asked: Question,
-    gathered: Gathered,
-    inbox: Inbox,
-    *,
-    late: bool,
-) -> Rows | Document:
     bound, shape, recipe = asked.bound, asked.shape, asked.recipe
     parts = _parts(context, request.identity, asked, gathered, inbox)
     problems = gathered.problems
@@ -162,8 +151,9 @@ async def _made(
             return _flowing(context, request, asked, gathered, inbox)
         await inbox.admit()
         size = sum(len(part.rows) for part in parts) * len(recipe.columns)
-        whole = partial(_in_one_go, bound, recipe, parts)
-        rows = await context.compute(whole, size, inbox=inbox)
+        rows = await context.compute(
+            lambda limit: list(flow(bound, recipe, parts, limit.check)), size, inbox=inbox
+        )
         return _rows(bound, recipe, rows, gathered, inbox)
     if not bound.aggregates or bound.names.schema.merge == "groups":
         await inbox.admit()
@@ -238,10 +228,6 @@ def _rows(bound: Bound, recipe: Recipe, rows: RowList, gathered: Gathered, inbox
     )
 
 
-def _in_one_go(bound: Bound, recipe: Recipe, parts: list[SitePart], limit: Limit) -> list[Row]:
-    return list(flow(bound, recipe, parts, limit.check))
-
-
 def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
     """``X-Mon-Columns: 1``: every exposed variable on every row."""
     if not truth(request.caller.headers.get(context.names.header("Columns"))):
@@ -259,7 +245,7 @@ def _with_exposed(context: Context, request: RestRequest, rows: Rows) -> Rows:
     return evolve(rows, expand=lambda row: {**names, **inner(row)})
 
 
-async def _without_doubts(
+async def _without_known(
     context: Context, asked: Question, result: Rows | Document
 ) -> Rows | Document:
     """The answer without warnings of names that some other row of the collection has.
@@ -267,15 +253,15 @@ async def _without_doubts(
     A label or variable that the rows of a filter have not is no typing error.
     """
     bound = asked.bound
-    doubts = [one for one in bound.doubtful if one.warning in result.warnings]
-    names = {name for one in doubts for name in (one.name, one.whole) if name}
+    doubtful = [one for one in bound.doubtful if one.warning in result.warnings]
+    names = {name for one in doubtful for name in (one.name, one.whole) if name}
     with context.memory.room.share() as share:
         unseen = await _unseen(
             *(context, asked.sites, bound.names.schema, asked.seen, sorted(names), share),
             bound.view.variables,
         )
     seen = names.difference(unseen)
-    known = {one.warning for one in doubts if {one.name, one.whole} & seen}
+    known = {one.warning for one in doubtful if {one.name, one.whole} & seen}
     return evolve(result, warnings=tuple(one for one in result.warnings if one not in known))
 
 
@@ -291,9 +277,8 @@ async def _unseen(
     """Which of these labels of performance data no row of the collection has.
 
     ``variables``: names of custom variables are looked for as well, as far as they are visible.
-
-    Asked only when the rows that a filter left have none of them: whether a name is a typing
-    error must not depend on what the cores could filter.
+    The cores are asked only when the rows that a filter left have none of the names: whether one is
+    a typing error must not depend on what the cores could filter.
     """
     if not missing:
         return ()
@@ -414,7 +399,7 @@ async def fetch_stats(
 
 @define(eq=False, kw_only=True)
 class _Batch:
-    """Some fields of a ``spec``; rows that are counted here need no room: a piece at a time is.
+    """Some fields of a ``spec``; rows that are counted here need no room, they come in batches.
 
     ``seen`` is what the user may see, in core terms.
     """
@@ -441,7 +426,7 @@ class _Batch:
         )
 
     async def merged(self) -> tuple[dict[str, Any], Gathered, Sequence[str]]:
-        """The fields, what the sites said, and names in filters that no row has."""
+        """The fields, the answers of the sites, and names in filters that no row has."""
         inbox = self.context.memory.inbox(self.share)
         try:
             gathered = await fan_out(
@@ -482,7 +467,7 @@ class _Batch:
     async def _counted(
         self, gathered: Gathered, inbox: Inbox
     ) -> tuple[list[Sequence[Any]], Sequence[str], Sequence[SiteProblem]]:
-        """Totals of each site, labels that no row has, and sites that do not tell the members."""
+        """Totals of each site, labels that no row has, and sites whose members are not known."""
         bound, shape, spec = self.bound, self._shape, self.spec
         answers: list[Sequence[Any]] = []
         parts: list[tuple[SitePart, int]] = []

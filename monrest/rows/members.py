@@ -58,7 +58,7 @@ _SHOWN: Mapping[tuple[str, str], tuple[int, ...]] = {
 class Hidden:
     """The columns of a query that are made of the visible members; nothing where there are none.
 
-    ``key`` is the column that tells whose members they are: of hosts their name, of groups a list.
+    ``key`` is the column by which members are found: of hosts their name, of groups a list.
     """
 
     table: str
@@ -129,7 +129,7 @@ class _Members:
 
 @frozen(kw_only=True, eq=False)
 class VisibleMembers:
-    """What a user sees of the members at each site; ``problems``: of sites that did not tell."""
+    """What a user sees of the members at each site; ``problems``: of sites without an answer."""
 
     hidden: Hidden
     shape: Layout

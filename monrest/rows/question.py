@@ -1,6 +1,6 @@
 """What a request means for the cores: parsed, bound to a collection and planned for each core.
 
-Who asks the same again is given the same question again (``Context.request_cache``).
+A request that comes again gets the same question again (``Context.request_cache``).
 """
 
 from __future__ import annotations
@@ -84,7 +84,6 @@ class Plans:
         return self.made[key]
 
     def pushed(self, _: Site, capabilities: Capabilities) -> Pushed | None:
-        """What a site is asked."""
         key = (capabilities.key, capabilities.ordered)
         one = self.made.get(key) or self.of(capabilities)
         return None if one is None else one.pushed

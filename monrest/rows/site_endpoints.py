@@ -55,13 +55,17 @@ _SCHEMA = evolve(
 def record(site: Site, identity: Identity, instance: str, now: float) -> dict[str, Any]:
     """One site as a record; a site that is not federated has its own values in the lists.
 
-    Where the core is, what runs there and why it cannot be asked is for those with the role for
-    system information; everybody sees whether it works. ``instance`` is this one's id, ``now``
+    Where the core is, what runs there and why it cannot be asked is for users with the role for
+    system information; all users see whether it works. ``instance`` is this one's id, ``now``
     the date.
     """
     informed = identity.may(SYSTEM)
-    hops, core = site.hops, site.capabilities
+    hops, core, health = site.hops, site.capabilities, site.health
     unknown = [""] * len(hops.keys)
+    # The core's clock at the last probe; ours where the core does not have the column.
+    localtime = health.program.localtime
+    if localtime is None:
+        localtime = 0.0 if health.checked is None else now
     return {
         "addr": site.address if informed else "",
         "connected": int(site.connected),
@@ -72,7 +76,7 @@ def record(site: Site, identity: Identity, instance: str, now: float) -> dict[st
         "federation_version": list(hops.versions) if informed else unknown,
         "id": site.id,
         "last_error": site.last_error if informed else "",
-        "localtime": int(_localtime(site, now)),
+        "localtime": int(localtime),
         "name": site.name,
         "section": site.section,
         "status": site.status,
@@ -81,16 +85,9 @@ def record(site: Site, identity: Identity, instance: str, now: float) -> dict[st
         "groups": list(site.config.groups) if informed else [],
         "hidden": int(site.hidden),
         "instances": [instance, *hops.instances] if informed else [],
-        "program_start": int(site.health.program_start),
+        "program_start": int(health.program_start),
         "tables": core.tables if core is not None and informed else {},
     }
-
-
-def _localtime(site: Site, now: float) -> float:
-    """The core's clock at the last probe, 0 before the first; ours where the core does not tell."""
-    if site.health.program.localtime is not None:
-        return site.health.program.localtime
-    return 0.0 if site.health.checked is None else now
 
 
 LMD_COLUMNS = (
@@ -126,23 +123,16 @@ LMD_COLUMNS = (
     columns=(*COLUMNS, *MORE),
 )
 async def sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """List all configured sites, whatever the selection of the request.
-
-    Another instance is not told of the sites that are reached through itself, nor of those of
-    which that is not known yet.
-    """
     visited = frozenset(visited_of(context, request))
     now = context.wall.now()
-    records = [
-        record(site, request.identity, context.instance, now)
-        for site in context.sites.sites
-        if visited.isdisjoint(site.hops.instances) and not (visited and _unknown(site))
-    ]
+    records = []
+    for site in context.sites.sites:
+        # Another instance does not see the sites that are reached through itself, nor those of
+        # which that is not known yet.
+        unknown = isinstance(site, FederatedSite) and site.facts is None
+        if visited.isdisjoint(site.hops.instances) and not (visited and unknown):
+            records.append(record(site, request.identity, context.instance, now))
     return await select(context, request, _SCHEMA, records)
-
-
-def _unknown(site: Site) -> bool:
-    return isinstance(site, FederatedSite) and site.facts is None
 
 
 _LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, (), {"status": "int"})
@@ -156,27 +146,20 @@ _LMD_SCHEMA = local_schema("lmd", LMD_COLUMNS, (), {"status": "int"})
     columns=LMD_COLUMNS,
 )
 async def lmd_sites(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """List what an LMD says of its sites; none where there is no LMD."""
-    informed = request.identity.may(SYSTEM)
-    records = [
-        _lmd_record(site, informed=informed)
-        for site in context.sites.sites
-        if isinstance(site, LmdSite) and site.facts is not None
-    ]
+    records = []
+    for site in context.sites.sites:
+        if not isinstance(site, LmdSite) or site.facts is None:
+            continue
+        reported = site.facts.record
+        one = {column.name: reported.get(column.name, 0) for column in LMD_COLUMNS}
+        one["lmd_last_cache_update"] = reported["last_update"]
+        if not site.connected:
+            # While the LMD is away its last report stays, and the site is down.
+            one["status"] = max(2, int(reported["status"]))
+            one["last_error"] = site.last_error or reported["last_error"]
+        if not request.identity.may(SYSTEM):
+            one["addr"] = one["last_error"] = ""
+            for name in ("federation_addr", "federation_version"):
+                one[name] = [""] * len(one[name])
+        records.append(one)
     return await select(context, request, _LMD_SCHEMA, records)
-
-
-def _lmd_record(site: LmdSite, *, informed: bool) -> dict[str, Any]:
-    """What an LMD says of a site; while the LMD is away, its last word and that it is down."""
-    assert site.facts is not None
-    told = site.facts.record
-    record = {one.name: told.get(one.name, 0) for one in LMD_COLUMNS}
-    record["lmd_last_cache_update"] = told["last_update"]
-    if not site.connected:
-        record["status"] = max(2, int(told["status"]))
-        record["last_error"] = site.last_error or told["last_error"]
-    if not informed:
-        record["addr"] = record["last_error"] = ""
-        for name in ("federation_addr", "federation_version"):
-            record[name] = [""] * len(record[name])
-    return record

@@ -1,24 +1,29 @@
-"""Totals and statistics (docs/spec/query.md, "Statistics")."""
+"""Totals and statistics (docs/spec/query.md, "Statistics"), and figures for Prometheus."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
-from monrest.api.endpoint import STATISTICS_PARAMETERS, Context, Endpoint, Handler
+from monrest.api.endpoint import STATISTICS_PARAMETERS, Context, Endpoint
 from monrest.api.lists import reselect
 from monrest.api.visibility import SYSTEM
+from monrest.base.meters import Sample
 from monrest.base.values import Answer, Column, Document, RestRequest
+from monrest.livestatus.core_errors import LivestatusError
 from monrest.query.bind import typo
 from monrest.query.column_names import TableSchema
-from monrest.query.model import Condition
+from monrest.query.model import Condition, Pushed, Stat
+from monrest.query.sendable import uses
+from monrest.query.states import NUMBERS, PENDING
 from monrest.query.totals import StatsField, StatsSpec
 from monrest.rows.columns import CONTACTS, HOSTS, PROCESSINFO, SERVICES
 from monrest.rows.columns.status_columns import COUNTERS
-from monrest.rows.fetch import fetch_stats
+from monrest.rows.fetch import Conditions, fetch_stats
 from monrest.rows.statistics_specs import (
     CONTACT_TOTALS,
     HOST_STATS,
@@ -29,31 +34,60 @@ from monrest.rows.statistics_specs import (
     described,
     with_ratios,
 )
+from monrest.sites.site import Site
 
-Conditions = Callable[[tuple[str, ...]], tuple[Condition, ...]]
 
-
-def _counts(schema: TableSchema, spec: StatsSpec) -> tuple[Column, ...]:
-    return tuple(
+def _counting(
+    path: str,
+    description: str,
+    schema: TableSchema,
+    spec: StatsSpec,
+    conditions: Conditions = lambda _: (),
+) -> Endpoint:
+    columns = tuple(
         Column(one.name, "number", "", described(schema.name, one.condition)) for one in spec.fields
     )
-
-
-def _statistic(
-    schema: TableSchema, spec: StatsSpec, conditions: Conditions = lambda _: ()
-) -> Handler:
-    columns = _counts(schema, spec)
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         answer = await fetch_stats(context, request, schema, spec, extra=conditions(arguments))
         return await reselect(context, request, evolve(answer, columns=columns))
 
-    return handler
+    return Endpoint(
+        path=path,
+        description=description,
+        handler=handler,
+        shape="object",
+        parameters=STATISTICS_PARAMETERS,
+        columns=columns,
+    )
 
 
 def _in_group(arguments: tuple[str, ...]) -> tuple[Condition, ...]:
     return (Condition("groups", ">=", arguments[0], "path"),)
 
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    _counting("/hosts/totals", "hosts by state", HOSTS, HOST_TOTALS),
+    _counting("/hosts/stats", "host statistics", HOSTS, HOST_STATS),
+    _counting("/services/totals", "services by state", SERVICES, SERVICE_TOTALS),
+    _counting("/services/stats", "service statistics", SERVICES, SERVICE_STATS),
+    _counting(
+        "/hostgroups/<name>/stats",
+        "alias of /hosts/stats?groups[gte]=<name>",
+        HOSTS,
+        HOST_STATS,
+        _in_group,
+    ),
+    _counting(
+        "/servicegroups/<name>/stats",
+        "alias of /services/stats?service_groups[gte]=<name>",
+        SERVICES,
+        SERVICE_STATS,
+        _in_group,
+    ),
+    _counting("/contacts/totals", "number of contacts", CONTACTS, CONTACT_TOTALS),
+)
+"""Those that count in one table; the handlers of the others stand below."""
 
 _FUNCTIONS = {"avg": "average", "min": "least", "max": "greatest", "sum": "sum of the"}
 
@@ -61,7 +95,7 @@ _SINCE = {"1": "in the last minute", "all": "since the start of the core"}
 
 
 def _check_column(name: str) -> Column:
-    """Declare a field of /checks/stats; its name says it all: ``hosts_active_5_perc``."""
+    """A field of /checks/stats, described by its name: ``hosts_active_5_perc``."""
     kind, *middle, function = name.split("_")
     subject = " ".join(middle)
     if subject in ("execution time", "latency"):
@@ -87,11 +121,19 @@ CHECK_COLUMNS = tuple(
 )
 
 
+@Endpoint(
+    path="/checks/stats",
+    description="check statistics",
+    text=(
+        "Filters apply to hosts and to services; a column that only one of them has is empty "
+        "in the other, so that `description=ping` counts no host. Averages divide by all "
+        "objects with active (or passive) checks, those never checked included."
+    ),
+    shape="object",
+    parameters=STATISTICS_PARAMETERS,
+    columns=CHECK_COLUMNS,
+)
 async def checks(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer /checks/stats: both tables at the same time, filters and visibility applied.
-
-    What only one of them has is empty in the other; what neither has is a typing error.
-    """
     now = int(context.wall.now())
     unseen: tuple[set[str], set[str]] = (set(), set())
     waiting = [
@@ -109,6 +151,7 @@ async def checks(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
             one.cancel()
         error.subFailure.raiseException()
         raise
+    # A column that neither table has is a typing error.
     if nowhere := unseen[0] & unseen[1]:
         raise typo(sorted(nowhere))
     value = {**with_ratios("hosts", hosts.value), **with_ratios("services", services.value)}
@@ -132,8 +175,15 @@ PROCESS_COLUMNS = tuple(
 )
 
 
+@Endpoint(
+    path="/processinfo/stats",
+    description="counters of the cores",
+    roles=(SYSTEM,),
+    shape="object",
+    parameters=STATISTICS_PARAMETERS,
+    columns=PROCESS_COLUMNS,
+)
 async def process(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    """Answer /processinfo/stats: the counters of all cores added."""
     answer = await fetch_stats(context, request, PROCESSINFO, PROCESS_STATS)
     value: dict[str, Any] = {
         name: float(number) if name.endswith("_rate") else int(number)
@@ -142,63 +192,43 @@ async def process(context: Context, request: RestRequest, _: tuple[str, ...]) ->
     return await reselect(context, request, evolve(answer, value=value, columns=PROCESS_COLUMNS))
 
 
-def _endpoint(
-    path: str,
-    description: str,
-    schema: TableSchema,
-    spec: StatsSpec,
-    conditions: Conditions = lambda _: (),
-) -> Endpoint:
-    return Endpoint(
-        path=path,
-        description=description,
-        handler=_statistic(schema, spec, conditions),
-        shape="object",
-        parameters=STATISTICS_PARAMETERS,
-        columns=_counts(schema, spec),
-    )
+_GROUPS = ("state", "has_been_checked", "acknowledged", "scheduled_downtime_depth")
+_TABLES = (("hosts", tuple(NUMBERS["host"])), ("services", tuple(NUMBERS["service"])))
 
 
-ENDPOINTS: tuple[Endpoint, ...] = (
-    _endpoint("/hosts/totals", "hosts by state", HOSTS, HOST_TOTALS),
-    _endpoint("/hosts/stats", "host statistics", HOSTS, HOST_STATS),
-    _endpoint("/services/totals", "services by state", SERVICES, SERVICE_TOTALS),
-    _endpoint("/services/stats", "service statistics", SERVICES, SERVICE_STATS),
-    _endpoint(
-        "/hostgroups/<name>/stats",
-        "alias of /hosts/stats?groups[gte]=<name>",
-        HOSTS,
-        HOST_STATS,
-        _in_group,
-    ),
-    _endpoint(
-        "/servicegroups/<name>/stats",
-        "alias of /services/stats?service_groups[gte]=<name>",
-        SERVICES,
-        SERVICE_STATS,
-        _in_group,
-    ),
-    _endpoint("/contacts/totals", "number of contacts", CONTACTS, CONTACT_TOTALS),
-    Endpoint(
-        path="/checks/stats",
-        description="check statistics",
-        text=(
-            "Filters apply to hosts and to services; a column that only one of them has is empty "
-            "in the other, so that `description=ping` counts no host. Averages divide by all "
-            "objects with active (or passive) checks, those never checked included."
-        ),
-        handler=checks,
-        shape="object",
-        parameters=STATISTICS_PARAMETERS,
-        columns=CHECK_COLUMNS,
-    ),
-    Endpoint(
-        path="/processinfo/stats",
-        description="counters of the cores",
-        roles=(SYSTEM,),
-        handler=process,
-        shape="object",
-        parameters=STATISTICS_PARAMETERS,
-        columns=PROCESS_COLUMNS,
-    ),
-)
+@frozen
+class Estate:
+    """How many hosts and services are in which state, for Prometheus (docs/spec/metrics.md).
+
+    Each site is asked one grouped question about hosts and one about services; a core that cannot
+    group gives the four columns of all.
+    """
+
+    sites: Callable[[], Sequence[Site]]
+
+    async def measured(self) -> list[Sample]:
+        """Count the objects of each site that is up; one that fails is left out."""
+        asked = [
+            Deferred.fromCoroutine(_counted(site, table, words))
+            for site in self.sites()
+            if site.connected
+            for table, words in _TABLES
+        ]
+        return [sample for found in await gatherResults(asked) for sample in found]
+
+
+async def _counted(site: Site, table: str, words: Sequence[str]) -> list[Sample]:
+    known = site.capabilities
+    grouped = known is not None and all("group" in uses(known, table, name) for name in _GROUPS)
+    stats = (Stat("count"),) if grouped else ()
+    try:
+        rows = await site.ask(Pushed(table=table, columns=_GROUPS, stats=stats))
+    except LivestatusError:
+        return []
+    found: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        # Cores write the values by which they group as texts.
+        state, checked, acknowledged, depth, *count = (int(value or 0) for value in row)
+        word = PENDING if not checked else words[state] if state < len(words) else str(state)
+        found[word, "1" if acknowledged or depth else "0"] += count[0] if count else 1
+    return [(table, (site.id, *labels), count) for labels, count in found.items()]

@@ -90,9 +90,9 @@ def _spec(fields: Mapping[str, CoreFilter | None]) -> StatsSpec:
 
 
 def _service_problem(word: str, number: int) -> dict[str, CoreFilter]:
-    fields = _problem(word, number, _SERVICE_UNHANDLED)
     on_down_host = _every(Test("state", "=", str(number)), Test("host_state", "!=", "0"))
-    return {**fields, f"{word}_on_down_host": on_down_host}
+    problem = _problem(word, number, _SERVICE_UNHANDLED)
+    return {**problem, f"{word}_on_down_host": on_down_host}
 
 
 HOST_STATS = _spec(
@@ -174,10 +174,8 @@ def check_stats(kind: str, now: int) -> StatsSpec:
             fields.append(StatsField(name, _every(base, CHECKED, since)))
         started = Test("last_check", ">=", START)
         fields.append(StatsField(f"{kind}_{word}_all_sum", _every(base, CHECKED, started)))
-        checked = _every(base, CHECKED)
-        columns = {"state_change": "percent_state_change"}
-        for name, column in columns.items():
-            fields += _extremes(f"{kind}_{word}_{name}", column, checked)
+        name = f"{kind}_{word}_state_change"
+        fields += _extremes(name, "percent_state_change", _every(base, CHECKED))
     checked = _every(ACTIVE, CHECKED)
     for column in ("execution_time", "latency"):
         fields += _extremes(f"{kind}_{column}", column, checked)

@@ -1,7 +1,7 @@
 """The catalogue: every collection of core rows with all of its columns, declared once.
 
 Types, units and descriptions go into wrapped JSON's ``meta.columns`` and the reference page;
-core types and defaults tell the query engine what to ask for.
+core types and defaults are what the query engine goes by when it asks cores.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ PSEUDO_COLUMNS = ("program_start", "peer_addr", "now")
 """Sources of derived columns that no table has: the merge fills them in once per site.
 
 ``program_start`` is the core's start in Unix time, ``peer_addr`` the site's address where the
-asker may see it and empty otherwise, ``now`` the time of the request in Unix time.
+user may see it and empty otherwise, ``now`` the time of the request in Unix time.
 """
 
 
@@ -96,7 +96,6 @@ def dictionary(described: Described, *, default: bool = True) -> list[AnyColumn]
 def derived(
     column: Column, sources: tuple[str, ...], compute: Callable[..., Any], *, default: bool = True
 ) -> list[AnyColumn]:
-    """Declare a column computed from others."""
     return [DerivedColumn(column=column, sources=sources, compute=compute, default=default)]
 
 
@@ -126,31 +125,29 @@ def joined(
 
     ``whose`` starts the descriptions, for example ``host: ``.
     """
-    return [_prefixed(column, prefix, whose, default) for column in of.values()]
-
-
-def _prefixed(original: AnyColumn, prefix: str, whose: str, default: frozenset[str]) -> AnyColumn:
-    column = evolve(
-        original.column,
-        name=prefix + original.name,
-        description=f"{whose}: {original.column.description}",
-    )
-    is_default = column.name in default
-    if isinstance(original, CoreColumn):
-        return evolve(original, column=column, default=is_default)
-    sources = tuple(
-        source if source in PSEUDO_COLUMNS else prefix + source for source in original.sources
-    )
-    return DerivedColumn(
-        column=column, sources=sources, compute=original.compute, default=is_default
-    )
+    found: list[AnyColumn] = []
+    for original in of.values():
+        column = evolve(
+            original.column,
+            name=prefix + original.name,
+            description=f"{whose}: {original.column.description}",
+        )
+        is_default = column.name in default
+        if isinstance(original, CoreColumn):
+            found.append(evolve(original, column=column, default=is_default))
+            continue
+        sources = tuple(
+            source if source in PSEUDO_COLUMNS else prefix + source for source in original.sources
+        )
+        found.append(evolve(original, column=column, sources=sources, default=is_default))
+    return found
 
 
 def info(entries: Sequence[Sequence[Any]] | None) -> str:
     """Write comments or downtimes as ``id:<id> author:<author>: text:<text>``, joined by ``, ``.
 
     ``entries`` are the records of a ``…_with_info`` column, which start with id, author, text;
-    whatever is no such record is left out.
+    everything else is left out.
     """
     if not entries or not isinstance(entries, list):
         return ""

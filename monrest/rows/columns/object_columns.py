@@ -105,7 +105,7 @@ CONTACTS = TableSchema(
     table="contacts",
     columns=table(
         CONTACT_COLUMNS.values(),
-        # No core tells it, but clients expect the key, as every other kind of object has it.
+        # No core has it, but clients expect the key, as every other kind of object has it.
         text({"last_update": "always empty"}),
     ),
     order=("name",),
