@@ -40,12 +40,12 @@ from monrest.logs.cache_question import CachedPart, CacheQuestion
 from monrest.logs.source import lines_from
 from monrest.query.bind import Bound
 from monrest.query.column_names import TableSchema
+from monrest.query.flow import SitePart
 from monrest.query.limit import Limit
 from monrest.query.lines import FEW, Lines, SiteLines
 from monrest.query.model import CoreFilter, FilterTree, Group, Pushed, Test
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.pushdown import push_log_times
-from monrest.query.stages import SitePart
 from monrest.rows.fetch import constants_of
 from monrest.rows.question import Plans, question
 from monrest.sites.fanout import require_sites

@@ -15,12 +15,13 @@ from monrest.base.values import Document, Row, Rows
 from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound
+from monrest.query.flow import SitePart
 from monrest.query.limit import Limit
 from monrest.query.lines import Lines
 from monrest.query.order import by_columns
 from monrest.query.plan import Layout, core_type
 from monrest.query.select import Reader, items_of
-from monrest.query.stages import SitePart, UnknownColumns, Unpacking
+from monrest.query.stages import UnknownColumns, Unpacking
 
 
 def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart], limit: Limit) -> Rows | Document:

@@ -21,13 +21,14 @@ from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort
 from monrest.query.column_names import CoreSource, Getter
+from monrest.query.flow import SitePart
 from monrest.query.limit import Limit
 from monrest.query.model import Ref
 from monrest.query.order import by_columns
 from monrest.query.plan import Layout
 from monrest.query.scalars import number_of, text_of
 from monrest.query.select import Reader, items_of
-from monrest.query.stages import SitePart, UnknownColumns, Unpacking
+from monrest.query.stages import UnknownColumns, Unpacking
 
 FEW = 20_000
 """Rows of an answer that are held in memory as they are."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-
-from attrs import define, field
+from collections.abc import Mapping, Sequence
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters
 from monrest.query.columns import MOST_TEXT, parse_columns, split_list
 from monrest.query.model import OPERATORS, Condition, FilterTree, Group, Query, SortKey, leaves
-from monrest.query.q import MOST_CONDITIONS, parse_q
+from monrest.query.q import EVERYTHING, MOST_CONDITIONS, parse_q
 from monrest.query.scan import UNPRINTABLE, bare, outline, printable
 
 _SPLIT_SIGNS = frozenset({"", "!", ">", "<", "!>"})
@@ -109,64 +107,52 @@ def parse_query(parameters: Parameters) -> Query:
     if length > MOST_PARAMETER_TEXT:
         name, _ = max(parameters, key=lambda pair: len(pair[0]) + len(pair[1]))
         raise _wrong(name, f"at most {MOST_PARAMETER_TEXT} characters are accepted in a query")
-    options = _Options()
+    options: dict[str, list[str]] = {}
+    filters: list[FilterTree] = []
+    conditions = 0
     for name, value in parameters:
-        options.add(name, value)
-    values = options.values
+        unprintable = _UNPRINTABLE_IN_Q if name == "q" else UNPRINTABLE
+        if UNPRINTABLE.search(name) or unprintable.search(value):
+            raise _wrong(name, "control characters are not accepted, expected printable text")
+        tree: FilterTree | None = None
+        if name == "q":
+            tree = parse_q(value)
+        elif name in RESERVED:
+            options.setdefault(name, []).append(value)
+        elif len(name) > MOST_NAME:
+            raise _wrong(name, f"at most {MOST_NAME} characters are accepted in a name")
+        else:
+            tree = parse_parameter(name, value)
+        if tree is None:
+            continue
+        conditions += sum(1 for _ in leaves([tree]))
+        if conditions > MOST_CONDITIONS:
+            raise _wrong(name, f"at most {MOST_CONDITIONS} conditions are accepted")
+        if tree != EVERYTHING:
+            filters.append(tree)
     return Query(
-        items=parse_columns(values.get("columns", ())) or None,
-        filter=Group("and", tuple(options.filters)),
-        sort=_sort(values.get("sort", ())),
-        limit=options.count("limit") or None,
-        offset=options.count("offset"),
-        backends=_names(values.get("backend", ())) or _names(values.get("backends", ())),
+        items=parse_columns(options.get("columns", ())) or None,
+        filter=Group("and", tuple(filters)),
+        sort=_sort(options.get("sort", ())),
+        limit=_count(options, "limit") or None,
+        offset=_count(options, "offset"),
+        backends=_names(options.get("backend", ())) or _names(options.get("backends", ())),
     )
 
 
-@define
-class _Options:
-    """Values of the reserved parameters by name, and the filters."""
-
-    values: dict[str, list[str]] = field(factory=dict)
-    filters: list[FilterTree] = field(factory=list)
-    conditions: int = 0
-
-    def add(self, name: str, value: str) -> None:
-        if UNPRINTABLE.search(name) or (
-            (_UNPRINTABLE_IN_Q if name == "q" else UNPRINTABLE).search(value)
-        ):
-            raise _wrong(name, "control characters are not accepted, expected printable text")
-        if name in RESERVED:
-            self.values.setdefault(name, []).append(value)
-            if name == "q":
-                self._hold(name, parse_q(value))
-            return
-        if len(name) > MOST_NAME:
-            raise _wrong(name, f"at most {MOST_NAME} characters are accepted in a name")
-        condition = parse_parameter(name, value)
-        if condition is not None:
-            self._hold(name, condition)
-
-    def _hold(self, name: str, tree: FilterTree) -> None:
-        self.conditions += sum(1 for _ in leaves([tree]))
-        if self.conditions > MOST_CONDITIONS:
-            raise _wrong(name, f"at most {MOST_CONDITIONS} conditions are accepted")
-        if tree != Group("and", ()):
-            self.filters.append(tree)
-
-    def count(self, name: str) -> int:
-        """A non-negative integer; 0 when it is absent or empty. The last value counts."""
-        text = self.values.get(name, [""])[-1].strip()
-        if not text:
-            return 0
-        if not _COUNT.fullmatch(text):
-            raise BadRequest(
-                "error during request",
-                f"{name} must be a non-negative integer of at most {MOST_DIGITS} digits"
-                if text.isascii() and text.isdigit()
-                else f"{name} must be a non-negative integer",
-            )
-        return int(text)
+def _count(options: Mapping[str, Sequence[str]], name: str) -> int:
+    """A non-negative integer; 0 when it is absent or empty."""
+    text = options.get(name, [""])[-1].strip()
+    if not text:
+        return 0
+    if not _COUNT.fullmatch(text):
+        raise BadRequest(
+            "error during request",
+            f"{name} must be a non-negative integer of at most {MOST_DIGITS} digits"
+            if text.isascii() and text.isdigit()
+            else f"{name} must be a non-negative integer",
+        )
+    return int(text)
 
 
 def _sort(values: Sequence[str]) -> tuple[SortKey, ...]:

@@ -6,69 +6,32 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import repeat
-from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
-from monrest.base.values import Column, Document, Expand, Row, Rows
+from monrest.base.values import Column, Document, Row, Rows
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, CheckTree, NamedColumn, Selected
 from monrest.query.column_names import (
-    PEER_COLUMNS,
-    CoreColumn,
     CoreSource,
-    Derived,
     Getter,
     PerfValueSource,
     SiteSource,
-    expander,
-    getter,
     labels,
-    mask,
 )
 from monrest.query.expressions import described, references
+from monrest.query.flow import SitePart, picker, position_of, whole_recipe
 from monrest.query.limit import Limit
 from monrest.query.model import Ref, leaves
 from monrest.query.order import by_value
-from monrest.query.plan import Layout, SitePlan
+from monrest.query.plan import Layout
 from monrest.query.select import ELEMENT, Reader, items_of
 
 _ELEMENTS = 500
 """Elements of lists that are filtered together, so that few of them are in memory."""
-
-
-class Stored(Protocol):
-    """Rows that are made when they are gone through."""
-
-    def batches(self) -> Iterator[list[Row]]:
-        """Give the rows in their order. Raises BrokenRowsError."""
-        ...  # the body of a protocol
-
-
-@frozen(kw_only=True)
-class SitePart:
-    """The rows of one site in the common layout (or its Stats) and what is constant for it.
-
-    ``stored`` has the rows of a large answer, of which ``rows`` has none; it is None where no
-    answer to the question is large.
-    """
-
-    plan: SitePlan
-    rows: list[Row]
-    constants: Mapping[str, Any]
-    stored: Stored | None = None
-
-    def batches(self) -> Iterator[list[Row]]:
-        """All rows, of which only some are in memory at a time; each time as they were."""
-        if self.rows:
-            # Beside stored rows the answer may be made again, of rows that are not changed.
-            yield self.rows if self.stored is None else [[*row] for row in self.rows]
-        if self.stored is not None:
-            yield from self.stored.batches()
 
 
 @define(eq=False)
@@ -256,22 +219,17 @@ def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Rows
     Without a column list these are all defaults sorted by name, and the expanded keys.
     """
     if bound.selected is None:
-        whole = evolve(_whole(bound, shape), inserted=None)
+        whole = evolve(whole_recipe(bound, shape), inserted=None)
         return Rows(columns=whole.columns, rows=whole.finished(rows), expand=whole.expand)
     last = {one.item.key: at for at, one in enumerate(bound.selected)}
-    chosen = [bound.selected[at] for at in last.values()]
-    columns = tuple(_measured(bound, reader, one, rows) for one in chosen)
-    positions = [_position(bound, reader.index, one.inner) for one in chosen]
-    result: list[Row] = []
-    if positions == list(range(reader.width)):
-        result = rows
-    elif None not in positions and positions:
-        pick = itemgetter(*positions)
-        single = len(positions) == 1
-        result = [[pick(row)] for row in rows] if single else [list(pick(row)) for row in rows]
-    else:
-        result = reader.values(rows, [reader.item(at) for at in last.values()])
-    return Rows(columns=columns, rows=result)
+    wanted = [bound.selected[at] for at in last.values()]
+    columns = tuple(_measured(bound, reader, one, rows) for one in wanted)
+    positions = [position_of(bound, reader.index, one.inner) for one in wanted]
+    if None in positions or not positions:
+        rows = reader.values(rows, [reader.item(at) for at in last.values()])
+    elif positions != list(range(reader.width)):
+        rows = list(map(list, map(picker(positions), rows)))
+    return Rows(columns=columns, rows=rows)
 
 
 def _measured(bound: Bound, reader: Reader, one: Selected, rows: list[Row]) -> Column:
@@ -304,186 +262,6 @@ def _label(reader: Reader, name: str, rows: Sequence[Row]) -> Column:
 
 _MEASURED = 100
 """Rows that are looked at for the type and unit of a label."""
-
-
-def _position(bound: Bound, index: Mapping[str, int], expression: Any) -> int | None:
-    """Where a plain, unmasked column stands in the row; None for everything computed."""
-    if not isinstance(expression, Ref):
-        return None
-    source = bound.names.find(expression.name)
-    if isinstance(source, CoreSource) and not bound.view.masks(source.name):
-        return index[source.name]
-    if isinstance(source, SiteSource):
-        return index[source.column.name]
-    return None
-
-
-@frozen
-class Inserted:
-    """A computed column that is put into the rows at a place, once those before it are there.
-
-    ``sources`` are places in the rows of the core, or names of what is constant for their site.
-    """
-
-    at: int
-    compute: Callable[..., Any]
-    sources: tuple[int | str, ...]
-
-    def values(self, rows: list[Row], constants: Mapping[str, Any]) -> Iterator[Any]:
-        return map(
-            self.compute,
-            *[
-                map(itemgetter(one), rows) if isinstance(one, int) else repeat(constants[one])
-                for one in self.sources
-            ],
-        )
-
-
-@frozen(kw_only=True)
-class Recipe:
-    """How a row of a core becomes one of the answer.
-
-    ``constants`` and ``derived`` are added to it, ``pick`` takes the columns out of that, None
-    where they are all of it; ``masks`` are what is cut out of the columns at these places. Where
-    the columns of the answer are those of the core in their order with others between them, these
-    are put in: ``peers`` from the place ``peers_at`` on, then ``inserted``.
-    """
-
-    columns: tuple[Column, ...]
-    constants: tuple[str, ...]
-    pick: Getter | None
-    derived: tuple[Getter, ...] = ()
-    masks: tuple[tuple[int, Getter], ...] = ()
-    expand: Expand | None = None
-    inserted: tuple[Inserted, ...] | None = None
-    peers: tuple[str, ...] = ()
-    peers_at: int = 0
-
-    def of(self, rows: list[Row], constants: Mapping[str, Any]) -> list[Row]:
-        """The rows of the answer made of those of a site, which may be changed for it."""
-        if self.inserted is not None:
-            computed = [list(one.values(rows, constants)) for one in self.inserted]
-            at, peers = self.peers_at, [constants[name] for name in self.peers]
-            for row in rows if peers else ():
-                row[at:at] = peers
-            for one, values in zip(self.inserted, computed, strict=True):
-                at = one.at
-                for row, value in zip(rows, values, strict=True):
-                    row.insert(at, value)
-        elif self.constants:
-            values = [constants[name] for name in self.constants]
-            for row in rows:
-                row += values
-        return self.finished(rows)
-
-    def finished(self, rows: list[Row]) -> list[Row]:
-        """The rows of the answer, whose constants are there."""
-        if self.inserted is None:
-            for row in rows if self.derived else ():
-                row += [read(row) for read in self.derived]
-            if self.pick is not None:
-                rows = list(map(list, map(self.pick, rows)))
-        for at, cut in self.masks:
-            for row in rows:
-                row[at] = cut(row)
-        return rows
-
-
-def recipe(bound: Bound, shape: Layout) -> Recipe | None:
-    """How the rows of a query become those of the answer; None where a column is computed."""
-    if bound.selected is None:
-        return _whole(bound, shape)
-    last = {one.item.key: one for one in bound.selected}
-    positions = [_position(bound, shape.index, one.inner) for one in last.values()]
-    if None in positions:
-        return None
-    pick = None if positions == list(range(shape.width)) else _picker(positions)
-    columns = tuple(one.column for one in last.values())
-    return Recipe(columns=columns, constants=shape.constants, pick=pick)
-
-
-def _picker(positions: Sequence[Any]) -> Getter:
-    """Take the values at these places out of a row."""
-    if len(positions) == 1:
-        return itemgetter(slice(positions[0], positions[0] + 1))
-    return itemgetter(*positions)
-
-
-def _whole(bound: Bound, shape: Layout) -> Recipe:
-    """All defaults sorted by name; made once for each layout and view."""
-    key = (shape, bound.view)
-    made: Recipe | None = bound.names.made.get(key)
-    if made is not None:
-        return made
-    schema = bound.names.schema
-    index = dict(shape.index)
-    found: dict[str, Column] = {}
-    derived: dict[str, Derived] = {}
-    for name, spec in schema.columns.items():
-        if not spec.default:
-            continue
-        if isinstance(spec, CoreColumn):
-            if name in index:
-                found[name] = spec.column
-        elif all(one in shape.index for one in spec.sources):
-            derived[name] = Derived(spec)
-            index[name] = shape.width + len(derived) - 1
-            found[name] = spec.column
-    for name in PEER_COLUMNS:
-        peer = bound.names.find(name)
-        if name in index and peer is not None:
-            found[name] = peer.column
-    names = sorted(found)
-    final = {name: at for at, name in enumerate(names)}
-    # Values of variables are cut by their names, so the names themselves are cut last.
-    masks = tuple(
-        (final[name], mask(name, itemgetter(final[name]), final, bound.view))
-        for name in sorted(names, key=lambda one: one.endswith("_names"))
-        if name in shape.index and bound.view.masks(name)
-    )
-    made = Recipe(
-        columns=tuple(found[name] for name in names),
-        constants=shape.constants,
-        pick=_picker([index[name] for name in names]),
-        derived=tuple(getter(one, shape.index, bound.view) for one in derived.values()),
-        masks=masks,
-        expand=expander(final, bound.view, schema.perf, schema.custom)
-        if schema.perf or schema.custom
-        else None,
-    )
-    made = _with_insertions(bound, shape, made, derived)
-    bound.names.keep(key, made)
-    return made
-
-
-def _with_insertions(
-    bound: Bound, shape: Layout, made: Recipe, derived: Mapping[str, Derived]
-) -> Recipe:
-    """The same, putting values into rows where that makes the answer of them; else as it is.
-
-    To take 120 values out of each row costs more than to put a few in.
-    """
-    core = [name for name, _ in shape.columns]
-    names = [one.name for one in made.columns]
-    peers = tuple(name for name in names if name in PEER_COLUMNS)
-    own = [name for name in names if name not in derived and name not in peers]
-    beside = [name for name in names if name not in derived]
-    peers_at = beside.index(peers[0]) if peers else 0
-    if own != core or list(peers) != beside[peers_at : peers_at + len(peers)]:
-        return made
-    places = {name: at for at, name in enumerate(core)}
-    inserted = [
-        Inserted(
-            names.index(name),
-            one.spec.compute,
-            tuple(places.get(source, source) for source in one.spec.sources),
-        )
-        for name, one in derived.items()
-    ]
-    if any(bound.view.masks(source) for one in derived.values() for source in one.spec.sources):
-        return made
-    ordered = tuple(sorted(inserted, key=lambda one: one.at))
-    return evolve(made, inserted=ordered, peers=peers, peers_at=peers_at)
 
 
 def filters_by_label(bound: Bound) -> bool:

@@ -39,7 +39,7 @@ from monrest.livestatus.inbox import Inbox
 from monrest.query.bind import Bound, bind, no_such_column, typo
 from monrest.query.column_names import TableSchema, Visibility, labels, variable_columns
 from monrest.query.finish import finish
-from monrest.query.flow import flow, flows
+from monrest.query.flow import Recipe, SitePart, flow, flows
 from monrest.query.limit import Limit
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
@@ -47,8 +47,6 @@ from monrest.query.plan import Layout, SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
 from monrest.query.select import Reader
 from monrest.query.stages import (
-    Recipe,
-    SitePart,
     absent_labels,
     filtered,
     filters_by_label,

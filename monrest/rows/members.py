@@ -17,10 +17,10 @@ from monrest.api.visibility import visibility
 from monrest.base.room import Share
 from monrest.base.values import Capabilities, Identity, Row, SiteProblem
 from monrest.query.column_names import EMPTY, CoreType, View, secret
+from monrest.query.flow import SitePart
 from monrest.query.limit import Limit
 from monrest.query.model import Pushed
 from monrest.query.plan import Layout
-from monrest.query.stages import SitePart
 from monrest.sites.fanout import fan_out
 from monrest.sites.normalise import RowTypes, as_list
 from monrest.sites.site import Site

@@ -17,12 +17,11 @@ from monrest.base.values import Capabilities, RestRequest
 from monrest.livestatus.pool import CoreRequest
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import ColumnNames, TableSchema
-from monrest.query.flow import straight
+from monrest.query.flow import Recipe, straight
 from monrest.query.model import CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan, layout, plan
 from monrest.query.pushdown import both
-from monrest.query.stages import Recipe
 from monrest.rows.members import Hidden
 from monrest.rows.members import hidden as hidden_members
 from monrest.sites.registry import SiteList
@@ -84,8 +83,7 @@ class Plans:
         return self.made[key]
 
     def pushed(self, _: Site, capabilities: Capabilities) -> Pushed | None:
-        key = (capabilities.key, capabilities.ordered)
-        one = self.made.get(key) or self.of(capabilities)
+        one = self.of(capabilities)
         return None if one is None else one.pushed
 
 

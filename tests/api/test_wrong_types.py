@@ -14,11 +14,12 @@ from monrest.base.values import Capabilities, Document, Rows
 from monrest.query.bind import bind
 from monrest.query.column_names import EMPTY, ColumnNames, CoreColumn, TableSchema, View, Visibility
 from monrest.query.finish import finish
+from monrest.query.flow import SitePart
 from monrest.query.functions import Moment
 from monrest.query.limit import Limit
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.stages import SitePart, absent_labels
+from monrest.query.stages import absent_labels
 from monrest.render.formats import RenderOptions, render
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.normalise import normaliser

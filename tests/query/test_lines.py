@@ -20,13 +20,13 @@ from monrest.logs.ask import RowStore
 from monrest.query import lines as module
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import PEER_COLUMNS, ColumnNames, View
+from monrest.query.flow import SitePart
 from monrest.query.functions import Moment
 from monrest.query.limit import Limit
 from monrest.query.lines import HeldRows, Lines
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, layout, plan
 from monrest.query.scalars import text_of
-from monrest.query.stages import SitePart
 from monrest.rows.columns import LOGS
 from tests.examples import examples
 from tests.query.pipeline import NOW
