@@ -54,7 +54,7 @@ from monrest.query.q import MOST_CONDITIONS
 from monrest.query.regex import MOST_WEIGHT, Pattern, compile_pattern
 from monrest.query.scalars import number_of
 from monrest.query.scan import printable
-from monrest.query.states import meant
+from monrest.query.states import as_numbers
 from monrest.query.times import parse_duration, parse_time
 
 Stage: TypeAlias = Literal["row", "element", "aggregate"]
@@ -327,7 +327,9 @@ class _Binder:
 
     def _by_names(self, condition: Condition, source: ColumnSource | None) -> FilterTree | None:
         """A condition that names states, in their numbers; None for any other condition."""
-        named = meant(condition, source, self.names) if isinstance(source, CoreSource) else None
+        if not isinstance(source, CoreSource):
+            return None
+        named = as_numbers(condition, source, self.names)
         if named is not None:
             self.states += sum(1 for _ in leaves([named]))
             if self.states > MOST_CONDITIONS:

@@ -50,7 +50,7 @@ def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart], limit: Limit)
     if bound.names.schema.merge == "groups":
         found = [(batch, part.constants) for part in whole for batch in part.batches()]
         limit.more(sum(len(batch) for batch, _ in found))
-        rows = stages.kept(reader, bound.row_filter, merge_groups(found, shape), filtering)
+        rows = stages.kept(reader, bound.row_filter, _merge_groups(found, shape), filtering)
         return end.answer(by_columns(rows, order))
     for part in whole:
         mine: list[Row] = []
@@ -128,7 +128,7 @@ class _End:
 _PEERS = ("peer_key", "peer_name", "peer_section")
 
 
-def merge_groups(sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: Layout) -> list[Row]:
+def _merge_groups(sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: Layout) -> list[Row]:
     """Rows of all sites merged by name; the constants of the sites become lists."""
     names = [name for name, _ in shape.columns]
     by_name = names.index("name")

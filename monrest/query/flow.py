@@ -215,10 +215,12 @@ def whole_recipe(bound: Bound, shape: Layout) -> Recipe:
 def _with_insertions(
     bound: Bound, shape: Layout, made: Recipe, derived: Mapping[str, Derived]
 ) -> Recipe:
-    """The same, putting values into rows where that makes the answer of them; else as it is.
+    """The recipe that puts values into the rows of the core, where these are in its order.
 
     To take 120 values out of each row costs more than to put a few in.
     """
+    if any(bound.view.masks(source) for one in derived.values() for source in one.spec.sources):
+        return made
     core = [name for name, _ in shape.columns]
     names = [one.name for one in made.columns]
     peers = tuple(name for name in names if name in PEER_COLUMNS)
@@ -236,8 +238,6 @@ def _with_insertions(
         )
         for name, one in derived.items()
     ]
-    if any(bound.view.masks(source) for one in derived.values() for source in one.spec.sources):
-        return made
     ordered = tuple(sorted(inserted, key=lambda one: one.at))
     return evolve(made, inserted=ordered, peers=peers, peers_at=peers_at)
 

@@ -186,14 +186,14 @@ def plan(
         table=schema.table,
         columns=columns,
         filter=wanted,
-        sort=() if keys is None or _comes_so(keys, schema, capabilities, wanted) else keys,
+        sort=() if keys is None or _sorted_already(keys, schema, capabilities, wanted) else keys,
         own_keys=len(set(map(str, _sorted_by(bound)))) if keys else 0,
         limit=limit,
     )
     return SitePlan(pushed=pushed, filtered=exact, sorted=keys is not None)
 
 
-def _comes_so(
+def _sorted_already(
     keys: tuple[tuple[str, bool], ...],
     schema: TableSchema,
     capabilities: Capabilities,

@@ -35,7 +35,7 @@ _TABLES: Mapping[str, StateKind] = {
 _ALTERNATIVES = re.compile(r"\^?\(?([a-z]+(?:\|[a-z]+)*)\)?\$?")
 
 
-def kind_of(names: ColumnNames, column: str) -> StateKind | None:
+def _kind_of(names: ColumnNames, column: str) -> StateKind | None:
     """Whose state a column is, None for a column that is none."""
     worst = _WORST.fullmatch(column)
     if worst:
@@ -50,13 +50,13 @@ def kind_of(names: ColumnNames, column: str) -> StateKind | None:
     return _TABLES.get(names.schema.table or names.schema.name)
 
 
-def meant(condition: Condition, source: CoreSource, names: ColumnNames) -> FilterTree | None:
+def as_numbers(condition: Condition, source: CoreSource, names: ColumnNames) -> FilterTree | None:
     """What a condition on a state column means in numbers; None where it has no names.
 
     Several names or numbers are joined with commas, in patterns with ``|``. Raises BadRequest
     for any other text.
     """
-    kind = kind_of(names, source.name)
+    kind = _kind_of(names, source.name)
     if kind is None or source.core_type not in ("int", "float"):
         return None
     words = _words(condition, kind)

@@ -87,39 +87,47 @@ _SERVICE_FIELDS = [
 ]
 
 
+async def _objects(
+    context: Context,
+    request: RestRequest,
+    schema: TableSchema,
+    fields: Sequence[str],
+    conditions: tuple[Condition, ...],
+) -> Rows:
+    """The objects whose lines are wanted; raise Forbidden where the user may not see any."""
+    display = context.config.display
+    if not view_of(context, request.identity).commands:
+        level = display.show_full_commandline
+        needed = f"this needs the role {CONFIGURATION}" if level else "nobody is"
+        raise Forbidden(
+            "not authorized",
+            f"you are not authorized to view the command line, {needed}"
+            f"{request.identity.why_not(CONFIGURATION)}",
+        )
+    columns = [*fields, "peer_key", "peer_name", "peer_section"]
+    if not display.show_full_commandline_source.startswith("_"):
+        columns.append(display.show_full_commandline_source)
+    backends = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
+    parameters = (("columns", ",".join(dict.fromkeys(columns))), *backends)
+    # A user who may see command lines sees what they are made of, and without the custom
+    # variables nothing would be hidden that they ask to hide.
+    identity = evolve(request.identity, roles=request.identity.roles | {CONFIGURATION})
+    inner = evolve(request, parameters=parameters, identity=identity)
+    rows = await fetch(context, inner, schema, extra=conditions)
+    assert isinstance(rows, Rows)
+    return rows
+
+
 def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ...]) -> Handler:
     local = local_schema("commandline", columns, ())
-    peers = ("peer_key", "peer_name", "peer_section")
-    wanted = (*fields, *peers)
+    names = ("name",) if schema is HOSTS else ("host_name", "description")
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
-        display = context.config.display
-        if not view_of(context, request.identity).commands:
-            level = display.show_full_commandline
-            needed = f"this needs the role {CONFIGURATION}" if level else "nobody is"
-            raise Forbidden(
-                "not authorized",
-                f"you are not authorized to view the command line, {needed}"
-                f"{request.identity.why_not(CONFIGURATION)}",
-            )
-        now = context.wall.now()
-        names = ("name",) if schema is HOSTS else ("host_name", "description")
-        extra: tuple[Condition, ...] = tuple(
-            matching(name, one) for name, one in zip(names, arguments, strict=True)
-        )
-        asked = list(wanted)
-        if not display.show_full_commandline_source.startswith("_"):
-            asked.append(display.show_full_commandline_source)
-        backends = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
-        # A user who may see command lines sees what they are made of, and without the custom
-        # variables nothing would be hidden that they ask to hide.
-        identity = evolve(request.identity, roles=request.identity.roles | {CONFIGURATION})
-        parameters = (("columns", ",".join(dict.fromkeys(asked))), *backends)
-        inner = evolve(request, parameters=parameters, identity=identity)
+        display, now = context.config.display, context.wall.now()
         # A reload may take sites away while their rows are on the way.
         known = {site.id: site for site in context.sites.sites}
-        rows = await fetch(context, inner, schema, extra=extra)
-        assert isinstance(rows, Rows)
+        conditions = tuple(map(matching, names, arguments))
+        rows = await _objects(context, request, schema, fields, conditions)
         keys = [one.name for one in rows.columns]
         peer = keys.index("peer_key")
         sites = [known[key] for key in dict.fromkeys(row[peer] for row in rows.rows)]

@@ -142,7 +142,7 @@ class VisibleMembers:
 
         One without an answer about the members has no rows any more.
         """
-        return evolve(part, rows=[], stored=_Seen(self, part))
+        return evolve(part, rows=[], stored=_VisibleRows(self, part))
 
     def rows(self, site: str, rows: Sequence[Row]) -> list[Row]:
         """Some rows of a site with what the user sees of their members."""
@@ -170,7 +170,7 @@ class VisibleMembers:
 
 
 @frozen
-class _Seen:
+class _VisibleRows:
     members: VisibleMembers
     part: SitePart
 

@@ -10,7 +10,7 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import Column
 from monrest.query.column_names import ColumnNames, CoreSource
 from monrest.query.model import Condition, Group
-from monrest.query.states import meant
+from monrest.query.states import as_numbers
 from monrest.rows.columns import SCHEMAS
 
 NAMES = {name: ColumnNames(schema, {}) for name, schema in SCHEMAS.items()}
@@ -21,7 +21,7 @@ def read(collection: str, column: str, op: str, value: str) -> Any:
     names = NAMES[collection]
     source = names.find(column)
     assert isinstance(source, CoreSource), (collection, column)
-    found = meant(Condition(column, op, value), source, names)  # type: ignore[arg-type]
+    found = as_numbers(Condition(column, op, value), source, names)  # type: ignore[arg-type]
     return value if found is None else shape(found)
 
 
@@ -110,6 +110,6 @@ def test_states_of_comments_and_downtimes_are_those_of_their_objects() -> None:
         names = NAMES[collection]
         for column, word, number in (("host_state", "down", 1), ("service_state", "critical", 2)):
             source = CoreSource(Column(column, "number"), "int")
-            found = meant(Condition(column, "=", word), source, names)
+            found = as_numbers(Condition(column, "=", word), source, names)
             assert found is not None
             assert shape(found) == f"{column} = {number}"
