@@ -111,6 +111,20 @@ class _Members:
     """Services by the groups of their hosts: another instance names no hidden host as a member."""
     groups: dict[str, list[Row]] = field(factory=dict)
 
+    def add(self, table: str, rows: Sequence[Row], _: Limit) -> None:
+        for row in rows:
+            name = str(row[0])
+            if table == "contactgroups":
+                for one in as_list(row[1]):
+                    self.groups.setdefault(str(one), []).append(row)
+            elif table == "hosts":
+                self.hosts[name] = row
+            else:
+                self.services[name, str(row[1])] = row
+                self.by_host.setdefault(name, []).append(row)
+                for group in as_list(row[-1]) if len(row) > len(_SERVICE) else ():
+                    self.by_group.setdefault(str(group), []).append(row)
+
     def of(self, hidden: Hidden, key: Any, name: str, user: str) -> tuple[list[Row], list[Row]]:
         """The visible members of a row: hosts (of contacts their groups) and services."""
         if hidden.table == "contacts":
@@ -210,8 +224,8 @@ async def visible_members(
         gathered = await fan_out(sites, pushed, columns, context.clock, share=share)
         problems |= {one.site: one for one in gathered.problems}
         for answer in gathered.answers:
-            note = partial(_note, found[answer.site.id], table, answer.rows)
-            await context.compute(note, len(answer.rows) * len(columns))
+            add = partial(found[answer.site.id].add, table, answer.rows)
+            await context.compute(add, len(answer.rows) * len(columns))
     return VisibleMembers(
         hidden=hidden,
         shape=shape,
@@ -219,21 +233,6 @@ async def visible_members(
         sites={name: one for name, one in found.items() if name not in problems},
         problems=tuple(problems.values()),
     )
-
-
-def _note(members: _Members, table: str, rows: Sequence[Row], _: Limit) -> None:
-    for row in rows:
-        name = str(row[0])
-        if table == "contactgroups":
-            for one in as_list(row[1]):
-                members.groups.setdefault(str(one), []).append(row)
-        elif table == "hosts":
-            members.hosts[name] = row
-        else:
-            members.services[name, str(row[1])] = row
-            members.by_host.setdefault(name, []).append(row)
-            for group in as_list(row[-1]) if len(row) > len(_SERVICE) else ():
-                members.by_group.setdefault(str(group), []).append(row)
 
 
 def _value(table: str, column: str, hosts: list[Row], services: list[Row]) -> Any:
