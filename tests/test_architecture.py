@@ -1,8 +1,14 @@
 """docs/architecture.md is true: its files are there, and its endpoint of twenty lines is one."""
 
 import importlib
+import json
+import os
 import re
+import shutil
+import sqlite3
+import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -17,11 +23,13 @@ from monrest.daemon import families
 from monrest.daemon.families import ENDPOINTS
 from monrest.panorama.endpoints import FAMILY
 from monrest.render.formats import RenderOptions, render
+from monrest.store.migrate import HEAD
 from tests.fakes.context import make_context
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+DATABASES = REPOSITORY / "tests/store/databases"
 PAGE = (REPOSITORY / "docs/architecture.md").read_text()
-CODE = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
+CODE, COLUMN, MIGRATION, FIELD = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_all_files_are_there():
@@ -88,3 +96,51 @@ def test_a_family_without_its_line_in_the_registry_is_gone():
         done = Deferred.fromCoroutine(context.dispatch(context, request(path)))
         assert done.result.type is NotFound
         done.addErrback(lambda _: None)
+
+
+def test_a_field_more_is_one_line_and_a_migration_of_one_line(tmp_path):
+    """In a copy of the package, which opens a database of version 0.2."""
+    package = tmp_path / "monrest"
+    shutil.copytree(REPOSITORY / "monrest", package, ignore=shutil.ignore_patterns("__pycache__"))
+    model = package / "webhooks/model.py"
+    text = model.read_text()
+    for before, line in (("    version: int = 0\n", COLUMN), ("FIELDS = Fields(\n    (\n", FIELD)):
+        assert (text.count(before), line.count("\n")) == (1, 1)
+        text = text.replace(before, before + line)
+    model.write_text(text)
+    assert MIGRATION.count("\n") == 1
+    (package / "store/migrations/versions/r9999.py").write_text(
+        "import sqlalchemy as sa\nfrom alembic import op\n"
+        f'revision, down_revision = "9999", "{HEAD}"\ndef upgrade():\n{MIGRATION}'
+    )
+    database = tmp_path / "monrest.sqlite"
+    with closing(sqlite3.connect(database)) as old:
+        for version in ("0.1", "0.2"):
+            old.executescript((DATABASES / f"{version}.sqlite.sql").read_text())
+    ran = subprocess.run(
+        [sys.executable, "-c", FIELD_IS_THERE, f"sqlite:///{database}"], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.stderr == ""
+    old, new, columns = json.loads(ran.stdout)
+    assert (old.get("note"), old.get("team")) == ("", None)
+    assert (new["note"], new["team"]) == ("ring Ann", "web")
+    assert columns["note"] == "what to do when the receiver is away"
+    assert columns["team"] == "who looks after the receiver"
+
+
+FIELD_IS_THERE = """
+import json, sys
+from monrest.store import engines, migrate
+from monrest.webhooks import endpoints, model, store
+
+url = engines.parse(sys.argv[1])
+migrate.upgrade(url)
+record = model.checked({"name": "n", "url": "http://192.0.2.1/", "team": "web"})
+values = {"record": {**record, "owner": "ann"}, "secrets": [], "token": "t", "note": "ring Ann"}
+with engines.migrating(url).begin() as connection:
+    number = store.add(1, "ann", values, 10)(connection)
+    old, new = map(model.shown, store.several()(connection))
+    assert new["id"] == number == 2
+print(json.dumps([old, new, {one.name: one.description for one in endpoints.COLUMNS}]))
+"""
