@@ -25,6 +25,7 @@ from monrest.query.scan import printable
 from monrest.query.separators import check_values
 from monrest.query.times import MOST_TIME, parse_time
 from monrest.store.storable import require_storable
+from monrest.store.stored import Shown
 
 ParameterType: TypeAlias = Literal[
     "string", "integer", "number", "boolean", "time", "list", "object"
@@ -79,7 +80,7 @@ class Field(ABC):
 
     ``needed`` says what is expected where nothing would be wrong. ``title`` is the message of
     errors where it does not name the field. ``shown`` describes the column of a record where that
-    differs from the ``description`` of what is sent.
+    differs from the ``description`` and ``type`` of what is sent; None: records do not show it.
     """
 
     name: str
@@ -87,7 +88,7 @@ class Field(ABC):
     type: ParameterType = field(default="string", kw_only=True)
     needed: str = field(default="", kw_only=True)
     title: str = field(default="", kw_only=True)
-    shown: str = field(default="", kw_only=True)
+    shown: Shown | str | None = field(default="", kw_only=True)
     required: bool = field(
         default=Factory(lambda one: bool(one.needed), takes_self=True), kw_only=True
     )
@@ -102,9 +103,12 @@ class Field(ABC):
         return ""
 
     @property
-    def column(self) -> Column:
+    def column(self) -> Column | None:
         """The column of the field in records as they are shown."""
-        return Column(self.name, _COLUMN_TYPES[self.type], "", self.shown or self.description)
+        if isinstance(self.shown, str):
+            text = self.shown or self.description
+            return Column(self.name, _COLUMN_TYPES[self.type], "", text)
+        return None if self.shown is None else self.shown.column(self.name)
 
     def asked(self, parameters: Parameters, at: Reading = AS_IT_IS) -> Any:
         """Give what the last parameter of this name says; one that is empty says nothing."""

@@ -10,7 +10,14 @@ from sqlalchemy import Connection, select
 
 from monrest.api.endpoint import Context, Endpoint, Parameter, declared
 from monrest.api.family import Family, Served
-from monrest.api.records import RecordLimits, Records, Save, StoredRecords, bound_owner
+from monrest.api.records import (
+    RecordLimits,
+    Records,
+    Save,
+    StoredRecords,
+    bound_owner,
+    record_columns,
+)
 from monrest.base.errors import Conflict
 from monrest.base.values import Answer, Column, RestRequest, Rows
 from monrest.broadcasts import markdown, model
@@ -20,27 +27,18 @@ from monrest.store.database import transaction
 ROLE = "authorized_for_broadcasts"
 _MOST_OF_A_DAY = 10_000
 
-COLUMNS = (
+COLUMNS = record_columns(
+    Broadcast,
+    FIELDS,
     Column("active", "boolean", "", "1 while it is to be shown: begun, not expired, no template"),
-    Column("annotation", "string", "", "its icon: info, warning or none"),
     Column("author", "string", "", "who wrote it"),
     Column("authoremail", "string", "", "mail address of the author"),
-    Column("contactgroups", "array_of_strings", "", "groups that see it; ! in front: do not"),
-    Column("contacts", "array_of_strings", "", "users that see it; ! in front: do not"),
-    Column("expires", "string", "", "date from which it is not shown any more"),
     Column("expires_ts", "time", "", "the same as a time, 0 for never"),
-    Column("file", "string", "", "its name"),
     Column("frontmatter", "object", "", "keys and values from the beginning of the text"),
-    Column("hide_before", "string", "", "date from which it is shown"),
     Column("hide_before_ts", "time", "", "the same as a time, 0 for at once"),
     Column("html", "string", "", "the text, as Markdown, in HTML that is safe to show"),
-    Column("loginpage", "boolean", "", "1: shown before the login, too"),
     Column("macros", "object", "", "what stands for {{name}} in the text"),
-    Column("name", "string", "", "title"),
-    Column("panorama", "boolean", "", "1: shown on dashboards, too"),
     Column("raw_text", "string", "", "the text as it was written"),
-    Column("template", "boolean", "", "1: only a pattern for others, never shown"),
-    Column("text", "string", "", "the text without front matter, macros replaced"),
 )
 LOGIN_COLUMNS = tuple(
     one for one in COLUMNS if one.name in ("annotation", "file", "html", "name", "text")

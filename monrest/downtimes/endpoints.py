@@ -9,7 +9,14 @@ from attrs import frozen
 
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Parameter
 from monrest.api.fields import SITES, named_sites, selected_sites
-from monrest.api.records import Records, Save, bound_owner, first_number, number_of
+from monrest.api.records import (
+    Records,
+    Save,
+    bound_owner,
+    first_number,
+    number_of,
+    record_columns,
+)
 from monrest.api.rights import may_submit
 from monrest.api.visibility import HOSTS, SERVICES
 from monrest.base.errors import Forbidden, SitesFailed
@@ -22,7 +29,6 @@ from monrest.downtimes.model import (
     FIELDS,
     HOST,
     HOSTGROUP,
-    TARGETS,
     Downtime,
     checked,
     targets_of,
@@ -32,24 +38,14 @@ from monrest.livestatus.catalogue import singular
 from monrest.livestatus.command import Target
 from monrest.sites.registry import remembered_sites
 
-COLUMNS = (
+COLUMNS = record_columns(
+    Downtime,
+    FIELDS,
     Column("backends", "array_of_strings", "", "ids of the sites that it is for"),
-    Column("childoptions", "number", "", "for hosts: 1 their children as well, triggered; 2 too"),
-    Column("comment", "string", "", "comment of the downtimes"),
     Column("created_by", "string", "", "who made it"),
-    Column("duration", "number", "minutes", "how long a downtime lasts"),
     Column("edited_by", "string", "", "who changed it last"),
     Column("error", "string", "", "what is wrong, a line each; absent if nothing is"),
-    Column("file", "number", "", "its number"),
-    Column("fixed", "boolean", "", "1: begins at its time; 0: with the first problem after it"),
-    Column("flex_range", "number", "minutes", "for how long one that is not fixed may begin"),
-    Column("host", "array_of_strings", "", "hosts"),
-    Column("hostgroup", "array_of_strings", "", "host groups"),
     Column("last_changed", "time", "", "last change"),
-    Column("schedule", "array_of_strings", "", "when it comes, a list of objects"),
-    Column("service", "array_of_strings", "", "services, each on each of the hosts"),
-    Column("servicegroup", "array_of_strings", "", "service groups"),
-    Column("target", "string", "", f"type of its objects: {', '.join(TARGETS)}"),
 )
 
 

@@ -19,7 +19,7 @@ from monrest.base.errors import BadRequest
 from monrest.commands import texts
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.command import Target
-from monrest.store.stored import INDEXED, KEY, StoredRow, stored
+from monrest.store.stored import INDEXED, KEY, Shown, StoredRow, stored
 
 HOST, HOSTGROUP, SERVICE, SERVICEGROUP = "host", "hostgroup", "service", "servicegroup"
 TARGETS = (HOST, HOSTGROUP, SERVICE, SERVICEGROUP)
@@ -44,7 +44,7 @@ class Downtime(RecurringRow):
     ``next_at`` is the first time that has no occurrence yet.
     """
 
-    number: Annotated[int, KEY]
+    number: Annotated[int, KEY, Shown("its number", "number", name="file")]
     record: Mapping[str, Any] = field(eq=False)
     sites: Mapping[str, str] = field(factory=dict, eq=False)
     error: str | None = None
@@ -144,21 +144,27 @@ _Minutes = partial(Number, least=1, most=10 * 366 * 24 * 60)
 
 FIELDS = Fields(
     (
-        _Names(HOST, "hosts, a list or with commas"),
+        _Names(HOST, "hosts, a list or with commas", shown="hosts"),
         _Names(SERVICE, "services, each on each of the hosts"),
         _Names(HOSTGROUP, "host groups"),
         _Names(SERVICEGROUP, "service groups"),
-        Choice("target", "type of the objects", TARGETS),
+        Choice("target", "type of the objects", TARGETS,
+               shown=f"type of its objects: {', '.join(TARGETS)}"),
         Ruled("schedule", "list of objects with `type` day, week, month, monthday or cust, and "
               "`minute`, `hour`, `week_day` (0 to 7, with commas), `day`, `month_day` (as "
               "`1st_Monday`, `Last_Friday`) or `cust` (five cron fields)", type="list",
-              rule=schedule.read, most=f"{schedule.MOST_ENTRIES} entries"),
-        _Minutes("duration", "minutes, default 120", default=120),
-        _Minutes("flex_range", "minutes, default 720", default=720),
-        Number("fixed", "0 for flexible, default 1", least=0, most=1, default=1, words=True),
-        Number("childoptions", "for hosts", least=0, most=2, words=True),
+              rule=schedule.read, most=f"{schedule.MOST_ENTRIES} entries",
+              shown="when it comes, a list of objects"),
+        _Minutes("duration", "minutes, default 120", default=120,
+                 shown=Shown("how long a downtime lasts", "number", "minutes")),
+        _Minutes("flex_range", "minutes, default 720", default=720,
+                 shown=Shown("for how long one that is not fixed may begin", "number", "minutes")),
+        Number("fixed", "0 for flexible, default 1", least=0, most=1, default=1, words=True,
+               shown=Shown("1: begins at its time; 0: with the first problem after it", "boolean")),
+        Number("childoptions", "for hosts", least=0, most=2, words=True,
+               shown="for hosts: 1 their children as well, triggered; 2 too"),
         Ruled("comment", "default `automatic downtime`", rule=_comment,
-              most=f"{_LONGEST_COMMENT} characters"),
+              most=f"{_LONGEST_COMMENT} characters", shown="comment of the downtimes"),
     ),
     computed=frozenset(
         {"backend", "backends", "created_by", "edited_by", "error", "file", "fixable", "id",

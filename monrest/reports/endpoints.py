@@ -9,7 +9,14 @@ from attrs import frozen
 
 from monrest.api.endpoint import Context, Endpoint, Parameter
 from monrest.api.fields import Flag, Text, fields_of, named_sites, selected_sites
-from monrest.api.records import Records, Save, bound_owner, first_number, number_of
+from monrest.api.records import (
+    Records,
+    Save,
+    bound_owner,
+    first_number,
+    number_of,
+    record_columns,
+)
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
 from monrest.base.values import (
@@ -35,21 +42,14 @@ from monrest.sites.registry import remembered_sites
 
 ROLE = "authorized_for_reports"
 
-COLUMNS = (
+COLUMNS = record_columns(
+    Report,
+    FIELDS,
     Column("backends", "array_of_strings", "", "ids of the sites that it is about, none: all"),
-    Column("cc", "string", "", "mail addresses that get a copy"),
-    Column("desc", "string", "", "description"),
     Column("error", "string", "", "what went wrong last, first line; absent if nothing did"),
     Column("failed", "boolean", "", "1: it could not be made, or not be sent"),
-    Column("is_public", "boolean", "", "1: everybody may read it"),
-    Column("name", "string", "", "name"),
-    Column("nr", "number", "", "its number"),
-    Column("params", "string", "", "parameters of the template, an object"),
-    Column("permissions", "string", "", "who else may read or change it, a list of objects"),
     Column("readonly", "boolean", "", "1: the user may only read it"),
-    Column("send_types", "array_of_strings", "", "when it is made and sent, a list of objects"),
     Column("template", "string", "", "file name of the template"),
-    Column("to", "string", "", "mail addresses that get it"),
     Column("user", "string", "", "owner, with whose rights it is made"),
 )
 _USER = Text(

@@ -22,7 +22,7 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import ADMIN, Identity
 from monrest.reports.settings import ReportSettings, completed, read
 from monrest.reports.templates import TEMPLATE_NAME, ReportTemplate, Templates
-from monrest.store.stored import INDEXED, KEY, StoredRow, stored
+from monrest.store.stored import INDEXED, KEY, Shown, StoredRow, stored
 from monrest.store.tables import metadata
 
 CANCEL, CONTINUE = "cancel", "continue"
@@ -43,7 +43,7 @@ class Report(RecurringRow):
     run yet.
     """
 
-    number: Annotated[int, KEY]
+    number: Annotated[int, KEY, Shown("its number", "number", name="nr")]
     record: Mapping[str, Any] = field(eq=False)
     sites: Mapping[str, str] = field(factory=dict, eq=False)
     limit: tuple[str, ...] | None = None
@@ -243,25 +243,29 @@ def _params(value: Any) -> dict[str, Any]:
 FIELDS = Fields(
     (
         Ruled("params", "parameters of the template, an object, in a form as JSON (so are "
-              "`send_types` and `permissions`)", type="object", rule=_params, nested=True),
+              "`send_types` and `permissions`)", type="object", rule=_params, nested=True,
+              shown=Shown("parameters of the template, an object")),
         Ruled("permissions", "list of objects with `type` user or group, `name` a list of names "
               "(`*`: everybody) and `perm` ro or rw", type="list", rule=_permissions, nested=True,
-              most=f"{_MOST_ENTRIES} entries"),
+              most=f"{_MOST_ENTRIES} entries",
+              shown=Shown("who else may read or change it, a list of objects")),
         Flag("is_public", "1: everybody may read it"),
-        Text("name", "name, default `New Report`", longest=_LONGEST_NAME, default="New Report"),
+        Text("name", "name, default `New Report`", longest=_LONGEST_NAME, default="New Report",
+             shown="name"),
         Text("desc", "description", longest=_LONGEST_TEXT, refused=CONTROL_BUT_LINES),
         Ruled("to", "mail addresses with commas", rule=partial(_addresses, "to"),
-              most=f"{_MOST_ADDRESSES} addresses"),
+              most=f"{_MOST_ADDRESSES} addresses", shown="mail addresses that get it"),
         Ruled("cc", "mail addresses with commas", rule=partial(_addresses, "cc"),
-              most=f"{_MOST_ADDRESSES} addresses"),
+              most=f"{_MOST_ADDRESSES} addresses", shown="mail addresses that get a copy"),
         Choice("failed_backends", "cancel (default): nothing is made while one of its sites does "
                "not answer; continue: without that site", (CANCEL, CONTINUE), default=CANCEL,
-               expected=f"{CANCEL} or {CONTINUE}"),
+               expected=f"{CANCEL} or {CONTINUE}", shown=None),
         Ruled("send_types", "list of objects with `type` day, week, month, monthday or cust, and "
               "`minute`, `hour`, `week_day`, `day`, `month_day` or `cust`, as the schedule of "
               "recurring downtimes", type="list", nested=True,
               rule=partial(schedule.read, name="send_types"),
-              most=f"{schedule.MOST_ENTRIES} entries"),
+              most=f"{schedule.MOST_ENTRIES} entries",
+              shown="when it is made and sent, a list of objects"),
     ),
     computed=frozenset(
         {"nr", "backend", "backends", "readonly", "failed", "error", "long_error", "var"}

@@ -339,11 +339,7 @@ def test_queued_ones_are_made_later(world):
     one = world.join()
     world.add(schedule=[])
     world.pass_(5)
-    result(
-        world.books.change(
-            statements.queue(world.get(), int(one.clock.seconds()), QUEUE)
-        )
-    )
+    result(world.books.change(statements.queue(world.get(), int(one.clock.seconds()), QUEUE)))
     again = statements.queue(world.get(), int(one.clock.seconds()) + 1, QUEUE)
     assert result(world.books.change(again)) is False
     world.pass_(10)

@@ -109,7 +109,12 @@ async def test_a_database_of_an_older_version_opens_with_all_that_is_in_it(
     url = empty_database_url
     copied(url, version)
     before = looked_at(url, contents)
-    assert {one for one, rows in before.items() if rows} >= {"api_keys", "jobs", "logcache_lines", "reports"}
+    assert {one for one, rows in before.items() if rows} >= {
+        "api_keys",
+        "jobs",
+        "logcache_lines",
+        "reports",
+    }
     database = opened(url)
     after = await database.run(contents)
     assert {one: after[one] for one in before if one in after} == {
