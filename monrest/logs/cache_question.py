@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.room import RowRoom
 from monrest.base.values import Capabilities, Row
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import CachedSite, LogTransaction
+from monrest.logs.cache_records import CachedSite
 from monrest.logs.cached_piece import CachedPiece, piece_of
 from monrest.logs.line import COLUMNS, DAY, LINE
 from monrest.logs.sql import Builder, Visible, fetched
@@ -26,6 +26,7 @@ from monrest.query.lines import FEW, MOST_GROUPS
 from monrest.query.model import CoreFilter
 from monrest.query.plan import Layout, SitePlan, plan, sort_keys, stats_of
 from monrest.query.pushdown import push_log_times
+from monrest.store.database import Work
 
 _LIKE_A_CORE = Capabilities(kind="naemon", tables={"log": dict(COLUMNS)}, key="log cache")
 _KEPT = frozenset(name for name, _ in COLUMNS)
@@ -58,7 +59,7 @@ class CacheQuestion:
 
     def rows(
         self, site: str, piece: CachedPiece, low: int, high: int, most: int | None, visible: Visible
-    ) -> LogTransaction[tuple[list[Row], int] | None]:
+    ) -> Work[tuple[list[Row], int] | None]:
         """Rows from ``low`` to before ``high``, and the second that comes after them.
 
         There are ``most`` of them at most, unless a single second has more. None when the cache
@@ -111,7 +112,7 @@ class CachedPart:
     site: str
     piece: CachedPiece
     visible: Visible
-    read: Callable[[LogTransaction[Any]], Any]
+    read: Callable[[Work[Any]], Any]
     clock: IReactorTime
     reached: int = field(init=False)
 

@@ -9,7 +9,7 @@ by ``leases.Leases``, which compares no clocks of two machines.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
@@ -19,12 +19,12 @@ from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
 from monrest.base.errors import LostError
 from monrest.logs.line import DAY, LINENO, MESSAGE, TIME, LogLine, sizes
+from monrest.store.database import transaction
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
 from monrest.store.tables import logcache_sites as sites
 
 T = TypeVar("T")
-LogTransaction: TypeAlias = Callable[[Connection], T]
 
 LEASE = 20.0
 """Seconds that a lease holds unless it is renewed; a dead updater is followed within 30 s."""
@@ -131,36 +131,34 @@ _FIRST = text(
 )
 
 
+@transaction
 def acquire(
+    connection: Connection,
     site: str,
     owner: str,
     mode: str,
     now: float,
     seconds: float = LEASE,
     gone: Mapping[int, Held] = _NOBODY,
-) -> LogTransaction[CachedSite | None]:
+) -> CachedSite | None:
     """Take the lease of ``site`` and give what is known of it; None while another one holds it.
 
     ``owner`` begins with a name that at most one living process has, up to a colon: what a former
     process of that name held is free. So is what nobody has renewed since it was seen ``gone``.
     """
     name = owner.partition(":")[0]
-
-    def work(connection: Connection) -> CachedSite | None:
-        connection.execute(_FIRST, {"site": site})
-        query = select(sites.c.id, sites.c.owner, sites.c.owned_until)
-        row = connection.execute(query.where(sites.c.site == site).with_for_update()).one()
-        held = (row.owner, row.owned_until)
-        if row.owner and row.owner.partition(":")[0] != name and gone.get(row.id) != held:
-            return None
-        connection.execute(
-            update(sites)
-            .where(sites.c.id == row.id)
-            .values(owner=owner, owned_until=now + seconds, mode=mode, mode_since=int(now))
-        )
-        return _record(connection, site)
-
-    return work
+    connection.execute(_FIRST, {"site": site})
+    query = select(sites.c.id, sites.c.owner, sites.c.owned_until)
+    row = connection.execute(query.where(sites.c.site == site).with_for_update()).one()
+    held = (row.owner, row.owned_until)
+    if row.owner and row.owner.partition(":")[0] != name and gone.get(row.id) != held:
+        return None
+    connection.execute(
+        update(sites)
+        .where(sites.c.id == row.id)
+        .values(owner=owner, owned_until=now + seconds, mode=mode, mode_since=int(now))
+    )
+    return _record(connection, site)
 
 
 def held(connection: Connection) -> dict[int, Held]:
@@ -169,22 +167,20 @@ def held(connection: Connection) -> dict[int, Held]:
     return {row.id: (row.owner, row.owned_until) for row in connection.execute(query)}
 
 
-def renew(lease: UpdateLease, now: float) -> LogTransaction[None]:
+@transaction
+def renew(connection: Connection, lease: UpdateLease, now: float) -> None:
     """Hold the lease for longer; raises LeaseLostError."""
-    return lambda connection: hold(connection, lease, now)
+    return hold(connection, lease, now)
 
 
-def release(lease: UpdateLease, **values: Any) -> LogTransaction[None]:
+@transaction
+def release(connection: Connection, /, lease: UpdateLease, **values: Any) -> None:
     """Give the lease back, and note ``values``; that of another process is left alone."""
-
-    def work(connection: Connection) -> None:
-        connection.execute(
-            update(sites)
-            .where(sites.c.id == lease.id, sites.c.owner == lease.owner)
-            .values(owner="", owned_until=0, mode="", **values)
-        )
-
-    return work
+    connection.execute(
+        update(sites)
+        .where(sites.c.id == lease.id, sites.c.owner == lease.owner)
+        .values(owner="", owned_until=0, mode="", **values)
+    )
 
 
 def hold(connection: Connection, lease: UpdateLease, now: float, **values: Any) -> None:
@@ -198,14 +194,16 @@ def hold(connection: Connection, lease: UpdateLease, now: float, **values: Any) 
         raise LeaseLostError("another daemon updates the log cache of the site by now")
 
 
-def record(site: str) -> LogTransaction[CachedSite | None]:
+@transaction
+def record(connection: Connection, site: str) -> CachedSite | None:
     """What is known of ``site``; None before its first import."""
-    return lambda connection: _record(connection, site)
+    return _record(connection, site)
 
 
-def known(site: str) -> LogTransaction[CachedSite | None]:
+@transaction
+def known(connection: Connection, site: str) -> CachedSite | None:
     """What is noted about ``site``, without looking at its lines."""
-    return lambda connection: of_site(connection, site)
+    return of_site(connection, site)
 
 
 def _record(connection: Connection, site: str) -> CachedSite | None:
@@ -243,42 +241,46 @@ class LinesWritten:
     removed: int = 0
 
 
+@transaction
 def write(
-    lease: UpdateLease, now: float, given: Sequence[LogLine], **covered: int
-) -> LogTransaction[LinesWritten]:
+    connection: Connection,
+    /,
+    lease: UpdateLease,
+    now: float,
+    given: Sequence[LogLine],
+    **covered: int,
+) -> LinesWritten:
     """Store those of ``given`` that are not there yet, and what is covered now.
 
     ``given`` are all lines of the core between the first one's time and the last one's. A line is
     known by its time and text, and two with the same are two lines when the core has two. Numbers
     of lines in their file follow the core's.
     """
-
-    def work(connection: Connection) -> LinesWritten:
-        hold(connection, lease, now, **covered)
-        if not given:
-            return LinesWritten()
-        there = _present(connection, lease.id, given[0][TIME], given[-1][TIME])
-        fresh, _ = _merge(connection, lease.id, given, there)
-        return LinesWritten(added=len(fresh))
-
-    return work
+    hold(connection, lease, now, **covered)
+    if not given:
+        return LinesWritten()
+    there = _present(connection, lease.id, given[0][TIME], given[-1][TIME])
+    fresh, _ = _merge(connection, lease.id, given, there)
+    return LinesWritten(added=len(fresh))
 
 
+@transaction
 def replace(
-    lease: UpdateLease, now: float, given: Sequence[LogLine], start: int, end: int
-) -> LogTransaction[LinesWritten]:
+    connection: Connection,
+    lease: UpdateLease,
+    now: float,
+    given: Sequence[LogLine],
+    start: int,
+    end: int,
+) -> LinesWritten:
     """Make ``given`` all lines that are there with ``start <= time < end``."""
-
-    def work(connection: Connection) -> LinesWritten:
-        hold(connection, lease, now)
-        there = _present(connection, lease.id, start, end - 1)
-        fresh, left = _merge(connection, lease.id, given, there)
-        if left:
-            connection.execute(where_exactly(delete(lines), lease.id), left)
-            forget(connection, lease.id, len(left))
-        return LinesWritten(added=len(fresh), removed=len(left))
-
-    return work
+    hold(connection, lease, now)
+    there = _present(connection, lease.id, start, end - 1)
+    fresh, left = _merge(connection, lease.id, given, there)
+    if left:
+        connection.execute(where_exactly(delete(lines), lease.id), left)
+        forget(connection, lease.id, len(left))
+    return LinesWritten(added=len(fresh), removed=len(left))
 
 
 def _merge(

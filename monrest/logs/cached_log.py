@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.clock import WallClock
 from monrest.base.errors import Unavailable
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import CachedSite, LogTransaction
+from monrest.logs.cache_records import CachedSite
 from monrest.logs.cached_piece import CachedPiece, piece_of
 from monrest.logs.importer import present
 from monrest.logs.line import LINE, service_of
@@ -26,7 +26,7 @@ from monrest.logs.source import CORES, FEW_HOSTS, MOST_LINES, LogSource, Wanted
 from monrest.logs.sql import fetched
 from monrest.logs.state_events import ObjectKey, TimedLine
 from monrest.sites.site import Site
-from monrest.store.database import Database
+from monrest.store.database import Database, Work, transaction
 from monrest.store.tables import logcache_lines as lines
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class CacheReader:
     clock: IReactorTime
     _away_until: float = field(init=False, default=0.0)
 
-    async def read(self, work: LogTransaction[T | None]) -> T | None:
+    async def read(self, work: Work[T | None]) -> T | None:
         """The result; None while the database is away, which only the first one waits for."""
         if self.clock.seconds() < self._away_until:
             return None
@@ -138,66 +138,67 @@ class Slice:
     after: int
 
 
+@transaction
 def slice_of(
-    site: str, piece: CachedPiece, wanted: Wanted, low: int, most: int, *, named: bool
-) -> LogTransaction[Slice | None]:
+    connection: Connection,
+    site: str,
+    piece: CachedPiece,
+    wanted: Wanted,
+    low: int,
+    most: int,
+    *,
+    named: bool,
+) -> Slice | None:
     """The next lines of a piece, from ``low`` on; None when the cache has them no more.
 
     There are ``most`` of them at most, unless a single second has more. ``named``: the core tells
     which host a line is about.
     """
-
-    def work(connection: Connection) -> Slice | None:
-        known = records.of_site(connection, site)
-        if known is None or not piece.still(known, low):
-            return None
-        chosen = _chosen(connection, known.id, wanted, named=named)
-        found = fetched(
-            connection,
-            chosen.where(lines.c.time >= low, lines.c.time < piece.end)
-            .order_by(lines.c.time)
-            .limit(most),
-        )
-        if len(found) < most:
-            return Slice(_in_order(found), piece.end)
-        last = max(found)[0]
-        if last == low:
-            found = fetched(connection, chosen.where(lines.c.time == low))
-            return Slice(_in_order(found), low + 1)
-        # There may be more of the last second.
-        return Slice(_in_order([one for one in found if one[0] < last]), last)
-
-    return work
+    known = records.of_site(connection, site)
+    if known is None or not piece.still(known, low):
+        return None
+    chosen = _chosen(connection, known.id, wanted, named=named)
+    found = fetched(
+        connection,
+        chosen.where(lines.c.time >= low, lines.c.time < piece.end)
+        .order_by(lines.c.time)
+        .limit(most),
+    )
+    if len(found) < most:
+        return Slice(_in_order(found), piece.end)
+    last = max(found)[0]
+    if last == low:
+        found = fetched(connection, chosen.where(lines.c.time == low))
+        return Slice(_in_order(found), low + 1)
+    # There may be more of the last second.
+    return Slice(_in_order([one for one in found if one[0] < last]), last)
 
 
+@transaction
 def objects_of(
-    site: str, piece: CachedPiece, wanted: Wanted
-) -> LogTransaction[list[ObjectKey] | None]:
+    connection: Connection, site: str, piece: CachedPiece, wanted: Wanted
+) -> list[ObjectKey] | None:
     """The hosts and services of which a piece tells states; None when it is there no more."""
-
-    def work(connection: Connection) -> list[ObjectKey] | None:
-        known = records.of_site(connection, site)
-        if known is None or not piece.still(known, piece.start):
-            return None
-        hosts = _HOST_TYPES if wanted.hosts else ()
-        types = (*hosts, *(_SERVICE_STATES if wanted.services else ()))
-        found = (
-            select(lines.c.host_name, lines.c.service_description, func.min(lines.c.message))
-            .where(
-                lines.c.site == known.id,
-                lines.c.time >= piece.start,
-                lines.c.time < piece.end,
-                lines.c["class"].in_(_STATES),
-                lines.c.type.in_(types),
-            )
-            .group_by(lines.c.host_name, lines.c.service_description)
+    known = records.of_site(connection, site)
+    if known is None or not piece.still(known, piece.start):
+        return None
+    hosts = _HOST_TYPES if wanted.hosts else ()
+    types = (*hosts, *(_SERVICE_STATES if wanted.services else ()))
+    found = (
+        select(lines.c.host_name, lines.c.service_description, func.min(lines.c.message))
+        .where(
+            lines.c.site == known.id,
+            lines.c.time >= piece.start,
+            lines.c.time < piece.end,
+            lines.c["class"].in_(_STATES),
+            lines.c.type.in_(types),
         )
-        return [
-            (host, service_of(message, host, service))
-            for host, service, message in connection.execute(found)
-        ]
-
-    return work
+        .group_by(lines.c.host_name, lines.c.service_description)
+    )
+    return [
+        (host, service_of(message, host, service))
+        for host, service, message in connection.execute(found)
+    ]
 
 
 def _in_order(found: list[Any]) -> list[TimedLine]:

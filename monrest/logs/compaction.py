@@ -13,9 +13,9 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.clock import WallClock
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import CachedSite, LogTransaction, UpdateLease
+from monrest.logs.cache_records import CachedSite, UpdateLease
 from monrest.logs.line import DAY, repetitions
-from monrest.store.database import Database
+from monrest.store.database import Database, transaction
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
 from monrest.store.tables import logcache_sites as sites
@@ -70,64 +70,55 @@ async def compact_day(database: Database, wall: WallClock, lease: UpdateLease, d
         await database.change(drop(lease, wall.now(), part, day + DAY))
 
 
-def repeated(site: int, first: int, end: int) -> LogTransaction[list[LineKey]]:
+@transaction
+def repeated(connection: Connection, site: int, first: int, end: int) -> list[LineKey]:
     """What tells nothing new among the lines of a site with ``first <= time < end``."""
-
-    def work(connection: Connection) -> list[LineKey]:
-        found = connection.execution_options(yield_per=AT_ONCE).execute(
-            select(*_WEIGHED)
-            .where(lines.c.site == site, lines.c.time >= first, lines.c.time < end)
-            .order_by(lines.c.time, lines.c.number)
-        )
-        return list(repetitions(((row[0], row[1]), *row[2:]) for row in found))
-
-    return work
+    found = connection.execution_options(yield_per=AT_ONCE).execute(
+        select(*_WEIGHED)
+        .where(lines.c.site == site, lines.c.time >= first, lines.c.time < end)
+        .order_by(lines.c.time, lines.c.number)
+    )
+    return list(repetitions(((row[0], row[1]), *row[2:]) for row in found))
 
 
+@transaction
 def drop(
-    lease: UpdateLease, now: float, doomed: Sequence[LineKey], until: int
-) -> LogTransaction[int]:
+    connection: Connection, lease: UpdateLease, now: float, doomed: Sequence[LineKey], until: int
+) -> int:
     """Remove these lines, and note that before ``until`` not all are there; count them."""
-
-    def work(connection: Connection) -> int:
-        records.hold(connection, lease, now)
-        connection.execute(
-            update(sites)
-            .where(sites.c.id == lease.id, sites.c.compacted_until < until)
-            .values(compacted_until=until)
-        )
-        if doomed:
-            keys = [{"at_time": time, "at_number": number} for time, number in doomed]
-            connection.execute(records.where_exactly(delete(lines), lease.id), keys)
-            records.forget(connection, lease.id, len(doomed))
-        return len(doomed)
-
-    return work
+    records.hold(connection, lease, now)
+    connection.execute(
+        update(sites)
+        .where(sites.c.id == lease.id, sites.c.compacted_until < until)
+        .values(compacted_until=until)
+    )
+    if doomed:
+        keys = [{"at_time": time, "at_number": number} for time, number in doomed]
+        connection.execute(records.where_exactly(delete(lines), lease.id), keys)
+        records.forget(connection, lease.id, len(doomed))
+    return len(doomed)
 
 
-def remove(lease: UpdateLease, now: float, end: int) -> LogTransaction[int]:
+@transaction
+def remove(connection: Connection, lease: UpdateLease, now: float, end: int) -> int:
     """Remove all lines before ``end``, which are no more covered; count them."""
-
-    def work(connection: Connection) -> int:
-        found = connection.execute(
-            select(*(sites.c[name] for name in _BOUNDS)).where(sites.c.id == lease.id)
-        ).one_or_none()
-        given = tuple(found) if found is not None else ()
-        later = {
-            name: end
-            for name, value in zip(_BOUNDS, given, strict=False)
-            if value is not None and value < end
-        }
-        records.hold(connection, lease, now, **later)
-        connection.execute(delete(days).where(days.c.site == lease.id, days.c.day < end))
-        gone = connection.execute(
-            delete(lines).where(and_(lines.c.site == lease.id, lines.c.time < end))
-        ).rowcount
-        if gone:
-            records.forget(connection, lease.id, gone)
-        return gone
-
-    return work
+    found = connection.execute(
+        select(*(sites.c[name] for name in _BOUNDS)).where(sites.c.id == lease.id)
+    ).one_or_none()
+    given = tuple(found) if found is not None else ()
+    later = {
+        name: end
+        for name, value in zip(_BOUNDS, given, strict=False)
+        if value is not None and value < end
+    }
+    records.hold(connection, lease, now, **later)
+    connection.execute(delete(days).where(days.c.site == lease.id, days.c.day < end))
+    gone = connection.execute(
+        delete(lines).where(and_(lines.c.site == lease.id, lines.c.time < end))
+    ).rowcount
+    if gone:
+        records.forget(connection, lease.id, gone)
+    return gone
 
 
 def analyze(connection: Connection) -> None:
@@ -139,7 +130,9 @@ def analyze(connection: Connection) -> None:
         connection.execute(text(f"ANALYZE {lines.name}"))
 
 
-def oldest(site: int) -> LogTransaction[int | None]:
+@transaction
+def oldest(connection: Connection, site: int) -> int | None:
     """The time of the oldest line of a site; None without any."""
     query = select(func.min(lines.c.time)).where(lines.c.site == site)
-    return lambda connection: connection.execute(query).scalar_one()
+    found: int | None = connection.execute(query).scalar_one()
+    return found

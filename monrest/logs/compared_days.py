@@ -17,9 +17,10 @@ from sqlalchemy import Connection, delete, func, select
 
 from monrest.base.values import Row
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import LogTransaction, UpdateLease
+from monrest.logs.cache_records import UpdateLease
 from monrest.logs.line import DAY
 from monrest.query.model import CoreFilter, Pushed, Stat, Test
+from monrest.store.database import transaction
 from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
 
@@ -86,48 +87,39 @@ def among(rows: Sequence[Row]) -> Count:
     return Counter(int(one) if one in known else _OTHER for (one,) in rows)
 
 
-def counted(site: int, start: int, end: int) -> LogTransaction[Count]:
+@transaction
+def counted(connection: Connection, site: int, start: int, end: int) -> Count:
     """The lines of each class with ``start <= time < end``."""
     query = (
         select(lines.c["class"], func.count())
         .where(lines.c.site == site, lines.c.time >= start, lines.c.time < end)
         .group_by(lines.c["class"])
     )
-
-    def work(connection: Connection) -> Count:
-        found: Count = Counter()
-        for number, count in connection.execute(query):
-            found[number if number in _CLASSES else _OTHER] += count
-        return found
-
-    return work
+    found: Count = Counter()
+    for number, count in connection.execute(query):
+        found[number if number in _CLASSES else _OTHER] += count
+    return found
 
 
-def known(site: int) -> LogTransaction[dict[int, Day]]:
+@transaction
+def known(connection: Connection, site: int) -> dict[int, Day]:
     """All days that were compared, by their beginnings."""
     query = select(days).where(days.c.site == site)
-
-    def work(connection: Connection) -> dict[int, Day]:
-        found = {}
-        for row in connection.execute(query).mappings():
-            values = {name: value for name, value in row.items() if name != "site"}
-            found[row["day"]] = Day(**values)
-        return found
-
-    return work
+    found = {}
+    for row in connection.execute(query).mappings():
+        values = {name: value for name, value in row.items() if name != "site"}
+        found[row["day"]] = Day(**values)
+    return found
 
 
-def note(lease: UpdateLease, now: float, noted: Sequence[Day]) -> LogTransaction[None]:
+@transaction
+def note(connection: Connection, lease: UpdateLease, now: float, noted: Sequence[Day]) -> None:
     """Note what became of some days."""
     which = [one.day for one in noted]
     values = [{"site": lease.id, **asdict(one)} for one in noted]
-
-    def work(connection: Connection) -> None:
-        records.hold(connection, lease, now)
-        connection.execute(delete(days).where(days.c.site == lease.id, days.c.day.in_(which)))
-        connection.execute(days.insert(), values)
-
-    return work
+    records.hold(connection, lease, now)
+    connection.execute(delete(days).where(days.c.site == lease.id, days.c.day.in_(which)))
+    connection.execute(days.insert(), values)
 
 
 def due(found: Mapping[int, Day], first: int, end: int, since: int, now: float) -> list[int]:

@@ -32,7 +32,7 @@ from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, in_order, kept
 from monrest.query.model import Group, Pushed, Test
 from monrest.sites.site import Site
-from monrest.store.database import Database
+from monrest.store.database import Database, Work
 
 DRIFT = 300
 """Seconds before the newest known line in which others may still turn up."""
@@ -520,7 +520,7 @@ class _Run:
         await self._count(records.replace(self.lease, self._now(), part, start, end))
         return end
 
-    async def _count(self, work: records.LogTransaction[LinesWritten]) -> None:
+    async def _count(self, work: Work[LinesWritten]) -> None:
         done = await self.of.database.change(work)
         self.written = LinesWritten(
             added=self.written.added + done.added, removed=self.written.removed + done.removed

@@ -41,6 +41,7 @@ from monrest.reports import model as report_model
 from monrest.reports import settings as report_settings
 from monrest.reports import store as report_statements
 from monrest.reports.templates import TEMPLATES
+from monrest.store.database import transaction
 
 P = ParamSpec("P")
 
@@ -605,16 +606,17 @@ def _permissions(value: Any, notes: list[str]) -> Any:
     return found
 
 
+@transaction
 def _unnumbered(
-    record: Mapping[str, Any], sites: Mapping[str, str], now: float, zone: tzinfo
-) -> Adopting:
+    connection: Connection,
+    record: Mapping[str, Any],
+    sites: Mapping[str, str],
+    now: float,
+    zone: tzinfo,
+) -> bool:
     """Store a downtime under a free number unless there is the same one."""
-
-    def work(connection: Connection) -> bool:
-        known = downtime_statements.several()(connection)
-        if any((one.record, one.sites) == (record, sites) for one in known):
-            return False
-        downtime_statements.add(1, record, sites, now, zone)(connection)
-        return True
-
-    return work
+    known = downtime_statements.several()(connection)
+    if any((one.record, one.sites) == (record, sites) for one in known):
+        return False
+    downtime_statements.add(1, record, sites, now, zone)(connection)
+    return True

@@ -8,7 +8,7 @@ and reads again when another process was faster
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +17,7 @@ from attrs import field, frozen
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, update
 
 from monrest.objectconfig.model import Marks
+from monrest.store.database import transaction
 from monrest.store.tables import config_ids, config_stash, config_stashes
 
 _FAST = 1
@@ -103,18 +104,17 @@ def _version(connection: Connection, site: str, user: str) -> str:
     return found or ""
 
 
-def version_of(site: str, user: str) -> Callable[[Connection], str]:
-    return lambda connection: _version(connection, site, user)
+@transaction
+def version_of(connection: Connection, site: str, user: str) -> str:
+    return _version(connection, site, user)
 
 
-def read(site: str, user: str) -> Callable[[Connection], Stash]:
-    def work(connection: Connection) -> Stash:
-        rows = connection.execute(
-            select(config_stash).where(_whose(site, user)).order_by(config_stash.c.path)
-        ).mappings()
-        return Stash(_version(connection, site, user), {row["path"]: _staged(row) for row in rows})
-
-    return work
+@transaction
+def read(connection: Connection, site: str, user: str) -> Stash:
+    rows = connection.execute(
+        select(config_stash).where(_whose(site, user)).order_by(config_stash.c.path)
+    ).mappings()
+    return Stash(_version(connection, site, user), {row["path"]: _staged(row) for row in rows})
 
 
 def _staged(row: Mapping[Any, Any]) -> StagedFile:
@@ -158,19 +158,16 @@ def row_of(file: StagedFile, stored: StagedFile | None = None) -> dict[str, Any]
     return row
 
 
-def store(site: str, user: str, change: StashChange) -> Callable[[Connection], str]:
-    """Work: write a change, and give the new version; StashOvertakenError if it is too late."""
-
-    def work(connection: Connection) -> str:
-        if _version(connection, site, user) != change.version:
-            raise StashOvertakenError
-        for row in change.rows:
-            key = {"site": site, "username": user, "path": row["path"]}
-            _put(connection, config_stash, key, row)
-        _forget(connection, site, user, change.forgotten)
-        return _renewed(connection, site, user)
-
-    return work
+@transaction
+def store(connection: Connection, site: str, user: str, change: StashChange) -> str:
+    """Write a change, and give the new version; StashOvertakenError if it is too late."""
+    if _version(connection, site, user) != change.version:
+        raise StashOvertakenError
+    for row in change.rows:
+        key = {"site": site, "username": user, "path": row["path"]}
+        _put(connection, config_stash, key, row)
+    _forget(connection, site, user, change.forgotten)
+    return _renewed(connection, site, user)
 
 
 def _forget(connection: Connection, site: str, user: str, paths: Iterable[str]) -> None:
@@ -210,98 +207,84 @@ class WrittenFile:
     content: bytes | None = field(repr=False)
 
 
-def saved(site: str, user: str, files: Iterable[WrittenFile]) -> Callable[[Connection], None]:
-    """Work: what was saved is staged no more.
+@transaction
+def saved(connection: Connection, site: str, user: str, files: Iterable[WrittenFile]) -> None:
+    """What was saved is staged no more.
 
     What another process staged on top meanwhile stays. It moves to the saved text only from the
     very text that the save replaced: between those two is nothing but the user's own change, and
     from any other base the difference would hold changes of others.
     """
-
-    def work(connection: Connection) -> None:
-        columns = config_stash.c
-        for file in files:
-            mine = and_(_whose(site, user), columns.path == file.path)
-            connection.execute(
-                delete(config_stash).where(
-                    mine, columns.content_hash.is_not_distinct_from(file.content_hash)
-                )
+    columns = config_stash.c
+    for file in files:
+        mine = and_(_whose(site, user), columns.path == file.path)
+        connection.execute(
+            delete(config_stash).where(
+                mine, columns.content_hash.is_not_distinct_from(file.content_hash)
             )
-            connection.execute(
-                update(config_stash)
-                .where(mine, columns.base_hash.is_not_distinct_from(file.base_hash))
-                .values(base=file.content, base_hash=file.content_hash)
-            )
-        _renewed(connection, site, user)
-
-    return work
-
-
-def drop(site: str, user: str) -> Callable[[Connection], None]:
-    def work(connection: Connection) -> None:
-        connection.execute(delete(config_stash).where(_whose(site, user)))
-        _renewed(connection, site, user)
-
-    return work
+        )
+        connection.execute(
+            update(config_stash)
+            .where(mine, columns.base_hash.is_not_distinct_from(file.base_hash))
+            .values(base=file.content, base_hash=file.content_hash)
+        )
+    _renewed(connection, site, user)
 
 
-def overview(sites: Iterable[str]) -> Callable[[Connection], list[StagedBy]]:
-    """Work: who staged what, by site, user and path."""
+@transaction
+def drop(connection: Connection, site: str, user: str) -> None:
+    connection.execute(delete(config_stash).where(_whose(site, user)))
+    _renewed(connection, site, user)
+
+
+@transaction
+def overview(connection: Connection, sites: Iterable[str]) -> list[StagedBy]:
+    """Who staged what, by site, user and path."""
     table = config_stash
     wanted = list(sites)
-
-    def work(connection: Connection) -> list[StagedBy]:
-        rows = connection.execute(
-            select(
-                table.c.site,
-                table.c.username,
-                table.c.path,
-                table.c.base_hash,
-                table.c.content_hash,
-                table.c.staged,
-            )
-            .where(table.c.site.in_(wanted))
-            .order_by(table.c.site, table.c.username, table.c.path)
+    rows = connection.execute(
+        select(
+            table.c.site,
+            table.c.username,
+            table.c.path,
+            table.c.base_hash,
+            table.c.content_hash,
+            table.c.staged,
         )
-        return [
-            StagedBy(
-                site=row.site,
-                user=row.username,
-                path=row.path,
-                action=_action(row.base_hash, row.content_hash),
-                staged=row.staged,
-            )
-            for row in rows
-        ]
+        .where(table.c.site.in_(wanted))
+        .order_by(table.c.site, table.c.username, table.c.path)
+    )
+    return [
+        StagedBy(
+            site=row.site,
+            user=row.username,
+            path=row.path,
+            action=_action(row.base_hash, row.content_hash),
+            staged=row.staged,
+        )
+        for row in rows
+    ]
 
-    return work
 
-
+@transaction
 def ids_of(
-    site: str, hashes: Mapping[str, str] | None = None
-) -> Callable[[Connection], dict[tuple[str, str], Marks]]:
-    """Work: the ids kept for all files, or those of these hashes by path; by path and hash."""
+    connection: Connection, site: str, hashes: Mapping[str, str] | None = None
+) -> dict[tuple[str, str], Marks]:
+    """The ids kept for all files, or those of these hashes by path; by path and hash."""
     table = config_ids
-
-    def work(connection: Connection) -> dict[tuple[str, str], Marks]:
-        found = connection.execute(
-            select(table.c.path, table.c.hash, table.c.objects).where(table.c.site == site)
-        )
-        return {
-            (row.path, row.hash): unpacked_marks(row.objects)
-            for row in found
-            if hashes is None or hashes.get(row.path) == row.hash
-        }
-
-    return work
+    found = connection.execute(
+        select(table.c.path, table.c.hash, table.c.objects).where(table.c.site == site)
+    )
+    return {
+        (row.path, row.hash): unpacked_marks(row.objects)
+        for row in found
+        if hashes is None or hashes.get(row.path) == row.hash
+    }
 
 
-def keep_ids(site: str, files: Mapping[str, tuple[str, bytes]]) -> Callable[[Connection], None]:
-    """Work: keep the ids of files that are about to be saved, as hash and packed marks by path."""
-
-    def work(connection: Connection) -> None:
-        for path, (content_hash, objects) in files.items():
-            values = {"hash": content_hash, "objects": objects}
-            _put(connection, config_ids, {"site": site, "path": path}, values)
-
-    return work
+@transaction
+def keep_ids(connection: Connection, site: str, files: Mapping[str, tuple[str, bytes]]) -> None:
+    """Keep the ids of files that are about to be saved, as hash and packed marks by path."""
+    for path, (content_hash, objects) in files.items():
+        values = {"hash": content_hash, "objects": objects}
+        _put(connection, config_ids, {"site": site, "path": path}, values)
