@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib.resources import files
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
@@ -142,31 +142,25 @@ def suggestion(kind: str, name: str) -> str:
 
 
 def _read() -> Mapping[CommandKind, Mapping[str, Command]]:
-    """The file's facts. Raises KeyError, TypeError and ValueError for a broken one."""
+    """Raises KeyError, TypeError and ValueError for a broken file."""
     raw = json.loads((files("monrest.livestatus") / "commands.json").read_text("utf-8"))
-    return {
-        kind: {name: _command(kind, name, entry) for name, entry in raw[kind].items()}
-        for kind in KINDS
-    }
-
-
-def _command(kind: CommandKind, name: str, entry: Mapping[str, Any]) -> Command:
-    facts = dict(entry)
-    given = facts.pop("args")
-    arguments = tuple(_argument(name, one) for one in given)
-    return Command(kind=kind, name=name, arguments=arguments, **facts)
-
-
-def _argument(command: str, entry: Mapping[str, Any]) -> Argument:
-    name = entry["name"]
-    aliases = _ALIASES.get(name, ())
-    if re.fullmatch("change_max_.*_check_attempts", command):
-        aliases = tuple(other for other in _ATTEMPTS if other != name)
-    return Argument(**entry, aliases=aliases)
+    commands: dict[CommandKind, dict[str, Command]] = {}
+    for kind in KINDS:
+        commands[kind] = {}
+        for name, facts in raw[kind].items():
+            arguments = []
+            for entry in facts.pop("args"):
+                aliases = _ALIASES.get(entry["name"], ())
+                if re.fullmatch("change_max_.*_check_attempts", name):
+                    aliases = tuple(other for other in _ATTEMPTS if other != entry["name"])
+                arguments.append(Argument(**entry, aliases=aliases))
+            commands[kind][name] = Command(
+                kind=kind, name=name, arguments=tuple(arguments), **facts
+            )
+    return commands
 
 
 COMMANDS: Mapping[CommandKind, Mapping[str, Command]] = _read()
-"""Kind to name to command."""
 
 ARGUMENT_NAMES: frozenset[str] = frozenset(
     name
@@ -175,7 +169,6 @@ ARGUMENT_NAMES: frozenset[str] = frozenset(
     for argument in command.arguments
     for name in (argument.name, *argument.aliases)
 )
-"""Every name of an argument of any command."""
+"""Names of arguments of all commands, aliases included."""
 
 ALL: tuple[Command, ...] = tuple(one for known in COMMANDS.values() for one in known.values())
-"""Every command, by kind and name."""

@@ -1,4 +1,4 @@
-"""What a command is sent to and what a core is told, as values."""
+"""What a command is for and what a core is sent, as values."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Target:
 class CoreCommand:
     """One command for a core: its name there and its fields, plain and free of control characters.
 
-    Nothing is escaped: doubling backslashes is for whoever writes the line, because only some
-    cores decode them. No field has a semicolon, except the last one as ``last`` says.
+    Nothing is escaped: ``external.line`` doubles backslashes, because only some cores decode
+    them. No field has a semicolon, except the last one as ``last`` says.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""The way on which one core is told commands: a connection of its own beside those of the pool.
+"""Sending commands to one core: over a connection of its own beside those of the pool.
 
-One transmission at a time, in order; nothing is ever sent a second time. Whoever stops waiting does
-not end a transmission, because a command that was cut may have been executed or not
+One transmission at a time, in order; nothing is ever sent a second time. A caller that stops
+waiting does not end a transmission, because a command that was cut may have been executed or not
 (docs/spec/livestatus.md, "Commands on the wire").
 """
 
@@ -75,7 +75,7 @@ class _Transmission:
     verdicts: list[Verdict] = field(factory=list)
     late: IDelayedCall | None = None
 
-    def hurry(
+    def end_within(
         self, clock: IReactorTime, seconds: float, late: Callable[..., None], *what: object
     ) -> None:
         """Call ``late`` after ``seconds``, unless the time is over before that anyway."""
@@ -92,9 +92,9 @@ class _Transmission:
 
 
 class CommandConnection(Protocol):
-    """A connection from its attempt on; tells its channel what happens.
+    """A connection from its attempt on; calls its channel when something happens.
 
-    ``ready``: it can be written to. ``reader`` reads what the core says, None while nothing is
+    ``ready``: it can be written to. ``reader`` reads what the core answers, None while nothing is
     expected.
     """
 
@@ -116,11 +116,10 @@ class CommandConnection(Protocol):
         write_now(self.transport, lines)
 
     def end_request(self) -> None:
-        """Say that nothing follows; what the core answers is still read."""
+        """Close the sending side; what the core answers is still read."""
         cast("ITCPTransport", self.transport).loseWriteConnection()
 
     def dataReceived(self, data: bytes) -> None:
-        """The core says something."""
         self.channel.heard(self, data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -147,7 +146,7 @@ class TLSCommandConnection(CommandConnection):
 
 @define(eq=False)
 class CommandChannel:
-    """Tells the core behind ``endpoint`` commands; ``endpoint`` is called for each connection.
+    """Sends commands to the core behind ``endpoint``, which is called for each connection.
 
     ``idle`` and ``connect_timeout`` are seconds.
     """
@@ -188,7 +187,7 @@ class CommandChannel:
         if self._stopped is not None:
             one.end(StoppedError())
             return one.done
-        one.hurry(self.clock, timeout, self._late, one, QueryTimeoutError(timeout))
+        one.end_within(self.clock, timeout, self._late, one, QueryTimeoutError(timeout))
         self._waiting.append(one)
         self._next()
         return one.done
@@ -222,7 +221,7 @@ class CommandChannel:
             elif not current.written:
                 self._finish(StoppedError())
             else:
-                current.hurry(self.clock, STOP_LIMIT, self._late, current, StoppedError())
+                current.end_within(self.clock, STOP_LIMIT, self._late, current, StoppedError())
             for one in waiting:
                 one.end(StoppedError())
             self._check_stopped()
@@ -311,7 +310,7 @@ class CommandChannel:
             self._go_on()
 
     def lost(self, connection: CommandConnection, reason: Failure) -> None:
-        """Find out whether this matters to somebody."""
+        """End the transmission under way, if it was this connection's."""
         self._dying.discard(connection)
         if connection is self._connection:
             self._connection = None

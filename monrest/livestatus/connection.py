@@ -22,7 +22,7 @@ from monrest.livestatus.framing import AnswerReader
 
 
 class Owner(Typing):
-    """What a connection tells, mostly with itself as the first argument."""
+    """What a connection calls when something happens, mostly with itself as first argument."""
 
     def connection_made(self, connection: Connection) -> None:
         """It can be used now (after the handshake, with TLS)."""
@@ -37,7 +37,7 @@ class Owner(Typing):
         """The answer was a refusal or nonsense, or found no room on the disk."""
 
     def connection_spoiled(self, connection: Connection) -> None:
-        """Bytes came that nobody asked for; they would be taken for the next answer."""
+        """Bytes came without a request; they would be taken for the next answer."""
 
     def connection_lost(self, connection: Connection, reason: Failure) -> None:
         """It is gone, whether or not it was in use."""
@@ -94,7 +94,7 @@ class Connection(Protocol):
         self.owner.connection_lost(self, reason)
 
     def abort(self) -> None:
-        """End the connection at once, whatever is still to be sent or read."""
+        """End the connection at once; what is still to be sent or read is lost."""
         self.reader = None
         transport = cast("ITCPTransport | None", self.transport)
         if transport is not None:

@@ -1,6 +1,6 @@
 """What may go wrong between us and a core, as short reasons without paths and addresses.
 
-The texts are those that a user sees beside the site's id; whoever needs more looks into the log.
+The texts are those that a user sees beside the site's id; the log has more.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class StoppedError(LivestatusError):
 
 
 class WithdrawnError(LivestatusError):
-    """Whoever wanted to send may not do it any more."""
+    """The caller may not send any more."""
 
     def __init__(self) -> None:
         super().__init__("withdrawn before it was sent")

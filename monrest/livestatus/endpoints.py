@@ -47,8 +47,8 @@ _BEGIN = b"-----BEGIN CERTIFICATE-----"
 def endpoint_for(reactor: Any, config: SiteConfig) -> IStreamClientEndpoint:
     """Where to connect for one site; certificates are read now, so that renewed ones count.
 
-    Whatever makes connecting impossible (an unknown kind of address, an unreadable certificate)
-    shows as a failing ``connect``, like a site that is not there.
+    What makes connecting impossible (an unknown kind of address, an unreadable certificate) shows
+    as a failing ``connect``, like a site that is not there.
     """
     try:
         where = config.where()
@@ -126,7 +126,7 @@ def _certificates(path: str) -> list[Certificate]:
 @implementer(IOpenSSLClientConnectionCreator)
 @frozen(eq=False)
 class _Unverified:
-    """Encrypts without asking who is there, for ``tls_verify = false``."""
+    """Encrypts without checking the certificate, for ``tls_verify = false``."""
 
     context: SSL.Context
     name: str
@@ -167,7 +167,7 @@ class AlternativeEndpoints:
                 protocol: IProtocol = await attempt
             except CancelledError:
                 raise
-            except Exception:  # noqa: BLE001  whatever it is, the next one may be there
+            except Exception:  # noqa: BLE001  the next one may be there
                 errors.append(connect_error(Failure(), seconds))
                 continue
             self._at = at

@@ -1,8 +1,8 @@
 r"""Building command lines: the only place where something for a core to do is put together.
 
 A newline inside a line would start a command of its own, a semicolon in any field but a last free
-text would shift the fields behind it. Both are refused here once more, whoever checked before
-(docs/spec/commands.md, "What goes into a line").
+text would shift the fields behind it. Both are refused here once more, also when they were checked
+before (docs/spec/commands.md, "What goes into a line").
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _refused(command: CoreCommand, why: str) -> BadRequest:
 def decodes_backslashes(capabilities: Capabilities) -> bool:
     """Whether the core reads a backslash as the beginning of an escape.
 
-    An LMD passes lines on as they are; its first site tells what stands behind it.
+    An LMD passes lines on as they are; the version of its first site shows what is behind it.
     """
     if capabilities.kind == "lmd":
         return "icinga" not in capabilities.livestatus_version
@@ -99,7 +99,7 @@ def ends_request(kind: str) -> bool:
 
 
 def request(text: str, kind: str, backend: str = "") -> bytes:
-    """The bytes for one line, with what makes a core of this kind tell what became of it.
+    """The bytes for one line, with what makes a core of this kind report what became of it.
 
     Naemon says nothing about success and takes lines below COMMAND for the next request, so a
     cheap query follows. Icinga 2 and LMD are asked for a header; an Icinga 2 2.13.6 then says 200
@@ -107,7 +107,4 @@ def request(text: str, kind: str, backend: str = "") -> bytes:
     An LMD gives a command to all of its sites unless ``backend`` names one.
     """
     named = f"\nBackends: {backend}".encode() if backend else b""
-    return text.encode() + named + _BEHIND.get(kind, _BARRIER)
-
-
-_BEHIND = {"icinga2": _FRAMED, "lmd": _WRAPPED}
+    return text.encode() + named + {"icinga2": _FRAMED, "lmd": _WRAPPED}.get(kind, _BARRIER)

@@ -1,6 +1,6 @@
 """Reading answers: the fixed16 header, rows while they arrive, everything cores do wrong.
 
-Pure functions over bytes. Rows are parsed in slices, so that no single step holds up a thread.
+Pure functions over bytes. Rows are parsed in batches, so that no single call keeps the interpreter.
 Rules: docs/spec/livestatus.md, "Answers".
 """
 
@@ -72,10 +72,6 @@ def _whole(digits: str) -> int:
 _READER = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_int=_whole)
 
 
-def _without_nan(match: re.Match[str]) -> str:
-    return "null" if match[1] else match[0]
-
-
 def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return _LONE_SURROGATE.sub("\ufffd", value)
@@ -111,7 +107,7 @@ def _lenient(body: bytes | bytearray | memoryview, reason: orjson.JSONDecodeErro
         if reason.pos >= len(text) - 3:
             raise _Incomplete
         raise ProtocolError(f"not valid JSON near byte {reason.pos}: {reason.msg}")
-    text = _STRANGE_NUMBER.sub(_without_nan, text)
+    text = _STRANGE_NUMBER.sub(lambda match: "null" if match[1] else match[0], text)
     try:
         value, end = _READER.raw_decode(text.lstrip())
         value = _without_surrogates(value)
@@ -296,19 +292,11 @@ class AnswerReader:
             else:
                 self._refused = status
         if self._refused:
-            self._refuse(data)
-            return None
-        return self._more(data)
-
-    def lost(self) -> ProtocolError | RefusedError | None:
-        """The better explanation, if there is one, when the connection ends before the answer."""
-        if self._refused:
-            return RefusedError(self._refused, self._head.decode("utf-8", "replace"))
-        if self._head:
-            return NoHeaderError(first_line(str(self._head, "utf-8", "replace")))
-        return None
-
-    def _more(self, data: bytes) -> list[Row] | None:
+            # Icinga 2 sends a stack trace of kilobytes behind the first line.
+            self._head += data
+            if len(self._head) < min(self._left, _LONGEST_MESSAGE) and b"\n" not in self._head:
+                return None
+            raise RefusedError(self._refused, self._head[: self._left].decode("utf-8", "replace"))
         parser = self._parser
         assert parser is not None
         if len(data) > self._left:
@@ -322,9 +310,10 @@ class AnswerReader:
         parser.feed(data)
         return None if self._left else parser.finish()
 
-    def _refuse(self, data: bytes) -> None:
-        # Icinga 2 sends a stack trace of kilobytes behind the first line.
-        self._head += data
-        if len(self._head) < min(self._left, _LONGEST_MESSAGE) and b"\n" not in self._head:
-            return
-        raise RefusedError(self._refused, self._head[: self._left].decode("utf-8", "replace"))
+    def lost(self) -> ProtocolError | RefusedError | None:
+        """The better explanation, if there is one, when the connection ends before the answer."""
+        if self._refused:
+            return RefusedError(self._refused, self._head.decode("utf-8", "replace"))
+        if self._head:
+            return NoHeaderError(first_line(str(self._head, "utf-8", "replace")))
+        return None

@@ -34,17 +34,17 @@ class Parser(Protocol):
         """Take the next bytes."""
 
     def taken(self) -> list[Row]:
-        """Give the rows that are whole, each once."""
+        """The rows that are whole, each once."""
 
     def finish(self) -> list[Row]:
-        """Give those that were not given, after the last byte."""
+        """The rows that were not taken, after the last byte."""
 
 
 @define(eq=False)
 class AnswerMemory:
-    """Where answers are: rows have ``room``, all else is in ``files``; ``threads`` work on it.
+    """Where answers are kept: rows have ``room``, large answers are in ``files``.
 
-    ``free`` bytes of each question become rows at once.
+    ``threads`` parse what is in files. ``free`` bytes of each question become rows at once.
     """
 
     room: RowRoom
@@ -54,19 +54,19 @@ class AnswerMemory:
 
     @classmethod
     def own(cls, reactor: Any) -> AnswerMemory:
-        """What a site has that is no daemon's."""
+        """Memory for a site outside of a daemon."""
         threads = Threads(reactor, 1, "answers")
         threads.startService()
         return cls(RowRoom(reactor), AnswerFiles(Path(gettempdir())), threads)
 
     def inbox(self, share: Share | None = None) -> Inbox:
-        """Make the inbox of a question, which has its room in ``share`` or in one of its own."""
+        """Make the inbox of a question; its rows have their room in ``share`` or a new one."""
         return Inbox(self, self.room.share() if share is None else share, shared=share is not None)
 
 
 @define(eq=False)
 class Inbox:
-    """The answers to one question, until it is let go of.
+    """The answers to one question, until ``let_go``.
 
     ``free`` bytes more become rows at once, ``size`` bytes are stored. ``shared``: there are other
     rows in the share.
@@ -86,22 +86,22 @@ class Inbox:
         self.free = self.memory.free
 
     def write(self, data: bytes) -> int:
-        """Store bytes and give their place. Raises Unavailable."""
+        """Store bytes; returns their place. Raises Unavailable."""
         if self._file is None:
             self._file = self.memory.files.begun()
         return self._file.write(data)
 
     def read(self, at: int, size: int) -> bytes:
-        """Give stored bytes. Raises ClientLeftError when all was let go of."""
+        """Raises ClientLeftError when all was let go of."""
         assert self._file is not None
         return self._file.read(at, size)
 
     async def opened(
         self, answers: Sequence[tuple[StoredRows | None, list[Row]]]
     ) -> Sequence[list[Row] | LivestatusError]:
-        """All rows of each site, of which some are not stored, or why there are none.
+        """All rows of each site, those of ``answers`` first, or why there are none.
 
-        They are given when there is room for them, until it is let go of.
+        Waits until there is room for them, which they have until ``let_go``.
         """
         if not self.size:
             return [rows for _, rows in answers]
@@ -127,7 +127,7 @@ class Inbox:
         return whole
 
     async def admit(self) -> None:
-        """Have room for all rows that are stored.
+        """Wait for room for all rows that are stored.
 
         Raises BadRequest for more than there can be.
         """
@@ -146,7 +146,7 @@ class Inbox:
             self.let_go()
 
     def let_go(self) -> None:
-        """Hold nothing any more, once no thread works on it; other rows keep their room."""
+        """Give room and file back, once no thread works on it; other rows keep their room."""
         self._ended = True
         if self._working:
             return
@@ -167,7 +167,7 @@ class StoredRows:
     _parser: Callable[[], Parser] | None = field(default=None, init=False)
 
     def begin(self, length: int, parser: Callable[[], Parser]) -> bool:
-        """Begin with an answer, which may be the second one; whether it has to be stored."""
+        """Begin with an answer, which may be the second one; returns whether it is stored."""
         self.begin_as(parser)
         if length > self.inbox.free:
             return True
@@ -175,7 +175,7 @@ class StoredRows:
         return False
 
     def begin_as(self, parser: Callable[[], Parser]) -> None:
-        """Begin with what is stored in any case, for this kind of parser."""
+        """Begin with an answer that is stored in any case."""
         self.inbox.size -= self.size
         self._places, self.size, self._parser = [], 0, parser
 
@@ -193,7 +193,7 @@ class StoredRows:
         self._places.append((at, size))
 
     def batches(self) -> Iterator[list[Row]]:
-        """Give the rows in their order, parsed when they are asked for.
+        """The rows in their order, parsed when the caller wants them.
 
         Raises BrokenRowsError with the LivestatusError when the answer is none.
         """

@@ -191,37 +191,30 @@ class _Writer:
         name = next((n for n in names if types.get(n, "") in simple), names[0] if names else "name")
         return Group("and", (Test(name, "=", "0"), Test(name, "!=", "0")))
 
-    def _number(self, column: str, value: str) -> str:
-        """The operand of a whole number within what every core can read."""
-        if self.capabilities.tables.get(self.pushed.table, {}).get(column) not in ("int", "time"):
-            return value
-        if not _WHOLE.match(value) or abs(int(value)) <= MOST_WHOLE:
-            return value
-        return str(MOST_WHOLE if int(value) > 0 else -MOST_WHOLE)
-
-    def _negated(self, test: Test, word: str) -> str:
-        """The operator whose negation is written instead; none for most tests."""
-        if test.op == "!>=":
-            return ">="
-        misread = word == "Filter" and (self.pushed.table, test.column) in LOOKED_UP
-        return "=" if test.op == "!=" and misread else ""
-
     def _put(self, tree: CoreFilter, word: str, prefix: str) -> None:
-        if isinstance(tree, Test):
-            column = _identifier(tree.column)
-            negated = self._negated(tree, word)
-            if negated and word == "Stats" and self.capabilities.kind not in _STATS_NEGATE:
-                negated, op = "", "<"
-            else:
-                op = negated or tree.op
-            if op not in _OPERATORS:
-                raise ValueError(f"not an operator of Livestatus: {op!r}")
-            value = _value(self._number(column, tree.value), column)
-            self.lines.append(f"{word}: {column} {op} {value}".rstrip(" "))
-            if negated:
-                self.lines.append(f"{prefix}Negate:")
-        else:
+        if isinstance(tree, Group):
             for item in tree.items:
                 self._put(item, word, prefix)
             joint = "Or" if tree.connector == "or" else "And"
             self.lines.append(f"{prefix}{joint}: {len(tree.items)}")
+            return
+        table, column, op, value = self.pushed.table, _identifier(tree.column), tree.op, tree.value
+        negate = False
+        if op == "!>=":
+            negate, op = True, ">="
+            if word == "Stats" and self.capabilities.kind not in _STATS_NEGATE:
+                negate, op = False, "<"
+        elif op == "!=" and word == "Filter" and (table, column) in LOOKED_UP:
+            negate, op = True, "="  # the core would misread it
+        if op not in _OPERATORS:
+            raise ValueError(f"not an operator of Livestatus: {op!r}")
+        if (
+            self.capabilities.tables.get(table, {}).get(column) in ("int", "time")
+            and _WHOLE.match(value)
+            and abs(int(value)) > MOST_WHOLE
+        ):
+            # No further than every core can read.
+            value = str(MOST_WHOLE if int(value) > 0 else -MOST_WHOLE)
+        self.lines.append(f"{word}: {column} {op} {_value(value, column)}".rstrip(" "))
+        if negate:
+            self.lines.append(f"{prefix}Negate:")

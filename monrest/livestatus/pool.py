@@ -47,7 +47,7 @@ class CoreRequest:
     For a core behind another instance these are the path and query below its site.
 
     ``width``: values per row as the core sends them. ``transform`` makes the wanted rows of them,
-    a slice at a time. ``log``: takes long and must not run beside another of its kind. ``stored``:
+    a batch at a time. ``log``: takes long and must not run beside another of its kind. ``stored``:
     where a large answer is kept, None: its rows are given however many they are. ``urgent``: goes
     first and may exceed the limit of connections by one, so that a busy site can still be probed.
     ``parser``: what reads the body, made anew for each time that it is asked. ``key_at``: which
@@ -95,10 +95,10 @@ class Exchange:
     retried: bool = False
 
     def fail(self, error: Exception) -> None:
-        """Tell whoever waits, unless it was told already.
+        """Fail, unless it is over already.
 
-        Several fail in one go when a connection cannot be made, and whoever hears it first may
-        cancel the others.
+        Several fail in one go when a connection cannot be made, and the caller of the first one
+        may cancel the others.
         """
         if not self.done.called:
             self.done.errback(error)
@@ -108,8 +108,8 @@ class Exchange:
 class Opening:
     """A connection being made since ``since``.
 
-    ``connection`` exists while TLS is still shaking hands; ``ended``: nobody waits for the
-    outcome any more.
+    ``connection`` exists while TLS is still shaking hands; ``ended``: the outcome does not matter
+    any more.
     """
 
     since: float
@@ -140,8 +140,8 @@ class Pool:
     """At most ``limit`` connections to the core behind ``endpoint``, made when needed.
 
     ``endpoint`` is called for each connection. ``idle`` and ``connect_timeout`` are seconds.
-    ``local``: it is a Unix socket. ``on_lost`` is called when the core closes a connection that
-    nobody uses, ``on_heard`` when anything comes from it.
+    ``local``: it is a Unix socket. ``on_lost`` is called when the core closes an idle connection,
+    ``on_heard`` when anything comes from it.
     """
 
     clock: IReactorTime
@@ -293,7 +293,7 @@ class Pool:
         return next((one for one in self._opening if one.connection is connection), None)
 
     def _give_up(self, opening: Opening) -> None:
-        """End an attempt whose outcome nobody wants any more."""
+        """End an attempt that no query waits for any more."""
         self._end(opening)
         if opening.connection is not None:
             self._dying.add(opening.connection)
@@ -308,7 +308,7 @@ class Pool:
             self._check_stopped()
 
     def _connect_failed(self, error: ConnectError) -> None:
-        """Fail whoever waits, unless connections are left that they can wait for."""
+        """Fail the queries that wait, unless connections are left that they can wait for."""
         failed = [*self._fresh]
         self._fresh.clear()
         if self._busy or self._opening:
@@ -362,12 +362,12 @@ class Pool:
         exchange.fail(error)
 
     def connection_spoiled(self, connection: Connection) -> None:
-        """Close it before somebody takes the unasked bytes for an answer."""
+        """Close it before the unasked bytes are taken for an answer."""
         if connection in self._idle:
             self._drop(connection)
 
     def connection_lost(self, connection: Connection, reason: Failure) -> None:
-        """Find out for whom this matters; repeat a query that was lost on a kept connection."""
+        """End what used it; repeat a query that was lost on a kept connection."""
         self._dying.discard(connection)
         opening = self._opened_by(connection)
         if opening is not None:
@@ -442,7 +442,7 @@ class Pool:
     def _cancelled(self, exchange: Exchange, _: Deferred[list[Row]]) -> None:
         self._abandon(exchange)
         self._assign()
-        # A connection that nobody waits for any more is not worth making.
+        # A connection that no query waits for any more is not worth making.
         while len(self._opening) > len(self._waiting) + len(self._fresh):
             self._give_up(self._opening[-1])
         self._rewatch()

@@ -46,8 +46,8 @@ _POSITION = re.compile(
 def core_text(text: str) -> str:
     """The first line of what a core says about a command, without places in files.
 
-    Paths and source positions are of no use to whoever gave the command; what stands in quotes is
-    their own and stays.
+    Paths and source positions are of no use to the user; what stands in quotes is the user's own
+    and stays.
     """
     parts = _QUOTED.split(first_line(text.strip().removeprefix("Error: ")))
     parts[::2] = [_POSITION.sub("", part) for part in parts[::2]]
