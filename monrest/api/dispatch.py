@@ -24,7 +24,7 @@ from monrest.base.errors import BadRequest, Unavailable
 from monrest.base.truth import flag
 from monrest.base.values import Answer, RestRequest
 from monrest.sites.federation.remote import HEADER
-from monrest.sites.site import Hurry
+from monrest.sites.site import Deadline
 
 _OF_SITES = SITE_PARAMETERS[0]
 _MOST_WARNINGS = 10
@@ -97,7 +97,7 @@ class Dispatch:
         if visited:
             context, sites = for_instance(context, request.identity, sites)
         if seconds is not None:
-            sites = sites.within(Hurry(seconds, context.clock.seconds() + seconds))
+            sites = sites.within(Deadline(seconds, context.clock.seconds() + seconds))
         if sites is not context.sites:
             context = evolve(context, sites=sites)
         elif not visited and not endpoint.changes and direct is request:

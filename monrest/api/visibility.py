@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from monrest.base.values import ADMIN, INTERNAL, ContactBook, Identity
 from monrest.query.column_names import View, Visibility
 from monrest.query.model import CoreFilter, Group, Test
-from monrest.sites.federation.remote import Whom
+from monrest.sites.federation.remote import OnBehalfOf
 
 if TYPE_CHECKING:
     from monrest.api.endpoint import Context
@@ -37,9 +37,9 @@ async def visible_sites(
     """
     user = "" if identity.user in INTERNAL else identity.user
     if not sites.restricted or identity.may(ADMIN):
-        return sites.acting(Whom(user, visited))
+        return sites.acting(OnBehalfOf(user, visited))
     groups = (await contacts.of(identity.user)).groups if identity.user else frozenset[str]()
-    return sites.permitted(groups).acting(Whom(user, visited))
+    return sites.permitted(groups).acting(OnBehalfOf(user, visited))
 
 
 def visibility(identity: Identity, table: str, strict: bool) -> CoreFilter | None:

@@ -1,8 +1,8 @@
-"""From what a core is asked to what is sent and how its rows are read."""
+"""The request to a core for a question, and how its rows are read."""
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from attrs import evolve
 
@@ -25,8 +25,7 @@ def prepare(
     Raise BadRequest if a value cannot be sent.
     """
     if capabilities.kind == "rest":
-        asked = question(pushed, capabilities, layout)
-        return CoreRequest(asked.request, asked.width, asked.reading, pushed.waits_long)
+        return question(pushed, capabilities, layout)
     if capabilities.kind == "lmd":
         return lmd_question(pushed, capabilities, layout)
     if layout is None or pushed.stats:
@@ -42,17 +41,19 @@ def prepare(
 
 @lru_cache(maxsize=64)
 def _numbers_behind(groups: int) -> Transform:
-    """The same check for the same layout, so that equal queries are seen to be equal."""
-    return partial(_with_numbers, groups)
+    """Checks rows of Stats; null counts as 0.
 
+    Kept, so that equal queries have the same check: by that they are seen to be equal.
+    """
 
-def _with_numbers(groups: int, rows: list[Row]) -> list[Row]:
-    """Rows of Stats, checked before anybody adds them up; nothing counts as 0."""
-    for row in rows:
-        for at in range(groups, len(row)):
-            value = row[at]
-            if value is None:
-                row[at] = 0
-            elif type(value) not in (int, float):
-                raise ProtocolError("a statistic is not a number")
-    return rows
+    def checked(rows: list[Row]) -> list[Row]:
+        for row in rows:
+            for at in range(groups, len(row)):
+                value = row[at]
+                if value is None:
+                    row[at] = 0
+                elif type(value) not in (int, float):
+                    raise ProtocolError("a statistic is not a number")
+        return rows
+
+    return checked

@@ -31,6 +31,7 @@ COLUMNS_QUERY = Pushed(table="columns", columns=("table", "name", "type"))
 
 _TYPES = frozenset({"string", "int", "float", "list", "dict", "time"})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_BY_VERSION: tuple[CoreKind, ...] = ("icinga2", "shinken", "naemon")
 _FEW = 64
 _CHANGED = "\ud800"
 """Surrogates and replacement characters, which stand for something else, begin here."""
@@ -40,7 +41,7 @@ AskCore: TypeAlias = Callable[[Pushed], Awaitable[list[Row]]]
 
 @frozen(kw_only=True)
 class Program:
-    """The status row of a core; ``localtime`` is its clock, None where it does not tell.
+    """The status row of a core; ``localtime`` is its clock, None where it has no such column.
 
     ``several`` rows mean an LMD or a federation behind the address. ``process`` is the process at
     the other end of a Unix socket where that is the core itself, else 0. ``instances`` are the ids
@@ -75,7 +76,7 @@ class Program:
 
 
 def status_query(capabilities: Capabilities | None) -> Pushed:
-    """The cheap query that tells whether a core lives and whether it was restarted."""
+    """The cheap query that shows whether a core lives and whether it was restarted."""
     more = ("localtime",) if capabilities and capabilities.has("status", "localtime") else ()
     return Pushed(table="status", columns=STATUS_COLUMNS + more)
 
@@ -105,7 +106,8 @@ async def detect(program: Program, ask: AskCore) -> Capabilities:
     Raise LivestatusError if the core does not answer, or is an LMD, which is not asked like a
     core; a refusal of the columns table is an answer.
     """
-    kind = _kind(program)
+    versions = f"{program.program_version} {program.livestatus_version}".lower()
+    kind: CoreKind = next((one for one in _BY_VERSION if one in versions), "mk")
     if kind in ("icinga2", "shinken"):
         return _capabilities(program, kind, icinga2() if kind == "icinga2" else shinken())
     try:
@@ -145,23 +147,13 @@ def ends_in_order(rows: list[Row]) -> list[Row]:
     return [rows[0], rows[-1 if in_order(rows) else 0]] if len(rows) > 1 else rows
 
 
-def _kind(program: Program) -> CoreKind:
-    versions = f"{program.program_version} {program.livestatus_version}".lower()
-    for kind in _BY_VERSION:
-        if kind in versions:
-            return kind
-    return "mk"
-
-
-_BY_VERSION: tuple[CoreKind, ...] = ("icinga2", "shinken", "naemon")
-
 _seen: dict[str, Mapping[str, Mapping[str, str]]] = {}
 
 
 def _capabilities(
     program: Program, kind: CoreKind, tables: Mapping[str, Mapping[str, str]]
 ) -> Capabilities:
-    key = _digest(kind, tables)
+    key = digest(kind, tables)
     if len(_seen) > _FEW:
         _seen.clear()
     return Capabilities(
@@ -174,7 +166,8 @@ def _capabilities(
     )
 
 
-def _digest(kind: str, tables: Mapping[str, Mapping[str, str]]) -> str:
+def digest(kind: str, tables: Mapping[str, Mapping[str, str]]) -> str:
+    """The same for all cores that can do the same: ``Capabilities.key``."""
     lines = [kind]
     for table in sorted(tables):
         lines.append(table)

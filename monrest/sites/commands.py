@@ -182,7 +182,7 @@ class _Sending:
             return
         if isinstance(error, QueryTimeoutError):
             error = site.too_late()
-        late = isinstance(error, QueryTimeoutError) and site.hurry is not None
+        late = isinstance(error, QueryTimeoutError) and site.deadline is not None
         if not late and not isinstance(error, (WithdrawnError, HangingError)):
             site.breaker.failed(error, sent)
         doubtful = range(first + len(outcome.verdicts), self.written)

@@ -78,15 +78,14 @@ async def fan_out(
 
     A site that is down costs nothing. Raise BadRequest when there is no site, SitesFailed
     (SitesTimedOut when every one of them timed out) when no site could answer, and what ``plan``
-    raises. Cancelling ends the queries that are still running. ``progress`` is told of each site.
-    ``inbox`` takes large answers as they come, which are not among the rows that are given here.
-    Without one all rows are given, once there is room for them; that is in ``share``, which a
-    caller that asks again before the rows are gone has to give: it would wait for room that they
-    have. ``asks`` are known of the time before, and those of this time are added. ``shared``:
-    equal queries of others that are under way may answer.
+    raises. Cancelling ends the queries that are still running. ``progress`` is called for each
+    site. ``inbox`` takes large answers as they come, which are not among the rows that are
+    returned. Without one all rows are returned, once there is room for them; that is in
+    ``share``, which a caller that asks again before the rows are gone has to give: it would wait
+    for room that they have. ``asks`` are known of the time before, and those of this time are
+    added. ``shared``: equal queries of other requests that are under way may answer.
     """
-    if not sites:
-        require_sites(sites)
+    require_sites(sites)
     own = sites[0].memory.inbox(share) if inbox is None else inbox
     gathering = _Gathering(
         *(sites, plan, layout, clock, progress, own),
@@ -98,24 +97,18 @@ async def fan_out(
     try:
         gathered = await gathering.start()
         if own.size:
-            gathered = await _opened(gathered, own)
+            opened = await own.opened([(one.stored, one.rows) for one in gathered.answers])
+            answers = []
+            for answer, rows in zip(gathered.answers, opened, strict=True):
+                if isinstance(rows, LivestatusError):
+                    gathered = without(gathered, BrokenRowsError(answer.site, rows))
+                else:
+                    answers.append(evolve(answer, rows=rows))
+            gathered = evolve(gathered, answers=tuple(answers))
     except BaseException:
         own.let_go()
         raise
     return evolve(gathered, share=own.share)
-
-
-async def _opened(gathered: Gathered, inbox: Inbox) -> Gathered:
-    """The same with all rows; what turns out to be no answer is a problem of its site."""
-    found = await inbox.opened([(one.stored, one.rows) for one in gathered.answers])
-    whole = gathered
-    answers = []
-    for answer, rows in zip(gathered.answers, found, strict=True):
-        if isinstance(rows, LivestatusError):
-            whole = without(whole, BrokenRowsError(answer.site, rows))
-        else:
-            answers.append(evolve(answer, rows=rows))
-    return evolve(whole, answers=tuple(answers))
 
 
 def without(gathered: Gathered, broken: BrokenRowsError) -> Gathered:
@@ -131,7 +124,7 @@ def without(gathered: Gathered, broken: BrokenRowsError) -> Gathered:
 
 
 def require_sites(sites: Sequence[Site]) -> None:
-    """Raise BadRequest when there is nobody to ask."""
+    """Raise BadRequest when there is no site to ask."""
     if not sites:
         raise BadRequest(
             "no backend selected",
@@ -191,10 +184,15 @@ class _Gathering:
             if pushed is None:
                 self._finish(1)
                 return
-            ask = self._prepared(pushed, capabilities)
+            # Looking up a big value by its hash for each of a hundred sites costs more than asking.
+            key = (id(pushed), capabilities.key)
+            known = self.asks.get(key)
+            if known is None:
+                known = self.asks[key] = (pushed, prepare(pushed, capabilities, self.layout))
         except Exception:  # noqa: BLE001  the whole request fails with it
             self._break(Failure())
             return
+        ask = known[1]
         joint = ask.key_at is not None and pushed.limit is not None and not ask.log
         stored = StoredRows(self.inbox, site)
         ask = ask.with_rows_in(stored, self.among if joint else "")
@@ -207,14 +205,6 @@ class _Gathering:
             callbackArgs=(at, site, pushed, capabilities, stored, sent),
             errbackArgs=(at, site),
         )
-
-    def _prepared(self, pushed: Pushed, capabilities: Capabilities) -> CoreRequest:
-        # Looking up a big value by its hash for each of a hundred sites costs more than asking.
-        key = (id(pushed), capabilities.key)
-        known = self.asks.get(key)
-        if known is None:
-            known = self.asks[key] = (pushed, prepare(pushed, capabilities, self.layout))
-        return known[1]
 
     def _answered(
         self,
@@ -245,7 +235,7 @@ class _Gathering:
             self._break(failure)
 
     def _finish(self, over: int = 0) -> None:
-        """So many more sites have said what they have to say."""
+        """So many more sites have answered or failed."""
         self.over += over
         count, total = self.over, len(self.sites)
         if self.ended or (count < total and self.progress is nobody_follows):
@@ -263,7 +253,7 @@ class _Gathering:
         self.done.callback(Gathered(answers, problems, self.clock.seconds() - self.began))
 
     def _break(self, failure: Failure) -> None:
-        """Fail as a whole and let go of what is still running."""
+        """Fail as a whole and cancel what is still running."""
         if not self.ended:
             self._cancel(self.done)
             self.done.errback(failure)

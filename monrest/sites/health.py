@@ -41,7 +41,7 @@ SUSPICIOUS = 1.0
 GRACE = 2.0
 """Seconds for which no connection can be made before the site counts as down."""
 SLOW = 3.0
-"""Seconds that somebody waits before the core has to show that it lives."""
+"""Seconds that a request waits before the core has to show that it lives."""
 SIGN_OF_LIFE = 1.0
 """Seconds that it may take for that."""
 
@@ -81,12 +81,8 @@ def _may_be_back(error: LivestatusError) -> bool:
     return isinstance(error, ConnectError) and error.momentary
 
 
-def _nobody_waits(_: LivestatusError) -> None:
-    """Nobody is to be told that the core hangs."""
-
-
-def _nobody_follows() -> None:
-    """Nobody is to be told how the site is."""
+def _ignore(*_: object) -> None:
+    """For a breaker without requests that wait, or without an observer."""
 
 
 @define(eq=False)
@@ -95,7 +91,7 @@ class Breaker(Service):
 
     ``error`` is what queries fail with, None unless the site is down. ``retry`` gives the pause
     in seconds after that many failures in a row. ``on_hang`` is called when the core hangs, with
-    what those are to be told who wait for it; ``on_change`` whenever it is looked at or is away.
+    the error of the requests that wait for it; ``on_change`` at each probe and when it is away.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -106,8 +102,8 @@ class Breaker(Service):
     interval: float = INTERVAL
     retry: Callable[[int], float] = pause_after
     grace: float = GRACE
-    on_hang: Callable[[LivestatusError], None] = _nobody_waits
-    on_change: Callable[[], None] = _nobody_follows
+    on_hang: Callable[[LivestatusError], None] = _ignore
+    on_change: Callable[[], None] = _ignore
     health: Health = field(factory=Health)
     error: LivestatusError | None = None
     alive: float = 0.0
@@ -205,11 +201,11 @@ class Breaker(Service):
             self._schedule(max(0.0, SUSPICIOUS - since))
 
     def slow(self) -> None:
-        """Somebody waits for long: the core has to show within a second that it lives."""
+        """A request waits for long: the core has to show within a second that it lives."""
         if self.error is not None or not self.running:
             return
         if not self.ready:
-            return  # the probe that all wait for has its own limit: a core begins slowly
+            return  # the probe that requests wait for has its own limit: a core begins slowly
         if self._running is None:
             if self.clock.seconds() - self._started < SUSPICIOUS:
                 return  # it has just shown that
@@ -237,7 +233,7 @@ class Breaker(Service):
         return self.health.program if self.ready and self.running else None
 
     def probed(self) -> Deferred[None]:
-        """Probe now, or wait for the probe that is under way; fires at its end, whatever it found.
+        """Probe now, or wait for the probe that is under way; fires at its end, also if it failed.
 
         Cancelling ends the wait and not the probe.
         """

@@ -1,4 +1,4 @@
-"""What waits for one core: for how long, what is asked once more, what ends when the core hangs.
+"""What waits for one core: for how long, what is sent once more, what ends when the core hangs.
 
 Queries that are equal and under way at the same moment are sent once. docs/spec/sites.md has the
 rules. A query that is answered in time costs no timed call of its own.
@@ -33,7 +33,7 @@ from monrest.sites.health import GRACE, SLOW, SUSPICIOUS, Breaker
 T = TypeVar("T")
 
 MOST_ROWS = 1000
-"""Rows of an answer that is copied; whoever waits for a larger one asks for itself."""
+"""Rows of an answer that is copied; requests that wait for a larger one ask by themselves."""
 MOST_LARGE = 200
 
 Send: TypeAlias = Callable[[], Deferred[list[Row]]]
@@ -54,11 +54,11 @@ class Wait:
 class QueryInFlight(Wait):
     """A query on its way since ``sent``, to a core that was ``program`` then.
 
-    ``send`` is given the seconds that are left. All of it may take ``timeout`` seconds, until
-    ``until``. ``hurried``: that is what the one who asks waits for, which says nothing of the
-    core. ``once``: it changes something. ``repeated``: the core may have read it before.
-    ``missed``: when no connection could be made for it for the first time. ``ended``: what those
-    are told who wait for it, when it is ended from here.
+    ``send`` gets the seconds that are left. All of it may take ``timeout`` seconds, until
+    ``until``. ``has_deadline``: that is the client's deadline, and a core that needs more time is
+    none the worse for that. ``once``: it changes something. ``repeated``: the core may have read
+    it before. ``missed``: when no connection could be made for it for the first time. ``ended``:
+    the error with which it is ended from here.
     """
 
     send: Callable[[float], Deferred[Any]]
@@ -67,7 +67,7 @@ class QueryInFlight(Wait):
     sent: float
     program: Program
     once: bool = False
-    hurried: bool = False
+    has_deadline: bool = False
     repeated: bool = False
     missed: float | None = None
     ended: LivestatusError | None = None
@@ -84,9 +84,9 @@ class QueryInFlight(Wait):
 
 @define(eq=False)
 class InFlight:
-    """The queries of one site that are on their way; tells ``breaker`` how they end.
+    """The queries of one site that are on their way; ``breaker`` is notified how they end.
 
-    ``on_slow`` is called again and again while somebody waits for long.
+    ``on_slow`` is called again and again while a request waits for long.
     """
 
     clock: IReactorTime
@@ -105,13 +105,13 @@ class InFlight:
         timeout: float,
         *,
         once: bool = False,
-        hurried: bool = False,
+        has_deadline: bool = False,
     ) -> Deferred[T]:
-        """Send a query and give what comes back; fails with LivestatusError.
+        """Send a query; fires with what comes back, fails with LivestatusError.
 
         It is sent again by the rules of docs/spec/sites.md, within ``timeout`` seconds in all.
-        ``once``: never when the core may have read it, because it changes something. ``hurried``:
-        a core that needs more time is none the worse for that.
+        ``once``: never when the core may have read it, because it changes something. See
+        ``QueryInFlight`` for ``has_deadline``.
         """
         now = self.clock.seconds()
         query = QueryInFlight(
@@ -122,7 +122,7 @@ class InFlight:
             sent=now,
             program=self.breaker.health.program,
             once=once,
-            hurried=hurried,
+            has_deadline=has_deadline,
         )
         self._open[query] = None
         if query.due < self._alarm.at:
@@ -146,7 +146,7 @@ class InFlight:
             self._alarm.set(FOREVER)
 
     def end(self, error: LivestatusError) -> None:
-        """Tell ``error`` to all who wait for a query."""
+        """Fail all queries with ``error``."""
         for one in tuple(self._open):
             if isinstance(one, QueryInFlight) and one.ended is None:
                 one.ended = error
@@ -178,7 +178,7 @@ class InFlight:
         return Deferred.fromCoroutine(self._again(query, error))
 
     def _tell(self, query: QueryInFlight, error: LivestatusError) -> None:
-        if not (query.hurried and isinstance(error, QueryTimeoutError)):
+        if not (query.has_deadline and isinstance(error, QueryTimeoutError)):
             self.breaker.failed(error, query.sent)
 
     async def _again(self, query: QueryInFlight, error: LivestatusError) -> Any:
@@ -257,7 +257,7 @@ class InFlight:
 
 @define(eq=False)
 class _Follower:
-    """Someone who waits for the answer to the query of another one."""
+    """A request that waits for the answer to the equal query of another one."""
 
     ask: CoreRequest
     send: Send
@@ -268,7 +268,7 @@ class _Follower:
         self.done = Deferred(self._cancel)
 
     def finish(self, result: list[Row] | Failure) -> None:
-        """Give what came of a query of its own."""
+        """Take the result of a query of its own."""
         if not self.done.called:
             self.done.callback(result)
 
@@ -279,18 +279,18 @@ class _Follower:
 
 @define(eq=False)
 class SharedQueries:
-    """The queries of one site that others may wait for as well.
+    """The queries of one site that several requests may wait for.
 
-    Fifty people who watch the same dashboard ask the same. What is equal to the byte holds the same
-    user and the same filters, so that nobody sees what they may not.
+    Fifty people with the same dashboard send the same. What is equal to the byte holds the same
+    user and the same filters, so that no user sees what they may not.
     """
 
     _open: dict[_Key, list[_Follower]] = field(factory=dict, init=False)
     _large: set[_Key] = field(factory=set, init=False)
-    """What had a large answer before: nobody waits for that of another one."""
+    """What had a large answer before: each request asks for that by itself."""
 
     def ask(self, ask: CoreRequest, send: Send) -> Deferred[list[Row]]:
-        """Give the rows that ``send`` gives, or those of an equal query that is under way."""
+        """The rows that ``send`` gives, or those of an equal query that is under way."""
         key = (ask.request, ask.transform, ask.among)
         followers = self._open.get(key)
         if followers is not None:
@@ -303,7 +303,7 @@ class SharedQueries:
         return send().addBoth(self._ended, ask, key, followers)
 
     def forget(self) -> None:
-        """Let nobody wait any more for what was asked before: a command has changed something."""
+        """Later requests do not wait for earlier queries: a command has changed something."""
         self._open = {}
 
     def _ended(
@@ -330,7 +330,7 @@ class SharedQueries:
             self._large.add(key)
             self._ask_anew(followers)
         else:
-            # Who asked first may change its rows.
+            # The first request may change its rows.
             copies = [type(result)(map(list, result)) for _ in followers]
             for one, rows in zip(followers, copies, strict=True):
                 one.done.callback(rows)

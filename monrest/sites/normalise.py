@@ -46,7 +46,7 @@ def as_text(value: Any) -> str:
 
 
 def as_int(value: Any) -> int | float:
-    """A value where a number belongs: true is 1, whatever is no number is 0."""
+    """A value where a number belongs: true is 1, what is no number is 0."""
     if isinstance(value, bool):
         return int(value)
     return value if isinstance(value, (int, float)) else 0
@@ -103,18 +103,10 @@ def _typed(core_type: CoreType, *, texts: bool = False) -> Callable[[Values], Va
     return column
 
 
-def _taken_apart(table: str, name: str, core_type: CoreType) -> bool:
-    """Whether our own code relies on the type of the column.
-
-    Everything else takes values as they are, so that a lie in it shows and breaks nothing.
-    """
-    return core_type == "dict" or name.endswith("perf_data") or table in _ADDED
-
-
 def _checked(layout: RowTypes, positions: Iterable[int]) -> Transform:
     """Rows as they are, with what is of a wrong type in these columns replaced in place."""
     columns = [(at, itemgetter(at), *_FIX[layout[at][1]]) for at in positions]
-    checks = [(at, pick, {wanted}, fix) for at, pick, wanted, fix in columns]
+    checks = [(at, pick, {right}, fix) for at, pick, right, fix in columns]
 
     def transform(rows: list[Row]) -> list[Row]:
         for at, pick, right, fix in checks:
@@ -129,14 +121,6 @@ def _checked(layout: RowTypes, positions: Iterable[int]) -> Transform:
 def fixed(layout: RowTypes) -> Transform:
     """Rows whose values all have the types of the layout, replaced in place where they have not."""
     return _checked(layout, range(len(layout)))
-
-
-def _unless_pending(value: Any, checked: Any) -> Any:
-    return 0 if checked == 0 else value
-
-
-def _hard_while_pending(value: Any, checked: Any) -> Any:
-    return 1 if checked == 0 else value
 
 
 def _less(value: Any, pending: Any) -> int | float:
@@ -160,7 +144,7 @@ def _worst_host(value: Any, down: Any, unreachable: Any, pending: Any) -> Any:
 
 
 def _log_host(value: Any, current: Any, kind: Any, options: Any) -> Any:
-    """The host of a log line; Icinga 2 has null for lines of hosts, and of whatever is gone."""
+    """The host of a log line; Icinga 2 has null for lines of hosts, and of what is gone."""
     if value or current or not isinstance(kind, str) or not isinstance(options, str):
         return value or current
     parts = options.split(";")
@@ -174,9 +158,10 @@ _SERVICE_COUNTERS = tuple(f"num_services_{s}" for s in ("warn", "crit", "unknown
 _RULES: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     **dict.fromkeys(
         ("state", "hard_state", "last_state", "last_hard_state", "last_check"),
-        (("has_been_checked",), _unless_pending),
+        (("has_been_checked",), lambda value, checked: 0 if checked == 0 else value),
     ),
-    "state_type": (("has_been_checked",), _hard_while_pending),
+    # What is pending is in a hard state.
+    "state_type": (("has_been_checked",), lambda value, checked: 1 if checked == 0 else value),
     "num_services_unknown": (("num_services_pending",), _less),
     "num_hosts_down": (("num_hosts_pending",), _less),
     "worst_service_state": (_SERVICE_COUNTERS, _worst_service),
@@ -216,12 +201,8 @@ def _padded(length: int) -> Callable[[Any], list[Any]]:
     return fix
 
 
-def _texts(value: Any) -> list[str]:
-    return list(map(as_text, as_list(value)))
-
-
 _LISTS: dict[str, Callable[[Any], list[Any]]] = {
-    "custom_variable_values": _texts,
+    "custom_variable_values": lambda value: list(map(as_text, as_list(value))),
     "comments_with_info": _padded(7),
     "downtimes_with_info": _padded(9),
     "services_with_state": _members(1, 3),
@@ -301,12 +282,16 @@ def normaliser(
     for name, core_type in layout:
         at = position.get(name)
         texts = kind == "lmd" and (table, name) in _LMD_TEXTS
-        # These two give null, true or "" where a number, a text or a list belongs.
+        # Icinga 2 and Shinken give null, true or "" where a number, a text or a list belongs. On
+        # the types of the last three our own code relies; all else takes values as they are, so
+        # that a lie in it shows and breaks nothing.
         loose = (
             capabilities.icinga2
             or kind == "shinken"
             or texts
-            or _taken_apart(table, name, core_type)
+            or core_type == "dict"
+            or name.endswith("perf_data")
+            or table in _ADDED
         )
         rule = _rule(name, known) if capabilities.icinga2 else None
         if rule is not None and not all(need in position for need in rule[0]):

@@ -1,4 +1,4 @@
-"""The configured sites, in their order, and who of them is meant by a request."""
+"""The configured sites, in their order, and which of them a request means."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from monrest.base.notice import Notice
 from monrest.livestatus.inbox import AnswerMemory
 from monrest.sites.federation.federated_site import FederatedSite, words
 from monrest.sites.federation.federation_source import FederationSource
-from monrest.sites.federation.remote import Whom
+from monrest.sites.federation.remote import OnBehalfOf
 from monrest.sites.lmd.lmd_site import LmdSite
 from monrest.sites.lmd.lmd_source import LmdSource
-from monrest.sites.site import Hurry, Site
+from monrest.sites.site import Deadline, Site
 
 if TYPE_CHECKING:
     from monrest.config.sections import LmdConfig, SiteConfig
@@ -30,7 +30,7 @@ LOCAL = "LOCAL"
 
 
 class Sites(Protocol):
-    """The sites that exist for somebody: all of them, or those that their groups may use."""
+    """The sites that exist for a user: all of them, or those for the user's contact groups."""
 
     @property
     def listed(self) -> SiteList:
@@ -50,10 +50,10 @@ class Sites(Protocol):
     def permitted(self, groups: frozenset[str]) -> Sites:
         """See ``SiteList.permitted``."""
 
-    def acting(self, whom: Whom) -> Sites:
+    def acting(self, whom: OnBehalfOf) -> Sites:
         """See ``SiteList.acting``."""
 
-    def within(self, hurry: Hurry) -> Sites:
+    def within(self, deadline: Deadline) -> Sites:
         """See ``SiteList.within``."""
 
     async def settled(self, items: Sequence[str] = ()) -> None:
@@ -91,8 +91,8 @@ class SiteList:
             )
         )
 
-    def acting(self, whom: Whom) -> SiteList:
-        """The same sites; those of other instances are asked in the name of ``whom``."""
+    def acting(self, whom: OnBehalfOf) -> SiteList:
+        """The same sites; those of other instances are asked on behalf of ``whom``."""
         return SiteList(
             tuple(
                 site.acting(whom) if isinstance(site, FederatedSite) else site
@@ -100,9 +100,9 @@ class SiteList:
             )
         )
 
-    def within(self, hurry: Hurry) -> SiteList:
-        """The same sites for somebody who does not wait longer than that."""
-        return SiteList(tuple(site.within(hurry) for site in self.sites))
+    def within(self, deadline: Deadline) -> SiteList:
+        """The same sites, for a request with this deadline."""
+        return SiteList(tuple(site.within(deadline) for site in self.sites))
 
     async def settled(self, items: Sequence[str] = ()) -> None:
         """What is in a list is known already."""
@@ -136,7 +136,7 @@ class SiteList:
 def remembered_sites(
     kept: Mapping[str, str], sites: Sequence[Site]
 ) -> tuple[list[Site], list[str]]:
-    """Give those of ``sites`` that a stored record is for, and the ids that are none any more.
+    """Those of ``sites`` that a stored record is for, and the ids that are none any more.
 
     ``kept`` are ids with the names they had, all sites if it is empty. A site whose id was changed
     is known by its name.
@@ -160,7 +160,7 @@ class Registry(Service):
     """All sites. Their list is replaced as a whole, so a request keeps those it started with.
 
     An address of another instance, and an LMD, stand for as many sites as these have, so that the
-    list may change at any time; ``changed`` is told then. ``instance`` is the random id by
+    list may change at any time; ``changed`` is called then. ``instance`` is the random id by
     which instances notice that a request has been here before; it is looked at once sites are
     asked. ``memory`` is where the rows of all of them are.
     """
@@ -256,11 +256,11 @@ class Registry(Service):
     def permitted(self, groups: frozenset[str]) -> SiteList:
         return self.listed.permitted(groups)
 
-    def acting(self, whom: Whom) -> Sites:
+    def acting(self, whom: OnBehalfOf) -> Sites:
         return self if len(self.direct) == len(self.sites) else self.listed.acting(whom)
 
-    def within(self, hurry: Hurry) -> SiteList:
-        return self.listed.within(hurry)
+    def within(self, deadline: Deadline) -> SiteList:
+        return self.listed.within(deadline)
 
     async def settled(self, items: Sequence[str] = ()) -> None:
         """Wait until it is known which sites are meant by these ids, names or sections.
@@ -281,7 +281,7 @@ class Registry(Service):
             await DeferredList(waiting, consumeErrors=True)
 
     def identify(self, instance: str) -> None:
-        """Take the id by which instances that federate know this one."""
+        """Take over the id by which instances that federate know this one."""
         self.instance = instance
 
     def configure(self, configs: Sequence[SiteConfig], lmd: LmdConfig | None = None) -> None:
@@ -317,7 +317,7 @@ class Registry(Service):
             self._retired.append(one)
 
     def measured(self) -> Iterator[Sample]:
-        """Give what is measured of all sites; the connections to an LMD are those of ``lmd``."""
+        """Samples of all sites; the connections to an LMD are those of ``lmd``."""
         for site in self.sites:
             yield from site.measured()
         if self._lmd is not None:

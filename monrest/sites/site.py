@@ -50,7 +50,7 @@ LOG_TIMEOUT = 300.0
 """Seconds for a log query, unless the site's own time-out is longer."""
 PROBE_TIMEOUT = 10.0
 LOOKED_AT = 20_000
-"""Names whose order tells that of all: a core sorts all that it has, or nothing."""
+"""Names whose order shows that of all: a core sorts all that it has, or nothing."""
 
 _DEFAULT_CONNECTIONS = 4
 _IDLE = 60.0
@@ -62,8 +62,8 @@ _MK_MOST = 8
 
 
 @frozen
-class Hurry:
-    """Who asks waits for ``seconds`` in all, until ``until`` by the reactor's clock."""
+class Deadline:
+    """The client waits for ``seconds`` in all, until ``until`` by the reactor's clock."""
 
     seconds: float
     until: float
@@ -87,9 +87,9 @@ class _Core:
 class Site:
     """A site; ``reactor`` connects and keeps the time.
 
-    ``endpoint`` replaces what the configuration's address says. ``memory`` is where rows are that
-    somebody asks for; a site by itself shares it with nobody. ``hurry`` is how long whoever asks
-    waits for it, None: as long as the configuration says.
+    ``endpoint`` replaces what the configuration's address says. ``memory`` is where its rows are;
+    a site by itself has its own. ``deadline`` is that of the request, None: the site has as long as
+    the configuration says.
     """
 
     kind: ClassVar[str] = "livestatus"
@@ -98,7 +98,7 @@ class Site:
     config: SiteConfig
     endpoint: Callable[[], IStreamClientEndpoint] | None = None
     memory: AnswerMemory = field(kw_only=True)
-    hurry: Hurry | None = field(init=False, default=None)
+    deadline: Deadline | None = field(init=False, default=None)
     pool: Queries = field(init=False)
     commands: CommandSender = field(init=False)
     breaker: Breaker = field(init=False)
@@ -125,7 +125,7 @@ class Site:
             # A bare word such as "core" is no secret, and would be cut out of every message.
             host = where.host if "." in where.host or ":" in where.host else ""
             self._hide = tuple(text for text in (self.address, host) if len(text) > 1)
-        self.breaker = self._new_breaker(self._give_up)
+        self.breaker = self._new_breaker(self.give_up)
         self.in_flight = InFlight(self.reactor, self.breaker, self._slow)
         self._connect()
 
@@ -224,10 +224,10 @@ class Site:
         if isinstance(self.pool, Pool):
             yield from self.pool.measured(self.id)
 
-    def within(self, hurry: Hurry | None) -> Self:
-        """Give the same site for somebody who waits for so long."""
+    def within(self, deadline: Deadline | None) -> Self:
+        """The same site for a request with this deadline."""
         one = copy(self)
-        one.hurry = hurry
+        one.deadline = deadline
         return one
 
     @property
@@ -236,21 +236,21 @@ class Site:
         return self._in_time(self.config.timeout)
 
     def _in_time(self, seconds: float) -> float:
-        if self.hurry is None:
+        if self.deadline is None:
             return seconds
-        left: float = self.hurry.until - self.reactor.seconds()
+        left: float = self.deadline.until - self.reactor.seconds()
         return min(seconds, left)
 
     def too_late(self) -> LivestatusError:
-        """Why whoever asked does not wait any longer."""
-        seconds = self.hurry.seconds if self.hurry else self.config.timeout
+        """Why the request does not wait any longer."""
+        seconds = self.deadline.seconds if self.deadline else self.config.timeout
         missed = self.breaker.missed
         return QueryTimeoutError(seconds) if missed is None else missed.anew()
 
     def verdict(self) -> Deferred[None]:
         """Wait until the site is up; fails with the last error when it is down, or too late."""
         waiting = self.breaker.verdict()
-        if self.hurry is None or waiting.called:
+        if self.deadline is None or waiting.called:
             return waiting
 
         def late(result: Failure | None, _: float) -> Failure | None:
@@ -263,7 +263,7 @@ class Site:
     ) -> list[Row]:
         """Rows of this site alone: of ``layout`` if given, else as the core sends them.
 
-        They are given when there is room for them, in ``share``, which ends with the rows.
+        Waits for room for them, in ``share``, which ends with the rows.
         Raise LivestatusError if the site is down or does not answer as it should.
         """
         await self.verdict()
@@ -284,20 +284,20 @@ class Site:
     def query(self, ask: CoreRequest, *, shared: bool = False) -> Deferred[list[Row]]:
         """Send what was prepared for this site's capabilities; fails with LivestatusError.
 
-        Whoever calls this looked at ``breaker.error`` before. ``shared``: an equal query that is
-        under way may answer it.
+        The caller has looked at ``breaker.error`` before. ``shared``: an equal query that is under
+        way may answer it.
         """
         timeout = max(LOG_TIMEOUT, self.config.timeout) if ask.log else self.config.timeout
-        if self.hurry is not None:
+        if self.deadline is not None:
             timeout = self._in_time(timeout)
         if timeout <= 0:
             return fail(self.too_late())
         core = self._core.capabilities
         assert core is not None
-        hurried = self.hurry is not None
+        has_deadline = self.deadline is not None
         exchange = partial(self._send, ask, core.key)
-        send = partial(self.in_flight.run, exchange, timeout, hurried=hurried)
-        alone = hurried or not shared
+        send = partial(self.in_flight.run, exchange, timeout, has_deadline=has_deadline)
+        alone = has_deadline or not shared
         done = send() if alone else self.shared.ask(ask, send)
         return done.addErrback(self._failed)
 
@@ -312,8 +312,8 @@ class Site:
         """Look, once for each start of the core, whether a table comes in this order by itself.
 
         A Naemon sorts its hosts and services when it starts. To sort 20,000 services again for the
-        first hundred takes it eight times as long as to send those. Nobody waits for the look: the
-        core is asked to sort until it is known.
+        first hundred takes it eight times as long as to send those. No request waits for the
+        look: the core is asked to sort until it is known.
         """
         found, looked_at = self._core.capabilities, self._core.looked_at
         if found is None or found.kind != "naemon" or table in looked_at:
@@ -363,19 +363,19 @@ class Site:
         self._core.failed += isinstance(failure.value, LivestatusError)
         if isinstance(failure.value, RefusedError):
             self._core.stale = True
-        if self.hurry is not None and isinstance(failure.value, QueryTimeoutError):
+        if self.deadline is not None and isinstance(failure.value, QueryTimeoutError):
             return Failure(self.too_late())
         return failure
 
     def _slow(self) -> None:
-        """Somebody waits for long."""
+        """A request waits for long."""
         if self.capabilities is not None and self.capabilities.kind in _ONE_BY_ONE:
             self.breaker.suspect()
         else:
             self.breaker.slow()
 
-    def _give_up(self, error: LivestatusError) -> None:
-        """The core hangs: nobody waits for it any longer."""
+    def give_up(self, error: LivestatusError) -> None:
+        """The core hangs: nothing waits for it any longer."""
         self.in_flight.end(error)
         self.commands.end(error)
 
@@ -431,11 +431,11 @@ class Site:
 
         A site that was never up is probed to the end first: requests wait for that.
         """
-        self._close_what_rests()
+        self._close_idle()
         # A first probe that was under way has suited the connections to the core meanwhile.
-        return self.breaker.retire().addCallback(lambda _: self._close_what_rests())
+        return self.breaker.retire().addCallback(lambda _: self._close_idle())
 
-    def _close_what_rests(self) -> None:
+    def _close_idle(self) -> None:
         self.in_flight.finish()
         self.pool.retire()
         self.commands.keep(0.0)

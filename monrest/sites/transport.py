@@ -1,7 +1,7 @@
 """What a site goes over: queries, orders, and the way to its core.
 
 A site that is reached directly has connections of Livestatus; one behind another instance has
-that instance's REST API. Whoever asks a site sees no difference.
+that instance's REST API. The caller of a site sees no difference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from monrest.livestatus.pool import CoreRequest
 
 
 class PartialRows(list[Row]):
-    """Rows among which some are missing, as the other instance says that gave them."""
+    """Rows of another instance among which some are missing, as that reports."""
 
 
 class Queries(Protocol):
@@ -33,7 +33,7 @@ class Queries(Protocol):
         """Whether no query runs and no connection is open."""
 
     def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
-        """Give the rows of an answer; fails with LivestatusError."""
+        """The rows of an answer; fails with LivestatusError."""
 
     def keep(self, idle: float) -> None:
         """Keep connections without work for ``idle`` seconds."""
@@ -59,7 +59,7 @@ class CommandSender(Protocol):
         timeout: float,
         allowed: Callable[[], bool] = ...,
     ) -> Deferred[TransmissionOutcome]:
-        """Send lines and say what became of each; never fails."""
+        """Send lines; fires with what became of each, never fails."""
 
     def keep(self, idle: float) -> None:
         """Keep the connection without work for ``idle`` seconds."""

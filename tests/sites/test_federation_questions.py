@@ -216,7 +216,7 @@ def test_counts_are_those_of_a_core(counted, tree, given_rows, grouped):
     groups = ("state",) if grouped else ()
     pushed = Pushed(table="hosts", columns=groups, filter=tree, stats=stats)
     told = answered(pushed, ordered)
-    reading = question(pushed, CORE, None).reading
+    reading = question(pushed, CORE, None).transform
     assert reading.whole
     found = {
         tuple(row[: len(groups)]): row[len(groups) :]
@@ -244,7 +244,7 @@ def read(body):
 def test_rows_have_the_types_of_the_layout():
     shape = (("name", "string"), ("state", "int"), ("groups", "list"), ("latency", "float"))
     pushed = Pushed(table="hosts", columns=("name", "state", "groups"))
-    read = question(pushed, CORE, shape).reading
+    read = question(pushed, CORE, shape).transform
     assert read([{"name": "a", "state": 1, "groups": ["g"], "more": 1}]) == [["a", 1, ["g"], 0.0]]
     assert read([{"name": 7, "state": "x", "groups": {}}, {}]) == [
         ["7", 0, [], 0.0],
@@ -289,7 +289,7 @@ def test_a_document_is_short():
 def test_a_second_answer_takes_the_place_of_one_that_was_lost():
     reading = question(
         Pushed(table="hosts", columns=("name",)), CORE, (("name", "string"),)
-    ).reading
+    ).transform
     inbox = own_memory(Reactor()).inbox()
     stored = StoredRows(inbox, "far")
     lost = _Found(reading, stored)

@@ -17,7 +17,7 @@ from monrest.livestatus.core_errors import (
     ProtocolError,
     QueryTimeoutError,
 )
-from monrest.sites.federation.remote import PartialBody, RefusedByRemoteError, Remote, Whom
+from monrest.sites.federation.remote import OnBehalfOf, PartialBody, RefusedByRemoteError, Remote
 from tests.fakes.certificates import Authority
 
 
@@ -116,7 +116,7 @@ async def test_what_is_sent_and_what_comes_back():
     world = World()
     remote = world.remote()
     assert await remote.call("GET", "/sites?a=b", 5) == b"[]"
-    whom = Whom("ö l", ("one", "two"))
+    whom = OnBehalfOf("ö l", ("one", "two"))
     assert await remote.call("POST", "/x", 5, whom, b"[1]", reads=False) == b"[]"
     (first, second) = world.page.seen
     assert first[:2] == ("GET", "/mon/r/v1/sites?a=b")
@@ -201,7 +201,7 @@ async def test_an_answer_in_part_is_known_as_one():
 
 async def test_too_many_hops_are_not_asked():
     world = World()
-    far = Whom("", ("1", "2", "3", "4", "5"))
+    far = OnBehalfOf("", ("1", "2", "3", "4", "5"))
     error = await failure(world.remote().call("GET", "/sites", 5, far))
     assert "more than 5 instances" in error.reason
     assert world.page.seen == []

@@ -13,7 +13,7 @@ from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
 from monrest.sites.federation.federated_site import openly, words
 from monrest.sites.federation.federation_source import FederationSource
-from monrest.sites.federation.remote import PartialBody, RefusedByRemoteError, Whom
+from monrest.sites.federation.remote import OnBehalfOf, PartialBody, RefusedByRemoteError
 from monrest.sites.registry import Registry, SiteList
 from tests.fakes.sites import outcome
 from tests.fakes.threads import Reactor, own_memory
@@ -238,7 +238,7 @@ def test_what_is_reached_through_us_is_not_taken(world):
 def test_a_request_that_waits_for_the_first_answer_is_in_the_name_of_its_user(world):
     world.far.hold = True
     world.source.startService()
-    acting = world.source.sites[0].acting(Whom("olga", ("first",)))
+    acting = world.source.sites[0].acting(OnBehalfOf("olga", ("first",)))
     rows = outcome(Deferred.fromCoroutine(acting.ask(Pushed(table="hosts", columns=("name",)))))
     assert rows == []
     world.far.hold = False
@@ -246,9 +246,9 @@ def test_a_request_that_waits_for_the_first_answer_is_in_the_name_of_its_user(wo
     assert rows == [[["h1"]]]
     method, path, whom = world.far.asked[-1]
     assert (method, path) == ("GET", "/sites/x/hosts?columns=name")
-    assert whom == Whom("olga", ("first",))
-    assert world.source.sites[0].whom == Whom()
-    assert openly(acting).whom == Whom("", ("first",))
+    assert whom == OnBehalfOf("olga", ("first",))
+    assert world.source.sites[0].whom == OnBehalfOf()
+    assert openly(acting).whom == OnBehalfOf("", ("first",))
 
 
 def test_a_stop_ends_what_waits(world):
@@ -373,12 +373,12 @@ def test_the_registry_follows_and_settles():
     assert [site.id for site in registry.sites] == ["a", "m-x", "m-y"]
     assert [site.id for site in registry.select(["m"])] == ["m-x", "m-y"]
     assert [site.id for site in registry.select(["Munich"])] == ["m-x", "m-y"]
-    acting = registry.acting(Whom("olga"))
+    acting = registry.acting(OnBehalfOf("olga"))
     assert isinstance(acting, SiteList)
     assert [site.whom.user for site in acting.select(["m"])] == ["olga", "olga"]
     assert acting.select(["a"])[0] is registry.select(["a"])[0]
     registry.configure(registry.configs[:1])
     assert [site.id for site in registry.sites] == ["a"]
-    assert registry.acting(Whom("olga")) is registry
+    assert registry.acting(OnBehalfOf("olga")) is registry
     assert outcome(registry.stopService()) == [None]
     assert not clock.getDelayedCalls()

@@ -1,4 +1,4 @@
-"""Reading lists of objects in slices, so that no single step holds up a thread.
+"""Reading lists of objects in batches, so that no single call keeps the interpreter.
 
 A list as monrest writes it is cut in front of objects that begin with the same key as the first
 one; inside of a text the quote would be escaped, so the cut is between two objects.

@@ -16,11 +16,11 @@ from monrest.livestatus.core_errors import LivestatusError
 from monrest.livestatus.pool import CoreRequest
 from monrest.sites.capabilities import Program
 from monrest.sites.federation.queries import RestQueries, Running
-from monrest.sites.federation.remote import JSON, RefusedByRemoteError, Whom
+from monrest.sites.federation.remote import JSON, OnBehalfOf, RefusedByRemoteError
 from monrest.sites.federation.remote_commands import RestOrders
 from monrest.sites.federation.remote_list import Facts
 from monrest.sites.health import INTERVAL
-from monrest.sites.site import Hurry, Site
+from monrest.sites.site import Deadline, Site
 from monrest.sites.transport import Hops
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ S = TypeVar("S", bound="FederatedSite")
 
 
 class DownThereError(LivestatusError):
-    """The other side answers, and says that it cannot ask the core."""
+    """The other side answers that it cannot ask the core."""
 
 
 @define(eq=False)
 class FederatedSite(Site):
     """``config`` is that of the address with what is this site's own: id, name, section, groups.
 
-    ``facts`` are what the other side says of it, None until it was asked for the first time.
+    ``facts`` are what the other side lists of it, None until it was asked for the first time.
     """
 
     kind: ClassVar[str] = "http"
@@ -56,6 +56,7 @@ class FederatedSite(Site):
         self.breaker.interval = INTERVAL
 
     def _path(self) -> str:
+        """The path of the site below the API's root of the other side. Raises DownThereError."""
         if self.facts is None:
             raise DownThereError("not known on the other side")
         return f"/sites/{quote(self.facts.id, safe='')}"
@@ -66,19 +67,14 @@ class FederatedSite(Site):
         return self.facts.id if self.facts is not None else ""
 
     @property
-    def path(self) -> str:
-        """The path of the site below the API's root of the other side."""
-        return self._path()
-
-    @property
-    def whom(self) -> Whom:
-        """In whose name it is asked."""
+    def whom(self) -> OnBehalfOf:
+        """On behalf of which user it is asked."""
         assert isinstance(self.pool, RestQueries)
         return self.pool.whom
 
     @property
     def hops(self) -> Hops:
-        """The address first, then what the other side tells."""
+        """The address first, then what the other side lists."""
         far = self.facts
         if far is None:
             return super().hops
@@ -101,13 +97,13 @@ class FederatedSite(Site):
         *,
         reads: bool = True,
     ) -> Deferred[bytes]:
-        """Give the body of the answer to a request below the site on the other side.
+        """The body of the answer to a request below the site on the other side.
 
         See ``Remote.call``; what only reads is sent again where a query would be.
         """
 
         def send(left: float) -> Deferred[bytes]:
-            whole, whom = self.path + path, self.whom
+            whole, whom = self._path() + path, self.whom
             sent = self.source.remote.call(
                 method, whole, left, whom, body, content_type, reads=reads
             )
@@ -116,39 +112,40 @@ class FederatedSite(Site):
         left = self._in_time(seconds)
         if left <= 0:
             return fail(self.too_late())
-        return self.in_flight.run(send, left, once=not reads, hurried=self.hurry is not None)
+        limited = self.deadline is not None
+        return self.in_flight.run(send, left, once=not reads, has_deadline=limited)
 
     def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:
-        return super()._send(ask, core, seconds).addCallbacks(self._heard, self._doubt)
+        def heard(rows: list[Row]) -> list[Row]:
+            self.breaker.hear()
+            return rows
 
-    def _heard(self, rows: list[Row]) -> list[Row]:
-        self.breaker.hear()
-        return rows
+        return super()._send(ask, core, seconds).addCallbacks(heard, self._doubt)
 
     def _doubt(self, failure: Failure) -> Failure:
-        """What the other side said of its sites before is no proof that it lives."""
+        """The last list of the other side is no proof that it lives."""
         if isinstance(failure.value, RefusedByRemoteError):
             self.breaker.hear()
         self.source.doubt()
         return failure
 
-    def acting(self, whom: Whom) -> FederatedSite:
-        """Give the same site, asked in the name of somebody."""
+    def acting(self, whom: OnBehalfOf) -> FederatedSite:
+        """The same site, asked on behalf of a user."""
         one = copy(self)
         assert isinstance(self.pool, RestQueries)
         assert isinstance(self.commands, RestOrders)
         one.pool, one.commands = self.pool.acting(whom), self.commands.acting(whom)
         return self._copied(one)
 
-    def within(self, hurry: Hurry | None) -> Self:
-        return self._copied(super().within(hurry))
+    def within(self, deadline: Deadline | None) -> Self:
+        return self._copied(super().within(deadline))
 
     def _copied(self, one: S) -> S:
         if self.capabilities is None:
             self._copies.add(one)
         return one
 
-    def told(self, config: SiteConfig, facts: Facts, capabilities: Capabilities) -> None:
+    def learn(self, config: SiteConfig, facts: Facts, capabilities: Capabilities) -> None:
         for one in (self, *self._copies):
             one.config, one.facts = config, facts
         self._core.capabilities = capabilities
@@ -179,7 +176,7 @@ def words(site: Site) -> tuple[str, ...]:
 
 
 def openly(site: Site) -> Site:
-    """The site in nobody's name; for what tells of objects that somebody sees anyway."""
+    """The site on behalf of no user; for details of objects that the user sees anyway."""
     if isinstance(site, FederatedSite):
-        return site.acting(Whom(visited=site.whom.visited))
+        return site.acting(OnBehalfOf(visited=site.whom.visited))
     return site

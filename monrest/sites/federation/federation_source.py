@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import quote
 
 from attrs import define, evolve, field
-from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from twisted.internet.defer import CancelledError, Deferred, DeferredList, fail, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import Shared
-from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import LivestatusError, ProtocolError, StoppedError
 from monrest.livestatus.inbox import AnswerMemory
 from monrest.sites.federation import remote_list as listing
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from monrest.config.sections import SiteConfig
 
 _FRESH = 1.0
-"""Seconds for which a list of the other side serves everybody who asks for it."""
+"""Seconds for which a list of the other side serves all sites that ask for it."""
 _MISSED = 0.03
 """Seconds for which all sites of an address share a failure: less than between two looks."""
 _KEY_REFUSED = (401, 403)
 _FOR_USERS_ONLY = "by secret key"
-"""In what an instance says to its own secret key, which acts for users only."""
+"""In what an instance answers to its own secret key, which acts for users only."""
 _NO_SUCH_LIST = (400, 404, 405, 410)
 _DEFAULT = "Default"
 
@@ -82,22 +82,15 @@ class FederationSource:
         self._looked = float("-inf")
 
     def look(self) -> Deferred[None]:
-        """Ask for the list, or wait for who is asking; fails with LivestatusError."""
-        now = self.reactor.seconds()
+        """Ask for the list, or wait for the answer to another site; fails with LivestatusError."""
         shared = self._looking
         if shared is None:
-            shared = Shared()
-            fresh = _FRESH if self._error is None else _MISSED
-            if self._looked is None or not 0 <= now - self._looked < fresh:
-                self._looking = shared
-                shared.run(self._look(), self._ended)
-            else:
-                shared.run(self._known(), lambda: None)
+            now, fresh = self.reactor.seconds(), _FRESH if self._error is None else _MISSED
+            if self._looked is not None and 0 <= now - self._looked < fresh:
+                return succeed(None) if self._error is None else fail(self._error.anew())
+            shared = self._looking = Shared()
+            shared.run(self._look(), self._ended)
         return shared.wait()
-
-    async def _known(self) -> None:
-        if self._error is not None:
-            raise self._error
 
     def _ended(self) -> None:
         self._looking = self._work = None
@@ -153,7 +146,8 @@ class FederationSource:
         found: Sequence[Record] = ()
         if one.core:
             try:
-                found = await self._records(listing.tables_of(one.id))
+                path = f"/sites?columns=id,tables&id={quote(one.id, safe='')}"
+                found = await self._records(path)
             except RefusedByRemoteError as error:
                 self.log.warn(
                     "{site} does not tell the tables of {there}: {error}",
@@ -184,7 +178,7 @@ class FederationSource:
                 fresh.append(site)
             else:
                 del old[config.id]
-            site.told(config, one, self._capabilities(one))
+            site.learn(config, one, listing.capabilities(self._tables[one.core], one.versions[-1]))
             sites.append(site)
         if before == [(site, site.config) for site in sites]:
             return
@@ -201,9 +195,6 @@ class FederationSource:
         for site in old.values():
             site.retire()
             self._gone.append(site)
-
-    def _capabilities(self, one: Facts) -> Capabilities:
-        return listing.capabilities(self._tables[one.core], one.versions[-1])
 
     def _config(self, one: Facts, *, alone: bool) -> SiteConfig:
         base = self.config

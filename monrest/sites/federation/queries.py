@@ -1,4 +1,4 @@
-"""Queries of one site over the API of another instance, in somebody's name."""
+"""Queries of one site over the API of another instance, on behalf of a user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monrest.livestatus.inbox import StoredRows
 from monrest.livestatus.pool import CoreRequest
 from monrest.sites.federation.answers import Record, RecordReader
 from monrest.sites.federation.questions import RemoteReading
-from monrest.sites.federation.remote import FORM, ITSELF, PartialBody, Remote, Whom
+from monrest.sites.federation.remote import FORM, ITSELF, OnBehalfOf, PartialBody, Remote
 from monrest.sites.transport import PartialRows
 
 _LARGEST = 256 * 1024
@@ -27,7 +27,7 @@ _LONGEST_URL = 4000
 
 @define(eq=False)
 class Running:
-    """What is on its way for a site, in whosever name; all of it can be stopped."""
+    """The requests that are on their way for a site; all of them can be stopped."""
 
     stopped: bool = False
     _open: set[Deferred[Any]] = field(init=False, factory=set)
@@ -57,16 +57,16 @@ class Running:
         ended: list[Deferred[None]] = []
         for one in tuple(self._open):
             done: Deferred[None] = Deferred()
+
+            def passed_on(result: Any, done: Deferred[None] = done) -> Any:
+                done.callback(None)
+                return result
+
             ended.append(done)
-            one.addBoth(_passed_on, done)
+            one.addBoth(passed_on)
             if cut:
                 one.cancel()
         return DeferredList(ended).addCallback(lambda _: None)
-
-
-def _passed_on(result: Any, done: Deferred[None]) -> Any:
-    done.callback(None)
-    return result
 
 
 @define(eq=False)
@@ -75,7 +75,7 @@ class RestQueries:
 
     remote: Remote
     path: Callable[[], str]
-    whom: Whom = ITSELF
+    whom: OnBehalfOf = ITSELF
     limit: int = 4
     process: int = 0
     running: Running = field(factory=Running)
@@ -84,24 +84,20 @@ class RestQueries:
     def quiet(self) -> bool:
         return self.running.quiet
 
-    def acting(self, whom: Whom) -> RestQueries:
-        """Give the same in the name of somebody else."""
+    def acting(self, whom: OnBehalfOf) -> RestQueries:
+        """The same on behalf of another user."""
         return evolve(self, whom=whom)
 
     def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
-        """Give the rows of a question (``questions.question``); only what is for all is heeded."""
-        assert isinstance(asked.transform, RemoteReading)
-        found = _Found(asked.transform, None if asked.log else asked.stored)
-        # A core gives its newest lines first, an instance its oldest.
-        work = self._query(asked.request.decode(), timeout, found, backwards=asked.log)
-        return self.running.begin(work)
+        """The rows of a question (``questions.question``)."""
+        return self.running.begin(self._query(asked, timeout))
 
-    async def _query(
-        self, request: str, timeout: float, found: _Found, *, backwards: bool
-    ) -> list[Row]:
+    async def _query(self, asked: CoreRequest, timeout: float) -> list[Row]:
         if self.running.stopped:
             raise StoppedError
-        path = self.path() + request
+        assert isinstance(asked.transform, RemoteReading)
+        found = _Found(asked.transform, None if asked.log else asked.stored)
+        path = self.path() + asked.request.decode()
         if len(path) <= _LONGEST_URL:
             call = partial(self.remote.call, "GET", path, timeout, self.whom)
         else:
@@ -110,7 +106,8 @@ class RestQueries:
             call = partial(self.remote.call, "POST", path, timeout, self.whom, sent, FORM)
         body = await call(sink=found.take)
         rows = found.finish()
-        if backwards:
+        if asked.log:
+            # A core gives its newest lines first, an instance its oldest.
             rows.reverse()
         return PartialRows(rows) if isinstance(body, PartialBody) else rows
 
@@ -126,17 +123,14 @@ class RestQueries:
 
 @define(eq=False)
 class RecordParser:
-    """Makes rows of a list of objects, a slice at a time; see ``inbox.Parser``."""
+    """Makes rows of a list of objects, a batch at a time; see ``inbox.Parser``."""
 
     reading: RemoteReading
     _reader: RecordReader = field(init=False)
     _records: list[Record] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._reader = RecordReader(self._take)
-
-    def _take(self, found: list[Record]) -> None:
-        self._records += found
+        self._reader = RecordReader(self._records.extend)
 
     def feed(self, data: bytes) -> None:
         self._reader.feed(data)
@@ -144,8 +138,9 @@ class RecordParser:
     def taken(self) -> list[Row]:
         if self.reading.whole:
             return []
-        records, self._records = self._records, []
-        return self.reading(records)
+        rows = self.reading(self._records)
+        self._records.clear()
+        return rows
 
     def finish(self) -> list[Row]:
         self._reader.finish()

@@ -1,4 +1,4 @@
-"""From what a core is asked to a request of another instance's API, and back to rows.
+"""A question for a core as a request to another instance's API, and rows of the answer.
 
 The API takes the names of the cores for columns, and its filters mean what ours mean, so that
 everything that can be pushed to a core is pushed to the other side
@@ -17,6 +17,7 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.lql import simplified
+from monrest.livestatus.pool import CoreRequest
 from monrest.query.column_names import EMPTY, CoreType
 from monrest.query.model import CoreFilter, Pushed, Stat, Test, columns_of, conjuncts
 from monrest.query.totals import core_test
@@ -31,7 +32,7 @@ _NEWEST = (("time", True), ("lineno", True))
 
 @frozen
 class RemoteReading:
-    """Makes rows of objects, slice by slice; ``whole``: of all of them, because they are added."""
+    """Makes rows of objects, batch by batch; ``whole``: of all of them, because they are added."""
 
     read: Read
     whole: bool = False
@@ -40,48 +41,34 @@ class RemoteReading:
         return self.read(found)
 
 
-@frozen
-class RemoteQuestion:
-    """A request below the path of a site, how wide its rows are and how its answer is read."""
-
-    request: bytes
-    width: int
-    reading: RemoteReading
-
-
-def question(pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None) -> RemoteQuestion:
-    """How to ask the other side; raise BadRequest for a value that cannot be written."""
+def question(pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None) -> CoreRequest:
+    """A request below the path of a site; raise BadRequest for a value that cannot be written."""
     types = capabilities.tables.get(pushed.table, {})
-    given = [*_conditions(pushed, types), *_limits(pushed)]
-    collection = _COLLECTIONS.get(pushed.table, pushed.table)
+    given = _conditions(pushed, types)
+    # The newest lines are what a limit of the other side's log means by itself.
+    if pushed.sort and (pushed.table, pushed.sort) != ("log", _NEWEST):
+        keys = [f"{'-' if descending else ''}{name}" for name, descending in pushed.sort]
+        given.append(("sort", ",".join(keys)))
+    if pushed.limit is not None:
+        given.append(("limit", str(pushed.limit)))
     if pushed.stats:
         counted = _Counted(pushed.columns, pushed.stats)
         columns, width = counted.columns(), len(pushed.columns) + len(pushed.stats)
         reading = RemoteReading(counted.read, whole=True)
     else:
         columns = pushed.columns
-        shape = layout or tuple((name, _type(types, name)) for name in pushed.columns)
+        shape = layout or tuple((name, _type(types, name)) for name in columns)
         reading, width = RemoteReading(_reader(columns, shape)), len(shape)
     if columns:
         given.insert(0, ("columns", ",".join(columns)))
+    collection = _COLLECTIONS.get(pushed.table, pushed.table)
     request = f"/{quote(collection)}?{urlencode(given, quote_via=quote)}"
-    return RemoteQuestion(request.encode(), width, reading)
+    return CoreRequest(request.encode(), width, reading, pushed.waits_long)
 
 
 def _type(types: Mapping[str, str], name: str) -> CoreType:
     kind = types.get(name, "string")
     return kind if kind in EMPTY else "string"  # type: ignore[return-value]  # the keys are the types
-
-
-def _limits(pushed: Pushed) -> list[tuple[str, str]]:
-    found = []
-    # The newest lines are what a limit of the other side's log means by itself.
-    if pushed.sort and (pushed.table, pushed.sort) != ("log", _NEWEST):
-        keys = [f"{'-' if descending else ''}{name}" for name, descending in pushed.sort]
-        found.append(("sort", ",".join(keys)))
-    if pushed.limit is not None:
-        found.append(("limit", str(pushed.limit)))
-    return found
 
 
 def _conditions(pushed: Pushed, types: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -116,19 +103,15 @@ def _never(pushed: Pushed, types: Mapping[str, str]) -> tuple[CoreFilter, ...]:
 
 def _written(tree: CoreFilter) -> str:
     if isinstance(tree, Test):
-        return f"{tree.column} {tree.op} {_quoted(tree)}"
+        for mark in "'\"":
+            if mark not in tree.value:
+                return f"{tree.column} {tree.op} {mark}{tree.value}{mark}"
+        raise BadRequest(
+            "error during request",
+            f"{tree.column}: expected a value without both kinds of quotes, because a site is "
+            "asked over another instance",
+        )
     return "(" + f" {tree.connector} ".join(map(_written, tree.items)) + ")"
-
-
-def _quoted(test: Test) -> str:
-    for mark in "'\"":
-        if mark not in test.value:
-            return f"{mark}{test.value}{mark}"
-    raise BadRequest(
-        "error during request",
-        f"{test.column}: expected a value without both kinds of quotes, because a site is asked "
-        "over another instance",
-    )
 
 
 def _reader(columns: Sequence[str], layout: RowTypes) -> Read:

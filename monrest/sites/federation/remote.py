@@ -1,4 +1,4 @@
-"""HTTP with another instance: one request, in somebody's name, with a time-out and a limit.
+"""HTTP with another instance: one request, on behalf of a user, with a time-out and a limit.
 
 No redirect is followed, so that the key reaches no other host (docs/spec/sites.md, "Federation").
 """
@@ -78,8 +78,8 @@ class RefusedByRemoteError(LivestatusError):
 
 
 @frozen
-class Whom:
-    """In whose name something is asked: that user's rights count on the other side.
+class OnBehalfOf:
+    """The user for whom something is asked, whose rights count on the other side.
 
     Without a ``user`` it is for this instance itself. ``visited`` are the instances that the
     request came through before this one.
@@ -89,7 +89,7 @@ class Whom:
     visited: tuple[str, ...] = ()
 
 
-ITSELF = Whom()
+ITSELF = OnBehalfOf()
 
 
 @define(eq=False, kw_only=True)
@@ -132,7 +132,7 @@ class Remote:
         method: str,
         path: str,
         timeout: float,
-        whom: Whom = ITSELF,
+        whom: OnBehalfOf = ITSELF,
         body: bytes | None = None,
         content_type: str = JSON,
         *,
@@ -202,7 +202,7 @@ class Remote:
         failed = response.headers.getRawHeaders(f"X-{self._app.title()}-Failed-Sites")
         return PartialBody(body) if failed else body
 
-    def _headers(self, whom: Whom, content_type: str | None) -> Headers:
+    def _headers(self, whom: OnBehalfOf, content_type: str | None) -> Headers:
         prefix = f"X-{self._app.title()}-"
         visited = ",".join((*whom.visited, self.instance()))
         headers = {

@@ -1,4 +1,4 @@
-"""Commands of one site over the API of another instance, in somebody's name.
+"""Commands of one site over the API of another instance, on behalf of a user.
 
 A line for a core is read back as the command of the API that makes it, so that the other side
 judges whether the user may give it, and writes it into its own audit log. Nothing is sent twice.
@@ -31,7 +31,7 @@ from monrest.livestatus.core_errors import (
 from monrest.livestatus.verdicts import ACCEPTED, Verdict
 from monrest.sites.federation.answers import document, records
 from monrest.sites.federation.queries import Running
-from monrest.sites.federation.remote import ITSELF, RefusedByRemoteError, Remote, Whom
+from monrest.sites.federation.remote import ITSELF, OnBehalfOf, RefusedByRemoteError, Remote
 
 Entry = dict[str, str]
 """A command as ``POST /cmd`` takes it in a list."""
@@ -51,17 +51,16 @@ class RestOrders:
     remote: Remote
     path: Callable[[], str]
     threads: Threads
-    whom: Whom = ITSELF
+    whom: OnBehalfOf = ITSELF
     running: Running = field(factory=Running)
     under_way: set[_Transmission] = field(factory=set)
 
     @property
     def quiet(self) -> bool:
-        """Whether no command is on its way."""
         return self.running.quiet
 
-    def acting(self, whom: Whom) -> RestOrders:
-        """Give the same in the name of somebody else."""
+    def acting(self, whom: OnBehalfOf) -> RestOrders:
+        """The same on behalf of another user."""
         return evolve(self, whom=whom)
 
     def transmit(
@@ -143,7 +142,7 @@ class _Transmission:
             entries = await self._round(entries)
 
     async def _round(self, entries: dict[int, Entry]) -> dict[int, Entry]:
-        """Send a list; what is left of it when the other side refuses some and sends nothing."""
+        """Send a list; returns those to be sent again when the other side refused the others."""
         places = tuple(entries)
         body = orjson.dumps([entries[at] for at in places])
         self.sent = True
@@ -163,10 +162,10 @@ class _Transmission:
             for at, reason in refused.items():
                 self.verdicts[places[at]] = Verdict(refusal=reason)
             return {at: one for at, one in entries.items() if at not in self.verdicts}
-        told = document(answer)
-        if not isinstance(told, list) or len(told) != len(places):
+        results = document(answer)
+        if not isinstance(results, list) or len(results) != len(places):
             raise ProtocolError("not one result for each command")
-        for at, result in zip(places, told, strict=True):
+        for at, result in zip(places, results, strict=True):
             self.verdicts[at] = _verdict(result)
         return {}
 
@@ -221,21 +220,20 @@ def _refused(error: RefusedByRemoteError, count: int) -> Mapping[int, str]:
 
 
 def _verdict(result: Any) -> Verdict:
-    """Read the result of one command."""
     if not isinstance(result, dict):
         return Verdict(doubt="the other side did not say what became of it")
     code = result.get("code")
     if code == 200:
         return ACCEPTED
     words = [result.get("error"), result.get("message")]
-    told = next((first_line(one) for one in words if isinstance(one, str) and one), "refused")
+    text = next((first_line(one) for one in words if isinstance(one, str) and one), "refused")
     failed = result.get("failed_sites")
     for one in failed if isinstance(failed, list) else ():
         if isinstance(one, dict) and isinstance(one.get("reason"), str):
-            told = f"{told}: {first_line(one['reason'])}"
+            text = f"{text}: {first_line(one['reason'])}"
             if one.get("uncertain"):
-                return Verdict(doubt=told)
-    return Verdict(refusal=told)
+                return Verdict(doubt=text)
+    return Verdict(refusal=text)
 
 
 def entry(name: str, fields: str) -> Entry | None:

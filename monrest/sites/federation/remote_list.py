@@ -1,4 +1,4 @@
-"""What another instance tells of its sites (docs/spec/sites.md, "Federation").
+"""What another instance lists of its sites (docs/spec/sites.md, "Federation").
 
 An instance lists its sites under ``/sites``. What goes beyond the API's columns comes when it is
 named, from an instance that has it: the way to the core, what the core can do, who may use it.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
-from urllib.parse import quote
 
 from attrs import frozen
 
 from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import ProtocolError, first_line
+from monrest.sites.capabilities import digest
 from monrest.sites.federation.answers import Record
 from monrest.sites.federation.remote import MOST_HOPS
 from monrest.sites.static import naemon
@@ -41,7 +40,7 @@ _TYPES = frozenset({"string", "int", "float", "list", "dict", "time"})
 class Facts:
     """One site of the other side, by the id that it has there.
 
-    ``core`` is a digest of what its core can do, empty when the other side does not tell.
+    ``core`` is a digest of what its core can do, empty when the other side does not list it.
     """
 
     id: str
@@ -60,11 +59,6 @@ class Facts:
     kinds: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
-
-
-def tables_of(site: str) -> str:
-    """The request for the tables and columns of a site's core."""
-    return f"/sites?columns=id,tables&id={quote(site, safe='')}"
 
 
 def facts(found: Sequence[Record], instance: str) -> tuple[Facts, ...]:
@@ -133,24 +127,20 @@ def _number(value: Any) -> float:
 
 def capabilities(tables: Mapping[str, Mapping[str, str]], version: str) -> Capabilities:
     """What can be asked of a core with these tables over another instance."""
-    lines = ["rest"]
-    for table in sorted(tables):
-        lines.append(table)
-        lines += [f"\t{name}\t{kind}" for name, kind in sorted(tables[table].items())]
-    key = sha256("\n".join(lines).encode()).hexdigest()[:24]
+    key = digest("rest", tables)
     return Capabilities(kind="rest", livestatus_version=version, tables=tables, key=key)
 
 
 def tables(found: Iterable[Record]) -> Mapping[str, Mapping[str, str]]:
-    """Tables and columns of the first site that tells them, with their types.
+    """Tables and columns of the first site that has them, with their types.
 
     Those of a Naemon when none does: what the core lacks is empty in the rows of its instance.
     """
-    told: Mapping[str, Any] = next(
+    listed: Mapping[str, Any] = next(
         (one["tables"] for one in found if isinstance(one.get("tables"), dict)), {}
     )
     known: dict[str, dict[str, str]] = {}
-    for table, columns in list(told.items())[:_MOST_TABLES]:
+    for table, columns in list(listed.items())[:_MOST_TABLES]:
         if _NAME.match(table) and isinstance(columns, dict):
             known[table] = {
                 name: kind

@@ -1,11 +1,11 @@
 """One request for many sites: what is asked of each of them in one turn goes to the LMD together.
 
-Each site is given its own rows, in the order in which they came, or why it failed.
+Each site gets its own rows, in the order in which they came, or why it failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import orjson
@@ -67,16 +67,12 @@ class WrappedParser(RowParser):
         return rows
 
 
-def limited_to(request: bytes, sites: Sequence[str]) -> bytes:
-    return request[:-1] + b"Backends: " + " ".join(sites).encode() + b"\n\n"
-
-
 class BehindLmdError(LivestatusError):
-    """The LMD answers, and says that it cannot ask the site."""
+    """The LMD answers that it cannot ask the site."""
 
 
 class _Lines:
-    """The rows of one site out of a large joint answer: a JSON list of some of them a line."""
+    """Parses the rows of one site of a large joint answer: each line is a JSON list of some."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -96,7 +92,7 @@ class _Lines:
 
 @define(eq=False)
 class SiteShare:
-    """What one site is given of a joint answer."""
+    """What one site gets of a joint answer."""
 
     site: str
     asked: CoreRequest
@@ -104,7 +100,7 @@ class SiteShare:
     rows: list[Row] = field(factory=list)
 
     def drop(self) -> None:
-        """Have no rows, also none of an answer before."""
+        """Forget all rows, also those of an answer before."""
         self.rows = []
         if self.asked.stored is not None:
             self.asked.stored.begin_as(_Lines)
@@ -126,7 +122,7 @@ class JointQuery:
         return next(iter(self.shares.values())).asked
 
     async def run(self, pool: Pool, timeout: float) -> dict[str, str]:
-        """Give each site its rows, and the sites that failed with the reasons."""
+        """Ask, and give each site its rows; returns the sites that failed with the reasons."""
         asked = self.asked
         assert asked.width is not None
         parser, failed = partial(WrappedParser, asked.width + 1), dict[str, str]()
@@ -135,8 +131,8 @@ class JointQuery:
         for request in (asked.request, *asked.further):
             inbox = None if asked.stored is None else asked.stored.inbox
             stored = None if inbox is None else StoredRows(inbox, None)
-            limited = limited_to(request, list(self.shares))
-            one = CoreRequest(limited, asked.width + 1, stored=stored, parser=parser)
+            named = request[:-1] + f"Backends: {' '.join(self.shares)}\n\n".encode()
+            one = CoreRequest(named, asked.width + 1, stored=stored, parser=parser)
             found = await pool.query(one, timeout)
             if stored is not None and stored.size:
                 assert inbox is not None
@@ -149,7 +145,7 @@ class JointQuery:
         return failed
 
     async def _stored(self, inbox: Inbox, joint: StoredRows) -> list[Row]:
-        """Part a large answer, in a thread; the last rows, which know the failed sites."""
+        """Part a large answer, in a thread; returns the last rows, which have the failed sites."""
 
         def part(left: Callable[[], bool]) -> tuple[list[Row], list[tuple[SiteShare, int, int]]]:
             last, places = list[Row](), []
@@ -198,7 +194,7 @@ class JointQueries:
     _waiting: dict[object, JointQuery] = field(init=False, factory=dict)
 
     def query(self, site: str, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
-        """Give the rows of one site; fails with LivestatusError."""
+        """The rows of one site; fails with LivestatusError."""
         share = SiteShare(site, asked)
         inbox = None if asked.stored is None else id(asked.stored.inbox)
         key = (asked.request, asked.transform, asked.among, round(timeout, 1), inbox)
@@ -211,7 +207,7 @@ class JointQueries:
         return share.done
 
     def _cancelled(self, joint: JointQuery, share: SiteShare, _: Deferred[list[Row]]) -> None:
-        # The rows of one who has left are still read, for the others.
+        # The rows of a request that was cancelled are still read, for the others.
         if joint.running is None:
             del joint.shares[share.site]
         elif all(one.done.called for one in joint.shares.values() if one is not share):

@@ -1,17 +1,16 @@
-"""What an LMD says of its sites and of its columns (docs/spec/lmd.md, "Sites" and "Columns")."""
+"""What an LMD reports of its sites and its columns (docs/spec/lmd.md, "Sites" and "Columns")."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from attrs import evolve, field, frozen
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import first_line
-from monrest.sites.capabilities import Program
+from monrest.sites.capabilities import Program, digest
 from monrest.sites.static import NAEMON, joined
 
 SITE_COLUMNS = (
@@ -42,7 +41,7 @@ _ALSO_LOGGED = ("current_host_contacts", "current_service_contacts")
 
 @frozen(kw_only=True)
 class LmdFacts:
-    """What an LMD says of one site; ``record`` is its row, ``program`` what runs there."""
+    """What an LMD reports of one site; ``record`` is its row, ``program`` what runs there."""
 
     id: str
     name: str
@@ -56,7 +55,7 @@ class LmdFacts:
 
     @property
     def icinga2(self) -> bool:
-        """Whether its core is an Icinga 2, as the LMD found or was told."""
+        """Whether its core is an Icinga 2, as the LMD found or as it was configured."""
         return any(flag.lower() == "icinga2" for flag in self.record["flags"])
 
     @property
@@ -146,9 +145,7 @@ def capabilities_of(columns: Sequence[Row]) -> Capabilities:
         **own["log"],
         **{name: "list" for name in _ALSO_LOGGED if name in listed.get("log", frozenset())},
     }
-    lines = [f"{table}\t{name}" for table in sorted(tables) for name in sorted(tables[table])]
-    key = sha256("\n".join(["lmd", *lines]).encode()).hexdigest()[:24]
-    return Capabilities(kind="lmd", tables=tables, key=key)
+    return Capabilities(kind="lmd", tables=tables, key=digest("lmd", tables))
 
 
 def behind(capabilities: Capabilities, *, icinga2: bool) -> Capabilities:

@@ -1,4 +1,4 @@
-"""What is asked of a core, as a question to an LMD for any number of its sites.
+"""A question for a core as a request to an LMD for any number of its sites.
 
 The request is one for all of them: rows carry the id of their site, order and limit count over all
 sites as they would over the rows put one behind the other (docs/spec/lmd.md, "Requests").
@@ -51,7 +51,7 @@ def lmd_question(
 
 
 def _parts(asked: Pushed) -> list[Pushed]:
-    """The same question in parts that are short enough: alternatives are shared out among them.
+    """The same question in parts that are short enough: each has some of the alternatives.
 
     What counts or cuts off cannot be put together again, and is left as it is.
     """

@@ -31,18 +31,18 @@ STARTS = 2.0
 
 @define(eq=False)
 class FollowingBreaker(Breaker):
-    """The health of a site as its LMD tells it; ``leader`` is that of the LMD itself."""
+    """The health of a site as its LMD reports it; ``leader`` is that of the LMD itself."""
 
     leader: Breaker = field(kw_only=True)
     _beginning: float | None = field(init=False, default=None)
-    """Since when the LMD says that it begins with the site."""
+    """Since when the LMD reports that it begins with the site."""
 
     def startService(self) -> None:
-        """Wait for what the LMD says."""
+        """Wait for what the LMD reports."""
         Service.startService(self)
 
     def stopService(self) -> Deferred[None]:
-        """Tell whoever waits."""
+        """Fail what waits."""
         Service.stopService(self)
         self._tell(StoppedError())
         return succeed(None)
@@ -51,7 +51,7 @@ class FollowingBreaker(Breaker):
         return self.stopService()
 
     def failed(self, error: LivestatusError, sent: float) -> None:
-        """See ``Breaker``; what the LMD says of this site alone is looked at again."""
+        """See ``Breaker``; the LMD is probed after an error of this site alone."""
         if isinstance(error, BehindLmdError):
             self.leader.suspect()
         else:
@@ -70,7 +70,7 @@ class FollowingBreaker(Breaker):
         return self.leader.probed()
 
     def follow(self, facts: LmdFacts | None) -> None:
-        """Take over how the LMD is, and what it says of the site; None: it has no such site."""
+        """Take over how the LMD is, and what it reports of the site; None: it has no such site."""
         leader = self.leader
         if leader.error is not None:
             if self.error is not leader.error:
@@ -79,9 +79,9 @@ class FollowingBreaker(Breaker):
             if self.error is None:
                 self.missed = leader.missed
         elif leader.health.state == "up":
-            self._say(facts)
+            self._follow_site(facts)
 
-    def _say(self, facts: LmdFacts | None) -> None:
+    def _follow_site(self, facts: LmdFacts | None) -> None:
         now = self.clock.seconds()
         if facts is None:
             self._down(BehindLmdError("the LMD has no such site"))
@@ -128,9 +128,9 @@ class QueriesOfSite:
 
 @define(eq=False)
 class LmdSite(Site):
-    """``config`` is made of what the LMD says of the site and of what is configured for it.
+    """``config`` is made of what the LMD reports of the site and of what is configured for it.
 
-    ``facts`` are what it says now, None before it was asked for the first time.
+    ``facts`` are what it reports now, None before it was asked for the first time.
     """
 
     source: LmdSource = field(kw_only=True)
@@ -141,8 +141,8 @@ class LmdSite(Site):
         where = [one.where() for one in self.source.addresses]
         self.address = self.facts.address if self.facts is not None else ""
         self.local = all(one.local for one in where) and self.address.startswith("/")
-        told = [self.address, *(one.path or one.host for one in where)]
-        self._hide = tuple(text for text in told if any(sign in text for sign in "/.:"))
+        texts = [self.address, *(one.path or one.host for one in where)]
+        self._hide = tuple(text for text in texts if any(sign in text for sign in "/.:"))
 
     def _new_breaker(self, on_hang: Callable[[LivestatusError], None]) -> Breaker:
         return FollowingBreaker(
@@ -159,7 +159,7 @@ class LmdSite(Site):
             clock=self.reactor, endpoint=lambda: self.source.endpoint, backend=self.id
         )
 
-    def told(self, facts: LmdFacts, capabilities: Capabilities) -> None:
+    def learn(self, facts: LmdFacts, capabilities: Capabilities) -> None:
         self.facts = facts
         if self._core.capabilities != capabilities or not self._core.capabilities.tables:
             self._core.capabilities = capabilities
@@ -168,7 +168,3 @@ class LmdSite(Site):
         breaker = self.breaker
         assert isinstance(breaker, FollowingBreaker)
         breaker.follow(self.facts)
-
-    def give_up(self, error: LivestatusError) -> None:
-        """The LMD hangs: nobody waits for it any longer."""
-        self._give_up(error)

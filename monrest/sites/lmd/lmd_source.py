@@ -1,6 +1,6 @@
 """An LMD and the sites that it stands for (docs/spec/lmd.md).
 
-Its list of sites is read every two seconds and tells the health of each of them. Before it was
+Its list of sites is read every two seconds and has the health of each of them. Before it was
 read for the first time there is one site with the id ``lmd``, which waits.
 """
 
@@ -57,10 +57,6 @@ _PROGRAMS = Pushed(table="status", columns=listing.PROGRAM_COLUMNS)
 _COLUMNS = Pushed(table="columns", columns=listing.COLUMN_COLUMNS)
 
 
-def _pause(failures: int) -> float:
-    return min(LONGEST_PAUSE, pause_after(failures))
-
-
 @define(eq=False)
 class LmdSource:
     """``changed`` is called when there are other sites than before."""
@@ -107,7 +103,7 @@ class LmdSource:
             probe=self._look,
             site=NAME,
             interval=INTERVAL,
-            retry=_pause,
+            retry=lambda failures: min(LONGEST_PAUSE, pause_after(failures)),
             grace=GRACE,
             on_hang=self._hangs,
             on_change=self._follow,
@@ -132,7 +128,7 @@ class LmdSource:
         self.breaker.failed(ConnectError("connection lost", momentary=True), now)
 
     def _hangs(self, error: LivestatusError) -> None:
-        """Nobody waits for it any longer; the next address is tried, where there is one."""
+        """Nothing waits for it any longer; the next address is tried, where there is one."""
         for site in self.sites:
             site.give_up(error)
         self.endpoint.skip()
@@ -152,8 +148,17 @@ class LmdSource:
     async def _look(self) -> Program:
         rows = await self._rows(_SITES)
         programs = await self._rows(_PROGRAMS)
-        self._recognise(rows)
-        version = (self._told_version(rows), self._run)
+        # Another run of the LMD is another process, or has counters that have gone back.
+        key, sent, version_at = map(
+            listing.SITE_COLUMNS.index, ("key", "bytes_send", "lmd_version")
+        )
+        counted = {str(row[key]): row[sent] for row in rows if isinstance(row[sent], (int, float))}
+        process = self.queries.pool.process
+        back = any(counted.get(one, 0) < count for one, count in self._counted.items())
+        if process != self._process or back:
+            self._run += 1
+        self._process, self._counted = process, counted
+        version = (str(rows[0][version_at]) if rows else "", self._run)
         if self._capabilities is None or self._version != version:
             self._capabilities = listing.capabilities_of(await self._rows(_COLUMNS))
             self._version = version
@@ -178,20 +183,6 @@ class LmdSource:
         finally:
             self._asking = self._hung = None
 
-    def _told_version(self, rows: Sequence[Row]) -> str:
-        at = listing.SITE_COLUMNS.index("lmd_version")
-        return str(rows[0][at]) if rows else ""
-
-    def _recognise(self, rows: Sequence[Row]) -> None:
-        """Notice another run of the LMD: another process, or counters that have gone back."""
-        key, sent = (listing.SITE_COLUMNS.index(name) for name in ("key", "bytes_send"))
-        counted = {str(row[key]): row[sent] for row in rows if isinstance(row[sent], (int, float))}
-        process = self.queries.pool.process
-        back = any(counted.get(one, 0) < count for one, count in self._counted.items())
-        if process != self._process or back:
-            self._run += 1
-        self._process, self._counted = process, counted
-
     def _take(self, found: dict[str, LmdFacts]) -> None:
         self._settled = True
         assert self._capabilities is not None
@@ -213,7 +204,7 @@ class LmdSource:
                 site = LmdSite(self.reactor, config, source=self, facts=facts, memory=self.memory)
                 fresh.append(site)
             program = facts.program
-            site.told(
+            site.learn(
                 facts,
                 evolve(
                     listing.behind(self._capabilities, icinga2=facts.icinga2),
@@ -223,7 +214,7 @@ class LmdSource:
             )
             sites.append(site)
         if not sites:
-            # Nobody shall take an LMD without any site for one that answers.
+            # An LMD without any site shall not count as one that answers.
             sites = [one for one in self.sites if one.facts is None]
         if [id(site) for site in sites] == [id(site) for site in self.sites]:
             return

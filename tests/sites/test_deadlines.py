@@ -1,4 +1,4 @@
-"""Who asks may have less time than the sites are given."""
+"""A request may have less time than the sites are given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 from monrest.query.model import Pushed, Test
 from monrest.sites.commands import send
 from monrest.sites.fanout import fan_out
-from monrest.sites.site import Hurry
+from monrest.sites.site import Deadline
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, fall_silent, hang
 from tests.fakes.sites import outcome
@@ -21,10 +21,10 @@ LOG = Pushed(
 
 
 def gather(town, seconds, *sites, pushed=HOSTS, layout=LAYOUT):
-    hurry = Hurry(seconds, town.clock.seconds() + seconds)
+    deadline = Deadline(seconds, town.clock.seconds() + seconds)
     plan = lambda _site, _capabilities: pushed  # noqa: E731
-    hurried = [site.within(hurry) for site in sites]
-    return outcome(Deferred.fromCoroutine(fan_out(hurried, plan, layout, town.clock)))
+    limited = [site.within(deadline) for site in sites]
+    return outcome(Deferred.fromCoroutine(fan_out(limited, plan, layout, town.clock)))
 
 
 def problems(found):
@@ -67,10 +67,10 @@ def test_a_hanging_core_is_noticed_by_those_in_a_hurry_too(town):
 
 def test_all_of_a_request_has_that_time_together(town):
     site = town.site(script=Script(default=hang))
-    hurried = site.within(Hurry(2, town.clock.seconds() + 2))
+    limited = site.within(Deadline(2, town.clock.seconds() + 2))
     town.pass_time(2.1)
     before = len(town.cores["a"].script.requests)
-    found = outcome(Deferred.fromCoroutine(hurried.ask(HOSTS, LAYOUT)))
+    found = outcome(Deferred.fromCoroutine(limited.ask(HOSTS, LAYOUT)))
     assert found[0].value.reason == "timed out after 2 s"
     assert len(town.cores["a"].script.requests) == before
 
@@ -113,8 +113,8 @@ def test_a_core_that_is_away_is_waited_for_no_longer(town):
 
 def test_commands_say_what_is_not_known_by_then(town):
     site = town.site(script=Script(orders=[fall_silent]))
-    hurried = site.within(Hurry(1, town.clock.seconds() + 1))
-    found = outcome(Deferred.fromCoroutine(send([(hurried, log(1))], town.clock, Wall(town.clock))))
+    limited = site.within(Deadline(1, town.clock.seconds() + 1))
+    found = outcome(Deferred.fromCoroutine(send([(limited, log(1))], town.clock, Wall(town.clock))))
     town.pass_time(1.1)
     ((sent,),) = found
     assert (set(sent.doubtful), sent.problem.reason) == ({0}, "timed out after 1 s")
