@@ -26,12 +26,15 @@ from twisted.internet.defer import Deferred
 from bench.clients import BrokenRunError, Livestatus
 from bench.processes import Processes
 from bench.report import Line, times
+from monrest.base.answer_file import AnswerFiles
 from monrest.base.clock import MachineClock
 from monrest.base.concurrency import Threads, pause
+from monrest.base.room import RowRoom
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
 from monrest.bp.service import DUTY, BusinessProcesses
 from monrest.config import BpConfig, SiteConfig
+from monrest.livestatus.inbox import AnswerMemory
 from monrest.sites.registry import Registry
 from monrest.store.database import Database
 from monrest.store.duties import Duties
@@ -94,7 +97,8 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, Any]:
     threads = Threads(reactor, 2, "bench")
     threads.startService()
     site = SiteConfig(id="bp", name="bp", address=f"unix:{path}")
-    registry = Registry(reactor, (site,))
+    memory = AnswerMemory(RowRoom(reactor), AnswerFiles(Path(folder)), threads)
+    registry = Registry(reactor, (site,), memory=memory)
     registry.startService()
     while not registry.sites[0].connected:
         await pause(reactor, 0.05)

@@ -7,9 +7,7 @@ A large answer is parsed by the work that needs its rows, in a thread and a piec
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from pathlib import Path
-from tempfile import gettempdir
-from typing import Any, Protocol
+from typing import Protocol
 
 from attrs import define, field
 
@@ -51,13 +49,6 @@ class AnswerMemory:
     files: AnswerFiles
     threads: Threads
     free: int = FREE
-
-    @classmethod
-    def own(cls, reactor: Any) -> AnswerMemory:
-        """Memory for a site outside of a daemon."""
-        threads = Threads(reactor, 1, "answers")
-        threads.startService()
-        return cls(RowRoom(reactor), AnswerFiles(Path(gettempdir())), threads)
 
     def inbox(self, share: Share | None = None) -> Inbox:
         """Make the inbox of a question; its rows have their room in ``share`` or a new one."""

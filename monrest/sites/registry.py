@@ -15,7 +15,7 @@ from monrest.base.errors import BadRequest
 from monrest.base.meters import Sample
 from monrest.base.notice import Notice
 from monrest.livestatus.inbox import AnswerMemory
-from monrest.sites.federation.federated_site import FederatedSite, words
+from monrest.sites.federation.federated_site import FederatedSite, selectors
 from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import OnBehalfOf
 from monrest.sites.lmd.lmd_site import LmdSite
@@ -119,7 +119,7 @@ class SiteList:
         # Once for each site, because a client may send thousands of names.
         meant: dict[str, set[str]] = {}
         for site in self.sites:
-            for word in words(site):
+            for word in selectors(site):
                 meant.setdefault(word, set()).add(site.id)
         meant[ALL] = {site.id for site in self.sites}
         meant[LOCAL] = {site.id for site in self.sites if site.local}
@@ -179,10 +179,6 @@ class Registry(Service):
     listed: SiteList = field(init=False)
     """All sites as a value, which is another one whenever they change."""
     _retired: list[Site | FederationSource | LmdSource] = field(init=False, factory=list)
-
-    @memory.default
-    def _own_memory(self) -> AnswerMemory:
-        return AnswerMemory.own(self.reactor)
 
     def __attrs_post_init__(self) -> None:
         self.listed = SiteList(())
@@ -247,7 +243,6 @@ class Registry(Service):
 
     @property
     def restricted(self) -> bool:
-        """Whether some are only for members of certain contact groups."""
         return self.listed.restricted
 
     def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
@@ -267,7 +262,7 @@ class Registry(Service):
 
         Right after the start an address of another instance may stand for any number of sites.
         """
-        known = {word for site in self.direct for word in words(site)}
+        known = {word for site in self.direct for word in selectors(site)}
         if items and known.issuperset(items):
             return
         waiting = [

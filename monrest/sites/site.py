@@ -87,9 +87,8 @@ class _Core:
 class Site:
     """A site; ``reactor`` connects and keeps the time.
 
-    ``endpoint`` replaces what the configuration's address says. ``memory`` is where its rows are;
-    a site by itself has its own. ``deadline`` is that of the request, None: the site has as long as
-    the configuration says.
+    ``endpoint`` replaces what the configuration's address says. ``memory`` is where its rows are.
+    ``deadline`` is that of the request, None: the site has as long as the configuration says.
     """
 
     kind: ClassVar[str] = "livestatus"
@@ -108,10 +107,6 @@ class Site:
     address: str = field(init=False, default="")
     _hide: tuple[str, ...] = field(init=False, default=())
     _core: _Core = field(init=False, factory=_Core)
-
-    @memory.default
-    def _own_memory(self) -> AnswerMemory:
-        return AnswerMemory.own(self.reactor)
 
     def __attrs_post_init__(self) -> None:
         config = self.config
@@ -184,7 +179,13 @@ class Site:
     def hops(self) -> Hops:
         """The way to the core, which is right here."""
         version = self.capabilities.livestatus_version if self.capabilities else ""
-        return Hops.of(self.id, self.name, self.address, self.kind, version)
+        return Hops(
+            keys=(self.id,),
+            names=(self.name,),
+            addresses=(self.address,),
+            kinds=(self.kind,),
+            versions=(version,),
+        )
 
     @property
     def capabilities(self) -> Capabilities | None:

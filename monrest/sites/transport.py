@@ -85,10 +85,3 @@ class Hops:
     kinds: tuple[str, ...]
     versions: tuple[str, ...]
     instances: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, key: str, name: str, address: str, kind: str, version: str) -> Hops:
-        """The way to a core that is connected directly."""
-        return cls(
-            keys=(key,), names=(name,), addresses=(address,), kinds=(kind,), versions=(version,)
-        )

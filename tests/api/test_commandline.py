@@ -17,6 +17,7 @@ from monrest.sites.registry import Registry
 from tests.api import asking
 from tests.api.asking import records
 from tests.fakes.context import make_context
+from tests.fakes.threads import Reactor, own_memory
 
 CONFIGURATION = "authorized_for_configuration_information"
 SYSTEM = "authorized_for_system_information"
@@ -90,7 +91,8 @@ def context(tmp_path):
         SiteConfig(id="a", name="A", address="unix:/live", resource_file=str(file)),
         SiteConfig(id="b", name="B", address="unix:/live", resource_file=str(tmp_path / "none")),
     ]
-    return make_context(clock, sites=Registry(clock, sites), threads=Threads())
+    registry = Registry(clock, sites, memory=own_memory(Reactor()))
+    return make_context(clock, sites=registry, threads=Threads())
 
 
 def web01(**more):

@@ -30,6 +30,7 @@ from tests.fakes.clocks import Wall
 from tests.fakes.context import NoLogCache, make_context
 from tests.fakes.given_lmd import lmd_sites
 from tests.fakes.standstill import Standstill
+from tests.fakes.threads import threaded_memory
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
 CORE = os.environ.get("MONREST_CORE", "")
@@ -49,7 +50,8 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     core = DemoCore(standstill, Wall(standstill), str(folder / "live"), seed=7, history_days=0)
     lmd = LmdConfig(address=CORE) if CORE and lmd_sites(CORE) else None
     sites = [SiteConfig(id="a", name="A", address=CORE or f"unix:{folder / 'live'}")]
-    registry = Registry(reactor, () if lmd else sites, lmd=lmd)
+    memory = threaded_memory(reactor)
+    registry = Registry(reactor, () if lmd else sites, lmd=lmd, memory=memory)
     core.startService()
     registry.startService()
     blockon(Deferred.fromCoroutine(registry.settled()))

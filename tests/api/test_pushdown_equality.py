@@ -29,6 +29,7 @@ from tests.examples import examples
 from tests.fakes.clocks import Wall
 from tests.fakes.context import NoLogCache, make_context
 from tests.fakes.standstill import Standstill
+from tests.fakes.threads import threaded_memory
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
 
@@ -118,6 +119,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
             SiteConfig(id="a", name="Alpha", address=f"unix:{folder / 'live'}"),
             SiteConfig(id="b", name="Beta", address=f"unix:{folder / 'live'}"),
         ],
+        memory=threaded_memory(reactor),
     )
     core.startService()
     registry.startService()

@@ -27,6 +27,7 @@ from monrest.sites.registry import Registry
 from tests.fakes.clocks import Wall
 from tests.fakes.context import KnownContacts, make_context
 from tests.fakes.standstill import Standstill
+from tests.fakes.threads import threaded_memory
 
 SHORT = "authorized_for_"
 _LINE = "peer_key,time,lineno,message,options,command_name,current_contact_email"
@@ -66,6 +67,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
             SiteConfig(id=name, name=name, address=f"unix:{folder / 'live'}", groups=of)
             for name, of in groups.items()
         ],
+        memory=threaded_memory(reactor),
     )
     core.startService()
     registry.startService()

@@ -22,7 +22,7 @@ from monrest.sites.registry import Registry
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.standstill import Standstill
-from tests.fakes.threads import Reactor
+from tests.fakes.threads import Reactor, threaded_memory
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
 SOMEBODY = Identity(user="nobody", roles=frozenset({"authorized_for_all_services"}))
@@ -67,7 +67,7 @@ def context(tmp_path_factory):
     )
     address = f"unix:{folder / 'live'}"
     sites = [SiteConfig(id=name, name=name.upper(), address=address) for name in "ab"]
-    registry = Registry(reactor, sites)
+    registry = Registry(reactor, sites, memory=threaded_memory(reactor))
     core.startService()
     registry.startService()
     yield make_context(standstill, sites=registry, zone=Config().display.zone())

@@ -50,5 +50,12 @@ class NoThreads:
 
 
 def own_memory(reactor):
-    """What a site has that is no daemon's, and whose threads are none."""
+    """Memory for sites that are no daemon's, whose threads are none."""
     return AnswerMemory(RowRoom(reactor), AnswerFiles(Path(tempfile.gettempdir())), NoThreads())
+
+
+def threaded_memory(reactor):
+    """The same with a thread."""
+    threads = Threads(reactor, 1, "answers")
+    threads.startService()
+    return AnswerMemory(RowRoom(reactor), AnswerFiles(Path(tempfile.gettempdir())), threads)

@@ -32,6 +32,7 @@ from monrest.store.database import Database
 from tests.examples import examples
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
+from tests.fakes.threads import threaded_memory
 
 NOW = 1_795_242_791
 OBJECTS = """
@@ -182,6 +183,7 @@ def world(folder, url, **more):
         reactor,
         [SiteConfig(id="a", name="Alpha", address=address),
          SiteConfig(id="b", name="Beta", address=address)],
+        memory=threaded_memory(reactor),
     )  # fmt: skip
     database = Database(reactor, url)
     database.startService()

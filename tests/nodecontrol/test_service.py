@@ -24,6 +24,7 @@ from tests.fakes.clocks import Wall
 from tests.fakes.jobs import AtOnce
 from tests.fakes.keystore import Store, result
 from tests.fakes.store import migrated_sqlite_url
+from tests.fakes.threads import Reactor, own_memory
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -62,7 +63,7 @@ class World:
         self.ended = {}
         self.clock = Clock()
         configs = [SiteConfig(id=f"n{n}", name="N", address="unix:/live") for n in range(count)]
-        self.sites = [Site(self.clock, config) for config in configs]
+        self.sites = [Site(self.clock, config, memory=own_memory(Reactor())) for config in configs]
         self.gatherers = {site.id: Gatherer(self) for site in self.sites}
         monkeypatch.setattr(
             NodeControl, "gatherer", lambda _self, site, _host: self.gatherers[site.id]

@@ -27,6 +27,7 @@ from monrest.sites.capabilities import (
     status_query,
 )
 from monrest.sites.static import NAEMON, icinga2, joined, shinken
+from tests.fakes.threads import threaded_memory
 
 ROWS = [["hosts", "name", "string"], ["hosts", "state", "int"], ["log", "time", "time"]]
 
@@ -202,7 +203,8 @@ async def test_icinga_2_knows_every_column_of_our_list(tmp_path):
         arguments += ["-D", f"{name}={where}"]
     with (tmp_path / "output").open("wb") as output:
         core = subprocess.Popen(arguments, stdout=output, stderr=output)
-    site = Site(reactor, SiteConfig(id="i", name="I", address=f"unix:{tmp_path}/live"))
+    config = SiteConfig(id="i", name="I", address=f"unix:{tmp_path}/live")
+    site = Site(reactor, config, memory=threaded_memory(reactor))
     try:
         deadline = time.monotonic() + 60
         while not (tmp_path / "live").exists():

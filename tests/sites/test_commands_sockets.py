@@ -10,6 +10,7 @@ from monrest.config.sections import SiteConfig
 from monrest.sites.commands import send
 from monrest.sites.registry import Registry
 from tests.fakes.livestatus import Script, fall_silent, hang, serve_unix
+from tests.fakes.threads import threaded_memory
 from tests.sites.orders import log
 
 
@@ -24,7 +25,7 @@ async def test_real_sockets_and_a_daemon_that_stops(tmp_path):
         SiteConfig(id=name, name=name, address=f"unix:{tmp_path / name}", timeout=2)
         for name in names
     ]
-    registry = Registry(reactor, configs)
+    registry = Registry(reactor, configs, memory=threaded_memory(reactor))
     registry.startService()
     good, _, gone = registry.sites
     hanging.orders[0] = fall_silent

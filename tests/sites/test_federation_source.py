@@ -11,7 +11,7 @@ from monrest.config.sections import SiteConfig
 from monrest.livestatus.core_errors import BrokenConnectionError, ConnectError
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
-from monrest.sites.federation.federated_site import openly, words
+from monrest.sites.federation.federated_site import openly, selectors
 from monrest.sites.federation.federation_source import FederationSource
 from monrest.sites.federation.remote import OnBehalfOf, PartialBody, RefusedByRemoteError
 from monrest.sites.registry import Registry, SiteList
@@ -134,7 +134,7 @@ def test_several_sites_are_named_by_theirs(world):
     first, second = world.source.sites
     assert (first.name, first.section, first.hidden) == ("Munich X", "Europe/South", True)
     assert (second.name, second.section, second.hidden) == ("Munich Y", "Europe", False)
-    assert "m" in words(first)
+    assert "m" in selectors(first)
     # The tables of equal cores are asked for once.
     assert sum("tables" in path for _, path, _ in world.far.asked) == 1
 
@@ -354,7 +354,9 @@ def test_what_is_missing_on_the_other_side_is_missing_here(world):
 def test_the_registry_follows_and_settles():
     clock = Clock()
     registry = Registry(
-        clock, (SiteConfig(id="a", name="A", section="S", address="unix:/run/a"), CONFIG)
+        clock,
+        (SiteConfig(id="a", name="A", section="S", address="unix:/run/a"), CONFIG),
+        memory=own_memory(Reactor()),
     )
     assert [site.id for site in registry.sites] == ["a", "m"]
     assert [site.id for site in registry.direct] == ["a"]

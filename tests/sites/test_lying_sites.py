@@ -31,6 +31,7 @@ from tests.fakes.livestatus import (
     text_instead_of_header,
     truncated,
 )
+from tests.fakes.threads import threaded_memory
 
 HOSTS = Pushed(table="hosts", columns=("name", "state"))
 LAYOUT = (("name", "string"), ("state", "int"))
@@ -64,6 +65,7 @@ async def world(tmp_path):
             SiteConfig(id="honest", name="Honest", address=honest.address),
             SiteConfig(id="liar", name="Liar", address=liar.address, timeout=0.5),
         ],
+        memory=threaded_memory(reactor),
     )
     registry.startService()
     try:

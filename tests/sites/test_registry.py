@@ -13,6 +13,7 @@ from monrest.sites.registry import Registry
 from monrest.sites.site import Site
 from tests.fakes.livestatus import MemoryCore, Script, hang
 from tests.fakes.sites import outcome
+from tests.fakes.threads import Reactor, own_memory
 
 CONFIGS = (
     SiteConfig(id="a", name="Alpha", section="Europe", address="unix:/run/a"),
@@ -26,7 +27,7 @@ class World:
     def __init__(self):
         self.clock = Clock()
         self.cores = {}
-        self.registry = Registry(self.clock, CONFIGS, self.make)
+        self.registry = Registry(self.clock, CONFIGS, self.make, memory=own_memory(Reactor()))
 
     def make(self, clock, config, memory):
         core = self.cores.setdefault(config.id, MemoryCore(clock, Script()))
@@ -86,10 +87,11 @@ def test_unknown_sites_are_refused_as_a_whole(world, items, named):
 
 
 def test_nothing_is_configured():
-    registry = Registry(Clock(), (), lmd=LmdConfig(address="unix:/run/lmd"))
+    memory = own_memory(Reactor())
+    registry = Registry(Clock(), (), lmd=LmdConfig(address="unix:/run/lmd"), memory=memory)
     assert [site.id for site in registry.sites] == ["lmd"]
     assert registry.direct == (), "nothing is kept for an LMD of which nothing is known"
-    registry = Registry(Clock(), ())
+    registry = Registry(Clock(), (), memory=memory)
     assert registry.select() == ()
     assert registry.select(["ALL"]) == ()
 

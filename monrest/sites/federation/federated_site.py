@@ -167,7 +167,7 @@ class FederatedSite(Site):
         )
 
 
-def words(site: Site) -> tuple[str, ...]:
+def selectors(site: Site) -> tuple[str, ...]:
     """What selects a site: id, name and section; those of an address mean all of its sites."""
     if isinstance(site, FederatedSite):
         base = site.source.config

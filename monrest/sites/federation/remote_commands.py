@@ -118,8 +118,18 @@ class _Transmission:
 
     async def run(self) -> TransmissionOutcome:
         error: LivestatusError | None = None
+        entries: dict[int, Entry] = {}
         try:
-            await self._send()
+            for at, line in enumerate(self.lines):
+                entry = await self._entry(line)
+                if entry is None:
+                    self.verdicts[at] = _UNKNOWN
+                else:
+                    entries[at] = entry
+            while entries:
+                if not self.allowed():
+                    raise WithdrawnError
+                entries = await self._round(entries)
         except LivestatusError as failed:
             error = failed
         known = 0
@@ -127,19 +137,6 @@ class _Transmission:
             known += 1
         written = len(self.lines) if self.sent or known == len(self.lines) else known
         return TransmissionOutcome(tuple(self.verdicts[at] for at in range(known)), written, error)
-
-    async def _send(self) -> None:
-        entries: dict[int, Entry] = {}
-        for at, line in enumerate(self.lines):
-            entry = await self._entry(line)
-            if entry is None:
-                self.verdicts[at] = _UNKNOWN
-            else:
-                entries[at] = entry
-        while entries:
-            if not self.allowed():
-                raise WithdrawnError
-            entries = await self._round(entries)
 
     async def _round(self, entries: dict[int, Entry]) -> dict[int, Entry]:
         """Send a list; returns those to be sent again when the other side refused the others."""
@@ -176,23 +173,17 @@ class _Transmission:
         name, fields = match[1], match[2] or ""
         removed = _REMOVED.match(name)
         if removed is not None and fields.isdigit():
-            found = await self._removal(removed[1], removed[2].lower(), fields)
-            if found is not None:
-                return found
+            # By the object that it belongs to: its contacts may remove it as well.
+            wanted, word = int(removed[1] == "SVC"), removed[2].lower()
+            path = f"/{word}s?columns=host_name,service_description,is_service&id={fields}"
+            found = await records(await self._call("GET", path), self.orders.threads)
+            for record in found:
+                if record.get("is_service") == wanted:
+                    target = {"host": str(record.get("host_name"))}
+                    if wanted:
+                        target["service"] = str(record.get("service_description"))
+                    return {"cmd": f"del_{word}", f"{word}_id": fields, **target}
         return entry(name, fields)
-
-    async def _removal(self, kind: str, word: str, number: str) -> Entry | None:
-        """Remove by the object that it belongs to, which its contacts may do as well."""
-        path = f"/{word}s?columns=host_name,service_description,is_service&id={number}"
-        found = await records(await self._call("GET", path), self.orders.threads)
-        wanted = int(kind == "SVC")
-        for record in found:
-            if record.get("is_service") == wanted:
-                target = {"host": str(record.get("host_name"))}
-                if wanted:
-                    target["service"] = str(record.get("service_description"))
-                return {"cmd": f"del_{word}", f"{word}_id": number, **target}
-        return None
 
     async def _call(self, method: str, path: str, body: bytes | None = None) -> bytes:
         remote, orders = self.orders.remote, self.orders
