@@ -20,11 +20,9 @@ from monrest.livestatus.core_errors import (
     RefusedError,
     first_line,
 )
-from monrest.livestatus.inbox import StoredRows
+from monrest.livestatus.inbox import BATCH, StoredRows
 
 HEADER_SIZE = 16
-SLICE = 64 * 1024
-"""Rows are parsed whenever this many bytes are there."""
 LARGEST_ANSWER = 1 << 30
 """Twice the largest answer of a Naemon (max_response_size); more is a lie."""
 _LARGEST_ROW = 16 << 20
@@ -32,7 +30,7 @@ _MOST_VALUES = 500_000
 _LARGEST_LENIENT = 256 * 1024
 """Bytes that expressions go through, and an eighth of those whose letters are mended."""
 _TRIED = 1 << 20
-"""Bytes that are parsed at most to find where a slice may end."""
+"""Bytes that are parsed at most to find where a batch may end."""
 _LONGEST_MESSAGE = 64 * 1024
 _OK = 200
 _TRIES = 8
@@ -40,7 +38,7 @@ _TRIES = 8
 _HEADER = re.compile(rb"([0-9]{3}) (?=[ 0-9]{11}\n)( *[0-9]+)\n")
 
 Transform: TypeAlias = Callable[[list[Row]], list[Row]]
-"""Turns rows as the core gives them into the rows that are wanted; called once per slice."""
+"""Turns rows as the core gives them into the rows that are wanted; called once per batch."""
 
 
 def parse_header(data: bytes) -> tuple[int, int]:
@@ -172,10 +170,10 @@ def parse_object(body: bytes | bytearray) -> dict[str, Any]:
 
 
 class RowParser:
-    r"""Rows of one body, parsed in slices of about 64 KiB while the bytes arrive.
+    r"""Rows of one body, parsed in batches of about 64 KiB while the bytes arrive.
 
-    A slice ends between two rows: at ``],\n[`` (Naemon) or ``], [`` (Icinga 2). Text that looks
-    like this inside a string or a nested list does not parse as a slice, because a quote or a
+    A batch ends between two rows: at ``],\n[`` (Naemon) or ``], [`` (Icinga 2). Text that looks
+    like this inside a string or a nested list does not parse as a batch, because a quote or a
     bracket is left open there; then an earlier cut is tried and after that twice as much text.
     """
 
@@ -184,12 +182,12 @@ class RowParser:
         self._transform = transform
         self._rows: list[Row] = []
         self._buffer = bytearray()
-        self._threshold = SLICE
+        self._threshold = BATCH
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body; raise ProtocolError as soon as it is broken."""
-        for start in range(0, len(data), SLICE):
-            self._buffer += data[start : start + SLICE] if len(data) > SLICE else data
+        for start in range(0, len(data), BATCH):
+            self._buffer += data[start : start + BATCH] if len(data) > BATCH else data
             if len(self._buffer) >= self._threshold:
                 self._cut()
 
@@ -211,15 +209,16 @@ class RowParser:
             end = self._buffer.rfind(separator, 0, end)
             if end < 0:
                 break
-            if self._slice(end):
-                self._threshold = SLICE
+            if self._parse(end):
+                self._threshold = BATCH
                 return
         if len(self._buffer) > _LARGEST_ROW:
             raise ProtocolError("a row of more than 16 MiB")
         self._threshold = 2 * len(self._buffer)
 
-    def _slice(self, end: int) -> bool:
-        # The comma makes room for the bracket that closes the slice, the space behind it for the
+    def _parse(self, end: int) -> bool:
+        """Parse a batch that ends there; False if that is the wrong place."""
+        # The comma makes room for the bracket that closes the batch, the space behind it for the
         # one that opens the next: no byte of the body is copied.
         buffer = self._buffer
         buffer[end + 1] = ord("]")

@@ -136,7 +136,7 @@ class Breaker(Service):
         """Stop probing; fires when no probe is under way."""
         super().stopService()
         self._schedule(None)
-        self._tell(StoppedError())
+        self._end_waiting(StoppedError())
         running = self._running
         if running is None:
             return succeed(None)
@@ -276,12 +276,12 @@ class Breaker(Service):
             if not isinstance(error, LivestatusError):
                 self.log.failure("probe of site {site} failed", site=self.site)
                 error = ProtocolError("strange status data")
-            self._missed_again(error)
+            self._probe_failed(error)
         else:
             self._up(program)
 
-    def _missed_again(self, error: LivestatusError) -> None:
-        """A probe failed: the site is down, unless it may be back in a moment."""
+    def _probe_failed(self, error: LivestatusError) -> None:
+        """The site is down, unless it may be back in a moment."""
         now = self.clock.seconds()
         if self.error is None and self.missed is None and _may_be_back(error):
             self._away, self._failures = now, 0
@@ -339,7 +339,7 @@ class Breaker(Service):
         self.alive = now
         self.error = self.missed = None
         self._failures = 0
-        self._tell(None)
+        self._end_waiting(None)
         self.on_change()
 
     def _down(self, error: LivestatusError) -> None:
@@ -350,14 +350,14 @@ class Breaker(Service):
             self.health = evolve(self.health, state="down", since=now)
         self.health = evolve(self.health, last_error=reason)
         self.error, self.missed = error.anew(), None
-        self._tell(error)
+        self._end_waiting(error)
         self.on_change()
 
     def _forget(self, waiter: Deferred[None]) -> None:
         if waiter in self._waiting:
             self._waiting.remove(waiter)
 
-    def _tell(self, error: LivestatusError | None) -> None:
+    def _end_waiting(self, error: LivestatusError | None) -> None:
         while self._waiting:
             waiter = self._waiting.pop(0)
             if error is None:

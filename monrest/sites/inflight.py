@@ -171,13 +171,13 @@ class InFlight:
             return Failure(query.ended)
         if not isinstance(error, LivestatusError):
             return failure
-        self._tell(query, error)
+        self._report(query, error)
         if not query.may_be_sent_again(error):
             return failure
         self._open[query] = None
         return Deferred.fromCoroutine(self._again(query, error))
 
-    def _tell(self, query: QueryInFlight, error: LivestatusError) -> None:
+    def _report(self, query: QueryInFlight, error: LivestatusError) -> None:
         if not (query.has_deadline and isinstance(error, QueryTimeoutError)):
             self.breaker.failed(error, query.sent)
 
@@ -190,7 +190,7 @@ class InFlight:
                 try:
                     return await query.send(query.until - query.sent)
                 except LivestatusError as failed:
-                    self._tell(query, failed)
+                    self._report(query, failed)
                     if not query.may_be_sent_again(failed):
                         raise
                     error = failed

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from monrest.livestatus import framing
 from monrest.livestatus.core_errors import LivestatusError, ProtocolError, RefusedError
-from monrest.livestatus.framing import SLICE, RowParser, parse_header, parse_rows
+from monrest.livestatus.framing import BATCH, RowParser, parse_header, parse_rows
 from monrest.livestatus.pool import CoreRequest
 from tests.examples import examples
 from tests.fakes.livestatus import as_json, framed
@@ -168,11 +168,11 @@ json_values = st.recursive(
     st.lists(st.integers(1, 60), min_size=1),
     st.integers(1, 80),
 )
-def test_any_rows_in_any_pieces_and_slices(rows, separators, sizes, slice_size):
+def test_any_rows_in_any_pieces_and_batches(rows, separators, sizes, batch):
     between, inside = separators
     text = "[" + between.join(json.dumps(row, separators=(inside, ":")) for row in rows) + "]\n"
     data = framed(text.encode())
-    before, framing.SLICE = framing.SLICE, slice_size
+    before, framing.BATCH = framing.BATCH, batch
     try:
         pieces, at = [], 0
         while at < len(data):
@@ -180,7 +180,7 @@ def test_any_rows_in_any_pieces_and_slices(rows, separators, sizes, slice_size):
             at += len(pieces[-1])
         assert read(pieces, 3) == rows
     finally:
-        framing.SLICE = before
+        framing.BATCH = before
 
 
 @pytest.mark.parametrize("between", [",\n", ", "])
@@ -243,7 +243,7 @@ def test_wrong_width_is_found_while_the_body_still_comes():
     data = framed(as_json(rows))
     reader = CoreRequest(b"", 4).reader()
     with pytest.raises(ProtocolError, match="3 columns instead of 4"):
-        reader.feed(data[: SLICE + 5000])
+        reader.feed(data[: BATCH + 5000])
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])

@@ -12,7 +12,7 @@ from monrest.base.errors import BadRequest, SitesFailed, Unavailable
 from monrest.bp.core_rows import Needs
 from monrest.bp.runner import carriers, gather
 from monrest.commands import lookups
-from monrest.livestatus.framing import SLICE
+from monrest.livestatus.framing import BATCH
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
 from tests.fakes.livestatus import Script, raw, rows_in_pieces
@@ -21,7 +21,7 @@ from tests.fakes.sites import outcome
 
 HOSTS = Pushed(table="hosts", columns=("name", "state"))
 LAYOUT = (("name", "string"), ("state", "int"))
-NAMES = [[f"h{at:05} {'x' * 60}", 0] for at in range(3 * SLICE // 70)]
+NAMES = [[f"h{at:05} {'x' * 60}", 0] for at in range(3 * BATCH // 70)]
 """More than is read in one go."""
 
 

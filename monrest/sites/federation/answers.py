@@ -17,7 +17,7 @@ from monrest.livestatus.core_errors import ProtocolError
 
 Record = dict[str, Any]
 
-_SLICE = 128 * 1024
+_BATCH = 128 * 1024
 _LARGEST = 1 << 20
 """Bytes that are parsed in one go."""
 _LARGEST_OBJECT = 16 << 20
@@ -37,8 +37,8 @@ class RecordReader:
         self._take = take
         self._buffer = bytearray()
         self._separator = b""
-        self._threshold = _SLICE
-        self._looked = _SLICE
+        self._threshold = _BATCH
+        self._looked = _BATCH
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body."""
@@ -64,13 +64,13 @@ class RecordReader:
             if len(buffer) > _LARGEST_OBJECT:
                 raise ProtocolError("an object of more than 16 MiB")
             self._looked = len(buffer) - len(self._separator)
-            self._threshold = len(buffer) + _SLICE
+            self._threshold = len(buffer) + _BATCH
             return False
         self._read(bytes(buffer[: end + 1]) + b"]")
         # The comma between two objects makes room for the bracket that opens the next piece.
         buffer[end + 1] = ord("[")
         del buffer[: end + 1]
-        self._threshold = self._looked = _SLICE
+        self._threshold = self._looked = _BATCH
         return True
 
     def _read(self, piece: bytes) -> None:
@@ -91,12 +91,12 @@ async def records(body: bytes, threads: Threads) -> list[Record]:
     def read() -> list[Record]:
         found: list[Record] = []
         reader = RecordReader(found.extend)
-        for start in range(0, len(body), _SLICE):
-            reader.feed(body[start : start + _SLICE])
+        for start in range(0, len(body), _BATCH):
+            reader.feed(body[start : start + _BATCH])
         reader.finish()
         return found
 
-    return read() if len(body) <= _SLICE else await threads.run(read)
+    return read() if len(body) <= _BATCH else await threads.run(read)
 
 
 def document(body: bytes) -> Any:

@@ -17,7 +17,7 @@ from monrest.livestatus.pool import CoreRequest
 from monrest.sites.capabilities import Program
 from monrest.sites.federation.queries import RestQueries, Running
 from monrest.sites.federation.remote import JSON, OnBehalfOf, RefusedByRemoteError
-from monrest.sites.federation.remote_commands import RestOrders
+from monrest.sites.federation.remote_commands import RestCommands
 from monrest.sites.federation.remote_list import Facts
 from monrest.sites.health import INTERVAL
 from monrest.sites.site import Deadline, Site
@@ -51,7 +51,7 @@ class FederatedSite(Site):
     def _connect(self) -> None:
         running = Running()
         self.pool = RestQueries(self.source.remote, self._path, running=running)
-        self.commands = RestOrders(self.source.remote, self._path, self.memory.threads)
+        self.commands = RestCommands(self.source.remote, self._path, self.memory.threads)
         # All sites of one address are looked at together: one request serves all of them.
         self.breaker.interval = INTERVAL
 
@@ -133,7 +133,7 @@ class FederatedSite(Site):
         """The same site, asked on behalf of a user."""
         one = copy(self)
         assert isinstance(self.pool, RestQueries)
-        assert isinstance(self.commands, RestOrders)
+        assert isinstance(self.commands, RestCommands)
         one.pool, one.commands = self.pool.acting(whom), self.commands.acting(whom)
         return self._copied(one)
 

@@ -45,7 +45,7 @@ _UNREACHED = (502, 503, 504)
 
 
 @define(eq=False)
-class RestOrders:
+class RestCommands:
     """A ``CommandSender``; ``path`` gives the path of the site on the other side."""
 
     remote: Remote
@@ -59,7 +59,7 @@ class RestOrders:
     def quiet(self) -> bool:
         return self.running.quiet
 
-    def acting(self, whom: OnBehalfOf) -> RestOrders:
+    def acting(self, whom: OnBehalfOf) -> RestCommands:
         """The same on behalf of another user."""
         return evolve(self, whom=whom)
 
@@ -106,7 +106,7 @@ class _Transmission:
     ``ended`` is why it was given up before.
     """
 
-    orders: RestOrders
+    commands: RestCommands
     lines: tuple[str, ...]
     until: float
     allowed: Callable[[], bool]
@@ -176,7 +176,7 @@ class _Transmission:
             # By the object that it belongs to: its contacts may remove it as well.
             wanted, word = int(removed[1] == "SVC"), removed[2].lower()
             path = f"/{word}s?columns=host_name,service_description,is_service&id={fields}"
-            found = await records(await self._call("GET", path), self.orders.threads)
+            found = await records(await self._call("GET", path), self.commands.threads)
             for record in found:
                 if record.get("is_service") == wanted:
                     target = {"host": str(record.get("host_name"))}
@@ -186,13 +186,13 @@ class _Transmission:
         return entry(name, fields)
 
     async def _call(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        remote, orders = self.orders.remote, self.orders
-        left = self.until - remote.reactor.seconds()
+        site = self.commands
+        left = self.until - site.remote.reactor.seconds()
         if left <= 0:
             raise QueryTimeoutError(0)
         try:
-            return await remote.call(
-                method, orders.path() + path, left, orders.whom, body, reads=body is None
+            return await site.remote.call(
+                method, site.path() + path, left, site.whom, body, reads=body is None
             )
         except CancelledError:
             raise self.ended or StoppedError() from None

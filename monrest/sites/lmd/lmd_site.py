@@ -44,7 +44,7 @@ class FollowingBreaker(Breaker):
     def stopService(self) -> Deferred[None]:
         """Fail what waits."""
         Service.stopService(self)
-        self._tell(StoppedError())
+        self._end_waiting(StoppedError())
         return succeed(None)
 
     def retire(self) -> Deferred[None]:
