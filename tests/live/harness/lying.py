@@ -145,7 +145,9 @@ class LyingSite:
         if chosen and not self.gate.is_set():
             self.waiting.set()
             self.gate.wait(60)
-        if chosen and self.deed == "silent":
+        # Read once: a deed that is set while the core answers is for later requests.
+        deed = self.deed if chosen else None
+        if deed == "silent":
             self.ended.wait(120)
             return False
         kept = [
@@ -156,8 +158,8 @@ class LyingSite:
         rows = ask(connect(self.target), "\n".join(kept))
         if "Columns: name" in kept:
             rows += [[name] for name in self.claims.get(table, ())]
-        if chosen and self.deed is not None:
-            return (DEEDS | TYPED)[self.deed](self, connection, rows)
+        if deed is not None:
+            return (DEEDS | TYPED)[deed](self, connection, rows)
         connection.sendall(framed(json.dumps(rows).encode()))
         return True
 
