@@ -104,14 +104,17 @@ def test_a_field_more_is_one_line_and_a_migration_of_one_line(tmp_path):
     shutil.copytree(REPOSITORY / "monrest", package, ignore=shutil.ignore_patterns("__pycache__"))
     model = package / "webhooks/model.py"
     text = model.read_text()
-    for before, line in (("    version: int = 0\n", COLUMN), ("FIELDS = Fields(\n    (\n", FIELD)):
+    for before, line in (
+        ("    version: int = 0\n", f"    {COLUMN}"),
+        ("FIELDS = Fields(\n    (\n", f"        {FIELD.rstrip()},\n"),
+    ):
         assert (text.count(before), line.count("\n")) == (1, 1)
         text = text.replace(before, before + line)
     model.write_text(text)
     assert MIGRATION.count("\n") == 1
     (package / "store/migrations/versions/r9999.py").write_text(
         "import sqlalchemy as sa\nfrom alembic import op\n"
-        f'revision, down_revision = "9999", "{HEAD}"\ndef upgrade():\n{MIGRATION}'
+        f'revision, down_revision = "9999", "{HEAD}"\ndef upgrade():\n    {MIGRATION}'
     )
     database = tmp_path / "monrest.sqlite"
     with closing(sqlite3.connect(database)) as old:

@@ -8,7 +8,7 @@
         waiting: Annotated[int, NOT_STORED] = 0
 
 An optional attribute may be NULL. Texts, numbers and bytes have columns of their type; whatever
-else is annotated is stored as JSON. Rules: docs/spec/store.md, "Tables".
+else is annotated is stored as JSON. Rules: docs/spec/store.md, "Tables and migrations".
 """
 
 from __future__ import annotations
