@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from monrest.base.errors import BadRequest
 from monrest.base.meters import Sample
 from monrest.base.notice import Notice
+from monrest.config.sections import SiteConfig
 from monrest.livestatus.inbox import AnswerMemory
 from monrest.sites.federation.federated_site import FederatedSite, selectors
 from monrest.sites.federation.federation_source import FederationSource
@@ -21,9 +22,10 @@ from monrest.sites.federation.remote import OnBehalfOf
 from monrest.sites.lmd.lmd_site import LmdSite
 from monrest.sites.lmd.lmd_source import LmdSource
 from monrest.sites.site import Deadline, Site
+from monrest.sites.source import OneCore, SiteSource
 
 if TYPE_CHECKING:
-    from monrest.config.sections import LmdConfig, SiteConfig
+    from monrest.config.sections import LmdConfig
 
 ALL = "ALL"
 LOCAL = "LOCAL"
@@ -174,54 +176,51 @@ class Registry(Service):
     lmd: LmdConfig | None = field(kw_only=True, default=None)
     instance: str = field(factory=lambda: secrets.token_hex(8))
     changed: Notice[[]] = field(factory=Notice)
-    _sources: tuple[Site | FederationSource, ...] = field(init=False)
-    _lmd: LmdSource | None = field(init=False, default=None)
     listed: SiteList = field(init=False)
     """All sites as a value, which is another one whenever they change."""
-    _retired: list[Site | FederationSource | LmdSource] = field(init=False, factory=list)
+    _sources: tuple[SiteSource[Any], ...] = field(init=False, default=())
+    _retired: list[SiteSource[Any]] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self.listed = SiteList(())
-        self._sources = tuple(self._made(config) for config in self.configs)
-        self._lmd = self._made_lmd(self.lmd)
+        self._sources = tuple(self._made(config) for config in self._wanted())
         self._relist()
 
-    def _made(self, config: SiteConfig) -> Site | FederationSource:
+    def _wanted(self) -> list[SiteConfig | LmdConfig]:
+        """What sources are made of; the sites of an LMD come last."""
+        lmd = [self.lmd] if self.lmd is not None and self.lmd.addresses else []
+        return [*self.configs, *lmd]
+
+    def _made(self, config: SiteConfig | LmdConfig) -> SiteSource[Any]:
+        if not isinstance(config, SiteConfig):
+            return LmdSource(
+                reactor=self.reactor, config=config, changed=self._relist, memory=self.memory
+            )
         if config.federated:
             return FederationSource(
-                self.reactor, config, lambda: self.instance, self._relist, self.memory
+                reactor=self.reactor,
+                config=config,
+                instance=lambda: self.instance,
+                changed=self._relist,
+                memory=self.memory,
             )
-        return self.make(self.reactor, config, memory=self.memory)
-
-    def _made_lmd(self, config: LmdConfig | None) -> LmdSource | None:
-        if config is None or not config.addresses:
-            return None
-        return LmdSource(self.reactor, config, self._relist, self.memory)
+        site = self.make(self.reactor, config, memory=self.memory)
+        return OneCore(config=config, changed=self._relist, site=site)
 
     def _relist(self) -> None:
         """Put the list together; a site with an id that is taken already is left out."""
         configured = {config.id for config in self.configs}
         sites: dict[str, Site] = {}
         for source in self._sources:
-            for site in source.sites if isinstance(source, FederationSource) else (source,):
-                taken = site.id in sites or (site.id in configured and site.id != source.config.id)
-                if taken:
-                    self.log.warn(
-                        "{source}: a site of the other side is left out, because its id {id} is "
-                        "that of another site",
-                        source=source.config.id,
+            for site in source.sites:
+                if site.id in sites or (site.id in configured and site.id != source.name):
+                    self.log.error(
+                        "a site of {source} is left out, because its id {id} is that of another "
+                        "site",
+                        source=source.name,
                         id=site.id,
                     )
                 else:
                     sites[site.id] = site
-        for site in self._lmd.sites if self._lmd is not None else ():
-            if site.id in sites or site.id in configured:
-                self.log.error(
-                    "a site of the LMD is left out, because its id {id} is that of another site",
-                    id=site.id,
-                )
-            else:
-                sites[site.id] = site
         self.listed = SiteList(tuple(sites.values()))
         if self.running:
             self.changed()
@@ -266,12 +265,8 @@ class Registry(Service):
         if items and known.issuperset(items):
             return
         waiting = [
-            source.sites[0].breaker.verdict()
-            for source in self._sources
-            if isinstance(source, FederationSource) and not source.settled
+            source.sites[0].breaker.verdict() for source in self._sources if not source.settled
         ]
-        if self._lmd is not None and not self._lmd.settled:
-            waiting.append(self._lmd.sites[0].breaker.verdict())
         if waiting:
             await DeferredList(waiting, consumeErrors=True)
 
@@ -284,30 +279,22 @@ class Registry(Service):
 
         Removed and changed ones finish what is running on them and then close.
         """
-        old = {source.config.id: source for source in self._sources}
-        left: list[Site | FederationSource | LmdSource] = []
-        if lmd != self.lmd:
-            if self._lmd is not None:
-                left.append(self._lmd)
-            self._lmd = self._made_lmd(lmd)
-            if self._lmd is not None and self.running:
-                self._lmd.startService()
-        self.lmd = lmd
-        sources: list[Site | FederationSource] = []
-        for config in configs:
-            known = old.get(config.id)
-            if known is not None and known.config == config:
-                sources.append(old.pop(config.id))
-                continue
-            source = self._made(config)
-            sources.append(source)
-            if self.running:
-                source.startService()
-        self.configs = tuple(configs)
+        self.configs, self.lmd = tuple(configs), lmd
+        old = list(self._sources)
+        sources: list[SiteSource[Any]] = []
+        for config in self._wanted():
+            known = next((source for source in old if source.config == config), None)
+            if known is not None:
+                old.remove(known)
+            else:
+                known = self._made(config)
+                if self.running:
+                    known.startService()
+            sources.append(known)
         self._sources = tuple(sources)
         self._relist()
         self._retired = [source for source in self._retired if not source.quiet]
-        for one in (*left, *old.values()):
+        for one in old:
             one.retire()
             self._retired.append(one)
 
@@ -315,21 +302,18 @@ class Registry(Service):
         """Samples of all sites; the connections to an LMD are those of ``lmd``."""
         for site in self.sites:
             yield from site.measured()
-        if self._lmd is not None:
-            yield from self._lmd.queries.pool.measured("lmd")
+        for source in self._sources:
+            if isinstance(source, LmdSource):
+                yield from source.queries.pool.measured("lmd")
 
     def startService(self) -> None:
         """Connect to all sites in the background."""
         super().startService()
         for source in self._sources:
             source.startService()
-        if self._lmd is not None:
-            self._lmd.startService()
 
     def stopService(self) -> Deferred[None]:
         """Close everything; fires when no connection is left."""
         super().stopService()
-        lmd = () if self._lmd is None else (self._lmd,)
-        sources = (*self._sources, *lmd, *self._retired)
-        left = DeferredList([source.stopService() for source in sources])
+        left = DeferredList([one.stopService() for one in (*self._sources, *self._retired)])
         return left.addCallback(lambda _: None)

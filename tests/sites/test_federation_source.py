@@ -83,7 +83,10 @@ class World:
         self.far = Far(self.clock, row("x"))
         self.changes = []
         self.source = FederationSource(
-            *(self.clock, CONFIG, lambda: "me", lambda: self.changes.append(1)),
+            reactor=self.clock,
+            config=CONFIG,
+            instance=lambda: "me",
+            changed=lambda: self.changes.append(1),
             memory=own_memory(Reactor()),
             remote=self.far,
         )

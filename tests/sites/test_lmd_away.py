@@ -33,7 +33,7 @@ def core(town):
 @pytest.fixture
 def source(town, core):
     config = LmdConfig(address="unix:/run/lmd")
-    made = LmdSource(town.clock, config, changed=lambda: None, memory=town.memory)
+    made = LmdSource(reactor=town.clock, config=config, changed=lambda: None, memory=town.memory)
     made.endpoint = core
     made.startService()
     town.pass_time(3)

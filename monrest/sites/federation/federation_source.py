@@ -8,12 +8,11 @@ one request (docs/spec/sites.md, "Federation").
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from attrs import define, evolve, field
-from twisted.internet.defer import CancelledError, Deferred, DeferredList, fail, succeed
-from twisted.logger import Logger
+from twisted.internet.defer import CancelledError, Deferred, fail, succeed
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import Shared
@@ -25,6 +24,7 @@ from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.federation.remote import RefusedByRemoteError, Remote
 from monrest.sites.federation.remote_list import Facts
 from monrest.sites.site import PROBE_TIMEOUT
+from monrest.sites.source import SiteSource
 
 if TYPE_CHECKING:
     from monrest.config.sections import SiteConfig
@@ -44,27 +44,21 @@ class NotListedError(LivestatusError):
     """The other side does not list its sites."""
 
 
-@define(eq=False)
-class FederationSource:
-    """``changed`` is called when there are other sites than before."""
-
-    log: ClassVar[Logger] = Logger()
+@define(eq=False, kw_only=True)
+class FederationSource(SiteSource[FederatedSite]):
+    """``instance`` gives the id of this one."""
 
     reactor: Any
     config: SiteConfig
     instance: Callable[[], str]
-    changed: Callable[[], None]
     memory: AnswerMemory
     remote: Remote = field()
-    sites: tuple[FederatedSite, ...] = field(init=False)
-    running: bool = field(init=False, default=False)
     _found: Mapping[str, Facts] = field(init=False, factory=dict)
     _tables: dict[str, Mapping[str, Mapping[str, str]]] = field(init=False, factory=dict)
     _looking: Shared[None] | None = field(init=False, default=None)
     _work: Deferred[None] | None = field(init=False, default=None)
     _looked: float | None = field(init=False, default=None)
     _error: LivestatusError | None = field(init=False, default=None)
-    _gone: list[FederatedSite] = field(init=False, factory=list)
 
     @remote.default
     def _usual(self) -> Remote:
@@ -166,35 +160,16 @@ class FederationSource:
         self._found = {one.id: one for one in found}
         used = {one.core for one in found}
         self._tables = {core: known for core, known in self._tables.items() if core in used}
-        old = {site.id: site for site in self.sites}
-        before = [(site, site.config) for site in self.sites]
+        old, before = {site.id: site for site in self.sites}, self.configs()
         sites: list[FederatedSite] = []
-        fresh: list[FederatedSite] = []
         for one in found:
             config = self._config(one, alone=len(found) == 1)
-            site = old.get(config.id)
+            site = old.pop(config.id, None)
             if site is None or site.remote_id not in ("", one.id):
                 site = FederatedSite(self.reactor, config, source=self, memory=self.memory)
-                fresh.append(site)
-            else:
-                del old[config.id]
             site.learn(config, one, listing.capabilities(self._tables[one.core], one.versions[-1]))
             sites.append(site)
-        if before == [(site, site.config) for site in sites]:
-            return
-        self.sites = tuple(sites)
-        self.log.info(
-            "{site} stands for {sites}",
-            site=self.config.id,
-            sites=", ".join(site.id for site in sites),
-        )
-        self.changed()
-        for site in fresh if self.running else ():
-            site.startService()
-        self._gone = [site for site in self._gone if not site.quiet]
-        for site in old.values():
-            site.retire()
-            self._gone.append(site)
+        self.take(sites, before)
 
     def _config(self, one: Facts, *, alone: bool) -> SiteConfig:
         base = self.config
@@ -210,31 +185,18 @@ class FederationSource:
         )
 
     @property
+    def name(self) -> str:
+        return self.config.id
+
+    @property
     def settled(self) -> bool:
-        """Whether the other side was asked at least once."""
         return self._looked is not None or not self.running
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is left of it."""
-        return self._looking is None and all(site.quiet for site in (*self.sites, *self._gone))
-
-    def startService(self) -> None:
-        """Ask the other side in the background."""
-        self.running = True
-        for site in self.sites:
-            site.startService()
+        return self._looking is None and super().quiet
 
     def stopService(self) -> Deferred[None]:
-        """Fires when nothing is under way."""
-        self.running = False
         if self._work is not None:
             self._work.cancel()
-        stopped = DeferredList([site.stopService() for site in (*self.sites, *self._gone)])
-        return stopped.addCallback(lambda _: self.remote.close()).addCallback(lambda _: None)
-
-    def retire(self) -> Deferred[None]:
-        """Stop looking, but finish what requests still ask."""
-        self.running = False
-        left = DeferredList([site.retire() for site in self.sites])
-        return left.addCallback(lambda _: None)
+        return super().stopService().addCallback(lambda _: self.remote.close())

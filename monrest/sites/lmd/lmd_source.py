@@ -6,13 +6,12 @@ read for the first time there is one site with the id ``lmd``, which waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
-from twisted.logger import Logger
 
 from monrest.base.values import Capabilities, Row
 from monrest.config.sections import SiteConfig
@@ -35,6 +34,7 @@ from monrest.sites.lmd.joint_queries import JointQueries
 from monrest.sites.lmd.lmd_list import LmdFacts
 from monrest.sites.lmd.lmd_site import LmdSite
 from monrest.sites.site import PROBE_TIMEOUT
+from monrest.sites.source import SiteSource
 
 if TYPE_CHECKING:
     from monrest.config.sections import LmdConfig
@@ -57,22 +57,17 @@ _PROGRAMS = Pushed(table="status", columns=listing.PROGRAM_COLUMNS)
 _COLUMNS = Pushed(table="columns", columns=listing.COLUMN_COLUMNS)
 
 
-@define(eq=False)
-class LmdSource:
-    """``changed`` is called when there are other sites than before."""
-
-    log: ClassVar[Logger] = Logger()
+@define(eq=False, kw_only=True)
+class LmdSource(SiteSource[LmdSite]):
+    """An LMD, or several of which one is asked."""
 
     reactor: Any
     config: LmdConfig
-    changed: Callable[[], None]
     memory: AnswerMemory
     addresses: tuple[SiteConfig, ...] = field(init=False)
     endpoint: AlternativeEndpoints = field(init=False)
     breaker: Breaker = field(init=False)
     queries: JointQueries = field(init=False)
-    sites: tuple[LmdSite, ...] = field(init=False)
-    running: bool = field(init=False, default=False)
     _run: int = field(init=False, default=0)
     """Counts the runs of the LMD that were seen."""
     _process: int = field(init=False, default=0)
@@ -83,7 +78,6 @@ class LmdSource:
     _asking: Deferred[list[Row]] | None = field(init=False, default=None)
     _hung: LivestatusError | None = field(init=False, default=None)
     _settled: bool = field(init=False, default=False)
-    _gone: list[LmdSite] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
         config = self.config
@@ -186,7 +180,7 @@ class LmdSource:
     def _take(self, found: dict[str, LmdFacts]) -> None:
         self._settled = True
         assert self._capabilities is not None
-        old = {site.id: site for site in self.sites}
+        known, before = {site.id: site for site in self.sites}, self.configs()
         away = {one.id for one in found.values() if not one.up}
         for site in self.sites:
             # Sites behind another LMD are listed once that one was read.
@@ -194,15 +188,14 @@ class LmdSource:
             if facts is not None and site.id not in found and facts.parent in away:
                 found[site.id] = evolve(facts, status=2, last_error="its LMD has not read it yet")
         sites: list[LmdSite] = []
-        fresh: list[LmdSite] = []
         for facts in found.values():
             config = self._config(facts)
-            known = old.get(facts.id)
-            if known is not None and known.config == config:
-                site = old.pop(facts.id)
-            else:
-                site = LmdSite(self.reactor, config, source=self, facts=facts, memory=self.memory)
-                fresh.append(site)
+            old = known.get(facts.id)
+            site = (
+                old
+                if old is not None and old.config == config
+                else LmdSite(self.reactor, config, source=self, facts=facts, memory=self.memory)
+            )
             program = facts.program
             site.learn(
                 facts,
@@ -213,21 +206,8 @@ class LmdSource:
                 ),
             )
             sites.append(site)
-        if not sites:
-            # An LMD without any site shall not count as one that answers.
-            sites = [one for one in self.sites if one.facts is None]
-        if [id(site) for site in sites] == [id(site) for site in self.sites]:
-            return
-        self.sites = tuple(sites)
-        self.log.info("the LMD has {sites}", sites=", ".join(site.id for site in sites))
-        for site in fresh if self.running else ():
-            site.startService()
-        self.changed()
-        self._gone = [site for site in self._gone if not site.quiet]
-        for site in old.values():
-            if site not in sites:
-                site.retire()
-                self._gone.append(site)
+        # An LMD without any site shall not count as one that answers.
+        self.take(sites or [one for one in self.sites if one.facts is None], before)
 
     def _config(self, facts: LmdFacts) -> SiteConfig:
         own = self.config.own(facts.id)
@@ -242,35 +222,27 @@ class LmdSource:
         )
 
     @property
+    def name(self) -> str:
+        return "the LMD"
+
+    @property
     def settled(self) -> bool:
-        """Whether it is known which sites there are."""
         return self._settled or not self.running or self.breaker.error is not None
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is left of it."""
         pools = self.queries.pool.quiet and self.queries.logs.quiet
-        sites = all(site.quiet for site in (*self.sites, *self._gone))
-        return pools and sites and not self.breaker.running
+        return pools and super().quiet and not self.breaker.running
 
     def startService(self) -> None:
-        """Ask the LMD in the background."""
-        self.running = True
-        for site in self.sites:
-            site.startService()
+        super().startService()
         self.breaker.startService()
 
-    def stopService(self) -> Deferred[None]:
-        """Fires when no connection is left."""
-        self.running = False
-        left = [site.stopService() for site in (*self.sites, *self._gone)]
-        left += [self.breaker.stopService(), self.queries.pool.stop(), self.queries.logs.stop()]
-        return DeferredList(left).addCallback(lambda _: None)
+    def _end(self) -> list[Deferred[None]]:
+        return [self.breaker.stopService(), self.queries.pool.stop(), self.queries.logs.stop()]
 
     def retire(self) -> Deferred[None]:
-        """Stop looking, but finish what requests still ask."""
-        self.running = False
-        left = DeferredList([self.breaker.retire(), *(site.retire() for site in self.sites)])
+        left = DeferredList([self.breaker.retire(), super().retire()])
         for pool in (self.queries.pool, self.queries.logs):
             pool.retire()
         return left.addCallback(lambda _: None)
