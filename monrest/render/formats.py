@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from monrest.base.errors import error_value
 from monrest.base.truth import flag
 from monrest.base.values import OBJECTS, Document, OutputFormat, Rows
 from monrest.render.csv import csv
-from monrest.render.json import document_json, ndjson, rows_json
+from monrest.render.json import json, ndjson
 from monrest.render.text import text_table
 from monrest.render.wrapped import wrapped_json
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
@@ -45,11 +45,9 @@ class RenderOptions:
     readable: bool = False
     pretty: bool = False
 
-    slow: bool = field(init=False)
-    """Whether the first piece takes all the work, and so belongs into a thread."""
-
-    @slow.default
-    def _is_slow(self) -> bool:
+    @property
+    def slow(self) -> bool:
+        """Whether the first piece takes all the work, and so belongs into a thread."""
         return self.format == "xls"
 
 
@@ -76,8 +74,9 @@ def render(
     ClientLeftError soon after ``given_up`` has become true.
     """
     kind, disposition = _KINDS[options.format]
-    pieces = _pieces(answer, options, given_up)
-    return Rendered(content_type=kind, disposition=disposition, pieces=pieces)
+    return Rendered(
+        content_type=kind, disposition=disposition, pieces=_pieces(answer, options, given_up)
+    )
 
 
 _KINDS: Mapping[OutputFormat, tuple[str, str | None]] = {
@@ -93,7 +92,7 @@ _KINDS: Mapping[OutputFormat, tuple[str, str | None]] = {
 def _pieces(
     answer: Rows | Document, options: RenderOptions, given_up: Callable[[], bool]
 ) -> Iterator[bytes]:
-    pretty = options.pretty
+    """A generator, so that what a writer raises is raised by the first piece."""
     if options.format == "xls":
         yield from excel(answer, given_up)
     elif options.format == "csv":
@@ -103,11 +102,9 @@ def _pieces(
     elif options.format == "text":
         yield from text_table(answer, given_up)
     elif options.format == "wrapped_json":
-        yield from wrapped_json(answer, pretty=pretty)
-    elif isinstance(answer, Rows):
-        yield from rows_json(answer, pretty=pretty)
+        yield from wrapped_json(answer, pretty=options.pretty)
     else:
-        yield from document_json(answer, pretty=pretty)
+        yield from json(answer, pretty=options.pretty)
 
 
 def error_document(

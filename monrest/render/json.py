@@ -118,49 +118,22 @@ def indented(piece: bytes, level: int) -> bytes:
     return piece.replace(b"\n", b"\n" + b"  " * level) if level else piece
 
 
-def _one(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
-    (a,) = names
-    return [{a: s} for (s,) in rows]
-
-
-def _two(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
-    a, b = names
-    return [{a: s, b: t} for s, t in rows]
-
-
-def _three(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
-    a, b, c = names
-    return [{a: s, b: t, c: u} for s, t, u in rows]
-
-
-def _four(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
-    a, b, c, d = names
-    return [{a: s, b: t, c: u, d: v} for s, t, u, v in rows]
-
-
-def _five(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
-    a, b, c, d, e = names
-    return [{a: s, b: t, c: u, d: v, e: w} for s, t, u, v, w in rows]
-
-
-def _six(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
-    a, b, c, d, e, f = names
-    return [{a: s, b: t, c: u, d: v, e: w, f: x} for s, t, u, v, w, x in rows]
-
-
-def _seven(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
-    a, b, c, d, e, f, g = names
-    return [{a: s, b: t, c: u, d: v, e: w, f: x, g: y} for s, t, u, v, w, x, y in rows]
-
-
-def _eight(names: Sequence[str], rows: list[Row]) -> list[dict[str, Any]]:
-    a, b, c, d, e, f, g, h = names
-    return [{a: s, b: t, c: u, d: v, e: w, f: x, g: y, h: z} for s, t, u, v, w, x, y, z in rows]
-
-
-SHORT: Mapping[int, Callable[[Sequence[str], list[Row]], list[dict[str, Any]]]] = dict(
-    enumerate((_one, _two, _three, _four, _five, _six, _seven, _eight), start=1)
-)
+SHORT: Mapping[int, Callable[..., list[dict[str, Any]]]] = {
+    1: lambda rows, a: [{a: s} for (s,) in rows],
+    2: lambda rows, a, b: [{a: s, b: t} for s, t in rows],
+    3: lambda rows, a, b, c: [{a: s, b: t, c: u} for s, t, u in rows],
+    4: lambda rows, a, b, c, d: [{a: s, b: t, c: u, d: v} for s, t, u, v in rows],
+    5: lambda rows, a, b, c, d, e: [{a: s, b: t, c: u, d: v, e: w} for s, t, u, v, w in rows],
+    6: lambda rows, a, b, c, d, e, f: [
+        {a: s, b: t, c: u, d: v, e: w, f: x} for s, t, u, v, w, x in rows
+    ],
+    7: lambda rows, a, b, c, d, e, f, g: [
+        {a: s, b: t, c: u, d: v, e: w, f: x, g: y} for s, t, u, v, w, x, y in rows
+    ],
+    8: lambda rows, a, b, c, d, e, f, g, h: [
+        {a: s, b: t, c: u, d: v, e: w, f: x, g: y, h: z} for s, t, u, v, w, x, y, z in rows
+    ],
+}
 """How rows of so many values become dictionaries with these names.
 
 A display takes a third of the time of ``dict(zip(names, row))`` for three values, half for eight
@@ -213,7 +186,7 @@ class RowWriter:
         if isinstance(expand, Expansion):
             return self._expanded(expand.sources, rows)
         if expand is None and len(names) in SHORT and set(map(len, rows)) == {len(names)}:
-            return SHORT[len(names)](names, rows)
+            return SHORT[len(names)](rows, *names)
         objects = []
         for row in rows:
             further = expand(row) if expand is not None else _NO_FURTHER
@@ -315,34 +288,22 @@ def document_value(value: Any, *, pretty: bool, level: int = 0) -> Iterator[byte
         yield indented(b"\n]" if pretty else b"]", level)
 
 
-def rows_json(answer: Rows, *, pretty: bool) -> Iterator[bytes]:
-    """Write a list answer as a JSON text with a newline at the end."""
+def answer_value(answer: Rows | Document, *, pretty: bool, level: int = 0) -> Iterator[bytes]:
+    """Write the rows or the value of an answer, without a newline at the end."""
+    if isinstance(answer, Document):
+        return document_value(answer.value, pretty=pretty, level=level)
+    return rows_value(answer, pretty=pretty, level=level)
 
-    def fragments() -> Iterator[bytes]:
-        yield from rows_value(answer, pretty=pretty)
-        yield b"\n"
 
-    return gathered(fragments())
+def json(answer: Rows | Document, *, pretty: bool) -> Iterator[bytes]:
+    """Write the answer as a JSON text with a newline at the end."""
+    return gathered(chain(answer_value(answer, pretty=pretty), (b"\n",)))
 
 
 def ndjson(answer: Rows | Document) -> Iterator[bytes]:
     """Write each row of a list on a line of its own; any other value is one line."""
     if isinstance(answer, Document):
         rows = answer.value if isinstance(answer.value, list) else [answer.value]
-        return gathered(chain.from_iterable(map(_line, rows)))
+        lines = (chain(document_value(row, pretty=False), (b"\n",)) for row in rows)
+        return gathered(chain.from_iterable(lines))
     return gathered(batches(answer.rows, RowWriter(answer).lines))
-
-
-def _line(value: Any) -> Iterator[bytes]:
-    yield from document_value(value, pretty=False)
-    yield b"\n"
-
-
-def document_json(answer: Document, *, pretty: bool) -> Iterator[bytes]:
-    """Write a single value as a JSON text with a newline at the end."""
-
-    def fragments() -> Iterator[bytes]:
-        yield from document_value(answer.value, pretty=pretty)
-        yield b"\n"
-
-    return gathered(fragments())

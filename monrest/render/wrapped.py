@@ -11,15 +11,46 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from monrest.base.values import Column, Rows
-from monrest.render.json import document_value, dumps, indented, rows_value
-from monrest.render.namerules import by_name
+from monrest.render.json import answer_value, dumps, indented
 from monrest.render.pieces import gathered
 from monrest.render.table import document_names, row_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from monrest.base.values import Answer, ColumnType, Document
+    from monrest.base.values import ColumnType, Document
+
+
+_TIMES = frozenset(("mtime", "start", "end", "localtime", "ts", "time", "lmd_last_cache_update"))
+_NO_TIMES = frozenset(("last_job", "last_error", "last_state", "last_hard_state"))
+"""Names that begin like a time and are none."""
+_SECONDS = frozenset(("duration", "response_time", "execution_time"))
+_BYTES = frozenset(("bytes_received", "bytes_send", "index_size", "data_size"))
+
+
+def by_name(name: str) -> tuple[ColumnType | None, str]:
+    """Type and unit by the first rule that fits ``name``; ``(None, "")`` when none does.
+
+    Rules: docs/spec/render.md, "Types by name". Those that are bound to one resource (availability
+    times, recurring downtimes, sessions) are not here: those resources declare their columns.
+    """
+    if name == "percent" or name.endswith(("_perc", "_percent")):
+        return "number", "%"
+    if name.endswith(("_sum", "_avg", "_min", "_max")):
+        if "_time_" in name:
+            return "number", "s"
+        return "number", "%" if "state_change" in name else ""
+    if name in _TIMES:
+        return "time", ""
+    if name.startswith(("last_", "next_", "start_", "end_")) and name not in _NO_TIMES:
+        return "time", ""
+    if name.endswith(("_ts", "_till", "_last_update")):
+        return "time", ""
+    if name in _SECONDS or name.endswith(("_duration", "_seconds")):
+        return "number", "s"
+    if name in _BYTES:
+        return "number", "bytes"
+    return None, ""
 
 
 def column_meta(column: Column, first: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,7 +69,7 @@ def column_meta(column: Column, first: Mapping[str, Any]) -> dict[str, Any]:
         kind = kind or _TYPES.get(type(first.get(column.name)))
     entry: dict[str, Any] = {"name": column.name}
     if kind:
-        # The interface has no word for dictionaries; they go by the one for anything else.
+        # The interface has no word for dictionaries.
         entry["type"] = "string" if kind == "object" else kind
     if unit:
         entry["config"] = {"unit": "bytes" if unit == "B" else unit}
@@ -55,44 +86,28 @@ _TYPES: Mapping[type, ColumnType] = {
 }
 
 
-def columns_meta(
-    names: Sequence[str], declared: Sequence[Column], first: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """``meta.columns`` for ``names`` in their order."""
-    known = {column.name: column for column in declared}
-    return [column_meta(known.get(name) or Column(name), first) for name in names]
-
-
-def _of_rows(answer: Rows) -> list[dict[str, Any]]:
-    first: dict[str, Any] = {}
-    for row in answer.rows[:1]:
-        first = dict(answer.expand(row)) if answer.expand is not None else {}
-        first.update(
-            (column.name, value) for column, value in zip(answer.columns, row, strict=False)
-        )
-    return columns_meta(row_names(answer), (*answer.columns, *answer.further), first)
-
-
-def _of_document(answer: Document) -> list[dict[str, Any]]:
-    value = answer.value
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        value = value[0]
-    first = value if isinstance(value, Mapping) else {}
-    return columns_meta(document_names(answer), answer.columns, first)
-
-
 def meta(answer: Rows | Document) -> dict[str, Any]:
     """Make the whole ``meta`` object; reads the first row, so call it before rows are let go."""
-    columns = _of_rows(answer) if isinstance(answer, Rows) else _of_document(answer)
-    warnings = {"warnings": list(answer.warnings)} if answer.warnings else {}
-    return {"columns": columns, **_failures(answer), **warnings}
-
-
-def _failures(answer: Answer) -> dict[str, Any]:
-    if not answer.failed_sites:
-        return {}
-    return {
-        "failed_sites": [
+    first: Mapping[str, Any] = {}
+    if isinstance(answer, Rows):
+        names, declared = row_names(answer), (*answer.columns, *answer.further)
+        columns = [column.name for column in answer.columns]
+        for row in answer.rows[:1]:
+            further = answer.expand(row) if answer.expand is not None else {}
+            first = {**further, **dict(zip(columns, row, strict=False))}
+    else:
+        names, declared = document_names(answer), answer.columns
+        value = answer.value
+        if isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, Mapping):
+            first = value
+    known = {column.name: column for column in declared}
+    found: dict[str, Any] = {
+        "columns": [column_meta(known.get(name) or Column(name), first) for name in names]
+    }
+    if answer.failed_sites:
+        found["failed_sites"] = [
             {
                 "peer_key": problem.site,
                 "peer_name": problem.name,
@@ -101,7 +116,9 @@ def _failures(answer: Answer) -> dict[str, Any]:
             }
             for problem in answer.failed_sites
         ]
-    }
+    if answer.warnings:
+        found["warnings"] = list(answer.warnings)
+    return found
 
 
 def wrapped_json(answer: Rows | Document, *, pretty: bool) -> Iterator[bytes]:
@@ -110,10 +127,7 @@ def wrapped_json(answer: Rows | Document, *, pretty: bool) -> Iterator[bytes]:
     def fragments() -> Iterator[bytes]:
         about = indented(dumps(meta(answer), pretty=pretty), 1 if pretty else 0)
         yield b'{\n  "data": ' if pretty else b'{"data":'
-        if isinstance(answer, Rows):
-            yield from rows_value(answer, pretty=pretty, level=1)
-        else:
-            yield from document_value(answer.value, pretty=pretty, level=1)
+        yield from answer_value(answer, pretty=pretty, level=1)
         yield (
             (b',\n  "meta": ' if pretty else b',"meta":') + about + (b"\n}\n" if pretty else b"}\n")
         )

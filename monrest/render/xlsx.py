@@ -13,20 +13,20 @@ import math
 import re
 import tempfile
 from collections.abc import Mapping
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from monrest.base.errors import BadRequest, ClientLeftError
 from monrest.base.extras import require
 from monrest.render.json import dumps, well_formed
 from monrest.render.pieces import PIECE, let_go
-from monrest.render.table import Table, number_text, table_of
+from monrest.render.table import number_text, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from xlsxwriter.worksheet import Worksheet
 
-    from monrest.base.values import Document, Rows, SiteProblem
+    from monrest.base.values import Document, Rows
 
 CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MOST_ROWS = 1048576
@@ -72,30 +72,14 @@ def cell(value: Any) -> str | int | float:
     if isinstance(value, float):
         return value if math.isfinite(value) else ""
     if isinstance(value, str):
-        return _number_or_text(value)
+        if len(value) < 20 and _NUMBER.match(value) and sum(map(str.isdigit, value)) <= 15:
+            return float(value) if "." in value else int(value)
+        return cell_text(value)
     if isinstance(value, (list, tuple)) and not any(
         isinstance(item, (list, tuple, Mapping)) for item in value
     ):
         return cell_text(", ".join(str(cell(item)) for item in value))
     return cell_text(dumps(value).decode())
-
-
-def _number_or_text(text: str) -> str | int | float:
-    if len(text) < 20 and _NUMBER.match(text) and sum(map(str.isdigit, text)) <= 15:
-        return float(text) if "." in text else int(text)
-    return cell_text(text)
-
-
-def _check(table: Table) -> None:
-    rows, columns = len(table.rows), len(table.names)
-    if rows >= MOST_ROWS:
-        raise _too_many(rows)
-    if columns > MOST_COLUMNS:
-        raise BadRequest(
-            "error during request",
-            f"columns: an Excel sheet holds {MOST_COLUMNS} columns, this answer has {columns}; "
-            "ask for fewer, or for csv",
-        )
 
 
 def _too_many(rows: int) -> BadRequest:
@@ -106,7 +90,7 @@ def _too_many(rows: int) -> BadRequest:
     )
 
 
-def _write(sheet: Worksheet, number: int, values: list[str | int | float]) -> None:
+def _write(sheet: Worksheet, number: int, values: Iterable[str | int | float]) -> None:
     for column, value in enumerate(values):
         if isinstance(value, str):
             if value:
@@ -124,48 +108,45 @@ def excel(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> Itera
     true.
     """
     require("xlsxwriter", "Excel files")
-    table = table_of(answer)
-    _check(table)
-    with tempfile.TemporaryFile() as target:
-        _fill(target, table, answer.failed_sites, given_up)
-        target.seek(0)
-        while piece := target.read(PIECE):
-            yield piece
-
-
-def _fill(
-    target: IO[bytes],
-    table: Table,
-    failed: Sequence[SiteProblem],
-    given_up: Callable[[], bool],
-) -> None:
     # Imported with the first file, in its thread.
     from xlsxwriter import Workbook
 
-    with Workbook(target, _OPTIONS) as book:
-        sheet = book.add_worksheet("data")
-        head = book.add_format({"bold": True, "align": "center", "bg_color": "#C0C0C0"})
-        if table.names:
-            sheet.set_column(0, len(table.names) - 1, COLUMN_WIDTH)
-        for column, name in enumerate(table.names):
-            sheet.write_string(0, column, cell_text(name), head)
-        count = 0
-        for row in let_go(table.rows):
-            if given_up():
-                raise ClientLeftError
-            count += 1
-            if count >= MOST_ROWS:
-                raise _too_many(max(count, len(table.rows)))
-            _write(sheet, count, [cell(value) for value in table.values(row)])
-        if table.names:
-            sheet.autofilter(0, 0, count, len(table.names) - 1)
-        if failed:
-            missing = book.add_worksheet("failed sites")
-            missing.set_tab_color("red")
-            missing.set_column(0, 2, COLUMN_WIDTH)
-            for column, name in enumerate(("peer_key", "peer_name", "reason")):
-                missing.write_string(0, column, name, head)
-            for index, one in enumerate(failed, 1):
-                _write(
-                    missing, index, [cell_text(text) for text in (one.site, one.name, one.reason)]
-                )
+    table = table_of(answer)
+    names = table.names
+    if len(table.rows) >= MOST_ROWS:
+        raise _too_many(len(table.rows))
+    if len(names) > MOST_COLUMNS:
+        raise BadRequest(
+            "error during request",
+            f"columns: an Excel sheet holds {MOST_COLUMNS} columns, this answer has {len(names)}; "
+            "ask for fewer, or for csv",
+        )
+    with tempfile.TemporaryFile() as target:
+        with Workbook(target, _OPTIONS) as book:
+            sheet = book.add_worksheet("data")
+            head = book.add_format({"bold": True, "align": "center", "bg_color": "#C0C0C0"})
+            if names:
+                sheet.set_column(0, len(names) - 1, COLUMN_WIDTH)
+            for column, name in enumerate(names):
+                sheet.write_string(0, column, cell_text(name), head)
+            count = 0
+            for row in let_go(table.rows):
+                if given_up():
+                    raise ClientLeftError
+                count += 1
+                if count >= MOST_ROWS:
+                    raise _too_many(max(count, len(table.rows)))
+                _write(sheet, count, map(cell, table.values(row)))
+            if names:
+                sheet.autofilter(0, 0, count, len(names) - 1)
+            if answer.failed_sites:
+                missing = book.add_worksheet("failed sites")
+                missing.set_tab_color("red")
+                missing.set_column(0, 2, COLUMN_WIDTH)
+                for column, name in enumerate(("peer_key", "peer_name", "reason")):
+                    missing.write_string(0, column, name, head)
+                for number, one in enumerate(answer.failed_sites, 1):
+                    _write(missing, number, map(cell_text, (one.site, one.name, one.reason)))
+        target.seek(0)
+        while piece := target.read(PIECE):
+            yield piece

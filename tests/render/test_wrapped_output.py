@@ -8,7 +8,7 @@ import pytest
 
 from monrest.base.values import Column, Document, Rows, SiteProblem
 from monrest.render.formats import RenderOptions, error_document, render
-from monrest.render.namerules import by_name
+from monrest.render.wrapped import by_name
 from tests.table import each
 
 
