@@ -15,7 +15,7 @@ FOREVER = float("inf")
 
 @define(eq=False)
 class Alarm:
-    """Calls ``ring`` at the earliest of the times it was told, or sooner than needed."""
+    """Calls ``ring`` at the earliest of the times it was given, or sooner than needed."""
 
     clock: IReactorTime
     ring: Callable[[], None]

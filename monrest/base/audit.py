@@ -1,7 +1,7 @@
-"""One structured line for everything that changes something or lets somebody in.
+"""One structured line for everything that changes something, and for every login.
 
-Who, from where, by which method, what, on what, with what result. The values are escaped here;
-passwords and keys never get here, since callers name keys by their hashes.
+It has the user, the address, the method of the login, the action, its target and its result. The
+values are escaped here; passwords and keys never get here, since callers name keys by their hashes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def audit(
 ) -> None:
     """Write one line.
 
-    ``who``: the identity that acts, or a name as it was presented when nobody is known yet.
+    ``who``: the identity that acts, or a name as it was presented, where no identity is known yet.
     ``action``: what is done, such as ``command`` or ``key create``; ``target``: to what.
     ``caller`` is None for what the daemon does by itself. Empty ``details`` are left out.
     """

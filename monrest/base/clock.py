@@ -1,8 +1,8 @@
 """The two clocks: one measures how long something takes, the other shows the date.
 
-Whatever lasts (a time-out, a cache, a lease, the pause before the next run) is measured with an
-``IReactorTime``, which nobody sets. Whatever means a date (a creation, an expiry, a schedule) is
-read from a ``WallClock``, which somebody may set by an hour at any moment. A number of one is never
+A duration (of a time-out, a cache, a lease, the pause before the next run) is measured with an
+``IReactorTime``, which cannot be set. A date (of a creation, an expiry, a schedule) is read from a
+``WallClock``, which an administrator may set by an hour at any moment. A number of one is never
 compared with a number of the other. Nothing else in the daemon reads the time.
 """
 
@@ -29,7 +29,7 @@ STEP = 5.0
 
 @define(eq=False)
 class ClockSteps:
-    """Notices when ``wall`` is set, by ``clock``, which goes on.
+    """Notices when ``wall`` is set, by ``clock``, which is not.
 
     ``count`` grows with each time. ``before`` is when the look was, by ``clock``, that came before
     the last time.
@@ -72,7 +72,7 @@ def age_of_file(status: os.stat_result) -> float:
 
 
 def measure_spans(reactor: Any) -> None:
-    """Let ``reactor`` count seconds that nobody sets, also for the time-outs of Twisted itself.
+    """Let ``reactor`` count seconds that pass, also for the time-outs of Twisted itself.
 
     Twisted takes the wall clock: a clock that is put back by an hour would hold up everything
     that waits for as long. Must be called before anything waits; RuntimeError otherwise.

@@ -45,10 +45,20 @@ async def ask_all(
 ) -> list[Outcome[A, T]]:
     """Ask all items at the same time, each for at most ``seconds``.
 
-    One outcome per item in the order of the items; whoever does not answer in time has Twisted's
+    One outcome per item in the order of the items; one that does not answer in time has Twisted's
     ``TimeoutError`` as its problem. Cancelling cancels every question that is still open.
     """
-    waiting = [Deferred.fromCoroutine(_one(item, ask, clock, seconds)) for item in items]
+
+    async def outcome(item: A) -> Outcome[A, T]:
+        try:
+            answer = await Deferred.fromCoroutine(ask(item)).addTimeout(seconds, clock)
+        except CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  the caller gets it, beside the others' answers
+            return Outcome(item, problem=error)
+        return Outcome(item, value=answer)
+
+    waiting = [Deferred.fromCoroutine(outcome(item)) for item in items]
     outcomes: list[Outcome[A, T]] = []
     for _, value in await DeferredList(waiting, consumeErrors=True):
         if isinstance(value, Failure):
@@ -57,25 +67,10 @@ async def ask_all(
     return outcomes
 
 
-async def _one(
-    item: A,
-    ask: Callable[[A], Coroutine[Deferred[Any], Any, T]],
-    clock: IReactorTime,
-    seconds: float,
-) -> Outcome[A, T]:
-    try:
-        answer = await Deferred.fromCoroutine(ask(item)).addTimeout(seconds, clock)
-    except CancelledError:
-        raise
-    except Exception as error:  # noqa: BLE001  the caller gets it, beside the others' answers
-        return Outcome(item, problem=error)
-    return Outcome(item, value=answer)
-
-
 def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
     """Run ``work`` to its end even if the returned Deferred is cancelled meanwhile.
 
-    A failure that comes after the cancellation is logged, since nobody waits for it any more: in
+    A failure that comes after the cancellation is logged, since no caller waits for it any more: in
     a line where it is one that may happen.
     """
     gone = False
@@ -100,14 +95,14 @@ def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
 
 @define(eq=False)
 class Shared(Generic[T]):
-    """Work whose result several wait for; who does not wait any more does not end it."""
+    """Work whose result several wait for; one that does not wait any more does not end it."""
 
     _waiting: list[Deferred[T]] = field(factory=list, init=False)
     _ended: bool = field(default=False, init=False)
     _result: T | Failure | None = field(default=None, init=False)
 
     def run(self, work: Coroutine[Deferred[Any], Any, T], ended: Callable[[], object]) -> None:
-        """Start ``work``; ``ended`` is called when it has a result, before anybody gets it."""
+        """Start ``work``; ``ended`` is called at its end, before those that wait get the result."""
 
         def finished(result: T | Failure) -> None:
             ended()
@@ -148,22 +143,20 @@ async def ended(working: Iterable[Deferred[None]], clock: IReactorTime, seconds:
         for one in left:
             one.cancel()
 
+    def end_of(work: Deferred[None]) -> Deferred[None]:
+        end: Deferred[None] = Deferred()
+
+        def pass_on(result: T) -> T:
+            end.callback(None)
+            return result
+
+        work.addBoth(pass_on)
+        return end
+
     late = clock.callLater(seconds, cancel)
-    await DeferredList([_end_of(one) for one in left])
+    await DeferredList([end_of(one) for one in left])
     if late.active():
         late.cancel()
-
-
-def _end_of(work: Deferred[None]) -> Deferred[None]:
-    """Fire when ``work`` has ended, however."""
-    end: Deferred[None] = Deferred()
-
-    def tell(result: T) -> T:
-        end.callback(None)
-        return result
-
-    work.addBoth(tell)
-    return end
 
 
 def pause(clock: IReactorTime, seconds: float = 0.0) -> Deferred[None]:
@@ -228,7 +221,7 @@ def _raise(error: Exception) -> NoReturn:
 
 
 class _Thread(threading.Thread):
-    """Who stops without waiting for a call that hangs does not wait for it at the exit either."""
+    """A daemon thread: a call that hangs does not delay the exit of the process."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more, daemon=True)
@@ -236,7 +229,7 @@ class _Thread(threading.Thread):
 
 @define(eq=False)
 class Threads(Service):
-    """A thread pool of one's own, so that nobody waits behind name lookups or other rooms.
+    """A thread pool of one's own, so that no call waits behind name lookups or other rooms.
 
     Stopping waits for the running calls without holding up the reactor.
     """

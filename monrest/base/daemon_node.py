@@ -39,7 +39,7 @@ class DaemonNode:
     def open(cls, folder: Path) -> DaemonNode:
         """Read the number of ``folder`` or make one, and hold it; blocks shortly.
 
-        Whoever comes while another process holds it gets a number for this start only. OSError
+        A process that comes while another one holds it gets a number for this start only. OSError
         when the file cannot be read or written.
         """
         descriptor = os.open(
@@ -59,14 +59,13 @@ class DaemonNode:
     def of_worker(self, number: int) -> DaemonNode:
         """Make the one of this process, the worker of a number; it holds the same file.
 
-        Nobody else is that worker while the parent lives, so that its ``id`` is its own as well.
+        No other process is that worker while the parent lives, so that its ``id`` is its own.
         """
         return DaemonNode(
             id=self.id + (number - 1 << NODE_BITS), host=self.host, descriptor=self._descriptor
         )
 
     def close(self) -> None:
-        """Let others have the number."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

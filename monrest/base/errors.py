@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ClientLeftError(Exception):
-    """The client has left: nobody hears why its answer is not made to the end."""
+    """The client has left: its answer is not made to the end."""
 
 
 class BrokenRowsError(Exception):
@@ -34,7 +34,7 @@ class BrokenRowsError(Exception):
 
 
 class LostError(Exception):
-    """Another daemon does by now what was begun here, and nothing was changed; nobody sees it."""
+    """Another daemon does by now what was begun here. Nothing was changed; no client sees it."""
 
 
 class RestError(Exception):
@@ -69,9 +69,9 @@ class BadRequest(RestError):
 
 
 class NotAuthenticated(RestError):
-    """Nobody is asking: no credentials at all, or wrong ones.
+    """No credentials at all, or wrong ones.
 
-    ``challenges`` are the ways to say who it is, each a header of its own: no 401 is without.
+    ``challenges`` are the ways to log in, each a header of its own: no 401 is without.
     """
 
     code = 401
@@ -82,7 +82,7 @@ class NotAuthenticated(RestError):
 
 
 class Forbidden(RestError):
-    """Somebody is asking who may not, or with a wrong key."""
+    """The user, the key or the session may not do this, or the key is wrong."""
 
     code = 403
 
@@ -156,7 +156,7 @@ class SitesTimedOut(SitesFailed):
 
 
 def all_sites_failed(problems: Sequence[SiteProblem]) -> SitesFailed:
-    """The error for who has asked only sites that failed, each with its problem."""
+    """The error where all sites that were asked have failed, each with its problem."""
     late = all(one.timed_out for one in problems)
     return (SitesTimedOut if late else SitesFailed)(problems)
 

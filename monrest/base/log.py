@@ -29,16 +29,16 @@ ACCESS = "access"
 AUDIT = "audit"
 """Key of an event's mapping of audit fields; its presence makes the event an audit line."""
 
-_LEVELS = {
-    LogLevel.debug: "debug",
-    LogLevel.info: "info",
-    LogLevel.warn: "warning",
-    LogLevel.error: "error",
-    LogLevel.critical: "critical",
+_NAMES = ("debug", "info", "warning", "error", "critical")
+"""Levels by their ranks."""
+_RANKS: dict[Any, int] = {
+    LogLevel.debug: 0,
+    LogLevel.info: 1,
+    LogLevel.warn: 2,
+    LogLevel.error: 3,
+    LogLevel.critical: 4,
 }
-_RANKS = {level: rank for rank, level in enumerate(_LEVELS)}
-_NAMED = {name: rank for rank, name in enumerate(_LEVELS.values())}
-_INFO = _NAMED["info"]
+_INFO = 1
 _PRIORITIES = {"debug": 7, "info": 6, "notice": 5, "warning": 4, "error": 3, "critical": 2}
 """What the journal calls our levels; audit lines are its notices."""
 _PLAIN_FIELDS = 14
@@ -80,7 +80,7 @@ class LineObserver:
 
         Audit lines are always written.
         """
-        self._least = _NAMED[level]
+        self._least = _NAMES.index(level)
         self._accesses = access and self._least <= _INFO
         self.as_json = as_json or self._always_json
 
@@ -90,26 +90,22 @@ class LineObserver:
 
     def __call__(self, event: LogEvent) -> None:
         """Take one event; never raises because of what is in it."""
-        access = event.get(ACCESS)
+        seconds, namespace = event.get("log_time", 0.0), event.get("log_namespace", "")
+        access, audit = event.get(ACCESS), event.get(AUDIT)
         if access is not None:
-            self.access(access, event.get("log_time", 0.0), event.get("log_namespace", ""))
+            self.access(access, seconds, namespace)
             return
-        level = event.get("log_level", LogLevel.info)
-        if (fields := event.get(AUDIT)) is not None:
-            line = self._audit_line(fields, event.get("log_time", 0.0))
-            self._lines.append(self._ranked(line, "notice"))
-        elif self._writes(level, event.get("log_namespace", "")):
-            line = self._json_line(event) if self.as_json else self._text_line(event)
-            self._lines.append(self._ranked(line, _LEVELS.get(level, "info")))
+        if audit is not None:
+            level, line = "notice", self._audit_line(audit, self._time(seconds))
         else:
-            return
+            rank = _RANKS.get(event.get("log_level"), _INFO)
+            foreign = not namespace.startswith(_OWN)
+            if rank < self._least or (rank == self._least == _INFO and foreign):
+                return
+            level = _NAMES[rank]
+            line = self._event_line(event, self._time(seconds), level, namespace)
+        self._lines.append(self._ranked(line, level))
         self.flush()
-
-    def _writes(self, level: Any, namespace: str) -> bool:
-        rank = _RANKS.get(level, _INFO)
-        return rank >= self._least and (
-            rank > _INFO or self._least < _INFO or namespace.startswith(_OWN)
-        )
 
     def _ranked(self, line: str, level: str) -> str:
         """Put the priority in front of a line, and of those that follow it."""
@@ -135,13 +131,12 @@ class LineObserver:
             self._later = self.clock.callLater(_COLLECT_SECONDS, self.flush)
 
     def flush(self) -> None:
-        """Write what was collected."""
         if self._later is not None:
             if self._later.active():
                 self._later.cancel()
             self._later = None
         lines, self._lines = self._lines, []
-        for text in _together(lines) if self._worker else ("".join(lines),):
+        for text in _in_one_piece(lines) if self._worker else ("".join(lines),):
             if text:
                 self.stream.write(text)
                 self.stream.flush()
@@ -159,39 +154,34 @@ class LineObserver:
             self._second, self._stamp = whole, moment.strftime("%Y-%m-%dT%H:%M:%S")
         return f"{self._stamp}.{int((seconds - whole) * 1000):03d}Z"
 
-    def _text_line(self, event: LogEvent) -> str:
-        message = _printable(formatEvent(event))
+    def _audit_line(self, fields: dict[str, Any], time: str) -> str:
         request_id = REQUEST_ID.get()
-        suffix = f" request_id={request_id}" if request_id else ""
-        level = _LEVELS.get(event.get("log_level", LogLevel.info), "info")
-        time, namespace = self._time(event.get("log_time", 0.0)), event.get("log_namespace", "")
-        line = f"{time} {level} {namespace}: {message}{suffix}{self._suffix()}\n"
-        return line + _traceback(event)
-
-    def _audit_line(self, fields: dict[str, Any], seconds: float) -> str:
-        time, request_id = self._time(seconds), REQUEST_ID.get()
         fields = {**fields, "request_id": request_id} if request_id else fields
         if self.as_json:
             head = {"time": time, "level": "info", "logger": AUDIT}
             return _json({**head, **fields, **self._which()})
         return f"{time} audit {text_of(fields)}{self._suffix()}\n"
 
-    def _json_line(self, event: LogEvent) -> str:
-        document: dict[str, Any] = {
-            "time": self._time(event.get("log_time", 0.0)),
-            "level": _LEVELS.get(event.get("log_level", LogLevel.info), "info"),
-            "logger": event.get("log_namespace", ""),
-        }
-        document["message"] = formatEvent(event)
-        if request_id := REQUEST_ID.get():
+    def _event_line(self, event: LogEvent, time: str, level: str, namespace: str) -> str:
+        message, request_id, traceback = formatEvent(event), REQUEST_ID.get(), ""
+        if (failure := event.get("log_failure")) is not None:
+            text = io.StringIO()
+            failure.printTraceback(file=text)
+            traceback = text.getvalue()
+        if not self.as_json:
+            suffix = f" request_id={request_id}" if request_id else ""
+            head = f"{time} {level} {namespace}: {_printable(message)}"
+            return f"{head}{suffix}{self._suffix()}\n{traceback}"
+        document = {"time": time, "level": level, "logger": namespace, "message": message}
+        if request_id:
             document["request_id"] = request_id
-        if traceback := _traceback(event):
+        if traceback:
             document["traceback"] = traceback
         return _json(document | self._which())
 
 
-def _together(lines: Iterable[str]) -> Iterator[str]:
-    """Join lines to what the system writes in one piece, whatever the stream is."""
+def _in_one_piece(lines: Iterable[str]) -> Iterator[str]:
+    """Join lines to texts that the system writes in one piece to any stream."""
     joined, size = "", 0
     for line in lines:
         length = len(line.encode("utf-8", "replace"))
@@ -223,15 +213,6 @@ def _escaped(one: str) -> str:
     if one in _SHORT:
         return _SHORT[one]
     return f"\\x{ord(one):02x}" if one.isascii() else ascii(one)[1:-1]
-
-
-def _traceback(event: LogEvent) -> str:
-    failure = event.get("log_failure")
-    if failure is None:
-        return ""
-    text = io.StringIO()
-    failure.printTraceback(file=text)
-    return text.getvalue()
 
 
 def text_of_access(access: dict[str, Any]) -> str:

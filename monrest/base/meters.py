@@ -1,7 +1,7 @@
 """What a daemon measures of itself, for Prometheus (docs/spec/metrics.md).
 
-Each part counts for itself and offers a source, which is read when somebody asks: nothing is
-computed for nobody. With several workers each is asked, and their samples are joined.
+Each part counts for itself and offers a source, which is read when a client asks: nothing is
+computed in vain. With several workers each is asked, and their samples are joined.
 """
 
 from __future__ import annotations
@@ -82,19 +82,17 @@ Sample: TypeAlias = tuple[str, tuple[str, ...], Any]
 """The name of a meter, the values of its labels, and a number or, of a histogram, ``Spread``."""
 
 Spread: TypeAlias = list[float]
-"""Counts by bucket, one more for what is beyond the last bound, then the sum."""
+"""A histogram: counts by bucket, one more for what is beyond the last bound, then the sum."""
 
 MeterSource: TypeAlias = Callable[[], Iterable[Sample] | Awaitable[Iterable[Sample]]]
 """Gives the samples of a part; cheap enough for a look every few seconds."""
 
 
 def spread() -> Spread:
-    """Make an empty histogram."""
     return [0.0] * (len(BOUNDS) + 2)
 
 
 def observe(histogram: Spread, seconds: float) -> None:
-    """Count a duration."""
     histogram[bisect_left(BOUNDS, seconds)] += 1
     histogram[-1] += seconds
 
@@ -125,7 +123,7 @@ async def _read(sources: Iterable[MeterSource]) -> list[Sample]:
 
 @define(eq=False)
 class _Asked:
-    """A look at all workers: who is still expected, and what came."""
+    """A look at all workers: how many are still expected, and what came."""
 
     done: Deferred[None]
     expected: int
@@ -144,8 +142,8 @@ class Meters:
     _numbers: count[int] = field(factory=count, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.workers.hear("meters wanted", self._wanted)
-        self.workers.hear("meters", self._told)
+        self.workers.hear("meters wanted", self._send)
+        self.workers.hear("meters", self._receive)
 
     def offer(self, source: MeterSource, *, of_all: bool = False) -> None:
         """Read ``source`` from now on; ``of_all``: it says the same in each worker."""
@@ -173,17 +171,17 @@ class Meters:
             samples += asked.samples
         return list(joined(samples))
 
-    def _wanted(self, asker: int, number: int) -> None:
-        Deferred.fromCoroutine(self._tell(asker, number)).addErrback(lambda _: None)
+    def _send(self, asker: int, number: int) -> None:
+        async def send() -> None:
+            samples = await self.own()
+            for at in range(0, len(samples), _IN_A_MESSAGE):
+                part = samples[at : at + _IN_A_MESSAGE]
+                last = at + _IN_A_MESSAGE >= len(samples)
+                self.workers.tell("meters", asker, number, last, part)
 
-    async def _tell(self, asker: int, number: int) -> None:
-        samples = await self.own()
-        for at in range(0, len(samples), _IN_A_MESSAGE):
-            part = samples[at : at + _IN_A_MESSAGE]
-            last = at + _IN_A_MESSAGE >= len(samples)
-            self.workers.tell("meters", asker, number, last, part)
+        Deferred.fromCoroutine(send()).addErrback(lambda _: None)
 
-    def _told(self, asker: int, number: int, last: bool, samples: list[Any]) -> None:
+    def _receive(self, asker: int, number: int, last: bool, samples: list[Any]) -> None:
         asked = self._asked.get(number) if asker == self.workers.number else None
         if asked is None:
             return

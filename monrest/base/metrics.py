@@ -1,7 +1,7 @@
 """Named figures about this daemon that its parts fill (docs/spec/http.md, "Metrics").
 
-A part offers a source, which is asked when somebody wants to see figures and what it said last is
-too old, or fills in a figure whenever it changes. Nobody has to know the other parts.
+A part offers a source, which is asked when a client wants to see figures and its last answer is too
+old, or fills in a figure whenever it changes. No part has to know another one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from monrest.base.concurrency import Shared
 from monrest.base.workers import Workers
 
 LIFETIME = 30.0
-"""Seconds for which what a source said is good."""
+"""Seconds for which the answer of a source is good."""
 
 MetricSource: TypeAlias = Callable[[], Awaitable[Mapping[str, float]]]
 """Gives figures by name; cheap enough to be asked every 30 s. May raise RestError."""
@@ -63,7 +63,7 @@ class _Offered:
 
 @define(eq=False)
 class Metrics:
-    """What is known, and who is asked for more."""
+    """The figures that are known, and the sources of more."""
 
     clock: IReactorTime
     workers: Workers = field(factory=Workers)
@@ -82,10 +82,7 @@ class Metrics:
         self._offered[title] = _Offered(source)
 
     def expire(self, title: str) -> None:
-        """Have a source asked again by whoever comes next, because something has changed.
-
-        By the other workers as well.
-        """
+        """Have a source asked again at the next look, here and in the other workers."""
         if title in self._offered:
             self.workers.changed("figures")
 
@@ -98,7 +95,7 @@ class Metrics:
         return dict(sorted(self._known.items()))
 
     def _wait(self, offered: _Offered) -> Deferred[None]:
-        """Wait until a source has said something that is new enough; several share an answer."""
+        """Wait until the answer of a source is new enough; several share an answer."""
         asking, state = offered.asking, self.workers.state("figures")
         if asking is None and self.clock.seconds() < offered.until and offered.state == state:
             return succeed(None)

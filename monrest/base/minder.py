@@ -35,7 +35,7 @@ _FAILED, _MISSING = 1, 127
 
 
 def now() -> float:
-    """Measure seconds that pass, also while the machine sleeps; nobody sets this clock."""
+    """Measure seconds that pass, also while the machine sleeps; this clock cannot be set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -46,7 +46,7 @@ def main(lock: str, until: float, command: list[str]) -> int:
         return _failed("another command still runs on this machine")
     if now() >= until:
         return _failed("it was not begun: the daemon could not say that it lives")
-    # Whatever the command leaves behind without a parent becomes a child of this process.
+    # Processes that the command leaves behind without a parent become children of this one.
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -63,7 +63,8 @@ def main(lock: str, until: float, command: list[str]) -> int:
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            return _status(status)
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
         left = until - now()
         if asked or not open_ or left <= 0:
             _end(child)
@@ -82,19 +83,15 @@ def main(lock: str, until: float, command: list[str]) -> int:
 
 
 def _failed(reason: str) -> int:
-    # Nobody may read any more, and the pipe may be full.
+    # The daemon may be dead, and the pipe may be full.
     os.set_blocking(2, False)
     with suppress(OSError):
-        _say(reason)
+        os.write(2, f"{reason}\n".encode())
     return _FAILED
 
 
-def _say(text: str) -> None:
-    os.write(2, f"{text}\n".encode("utf-8", "replace"))
-
-
 def _lock(path: str, until: float) -> int | None:
-    """Take the lock; None when somebody else keeps it."""
+    """Take the lock; None when another process keeps it."""
     held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     end = min(now() + LOCKED, until)
     while True:
@@ -121,13 +118,8 @@ def _become(command: list[str], parent: int) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.execvp(command[0], command)  # noqa: S606  a command of the configuration
     except (OSError, ValueError) as error:
-        _say(f"cannot start {command[0]}: {error}")
+        os.write(2, f"cannot start {command[0]}: {error}\n".encode("utf-8", "replace"))
     os._exit(_MISSING)
-
-
-def _status(status: int) -> int:
-    code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
 
 
 def _end(child: int) -> None:
@@ -136,7 +128,7 @@ def _end(child: int) -> None:
     end = now() + GRACE
     while now() < end and _reaped() and _below():
         time.sleep(0.02)
-    # Whoever starts others while it is being ended is ended as well.
+    # A process that starts others while it is being ended is ended as well.
     for _ in range(_ROUNDS):
         _signal(_below(), signal.SIGKILL)
         if not _reaped():

@@ -53,7 +53,7 @@ _OWN = frozenset(
         "WATCHDOG_USEC",
     }
 )
-"""Variables that are meant for the daemon and nobody below it."""
+"""Variables that are meant for the daemon alone."""
 
 _MINDER = minder.__file__
 _MINDED_GRACE = GRACE + minder.GRACE
@@ -78,13 +78,13 @@ class Ended:
     dropped: int = 0
 
     def reason(self) -> str:
-        """Say in one line why it failed; empty when it did not."""
+        """One line about why it failed; empty when it did not."""
         if self.timed_out:
             return "ended because it took too long"
         if self.status == 0:
             return ""
-        said = self.err.decode("utf-8", "replace").strip() or self.out.decode("utf-8", "replace")
-        line = (said.strip().splitlines() or [""])[-1][:_LONGEST_LINE]
+        output = self.err.decode("utf-8", "replace").strip() or self.out.decode("utf-8", "replace")
+        line = (output.strip().splitlines() or [""])[-1][:_LONGEST_LINE]
         return f"exit status {self.status}{': ' if line else ''}{line}"
 
 
@@ -96,16 +96,16 @@ class Lease:
     _watching: list[Callable[[float], object]] = field(factory=list, init=False)
 
     def renew(self, until: float) -> None:
-        """Take note that it goes on until then, if not longer."""
+        """Extend it until then, if it is not longer already."""
         if until > self.until:
             self.until = until
-            for tell in tuple(self._watching):
-                tell(until)
+            for renewed in tuple(self._watching):
+                renewed(until)
 
-    def watch(self, tell: Callable[[float], object]) -> Callable[[], None]:
-        """Call ``tell`` whenever it goes on for longer, until what is given back is called."""
-        self._watching.append(tell)
-        return lambda: self._watching.remove(tell)
+    def watch(self, renewed: Callable[[float], object]) -> Callable[[], None]:
+        """Call ``renewed`` at each renewal, until the result of this is called."""
+        self._watching.append(renewed)
+        return lambda: self._watching.remove(renewed)
 
 
 @frozen
@@ -161,11 +161,14 @@ class _Process(ProcessProtocol):
     def start(self, arguments: Sequence[str], environment: Mapping[str, str]) -> Deferred[Ended]:
         self.done = Deferred(lambda _: self._end())
         inherited = {name: text for name, text in os.environ.items() if name not in _OWN}
+        launcher: tuple[str, ...] = ("-c", _LAUNCHER)
+        if self.minded is not None:
+            launcher = (_MINDER, self.minded.lock, repr(self.minded.lease.until))
         try:
             self.reactor.spawnProcess(
                 self,
                 sys.executable,
-                [sys.executable, "-I", "-S", *self._launcher(), *arguments],
+                [sys.executable, "-I", "-S", *launcher, *arguments],
                 env={**inherited, **environment},
                 path="/",
             )
@@ -175,29 +178,22 @@ class _Process(ProcessProtocol):
             self._finish()
         return self.done
 
-    def _launcher(self) -> tuple[str, ...]:
-        if self.minded is None:
-            return ("-c", _LAUNCHER)
-        return (_MINDER, self.minded.lock, repr(self.minded.lease.until))
-
     def connectionMade(self) -> None:
-        """Nothing is said to the command, and its time begins."""
+        """Close the command's input, and let its time begin."""
         transport: Any = self.transport
         self._pid = transport.pid
         if self.minded is None:
             transport.closeStdin()
         else:
-            self._leave = self.minded.lease.watch(self._goes_on)
-            self._goes_on(self.minded.lease.until)
+            # The minder ends the command when it has heard nothing until then.
+            def extend(until: float) -> None:
+                transport.write(b"%r\n" % until)
+
+            self._leave = self.minded.lease.watch(extend)
+            extend(self.minded.lease.until)
         self._calls.append(self.reactor.callLater(self.seconds, self._too_late))
 
-    def _goes_on(self, until: float) -> None:
-        """Tell the minder that the lease is longer now."""
-        transport: Any = self.transport
-        transport.write(b"%r\n" % until)
-
     def childDataReceived(self, descriptor: int, data: bytes) -> None:
-        """Keep what it wrote, up to the limit."""
         kept = self._kept[descriptor != _OUT]
         room = MOST_OUTPUT - len(kept)
         kept += data[:room]

@@ -51,7 +51,7 @@ class RowRoom:
             done.callback(None)
 
     def _may_take(self, share: Share, count: int) -> bool:
-        # Whatever is larger than the room gets all of it, alone.
+        # A share that is larger than the room gets all of it, alone.
         if self.held == 0 or self.held + count <= self.most:
             return True
         # Two that have some would wait for each other: one at a time gets more than there is.

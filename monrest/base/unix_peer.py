@@ -1,4 +1,4 @@
-"""Who is at the other end of a Unix socket, as the system tells."""
+"""The process and the user at the other end of a Unix socket, as the system knows them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Credentials:
 
 
 def credentials(transport: Any) -> Credentials | None:
-    """Look at a connection that was just made; None where the system tells nothing."""
+    """Look at a connection that was just made; None where the system knows nothing."""
     handle = getattr(transport, "socket", None)
     if handle is None:
         return None

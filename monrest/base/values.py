@@ -53,7 +53,7 @@ ROLES = (
 
 @frozen(kw_only=True)
 class Identity:
-    """Who is asking and what they hold.
+    """The user of a request and the roles that are held.
 
     ``roles`` are full names (``authorized_for_…``). ``superuser`` marks local administration and
     superuser keys used without a user; ``source`` is the ``auth_src`` of ``/mon/whoami``.
@@ -97,10 +97,10 @@ class Identity:
 API = "(api)"
 CLI = "(cli)"
 INTERNAL = frozenset({API, CLI, "(cron)"})
-"""Names of no user, which nobody can have from outside."""
+"""Names of no user, which no client can have."""
 
 ANONYMOUS = Identity(user="", source="none")
-"""Nobody; handlers see it only behind endpoints that are declared public."""
+"""No user; handlers see it only behind endpoints that are declared public."""
 
 
 @frozen(kw_only=True)
@@ -108,7 +108,7 @@ class Contact:
     """A user as the cores know them.
 
     ``can_submit_commands`` is None where no core has a contact of this name or says anything
-    about it; False on one site wins. ``alias`` and ``email`` are None for who is no contact.
+    about it; False on one site wins. ``alias`` and ``email`` are None for a user who is no contact.
     """
 
     groups: frozenset[str] = frozenset()
@@ -158,7 +158,6 @@ class Progress(Protocol):
 
 
 def always() -> bool:
-    """Nothing ever speaks against it."""
     return True
 
 
@@ -168,7 +167,7 @@ def nobody_follows(percent: float, remaining: float | None = None, message: str 
 
 
 def nothing() -> None:
-    """Do nothing."""
+    pass
 
 
 def part_of(progress: Progress, begin: float, end: float) -> Progress:
@@ -176,10 +175,10 @@ def part_of(progress: Progress, begin: float, end: float) -> Progress:
     if progress is nobody_follows:
         return progress
 
-    def tell(percent: float, remaining: float | None = None, message: str = "") -> None:
+    def of_part(percent: float, remaining: float | None = None, message: str = "") -> None:
         progress(begin + (end - begin) * percent / 100, remaining, message)
 
-    return tell
+    return of_part
 
 
 @frozen(kw_only=True)
@@ -194,10 +193,10 @@ class RestRequest:
     for resources to which it matters where something stands.
     ``document`` is the parsed JSON body, if there was one; ``structured`` names its first member
     that is no plain value or list of such and hence in no parameter (empty for a body that is a
-    list), None when there is none. ``progress`` takes how far the handler is. ``flows``: who asks
-    reads rows of the answer piece by piece, so that they may be made meanwhile. ``strict``: a
-    column that no row has is an error. ``body_size`` are the bytes of memory that the body and its
-    values take, at most.
+    list), None when there is none. ``progress`` takes how far the handler is. ``flows``: the
+    caller reads rows of the answer piece by piece, so that they may be made meanwhile.
+    ``strict``: a column that no row has is an error. ``body_size`` are the bytes of memory that the
+    body and its values take, at most.
     """
 
     method: str
@@ -335,7 +334,7 @@ class Rows(Answer):
     Rows may be longer than ``columns``: what follows is for ``expand``, which gives the further
     keys of a row (performance data and custom variables) and is None when there are none.
     The rows belong to the renderer, which may let go of them as it goes. ``gone`` is called when
-    all of them are written, and again at the end of the answer, whatever that is. ``without`` makes
+    all of them are written, and again at the end of the answer, of any kind. ``without`` makes
     the answer anew when going through the rows has raised a BrokenRowsError.
     """
 
@@ -359,7 +358,7 @@ class Document(Answer):
     """A single JSON value, nearly always an object; ``columns`` describe its keys where declared.
 
     ``order`` is the order of keys for CSV, Excel and text; empty means sorted. ``plain``: it is
-    JSON whatever format was asked for.
+    JSON in any format that was asked for.
     """
 
     value: Any
@@ -382,7 +381,7 @@ class Stream(Answer):
 
 @frozen(kw_only=True)
 class Page(Answer):
-    """A body that is the same for everybody: a page, a script, the description of the API.
+    """A body that is the same for all users: a page, a script, the description of the API.
 
     ``packed`` is the body in gzip, and ``tag`` names it.
     """

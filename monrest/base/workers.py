@@ -1,8 +1,8 @@
 """What the processes of one daemon share that are no database: marks in memory, and messages.
 
-A worker that keeps what it has read looks at a mark whenever it uses it. Who changes what others
-may keep sets the mark before it answers, so whoever asks any worker after that answer sees the
-change (docs/spec/workers.md, "What is shared").
+A worker that keeps what it has read looks at a mark whenever it uses it. A worker that changes what
+others may keep sets the mark before it answers, so a client that asks any worker after that answer
+sees the change (docs/spec/workers.md, "What is shared").
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WIDTH = 8
 _CARRIED, _BEGUN = len(MARKS), len(MARKS) + 1
 """After those of the marks: how many connections each worker has, and which one takes part."""
 _ROWS = len(MARKS) + 2
-_NOBODY_THERE = 2**63
+_ABSENT = 2**63
 
 
 def marks(count: int) -> memoryview:
@@ -31,8 +31,8 @@ def marks(count: int) -> memoryview:
 
 
 def ended(memory: memoryview, number: int, count: int) -> None:
-    """Have nobody leave connections to the worker of a number, which is not there."""
-    memory[_CARRIED * count + number - 1] = _NOBODY_THERE
+    """Let no worker leave connections to the one of a number, which is not there."""
+    memory[_CARRIED * count + number - 1] = _ABSENT
 
 
 @define(eq=False)
@@ -55,12 +55,12 @@ class Workers:
         return memoryview(bytearray(_ROWS * self.count * _WIDTH)).cast("Q")
 
     def changed(self, mark: Mark) -> None:
-        """Have everybody read again what belongs to ``mark``."""
+        """Have all workers read again what belongs to ``mark``."""
         # Each worker counts in a cell of its own: none overwrites what another one says.
         self.memory[MARKS.index(mark) * self.count + self.number - 1] += 1
 
     def state(self, mark: Mark) -> bytes:
-        """Give what is another value after each ``changed``, by whichever worker."""
+        """Give what is another value after each ``changed``, by any worker."""
         begin = MARKS.index(mark) * self.count
         return self.memory[begin : begin + self.count].tobytes()
 
@@ -71,13 +71,10 @@ class Workers:
         """Whether no other worker has fewer, where this one's work counts as so many ``more``."""
         row = self.memory[_CARRIED * self.count : _BEGUN * self.count].tolist()
         own = row.pop(self.number - 1)
-        return own + more <= min(row, default=_NOBODY_THERE)
+        return own + more <= min(row, default=_ABSENT)
 
     def begun(self) -> None:
-        """Say that this worker knows all that it has to know; one that follows it counts as well.
-
-        One that died and is started again takes nothing from what the others do.
-        """
+        """Note that this worker knows all that it has to know, as does one that takes its place."""
         self.memory[_BEGUN * self.count + self.number - 1] = 1
 
     def all_begun(self) -> bool:
@@ -98,7 +95,7 @@ class Workers:
         try:
             if hearer is not None:
                 hearer(*values)
-        except Exception:  # noqa: BLE001  the next message may be for somebody else
+        except Exception:  # noqa: BLE001  the next message may be for another part
             self.log.failure("{topic} of another worker was not taken", topic=topic)
 
     def share(self, whole: int) -> int:
