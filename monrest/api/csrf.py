@@ -2,7 +2,7 @@
 
 Browsers send cookies along with such requests; the session's token is what the page cannot know
 (docs/spec/accounts.md, "Pages of other sites"). They send passwords along as well, and proxies and
-``auth.default_user`` name a user whoever made the request: there is no token then, and what counts
+``auth.default_user`` name a user for requests of any page: there is no token then, and what counts
 is what the browser says about the page.
 """
 
@@ -42,7 +42,7 @@ def check(
     ``CSRFtoken`` is never a parameter of anything else, ``token`` may be one without a session.
 
     ``headers`` have lower-case names; the header ``X-Mon-CSRF-Token`` does as well as the
-    parameter. Who came by other means than a cookie needs none, as do safe methods; Forbidden
+    parameter. A login by other means than a cookie needs none, as do safe methods; Forbidden
     also for a page of another site that makes use of a password, a proxy or the default user.
     """
     if method in SAFE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -16,9 +16,10 @@ from monrest.api.endpoint import (
     Endpoint,
     Handler,
 )
-from monrest.api.instances import for_instance, selected, visited_of
+from monrest.api.fields import named_in
+from monrest.api.instances import for_instance, visited_of
 from monrest.api.rights import require_change
-from monrest.api.router import Match, Router
+from monrest.api.router import Router
 from monrest.api.visibility import visible_sites
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.base.truth import flag
@@ -33,12 +34,12 @@ _PLAIN = " !\"#$&'()*+,/:<=>?@[\\]^`{|}"
 
 
 Background: TypeAlias = Callable[[Context, RestRequest, Endpoint], Awaitable[Answer]]
-"""Starts the job of a request and says where its result will be."""
+"""Starts the job of a request; the answer has the address of its result."""
 
 
 @frozen(kw_only=True, eq=False)
-class Way:
-    """Where a request leads that needs nothing special, for all who hold the same roles.
+class KnownRoute:
+    """Where a request leads that needs nothing special, for all users who hold the same roles.
 
     ``listed`` are the sites that are known, all of which the user sees. ``instances`` is the
     header with which another instance asks, which is something special.
@@ -68,14 +69,14 @@ class Dispatch:
             identity.roles,
             identity.superuser,
         )
-        way: Way | None = context.request_cache.find(key)
+        known: KnownRoute | None = context.request_cache.find(key)
         if (
-            way is not None
-            and way.listed is context.sites.listed
+            known is not None
+            and known.listed is context.sites.listed
             and request.structured is None
-            and not request.caller.headers.get(way.instances)
+            and not request.caller.headers.get(known.instances)
         ):
-            return warned(context, await way.handler(context, request, way.arguments))
+            return warned(context, await known.handler(context, request, known.arguments))
         return await self._found(context, request, key)
 
     async def _found(self, context: Context, request: RestRequest, key: Hashable) -> Answer:
@@ -91,7 +92,7 @@ class Dispatch:
             return await self.background(context, request, endpoint)
         visited = visited_of(context, request)
         if _OF_SITES in endpoint.parameters:
-            await context.sites.settled(request.sites or selected(request.parameters))
+            await context.sites.settled(request.sites or named_in(request.parameters))
         # Handlers know no other sites than those of the user, so that none can forget to look.
         sites = await visible_sites(request.identity, context.sites, context.contacts, visited)
         if visited:
@@ -100,26 +101,34 @@ class Dispatch:
             sites = sites.within(Deadline(seconds, context.clock.seconds() + seconds))
         if sites is not context.sites:
             context = evolve(context, sites=sites)
-        elif not visited and not endpoint.changes and direct is request:
-            self._keep(context, request, key, match)
-        return warned(context, await match.handler(context, direct, match.arguments))
-
-    def _keep(self, context: Context, request: RestRequest, key: Hashable, match: Match) -> None:
-        """Know next time where a request leads for which all sites are there as they are."""
-        if context.request_cache.is_short(request):
-            way = Way(
+        elif (
+            not visited
+            and not endpoint.changes
+            and direct is request
+            and context.request_cache.is_short(request)
+        ):
+            known = KnownRoute(
                 handler=match.handler,
                 arguments=match.arguments,
                 listed=context.sites.listed,
                 instances=context.names.header(HEADER),
             )
-            context.request_cache.keep(key, way)
+            context.request_cache.keep(key, known)
+        return warned(context, await match.handler(context, direct, match.arguments))
 
 
 def warned(context: Context, answer: Answer) -> Answer:
-    if not answer.warnings:
+    """The answer with its warnings in a header: the first ten, and how many more there are.
+
+    They are joined with ``; ``; in each ``%``, ``;`` and what is not ASCII are percent-encoded.
+    """
+    warnings = answer.warnings
+    if not warnings:
         return answer
-    header = (context.names.header("Warnings"), spelled(answer.warnings))
+    shown = [quote(one, safe=_PLAIN) for one in warnings[:_MOST_WARNINGS]]
+    if len(warnings) > _MOST_WARNINGS:
+        shown.append(f"and {len(warnings) - _MOST_WARNINGS} more")
+    header = (context.names.header("Warnings"), "; ".join(shown))
     return evolve(answer, headers=(*answer.headers, header))
 
 
@@ -163,14 +172,3 @@ def waiting_for(request: RestRequest, endpoint: Endpoint) -> tuple[float | None,
         form=tuple(pair for pair in request.form if not reads or pair not in taken),
     )
     return TIMEOUT.asked(taken), direct
-
-
-def spelled(warnings: Sequence[str]) -> str:
-    """Spell warnings for a header: joined with ``; ``, the first ten and how many more there are.
-
-    What is not ASCII, ``%`` and ``;`` are percent-encoded.
-    """
-    shown = [quote(one, safe=_PLAIN) for one in warnings[:_MOST_WARNINGS]]
-    if len(warnings) > _MOST_WARNINGS:
-        shown.append(f"and {len(warnings) - _MOST_WARNINGS} more")
-    return "; ".join(shown)

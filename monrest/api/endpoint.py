@@ -52,7 +52,7 @@ class RequestCache:
     Dashboards and scripts send the same requests again and again. For them it holds where a
     path leads, the question that its parameters mean for the cores, and what is sent to each kind
     of core: 420 of 900 microseconds of a small request. It lives as long as a configuration
-    is in force. Whoever looks up checks that the sites and their cores are still the same; what
+    is in force. The caller checks that the sites and their cores are still the same; what
     means something else a moment later, or is long, is not kept.
     """
 
@@ -252,22 +252,21 @@ H = TypeVar("H", bound=Callable[..., Awaitable[Answer]])
 class Endpoint:
     """One path template with the methods that one handler serves.
 
-    ``path`` is like ``/hosts/<name>/services``; a variable is a whole segment. ``description``
-    is the line that ``/index`` shows, ``text`` what the reference page adds. ``shape`` says
-    whether the answer is a list or one object. ``columns`` describe a row or the object; a
-    collection of core rows has a ``schema`` instead. ``parameters`` are all that it takes, beside
-    ``common_parameters``. ``roles`` are written as in the error text: ``admin`` or a full name;
-    all must be held. ``public``: answers without asking who it is, as a login must.
-    ``structured``: takes JSON bodies that are lists or hold objects, which come as
-    ``RestRequest.document``. ``at_once``: cannot be a background job, because the answer is for
-    the eyes of the user only or tells of a job itself; so is what is public. ``own_session``: ends
-    what the user began by logging in, so that the role read_only does not forbid it as it does
-    all other changes. ``documents``: tells
-    of the API and not of anything that is monitored, so that it is public unless
-    ``server.public_docs`` is off. ``media`` are the types of an answer that is a file and none of
-    the formats of lists. ``body_limit`` are the bytes of the longest body, where it may be longer
-    than ``server.max_body``. ``handler`` is a function where a request has all that it needs, else
-    a method of the class of its family: mostly the one that the declaration stands above.
+    ``path`` is like ``/hosts/<name>/services``; a variable is a whole segment. ``description`` is
+    the line that ``/index`` shows, ``text`` what the reference page adds. ``shape`` says whether
+    the answer is a list or one object. ``columns`` describe a row or the object; a collection of
+    core rows has a ``schema`` instead. ``parameters`` are all that it takes, beside
+    ``common_parameters``. ``roles`` are written as in the error text: ``admin`` or a full name; all
+    must be held. ``public``: answers without credentials, as a login must. ``structured``: takes
+    JSON bodies that are lists or hold objects, which come as ``RestRequest.document``. ``at_once``:
+    cannot be a background job, because the answer is for the eyes of the user only or is about a
+    job itself; so is what is public. ``own_session``: ends the session of the user, so that the
+    role read_only does not forbid it as it does all other changes. ``documents``: describes the API
+    and nothing that is monitored, so that it is public unless ``server.public_docs`` is off.
+    ``media`` are the types of an answer that is a file and none of the formats of lists.
+    ``body_limit`` are the bytes of the longest body, where it may be longer than
+    ``server.max_body``. ``handler`` is a function where a request has all that it needs, else a
+    method of the class of its family: mostly the one that the declaration stands above.
     """
 
     path: str
@@ -309,7 +308,7 @@ class Endpoint:
 
     @property
     def common_parameters(self) -> tuple[Flag, ...]:
-        """What it takes beside ``parameters``, in the query string whatever the method."""
+        """What it takes beside ``parameters``, in the query string of any method."""
         file = self.documents or (self.media and "application/json" not in self.media)
         found = () if file else (PRETTY,)
         return found if self.public or self.at_once else (*found, BACKGROUND)

@@ -25,7 +25,7 @@ _SERVER_ERROR = 500
 
 @frozen(kw_only=True)
 class Problem:
-    """What the client is told; ``failed_sites`` go into a header, ``extra`` into the document."""
+    """What the client gets; ``failed_sites`` go into a header, ``extra`` into the document."""
 
     code: int
     message: str
@@ -36,9 +36,9 @@ class Problem:
 
 
 def describe(failure: Failure, request_id: str, root: str = "") -> Problem:
-    """Say what ``failure`` means to the client; what nobody expected is logged with its id.
+    """Give what ``failure`` means to the client; what was not expected is logged with its id.
 
-    ``root`` is the path of the API, for those who ask beside it.
+    ``root`` is the path of the API, for requests beside it.
     """
     error = failure.value
     if isinstance(error, RestError):

@@ -26,7 +26,7 @@ from monrest.store.database_health import DatabaseHealth
 from monrest.store.duties import Duties
 
 AsUser: TypeAlias = Callable[[str, frozenset[str] | None], Awaitable[Identity]]
-"""Says who a user is for whom something is done, with at most these roles; None: all of theirs."""
+"""Gives the identity of a user who is not here, with at most these roles; None: all of theirs."""
 
 Kind = TypeVar("Kind", bound=Service)
 
@@ -37,12 +37,12 @@ class Common:
 
     ``config``, ``key`` (the secret one, which the nodes of a cluster share) and ``context`` are
     those in force, ``path`` is the file of the configuration, if it has one, ``folder`` that of the
-    state. ``who`` says who a caller is, ``as_user`` who somebody is who is not here. ``machine`` is
-    the clock of this machine, ``wall`` the one by which all daemons go that share the database.
-    ``node`` is this daemon and ``process`` this process of it; both are known when families are
-    opened. ``answers`` are the threads that make large answers. ``connect`` gives another database
-    and its clock. ``does`` says whether this process does what one of all does, by the name of that
-    duty. ``may_restart`` says what is in the way of a restart, empty for nothing.
+    state. ``who`` gives the identity of a caller. ``machine`` is the clock of this machine and
+    ``wall`` that of all daemons that share the database. ``node`` is this daemon and ``process``
+    this process of it; both are known when families are opened. ``answers`` are the threads that
+    make large answers. ``connect`` gives another database and its clock. ``does``: whether this
+    process has the duty of a name, which one of all has. ``may_restart`` gives what is in the way
+    of a restart, empty for nothing.
     """
 
     reactor: Any

@@ -376,7 +376,7 @@ class Ruled(Field):
 class Fields:
     """The fields of a record. ``computed`` are names that come from elsewhere and are dropped.
 
-    Whatever is known neither here nor there is kept as it was given, up to ``longest`` bytes.
+    A name that is in neither is kept with its value as it was given, up to ``longest`` bytes.
     """
 
     declared: tuple[Field, ...]
@@ -436,16 +436,20 @@ def named_sites(fields: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def selected_sites(request: RestRequest) -> tuple[str, ...]:
-    """Give the sites that a request names beside its fields: in parameters or before the path."""
-    named = [
+def named_in(parameters: Parameters) -> tuple[str, ...]:
+    """Give the sites that parameters name."""
+    return tuple(
         item.strip()
-        for name, value in request.parameters
+        for name, value in parameters
         if name in SITES
         for item in value.split(",")
         if item.strip()
-    ]
-    return tuple(named) or request.sites
+    )
+
+
+def selected_sites(request: RestRequest) -> tuple[str, ...]:
+    """Give the sites that a request names beside its fields: in parameters or before the path."""
+    return named_in(request.parameters) or request.sites
 
 
 def second_of(parameter: str, value: str, now: float, zone: tzinfo) -> int:

@@ -1,4 +1,4 @@
-"""What a request says that comes from another instance (docs/spec/sites.md, "Federation")."""
+"""Requests that come from another instance (docs/spec/sites.md, "Federation")."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attrs import evolve
 
 from monrest.api.endpoint import Context
 from monrest.base.errors import BadRequest, LoopDetected
-from monrest.base.values import Identity, Parameters, RestRequest
+from monrest.base.values import Identity, RestRequest
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.federation.remote import HEADER, MOST_HOPS
 from monrest.sites.registry import SiteList, Sites
@@ -54,14 +54,3 @@ def for_instance(context: Context, identity: Identity, sites: Sites) -> tuple[Co
         commands = evolve(config.commands, lock_author_names=False)
         context = evolve(context, config=evolve(config, commands=commands))
     return context, sites
-
-
-def selected(parameters: Parameters) -> tuple[str, ...]:
-    """The sites that parameters name."""
-    return tuple(
-        part.strip()
-        for name, value in parameters
-        if name in ("backend", "backends")
-        for part in value.split(",")
-        if part.strip()
-    )

@@ -97,7 +97,7 @@ async def read_columns(
 ) -> frozenset[str] | None:
     """Give the columns that the answer to a request is made of; None for all of them.
 
-    So what is large needs not be read for who does not want it.
+    What is large is only read for a request that wants it.
     """
     try:
         query = parse_query(request.parameters)

@@ -18,7 +18,7 @@ async def may_submit(identity: Identity, contacts: ContactBook, config: Config) 
     """Whether ``identity`` may send commands at all.
 
     A role for commands decides, then the role read_only, then the contact of this name, which
-    one site may forbid for all, and the configuration for who is no contact.
+    one site may forbid for all, and the configuration for a user who is no contact.
     """
     by_role = _by_role(identity)
     if by_role is not None:
@@ -27,7 +27,7 @@ async def may_submit(identity: Identity, contacts: ContactBook, config: Config) 
 
 
 def submits(identity: Identity, contact: Contact, config: Config) -> bool:
-    """Tell the same of who is known to the cores as ``contact``."""
+    """The same for an identity that the cores know as ``contact``."""
     by_role = _by_role(identity)
     if by_role is not None:
         return by_role
@@ -48,7 +48,7 @@ async def is_read_only(identity: Identity, contacts: ContactBook, config: Config
 
 
 async def require_change(request: RestRequest, contacts: ContactBook, config: Config) -> None:
-    """Raise Forbidden, noted in the audit log, for who may only read, administrators included."""
+    """Raise Forbidden, noted in the audit log, where the user may only read, as admin too."""
     identity = request.identity
     if not await is_read_only(identity, contacts, config):
         return

@@ -21,7 +21,7 @@ from monrest.base.errors import MethodNotAllowed, NotFound
 
 @frozen
 class Match:
-    """An endpoint, who answers there, and the decoded variable segments of the path."""
+    """An endpoint, its handler, and the decoded variable segments of the path."""
 
     endpoint: Endpoint
     handler: Handler
@@ -39,7 +39,7 @@ class _Node:
 class Router:
     """All endpoints as a tree of segments; ``app`` is the word of the front end's own paths.
 
-    ``public_docs``: what tells of the API is public.
+    ``public_docs``: endpoints that describe the API are public.
     """
 
     app: str
@@ -47,7 +47,7 @@ class Router:
     endpoints: list[Endpoint] = field(factory=list, init=False)
     root: _Node = field(factory=_Node, init=False)
     _open: set[str] = field(factory=set, init=False)
-    """First words of the paths that answer without asking who it is."""
+    """First words of the paths that answer without credentials."""
     _plural: dict[str, str] = field(factory=dict, init=False)
     _templates: dict[tuple[str, ...], None] = field(factory=dict, init=False)
 
@@ -60,21 +60,24 @@ class Router:
             handler: Any = endpoint.handler
             handler = handler if family is None else MethodType(handler, family)
             self.endpoints.append(endpoint)
+            segments = endpoint.segments
+            first = segments[0] if segments else ""
+            if first == "mon":
+                first = self.app
+                segments = (first, *segments[1:])
+            self._templates[segments] = None
+            if self._is_public(endpoint):
+                self._open |= {first, f"{first}s", first.removesuffix("s")}
+            if endpoint.schema is not None and not first.endswith("s"):
+                self._plural[f"{first}s"] = first
             node = self.root
-            words = tuple(self._own(endpoint.segments))
-            self._templates[words] = None
-            for at, segment in enumerate(endpoint.segments):
+            for segment in segments:
                 if is_variable(segment):
                     if node.variable is None:
                         node.variable = _Node()
                     node = node.variable
-                    continue
-                word = self.app if at == 0 and segment == "mon" else segment
-                if at == 0 and endpoint.schema is not None and not segment.endswith("s"):
-                    self._plural[word + "s"] = word
-                node = node.literals.setdefault(word, _Node())
-            if self._is_public(endpoint):
-                self._open |= {words[0], f"{words[0]}s", words[0].removesuffix("s")}
+                else:
+                    node = node.literals.setdefault(segment, _Node())
             for method in endpoint.methods:
                 if method in node.endpoints:
                     raise ValueError(f"{method} {endpoint.path} is declared twice")
@@ -105,7 +108,7 @@ class Router:
         return _methods(found[0])
 
     def public(self, method: str, segments: Sequence[str]) -> bool:
-        """Whether this method and path answers without asking who it is."""
+        """Whether this method and path answers without credentials."""
         if not segments or segments[0] not in self._open:
             return False
         found = self._walk(segments)
@@ -128,10 +131,6 @@ class Router:
         if segments and (first := self._plural.get(segments[0])) is not None:
             segments = (first, *segments[1:])
         return _descend(self.root, segments, 0)
-
-    def _own(self, segments: Sequence[str]) -> list[str]:
-        """The segments of a template with the site's own word in the place of ``mon``."""
-        return [self.app if (at, one) == (0, "mon") else one for at, one in enumerate(segments)]
 
     def _unknown(self, path: str, segments: Sequence[str]) -> NotFound:
         """The error for a path that is none, with the paths that are most like it."""

@@ -143,7 +143,7 @@ def view_of(context: Context, identity: Identity, table: str = "") -> View:
     """What the identity may see inside rows of a core's ``table``.
 
     Only log lines carry attributes of contacts, which are those of the user without the role
-    to list all contacts; views of other tables are the same for all who hold the same roles.
+    to list all contacts; views of other tables are the same for all users of the same roles.
     """
     display = context.config.display
     informed = identity.may(CONFIGURATION)
@@ -164,6 +164,6 @@ def _sees_members(context: Context, identity: Identity, table: str) -> bool:
     if table == "contactgroups":
         return identity.may(CONFIGURATION)
     if table == "hosts" and not context.config.auth.strict_host_authorization:
-        # Whoever sees a host as its contact sees its services.
+        # A user who sees a host as its contact sees its services.
         return identity.may(SERVICES) or not identity.may(HOSTS)
     return identity.may(SERVICES) and (identity.may(HOSTS) or table != "hostgroups")
