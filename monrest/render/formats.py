@@ -73,13 +73,13 @@ def render(
     The pieces raise ``BadRequest`` when the format cannot hold the answer (Excel's limits), and
     ClientLeftError soon after ``given_up`` has become true.
     """
-    kind, disposition = _KINDS[options.format]
+    kind, disposition = KINDS[options.format]
     return Rendered(
         content_type=kind, disposition=disposition, pieces=_pieces(answer, options, given_up)
     )
 
 
-_KINDS: Mapping[OutputFormat, tuple[str, str | None]] = {
+KINDS: Mapping[OutputFormat, tuple[str, str | None]] = {
     "json": (JSON, None),
     "wrapped_json": (JSON, None),
     "ndjson": (LINES, None),
@@ -87,6 +87,7 @@ _KINDS: Mapping[OutputFormat, tuple[str, str | None]] = {
     "csv": (CSV, 'attachment; filename="rest.csv"'),
     "xls": (EXCEL, 'attachment; filename="rest.xlsx"'),
 }
+"""The Content-Type of each format, and its Content-Disposition where it is a file to keep."""
 
 
 def _pieces(

@@ -33,7 +33,7 @@ from monrest.base.meters import BOUNDS, Sample, Spread, joined, spread
 from monrest.base.trace import parent_of, trace_id
 from monrest.render.formats import RenderOptions
 from monrest.web.channel import ApiChannel, RemoteEnd
-from monrest.web.intake import UNKNOWN, Intake, no_room
+from monrest.web.limits import UNKNOWN, Intake, no_room
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
@@ -90,8 +90,10 @@ class HeaderView(Mapping[str, str]):
             return default
         if len(values) > 1 and name not in _LISTS:
             raise BadRequest("repeated header", f"{name.title()}: expected once")
-        value = values[-1]
-        return value.decode("ascii") if value.isascii() else _text(value)
+        try:
+            return values[-1].decode("utf-8")
+        except UnicodeDecodeError:
+            return values[-1].decode("latin-1")
 
     def __iter__(self) -> Iterator[str]:
         return (name.decode("latin-1").lower() for name, _ in self._headers.getAllRawHeaders())
@@ -106,22 +108,14 @@ def shown_query(query: bytes) -> str:
     A name may be percent-encoded, so that it does not look like one.
     """
     if _SUSPECT.search(query):
-        query = b"&".join(map(_without_secret, query.split(b"&")))
+        pairs = []
+        for pair in query.split(b"&"):
+            name, equals, value = pair.partition(b"=")
+            secret = value and _SECRET.search(unquote_to_bytes(name))
+            pairs.append(name + equals + HIDDEN.encode("ascii") if secret else pair)
+        query = b"&".join(pairs)
     text = query.decode("utf-8", "backslashreplace")
     return text if len(text) <= _LONGEST_QUERY else f"{text[:_LONGEST_QUERY]}…"
-
-
-def _without_secret(pair: bytes) -> bytes:
-    name, equals, value = pair.partition(b"=")
-    secret = value and _SECRET.search(unquote_to_bytes(name))
-    return name + equals + HIDDEN.encode("ascii") if secret else pair
-
-
-def _text(value: bytes) -> str:
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
 
 
 class ApiRequest(Request):
@@ -176,7 +170,7 @@ class ApiRequest(Request):
         """Prepare for a body of ``length`` bytes (None: chunked), if any; always in memory."""
         self.limit = cast("ApiChannel", self.channel).site.limits.max_body
         if length is None or length > UNKNOWN:
-            self.limit = max(self.limit, UNKNOWN)  # until it is known who sends it, and where to
+            self.limit = max(self.limit, UNKNOWN)  # until its sender and its endpoint are known
         elif length > self.limit:
             self.too_large = True
         if length != 0:
@@ -227,12 +221,16 @@ class ApiRequest(Request):
         self.process()
 
     def process(self) -> None:
-        """Note who asks and hand over to the front resource."""
+        """Note where the request comes from and hand it over to the front resource."""
         site = self.site = cast("ApiChannel", self.channel).site
         self.began = site.timer()
         self.prepath, self.postpath = [], []
         self.client_name = self.peer.address or "unix"
-        self.request_id = self._identify(site)
+        given = self.requestHeaders.getRawHeaders(b"X-Request-Id", (b"",))[-1]
+        if 0 < len(given) <= _LONGEST_ID and all(32 < byte < 127 for byte in given):
+            self.request_id = given.decode("ascii")
+        else:
+            self.request_id = site.id_prefix + format(next(site.ids), "08x")
         traced = self.requestHeaders.getRawHeaders(b"traceparent")
         if traced is not None:
             self.trace = parent_of(traced[-1])
@@ -240,27 +238,19 @@ class ApiRequest(Request):
             self.responseHeaders.setRawHeaders(b"Connection", _CLOSE)
         try:
             site.resource.render(self)
-        except Exception:  # noqa: BLE001  whatever it was, the client is told
+        except Exception:  # noqa: BLE001  the client gets an error document for all of them
             self.processingFailed(Failure())
-
-    def _identify(self, site: ApiSite) -> str:
-        given = self.requestHeaders.getRawHeaders(b"X-Request-Id")
-        if given is not None:
-            value = given[-1]
-            if 0 < len(value) <= _LONGEST_ID and all(32 < byte < 127 for byte in value):
-                return value.decode("ascii")
-        return site.id_prefix + format(next(site.ids), "08x")
 
     # No content type is guessed and nothing is encoded here.
     write = PlainRequest.write
 
     @property
     def left(self) -> bool:
-        """Whether the client is gone."""
+        """Whether the client has left."""
         return self._disconnected
 
     def finish(self) -> None:
-        """End the answer, if there is anybody left who reads it."""
+        """End the answer, unless the client has left."""
         self.drop_body()
         if not self._disconnected:
             PlainRequest.finish(self)
@@ -284,7 +274,6 @@ class ApiRequest(Request):
         return self.peer.secure
 
     def name_failed_sites(self, sites: Iterable[str]) -> None:
-        """Say in a header which sites could not answer."""
         self.failed_sites = tuple(sites)
         value = ",".join(self.failed_sites).encode("ascii", "replace")
         self.responseHeaders.setRawHeaders(self._site.failed_sites_header, [value])
@@ -323,8 +312,8 @@ class ApiSite(Site):
     """Serves ``resource``; both it and ``limits`` are swapped on reload.
 
     ``wall`` shows the date of answers, ``timer`` measures durations. ``channels`` are the open
-    connections, and ``carry`` is told how many there are. ``route`` gives the path of the endpoint
-    of a request as it is declared, from what follows the API's root.
+    connections, and ``carry`` gets their number whenever it changes. ``route`` gives the path of
+    the endpoint of a request as it is declared, from what follows the API's root.
     """
 
     noisy = False
@@ -369,7 +358,6 @@ class ApiSite(Site):
         self.failed_sites_header = names.header("Failed-Sites").encode("ascii")
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """Make the channel for a new connection."""
         del addr
         channel: Any = ApiChannel()
         channel.factory = channel.site = self
@@ -382,7 +370,7 @@ class ApiSite(Site):
         """Open no log file: the access log goes to the daemon's observer."""
 
     def stopFactory(self) -> None:
-        """Close nothing."""
+        """There is no log file to close."""
 
     def acceptableProtocols(self) -> list[bytes]:
         """Offer HTTP/1.1 only, which is what the channel class speaks."""
@@ -476,12 +464,10 @@ class ApiSite(Site):
         log.info("request refused", **{ACCESS: fields})
 
     def opened(self, channel: ApiChannel) -> None:
-        """Count a connection."""
         self.channels.add(channel)
         self._carry(len(self.channels))
 
     def closed(self, channel: ApiChannel) -> None:
-        """Count a connection no more."""
         self.channels.discard(channel)
         self._carry(len(self.channels))
         if self._drained is not None and not self.channels:
@@ -489,7 +475,7 @@ class ApiSite(Site):
             drained.callback(None)
 
     def announce_end(self) -> None:
-        """Ask clients to leave with their next answer; whoever comes is still served."""
+        """Ask clients to leave with their next answer; new ones are still served."""
         self.draining = True
 
     def drain(self, seconds: float) -> Deferred[None]:
@@ -503,15 +489,16 @@ class ApiSite(Site):
         if not self.channels:
             return succeed(None)
         self._drained = Deferred()
-        limit = self.reactor.callLater(seconds, self._cut_off)
+
+        def cut_off() -> None:
+            log.warn("{count} connections cut off while stopping", count=len(self.channels))
+            for channel in tuple(self.channels):
+                channel.cut_off()
+
+        limit = self.reactor.callLater(seconds, cut_off)
 
         def done(_: None) -> None:
             if limit.active():
                 limit.cancel()
 
         return self._drained.addCallback(done)
-
-    def _cut_off(self) -> None:
-        log.warn("{count} connections cut off while stopping", count=len(self.channels))
-        for channel in tuple(self.channels):
-            channel.cut_off()

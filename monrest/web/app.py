@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
-from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -46,7 +45,7 @@ from monrest.query.target import FORMATS, PathTarget, parameters, target
 from monrest.render.formats import RenderOptions, shows_headers
 from monrest.web.api_site import ApiRequest, HeaderView
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
-from monrest.web.intake import UNKNOWN
+from monrest.web.limits import UNKNOWN
 from monrest.web.pages import Pages
 from monrest.web.respond import Responder, accepted_format
 
@@ -66,7 +65,7 @@ _KNOWN_FOR = b"7200"
 
 @frozen(kw_only=True)
 class Origins:
-    """The origins whose pages may use the API. They send keys; cookies are not for them."""
+    """The origins whose pages may use the API. They send keys and no cookies."""
 
     allowed: frozenset[bytes]
     accepted: bytes
@@ -98,15 +97,15 @@ class Origins:
         )  # fmt: skip
 
     def admit(self, request: ApiRequest) -> bool:
-        """Whether the page that asks may read the answer, which says so then."""
+        """Whether the page of the request may read the answer, which gets the headers for that."""
         given = request.requestHeaders.getRawHeaders(b"Origin")
         headers = request.responseHeaders
-        anybody = ANY.encode("ascii") in self.allowed
-        if not anybody:
+        every = ANY.encode("ascii") in self.allowed
+        if not every:
             headers.setRawHeaders(b"Vary", [b"Origin"])
-        if given is None or not (anybody or given[-1].lower() in self.allowed):
+        if given is None or not (every or given[-1].lower() in self.allowed):
             return False
-        headers.setRawHeaders(b"Access-Control-Allow-Origin", [b"*" if anybody else given[-1]])
+        headers.setRawHeaders(b"Access-Control-Allow-Origin", [b"*" if every else given[-1]])
         headers.setRawHeaders(b"Access-Control-Expose-Headers", [self.exposed])
         return True
 
@@ -135,7 +134,7 @@ AllowedMethods: TypeAlias = Callable[[str, tuple[str, ...]], tuple[str, ...]]
 """The methods of a path, given whole and in segments; raises NotFound for an unknown one."""
 
 Public: TypeAlias = Callable[[str, tuple[str, ...]], bool]
-"""Whether a method and path (in segments) answers without asking who it is."""
+"""Whether a method and path (in segments) answers without credentials."""
 
 Route: TypeAlias = Callable[[str, str, tuple[str, ...]], Match]
 """The endpoint of a method and a path, whole and in segments; NotFound, MethodNotAllowed."""
@@ -198,21 +197,15 @@ class Api:
         endpoint.check_roles(identity)
         return max(self.server.max_body, endpoint.body_limit)
 
-    def handle(self, request: ApiRequest) -> None:
-        """Serve one request within the request time-out; cancelled when the client leaves."""
-        self._begin(request, self._serve(request))
-
-    def show(self, request: ApiRequest, path: bytes) -> None:
-        """Answer with the page at ``path``."""
-        self._begin(request, self._show(request, path))
-
-    def _begin(self, request: ApiRequest, serving: Coroutine[Any, Any, None]) -> None:
+    def begin(self, request: ApiRequest, serving: Coroutine[Any, Any, None]) -> None:
+        """Answer within the request time-out; cancelled when the client leaves."""
         work = Deferred.fromCoroutine(serving)
         if not work.called:
             request.expire_after(self.server.request_timeout, work)
         work.addErrback(self._failed, request)
 
-    async def _show(self, request: ApiRequest, path: bytes) -> None:
+    async def show(self, request: ApiRequest, path: bytes) -> None:
+        """Answer with the page at ``path``."""
         if request.refusal is not None:
             request.refusal.raiseException()
         if request.method not in (b"GET", b"HEAD"):
@@ -224,7 +217,8 @@ class Api:
         await self.responder.answer(request, page, request.options)
         request.finish()
 
-    async def _serve(self, request: ApiRequest) -> None:
+    async def serve(self, request: ApiRequest) -> None:
+        """Answer a request below the root of the API."""
         REQUEST_ID.set(request.request_id)
         if request.trace:
             TRACE.set(request.trace)
@@ -245,7 +239,9 @@ class Api:
             request.key_id = identity.key[:_KEY_ID] or "-"
         rest = await self._read(request, caller, where, identity)
         if rest.method == "OPTIONS":
-            self._options(request, rest)
+            allowed = ", ".join(self.allowed(rest.path, rest.segments))
+            request.setResponseCode(204)
+            request.responseHeaders.setRawHeaders(b"Allow", [allowed.encode("ascii")])
             request.finish()
             return
         only_keys = flag(self._keys_header.title(), headers.get(self._keys_header, ""))
@@ -258,7 +254,7 @@ class Api:
         request.finish()
 
     def _caller(self, request: ApiRequest, headers: HeaderView) -> Caller:
-        """Say where the request comes from, and note it for the access log."""
+        """Give where the request comes from, and note it for the access log."""
         raw = request.requestHeaders.getRawHeaders
         caller = caller_of(
             request.method.decode("ascii"),
@@ -282,7 +278,7 @@ class Api:
         except UnicodeDecodeError:
             raise BadRequest("invalid path", "path: expected UTF-8") from None
         if where.format is not None:
-            request.options = _options(where.format)
+            request.options = RenderOptions(format=where.format)
         elif wanted := headers.get(self._format_header):
             known = FORMATS.get(wanted.strip().lower())
             if known is None:
@@ -290,11 +286,11 @@ class Api:
                     "unknown output format",
                     f"{self._format_header.title()}: expected one of {', '.join(sorted(FORMATS))}",
                 )
-            request.options = _options(known)
+            request.options = RenderOptions(format=known)
         else:
             accept = request.requestHeaders.getRawHeaders(b"Accept")
             if accept is not None and (chosen := accepted_format(b",".join(accept))):
-                request.options = _options(chosen)
+                request.options = RenderOptions(format=chosen)
         return where
 
     async def _read(
@@ -355,13 +351,13 @@ class Api:
             return read_body(raw, content_type)
         return await self.pages.threads.run(lambda: read_body(raw, content_type))
 
-    def _options(self, request: ApiRequest, rest: RestRequest) -> None:
-        allowed = self.allowed(rest.path, rest.segments)
-        request.setResponseCode(204)
-        request.responseHeaders.setRawHeaders(b"Allow", [", ".join(allowed).encode("ascii")])
-
     def _failed(self, failure: Failure, request: ApiRequest) -> None:
-        _forget_frames(failure)
+        error = failure.value
+        if isinstance(error, (CancelledError, RestError)):
+            # Cut off from the frames in which it was raised: they hold all that the request was
+            # about to answer. Those of a canceled request hold its failure as well, so that it
+            # would all stay until the next collection of garbage.
+            failure.tb = error.__traceback__ = error.__context__ = None
         if not request.left:
             self.fail(request, failure)
             request.finish()
@@ -369,7 +365,7 @@ class Api:
             log.failure("request {id} of a client that had left", failure, id=request.request_id)
 
     def fail(self, request: ApiRequest, failure: Failure) -> None:
-        """Answer a failure with its error document; whoever calls this ends the request.
+        """Answer a failure with its error document; the caller ends the request.
 
         After the first byte of a body nothing else can be said: the connection is cut, so that
         the client does not take a part for the whole.
@@ -403,7 +399,7 @@ def caller_of(
     forwarded_for: str,
     proxies: Proxies,
 ) -> Caller:
-    """Put together who calls; ``forwarded_for`` are all X-Forwarded-For headers, joined."""
+    """``forwarded_for`` are all X-Forwarded-For headers, joined."""
     client, secure = peer.address or "unix", peer.secure
     if peer.address and proxies.trusts(peer.address):
         if forwarded_for:
@@ -421,22 +417,6 @@ def caller_of(
     )
 
 
-def _forget_frames(failure: Failure) -> None:
-    """Cut what is expected to fail off from the frames in which it did.
-
-    They hold all that the request was about to answer. Those of a canceled request hold its
-    failure as well, so that it would all stay until the next collection of garbage.
-    """
-    error = failure.value
-    if isinstance(error, (CancelledError, RestError)):
-        failure.tb = error.__traceback__ = error.__context__ = None
-
-
-@lru_cache(maxsize=64)
-def _options(chosen: OutputFormat, headers: bool = True, pretty: bool = False) -> RenderOptions:
-    return RenderOptions(format=chosen, headers=headers, pretty=pretty)
-
-
 _PRESENTATION = frozenset({"pretty", "headers", "strict"})
 _NAME = itemgetter(0)
 
@@ -452,33 +432,15 @@ def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters
             if value == _WRAPPED and chosen == "json":
                 chosen = _WRAPPED
     rest = tuple(pair for pair in given if pair[0] not in ("pretty", "strict"))
-    return rest, _options(chosen, headers, pretty)
+    return rest, RenderOptions(format=chosen, headers=headers, pretty=pretty)
 
 
 _ABSOLUTE = re.compile(rb"https?://[^/?]*", re.IGNORECASE)
 _ANYTHING = (b"", b"*/*")
 
 
-def _beside(app: str) -> dict[bytes, tuple[bytes, bytes]]:
-    """Paths beside the API's root that programs ask by themselves.
-
-    Each with what it means below the root, and the type for clients that take anything, where it
-    is another one there.
-    """
-    found = {
-        "/-/healthy": (f"/{app}/healthy", ""),
-        "/-/ready": (f"/{app}/ready", ""),
-        "/metrics": (f"/{app}/metrics", "text/plain"),
-        "/openapi.json": ("/openapi.json", ""),
-    }
-    return {
-        path.encode("ascii"): (rest.encode("ascii"), kind.encode("ascii"))
-        for path, (rest, kind) in found.items()
-    }
-
-
 class FrontResource(Resource):
-    """Finds out from the undecoded path who answers.
+    """Finds what answers by the undecoded path.
 
     ``api`` serves all below its root, what stands beside the root for it, and the pages. Klein
     would match decoded text, lose an encoded slash, redirect a doubled one and answer odd bytes in
@@ -494,21 +456,30 @@ class FrontResource(Resource):
         self._around = around
         self._root = names.root.encode("ascii")
         self._below = self._root + b"/"
-        self._beside = _beside(names.app)
+        # Paths beside the root that programs ask by themselves, each with what it means below the
+        # root, and with the type for clients that take anything, where it is another one there.
+        app = names.app.encode("ascii")
+        self._beside = {
+            b"/-/healthy": (b"/%b/healthy" % app, b""),
+            b"/-/ready": (b"/%b/ready" % app, b""),
+            b"/metrics": (b"/%b/metrics" % app, b"text/plain"),
+            b"/openapi.json": (b"/openapi.json", b""),
+        }
 
     def render(self, request: ApiRequest) -> Any:
         """Have the request served; returns NOT_DONE_YET."""
         path = self._locate(request)
         if request.rest is not None:
-            self._api.handle(request)
+            serving = self._api.serve(request)
         elif self._api.pages.has(path, _accepted(request)):
-            self._api.show(request, path)
+            serving = self._api.show(request, path)
         else:
             return self._around.render(request)
+        self._api.begin(request, serving)
         return NOT_DONE_YET
 
     def fail(self, request: ApiRequest, failure: Failure) -> None:
-        """Answer a failure that has reached nobody else."""
+        """Answer a failure that no handler has seen."""
         self._api.fail(request, failure)
 
     async def admit(self, request: ApiRequest) -> int:

@@ -25,8 +25,15 @@ from monrest.base.alarm import FOREVER, Alarm
 from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
 from monrest.base.unix_peer import credentials
 from monrest.base.writing import write_now
-from monrest.web.intake import HEAD_SECONDS, LEAST, UNKNOWN, WINDOW, no_room
-from monrest.web.pace import STOOD_STILL, Pace
+from monrest.web.limits import (
+    HEAD_SECONDS,
+    LEAST,
+    STOOD_STILL,
+    UNKNOWN,
+    WINDOW,
+    Pace,
+    no_room,
+)
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IDelayedCall
@@ -45,10 +52,6 @@ _TLS = b"\x16\x03"  # a client that begins TLS would wait for the end of its hea
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _REASONS = {400: b"Bad Request", 408: b"Request Timeout", 501: b"Not Implemented"}
 _LONGEST_NUMBER = 18
-
-
-def _percent_encoded(match: re.Match[bytes]) -> bytes:
-    return b"%%%02X" % match[0][0]
 
 
 @frozen(kw_only=True)
@@ -110,7 +113,6 @@ class ApiChannel(HTTPChannel):
         return self._host
 
     def getPeer(self) -> Any:
-        """Give the other end, which stays the same as well."""
         return self._peer
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -129,7 +131,6 @@ class ApiChannel(HTTPChannel):
             self.alarm.set(self._due)
 
     def wait_no_more(self) -> None:
-        """Let time pass."""
         self._due = FOREVER
 
     def setTimeout(self, period: int | None) -> int | None:
@@ -170,17 +171,16 @@ class ApiChannel(HTTPChannel):
             return
         if not self.requests and not line.isascii():
             method, blank, rest = line.partition(b" ")
-            line = method + blank + _BEYOND_ASCII.sub(_percent_encoded, rest)
+            encoded = _BEYOND_ASCII.sub(lambda match: b"%%%02X" % match[0][0], rest)
+            line = method + blank + encoded
         super().lineReceived(line)
 
     def rawDataReceived(self, data: bytes) -> None:
-        """Read a part of a body."""
         if not self._refused:
             self._received += len(data)
             super().rawDataReceived(data)
 
     def lineLengthExceeded(self, line: bytes) -> None:
-        """Refuse a request line or header that is too long."""
         del line
         limit = self.site.limits.max_url
         if self.requests:
@@ -193,7 +193,7 @@ class ApiChannel(HTTPChannel):
             )
 
     def allHeadersReceived(self) -> None:
-        """Look who wants to send a long body, before any of it is kept."""
+        """Have the sender of a long body checked, before any of it is kept."""
         if self._head_due is not None:
             self._head_ends()
         hosts = self.requests[-1].requestHeaders.getRawHeaders(b"Host", ())
@@ -205,8 +205,19 @@ class ApiChannel(HTTPChannel):
         super().allHeadersReceived()
         if self.length != 0:
             self._body_pace.begin(self._count_received, self._body_too_slow)
-        if long:
-            self._admit(self.requests[-1])
+        if not long:
+            return
+        request: ApiRequest = self.requests[-1]
+        request.head_received(self._command, self._path, self._version)
+        admission = self.site.admit(request)
+        if not admission.called:
+            self._body_pace.end()
+            self._networkProducer.pauseProducing()
+        admission.addCallbacks(
+            self._admitted,
+            lambda failure: self.answer_early(request, failure),
+            callbackArgs=(request, self.length),
+        )
 
     def _maybeChooseTransferDecoder(self, header: bytes, data: bytes) -> bool:
         """Refuse what would leave it open where the body ends."""
@@ -219,22 +230,10 @@ class ApiChannel(HTTPChannel):
         return bool(super()._maybeChooseTransferDecoder(header, data))
 
     def _send100Continue(self) -> None:
-        """Ask for the body; for a long one only when it is known who sends it."""
+        """Ask for the body; for a long one only when its sender is known."""
         self._continues = True
         if self.length is not None and self.length <= UNKNOWN:
             super()._send100Continue()
-
-    def _admit(self, request: ApiRequest) -> None:
-        request.head_received(self._command, self._path, self._version)
-        admission = self.site.admit(request)
-        if not admission.called:
-            self._body_pace.end()
-            self._networkProducer.pauseProducing()
-        admission.addCallbacks(
-            self._admitted,
-            lambda failure: self.answer_early(request, failure),
-            callbackArgs=(request, self.length),
-        )
 
     def _admitted(self, limit: int, request: ApiRequest, length: int | None) -> None:
         if self._refused or request.channel is None:
@@ -273,7 +272,7 @@ class ApiChannel(HTTPChannel):
         super().allContentReceived()
 
     def requestDone(self, request: Request) -> None:
-        """Send what is left of the answer, and go on with what was sent behind the request."""
+        """Send the rest of the answer, and read the request that was sent behind this one."""
         if self._head or self._pieces:
             head, self._head, self._pieces = self._head, b"", False
             write_now(self.transport, head)
@@ -324,11 +323,10 @@ class ApiChannel(HTTPChannel):
         write_now(self.transport, data)
 
     def writeSequence(self, iovec: Iterable[bytes]) -> None:
-        """Send a part of an answer that is in several pieces."""
         self.write(b"".join(iovec))
 
     def resumeProducing(self) -> None:
-        """Go on: what was written so far is on its way."""
+        """Note that what was written so far is on its way."""
         self._passed_on = self._written
         super().resumeProducing()
 
@@ -432,6 +430,5 @@ class ApiChannel(HTTPChannel):
             request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
 
     def cut_off(self) -> None:
-        """Close without waiting for anything."""
         transport: Any = self.transport
         transport.abortConnection()

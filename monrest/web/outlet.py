@@ -26,7 +26,7 @@ PATIENCE = 300.0
 class SharedChunk:
     """A piece of a body in its frame of HTTP/1.1, as the next of many clients gets it too.
 
-    It knows the last piece only, which all who listen to the same get one after the other.
+    It knows the last piece only, which all clients of the same stream get one after the other.
     """
 
     _data: bytes = field(init=False, default=b"")
@@ -73,7 +73,7 @@ class ClientOutlet:
         self._tell_of_room()
 
     def _tell_of_room(self) -> None:
-        """Be told when nothing waits any more, however little it is."""
+        """Have the transport resume this when nothing waits any more, however little it is."""
         transport = self._transport
         if transport is not None and not transport.producerPaused:
             transport.producerPaused = True
@@ -103,13 +103,11 @@ class ClientOutlet:
         self._resume = resume
 
     def pauseProducing(self) -> None:
-        """Wait: the client has not taken enough yet."""
         self.paused = True
         if self._late is None:
             self._late = self.clock.callLater(PATIENCE, self._cut_off)
 
     def resumeProducing(self) -> None:
-        """Go on: the client took what it was given."""
         self.paused = False
         self._wait_no_more()
         if self._open:
@@ -118,12 +116,11 @@ class ClientOutlet:
             self._resume()
 
     def stopProducing(self) -> None:
-        """Write nothing more: the client is gone. Whoever writes is cancelled with the request."""
+        """Write nothing more: the client is gone. Its writer is cancelled with the request."""
         self._open, self._send = False, None
         self._wait_no_more()
 
     def close(self) -> None:
-        """Say that nothing more comes."""
         self._wait_no_more()
         self._resume, self._send = nothing, None
         self.request.sentLength += self._sent

@@ -1,7 +1,7 @@
 """The pages for people: what this is, the explorer, the book (docs/spec/http.md, "Pages").
 
-They are files with nothing secret in them; what they show of the monitoring, their scripts ask for
-as anybody does.
+They are files with nothing secret in them; what they show of the monitoring, their scripts get from
+the API as every client does.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Pages:
                 self._paths[self._book + b"/" + name] = _file(one)
 
     def has(self, path: bytes, accept: bytes) -> bool:
-        """Whether there is a page; to who does not ask for one, the root is no page."""
+        """Whether there is a page; for a client that does not want HTML, the root is no page."""
         if path.startswith(self._book) and not self._has_book:
             # ``make demo`` builds it while the daemon runs already.
             self._add_book()

@@ -25,12 +25,12 @@ from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.concurrency import Threads
 from monrest.base.errors import BrokenRowsError
 from monrest.base.values import Document, Endless, OutputFormat, Page, Rows, RowSource, Stream
-from monrest.render.formats import Rendered, RenderOptions, error_document, render
+from monrest.render.formats import KINDS, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
 from monrest.render.table import every_key
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
+from monrest.web.limits import Pace, pace_of_reader
 from monrest.web.outlet import ClientOutlet, SharedChunk
-from monrest.web.pace import Pace, pace_of_reader
 
 if TYPE_CHECKING:
     from monrest.api.error_answers import Problem
@@ -74,14 +74,12 @@ class Flow:
             await self._waiting
 
     def pauseProducing(self) -> None:
-        """Wait: the client has not taken enough yet."""
         if not self._paused:
             self._paused = True
             taken = cast("ApiChannel", self.request.channel).taken
             self._pace.begin(taken, partial(cut_off, self.request))
 
     def resumeProducing(self) -> None:
-        """Go on: the client took what it was given."""
         self._paused = False
         self._pace.end()
         waiting, self._waiting = self._waiting, None
@@ -89,11 +87,10 @@ class Flow:
             waiting.callback(None)
 
     def stopProducing(self) -> None:
-        """Let go: the client is gone. Whoever writes is cancelled with the request."""
+        """The client has left: the writer is cancelled with the request."""
         self._pace.end()
 
     def close(self) -> None:
-        """Say that nothing more comes."""
         self._pace.end()
         if self._open:
             self._open = False
@@ -159,12 +156,6 @@ def accepts_gzip(header: bytes) -> bool:
     return False
 
 
-def names_tag(header: bytes, tag: bytes) -> bool:
-    """Whether an If-None-Match value names ``tag``, which has its quotes; weak ones count."""
-    found = {item.strip().removeprefix(b"W/") for item in header.split(b",")}
-    return tag in found or b"*" in found
-
-
 def is_large(answer: Rows | Document) -> bool:
     """Whether an answer has so many rows that a thread works on them."""
     if isinstance(answer, Document):
@@ -195,7 +186,6 @@ class BodyProducer:
     _at: int = field(init=False, default=0)
 
     def resumeProducing(self) -> None:
-        """Send the next piece."""
         if self.done.called:
             return
         try:
@@ -228,7 +218,7 @@ class Responder:
     _slow: DeferredSemaphore = field(init=False, factory=lambda: DeferredSemaphore(_MOST_SLOW))
 
     async def answer(self, request: ApiRequest, answer: Answer, options: RenderOptions) -> None:
-        """Render and send ``answer``; whoever calls this ends the request."""
+        """Render and send ``answer``; the caller ends the request."""
         if isinstance(answer, Stream):
             await self.stream(request, answer)
             return
@@ -245,7 +235,7 @@ class Responder:
             _add_headers(request, answer.headers)
         if isinstance(answer, Document) and answer.plain:
             options = RenderOptions(pretty=options.pretty)
-        compress = self._headers(request, render(answer, options))
+        compress = self._headers(request, *KINDS[options.format])
         body, answer = await self._made(answer, options, compress=compress)
         if answer.failed_sites:
             request.name_failed_sites(problem.site for problem in answer.failed_sites)
@@ -395,19 +385,17 @@ class Responder:
 
     async def stream(self, request: ApiRequest, answer: Stream) -> None:
         """Send what was rendered before, as fast as the client reads and no faster."""
-        # Whatever goes wrong with the first piece can still be told.
+        # What goes wrong with the first piece can still be answered as an error.
         first = await anext(answer.pieces, b"")
         request.setResponseCode(answer.status)
         _add_headers(request, answer.headers)
         if answer.failed_sites:
             request.name_failed_sites(problem.site for problem in answer.failed_sites)
-        rendered = Rendered(
-            content_type=answer.content_type, disposition=answer.disposition, pieces=iter(())
-        )
         headers = request.responseHeaders
         packer = None
         escape = AsciiWriter() if self._escapes(answer.content_type) else None
-        if self._headers(request, rendered) and answer.size > _WORTH_COMPRESSING:
+        compress = self._headers(request, answer.content_type, answer.disposition)
+        if compress and answer.size > _WORTH_COMPRESSING:
             headers.setRawHeaders(b"Content-Encoding", [b"gzip"])
             packer = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WINDOW)
         elif escape is None:
@@ -432,10 +420,8 @@ class Responder:
             flow.close()
 
     async def page(self, request: ApiRequest, page: Page) -> None:
-        """Send a page, or say that the client has it already."""
         request.answered()
-        rendered = Rendered(content_type=page.content_type, disposition=None, pieces=iter(()))
-        packed = self._headers(request, rendered)
+        packed = self._headers(request, page.content_type)
         _add_headers(request, page.headers)
         tag = b'"%s%s"' % (page.tag.encode("ascii"), b"-gzip" if packed else b"")
         if self._is_kept(request, tag):
@@ -449,7 +435,7 @@ class Responder:
         """Write a body without an end until it is over or the client leaves."""
         _add_headers(request, answer.headers)
         headers = request.responseHeaders
-        headers.setRawHeaders(b"Content-Type", [_encoded(answer.content_type)])
+        headers.setRawHeaders(b"Content-Type", [answer.content_type.encode("ascii")])
         headers.setRawHeaders(b"X-Accel-Buffering", [b"no"])
         request.answered()
         request.write(b"")
@@ -473,7 +459,7 @@ class Responder:
         rendered = error_document(
             problem.code, problem.message, problem.description, options, problem.extra
         )
-        self._headers(request, rendered)
+        self._headers(request, rendered.content_type)
         escapes = self._escapes(rendered.content_type)
         pieces = ascii_only(rendered.pieces) if escapes else rendered.pieces
         self._whole(request, b"".join(pieces))
@@ -482,39 +468,42 @@ class Responder:
         """Whether a body of this type must be in ASCII."""
         return self.ascii_json and "json" in content_type.partition(";")[0]
 
-    def _headers(self, request: ApiRequest, rendered: Rendered) -> bool:
+    def _headers(
+        self, request: ApiRequest, content_type: str, disposition: str | None = None
+    ) -> bool:
         """Set what describes the body; whether it is to be compressed."""
         headers = request.responseHeaders
-        headers.setRawHeaders(b"Content-Type", [_encoded(rendered.content_type)])
-        if rendered.disposition is not None:
-            headers.setRawHeaders(b"Content-Disposition", [_encoded(rendered.disposition)])
+        headers.setRawHeaders(b"Content-Type", [content_type.encode("ascii")])
+        if disposition is not None:
+            headers.setRawHeaders(b"Content-Disposition", [disposition.encode("ascii")])
         varies = headers.getRawHeaders(b"Vary")
         if varies is None:
             headers.setRawHeaders(b"Vary", _VARIES)
         else:
-            headers.setRawHeaders(b"Vary", _joined_names(*varies, *_VARIES))
-        if not rendered.content_type.startswith(_TEXT_TYPES):
+            names = (name.strip() for one in (*varies, *_VARIES) for name in one.split(b","))
+            headers.setRawHeaders(b"Vary", [b", ".join(dict.fromkeys(names))])
+        if not content_type.startswith(_TEXT_TYPES):
             return False
         wanted = request.requestHeaders.getRawHeaders(b"Accept-Encoding")
         return wanted is not None and accepts_gzip(b",".join(wanted))
 
     def _is_kept(self, request: ApiRequest, tag: bytes) -> bool:
-        """Name the body, and whether the client has it already, which it is told then."""
+        """Name the body by ``tag``, in quotes, and send a 304 if the client has it already."""
         headers = request.responseHeaders
         headers.setRawHeaders(b"ETag", [tag])
         headers.setRawHeaders(b"Cache-Control", _ASKS_AGAIN)
         known = request.requestHeaders.getRawHeaders(b"If-None-Match")
-        if known is None or not names_tag(b",".join(known), tag):
+        if known is None:
             return False
-        self._unchanged(request)
-        return True
-
-    def _unchanged(self, request: ApiRequest) -> None:
-        """Say that the client has the body already."""
+        # Weak tags count as well.
+        tags = {item.strip().removeprefix(b"W/") for item in b",".join(known).split(b",")}
+        if tag not in tags and b"*" not in tags:
+            return False
         request.setResponseCode(304)
         for name in _OF_THE_BODY:
-            request.responseHeaders.removeHeader(name)
+            headers.removeHeader(name)
         request.write(b"")
+        return True
 
     def _whole(self, request: ApiRequest, body: bytes) -> None:
         request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
@@ -530,14 +519,3 @@ def _let_go(answer: Rows | Document) -> None:
 def _add_headers(request: ApiRequest, headers: Iterable[tuple[str, str]]) -> None:
     for name, value in headers:
         request.responseHeaders.addRawHeader(name.encode("ascii"), value.encode("ascii"))
-
-
-def _joined_names(*lists: bytes) -> list[bytes]:
-    """One header with each name of several lists once."""
-    names = (name.strip() for one in lists for name in one.split(b","))
-    return [b", ".join(dict.fromkeys(names))]
-
-
-@lru_cache(maxsize=32)
-def _encoded(value: str) -> bytes:
-    return value.encode("ascii")

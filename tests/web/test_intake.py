@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from monrest.web.intake import UNKNOWN
+from monrest.web.limits import UNKNOWN
 from tests.web.room import USUAL
 from tests.web.wire import get, one
 

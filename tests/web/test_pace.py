@@ -2,8 +2,7 @@
 
 from twisted.internet.task import Clock
 
-from monrest.web.intake import HEAD_SECONDS
-from monrest.web.pace import Pace
+from monrest.web.limits import HEAD_SECONDS, Pace
 from tests.web.wire import get, one
 
 
