@@ -57,7 +57,15 @@ if TYPE_CHECKING:
 ANY = "*"
 
 _METHODS = b"GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS"
+_STANDARD_ASKED = (
+    *("Accept", "Authorization", "Content-Type", "If-None-Match"),
+    *("Traceparent", "X-Request-Id"),
+)
 _ASKED = ("Auth-Key", "Auth-User", "OutputFormat", "Output-Metadata-Only", "CSRF-Token")
+_STANDARD_SHOWN = (
+    *("Allow", "Content-Disposition", "ETag", "Location", "Retry-After"),
+    "WWW-Authenticate",
+)
 _SHOWN = ("Failed-Sites", "Warnings")
 _KNOWN_FOR = b"7200"
 """Seconds for which a browser need not ask again, the most that any of them accepts."""
@@ -77,24 +85,14 @@ class Origins:
         if not origins:
             return None
 
-        def spelled(*groups: tuple[str, ...]) -> bytes:
-            return ", ".join(name for group in groups for name in group).encode("ascii")
-
-        def own(words: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(names.header(word).title() for word in words)
+        def spelled(standard: tuple[str, ...], own: tuple[str, ...]) -> bytes:
+            return ", ".join((*standard, *(names.header(one).title() for one in own))).encode()
 
         return cls(
             allowed=frozenset(one.lower().encode("ascii") for one in origins),
-            accepted=spelled(
-                ("Accept", "Authorization", "Content-Type", "If-None-Match"),
-                ("Traceparent", "X-Request-Id"),
-                own(_ASKED),
-            ),
-            exposed=spelled(
-                ("Allow", "Content-Disposition", "ETag", "Location", "Retry-After"),
-                ("WWW-Authenticate",), own(_SHOWN),
-            ),
-        )  # fmt: skip
+            accepted=spelled(_STANDARD_ASKED, _ASKED),
+            exposed=spelled(_STANDARD_SHOWN, _SHOWN),
+        )
 
     def admit(self, request: ApiRequest) -> bool:
         """Whether the page of the request may read the answer, which gets the headers for that."""

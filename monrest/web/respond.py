@@ -25,7 +25,7 @@ from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.concurrency import Threads
 from monrest.base.errors import BrokenRowsError
 from monrest.base.values import Document, Endless, OutputFormat, Page, Rows, RowSource, Stream
-from monrest.render.formats import KINDS, RenderOptions, error_document, render
+from monrest.render.formats import KINDS, Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
 from monrest.render.table import every_key
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
@@ -221,14 +221,18 @@ class Responder:
         """Render and send ``answer``; the caller ends the request."""
         if isinstance(answer, Stream):
             await self.stream(request, answer)
-            return
-        if isinstance(answer, Page):
+        elif isinstance(answer, Page):
             await self.page(request, answer)
-            return
-        if isinstance(answer, Endless):
+        elif isinstance(answer, Endless):
             await self.endless(request, answer)
-            return
-        assert isinstance(answer, (Rows, Document))
+        else:
+            assert isinstance(answer, (Rows, Document))
+            await self.rendered(request, answer, options)
+
+    async def rendered(
+        self, request: ApiRequest, answer: Rows | Document, options: RenderOptions
+    ) -> None:
+        """Send rows or a value in the format that the client wants."""
         if isinstance(answer, Document) and answer.status != 200:
             request.setResponseCode(answer.status)
         if answer.headers:
@@ -242,17 +246,26 @@ class Responder:
         request.answered()
         if isinstance(body, AnswerFile):
             await self._send_file(request, body, compress=compress)
-        elif len(body) > _SMALL:
-            await self._send_long(request, body, compress=compress)
-        else:
-            # A header of its own (a cookie, a warning) is not said again by a 304 that lacks it.
-            tagged = (
-                request.method in (b"GET", b"HEAD")
-                and request.code == 200
-                and not answer.headers
-                and not answer.failed_sites
-            )
-            self._send_small(request, body, tagged=tagged, compress=compress)
+            return
+        compress = compress and len(body) > _WORTH_COMPRESSING
+        # A client may ask whether a small body is still the same. A header of its own (a cookie, a
+        # warning) would be missing in the 304.
+        if (
+            len(body) <= _SMALL
+            and request.method in (b"GET", b"HEAD")
+            and request.code == 200
+            and not answer.headers
+            and not answer.failed_sites
+        ):
+            digest = sha256(body)
+            (kind,) = request.responseHeaders.getRawHeaders(b"Content-Type", ())
+            digest.update(b"%d%s" % (compress, kind))
+            if self._is_kept(request, b'"%s"' % digest.hexdigest()[:_TAG_DIGITS].encode()):
+                return
+        if compress:
+            request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
+            body = b"".join(gzipped([body]))
+        await self._send_bytes(request, body)
 
     async def keys_of(self, answer: Answer) -> Answer:
         """One row with all keys of an answer, in the place of its rows."""
@@ -288,10 +301,10 @@ class Responder:
         A small one is made here; of one that turns out to be large the rest is made in a thread.
         """
         first: list[bytes] = []
-        begun = self._pieces(answer, options)
+        begun = self._pieces(render(answer, options))
 
         def in_file(answer: Rows | Document, left: Callable[[], bool]) -> AnswerFile:
-            pieces = chain(first, begun) if first else self._pieces(answer, options, left)
+            pieces = chain(first, begun) if first else self._pieces(render(answer, options, left))
             return self.files.made_of(gzipped(pieces) if compress else pieces, left)
 
         try:
@@ -319,13 +332,9 @@ class Responder:
         made.close()
         return body, answer
 
-    def _pieces(
-        self, answer: Rows | Document, options: RenderOptions, left: Callable[[], bool] = bool
-    ) -> Iterator[bytes]:
-        rendered = render(answer, options, left)
-        return (
-            ascii_only(rendered.pieces) if self._escapes(rendered.content_type) else rendered.pieces
-        )
+    def _pieces(self, rendered: Rendered) -> Iterator[bytes]:
+        escapes = self._escapes(rendered.content_type)
+        return ascii_only(rendered.pieces) if escapes else rendered.pieces
 
     async def _send_file(self, request: ApiRequest, body: AnswerFile, *, compress: bool) -> None:
         if compress:
@@ -343,15 +352,12 @@ class Responder:
             else:
                 body.close()
 
-    async def _send_long(self, request: ApiRequest, body: bytes, *, compress: bool) -> None:
-        if compress:
-            request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
-            body = b"".join(gzipped([body]))
-        if len(body) <= _SMALL or request.method == b"HEAD":
-            self._whole(request, body)
-            return
+    async def _send_bytes(self, request: ApiRequest, body: bytes) -> None:
         request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
-        await self._send(request, lambda at, size: body[at : at + size])
+        if len(body) <= _SMALL or request.method == b"HEAD":
+            request.write(body)
+        else:
+            await self._send(request, lambda at, size: body[at : at + size])
 
     async def _send(self, request: ApiRequest, read: Callable[[int, int], bytes]) -> None:
         """Send what ``read`` gives; a client that reads too slowly is cut off (see ``Pace``)."""
@@ -366,22 +372,6 @@ class Responder:
             pace.end()
             if not request.left:
                 request.unregisterProducer()
-
-    def _send_small(
-        self, request: ApiRequest, body: bytes, *, tagged: bool, compress: bool
-    ) -> None:
-        """Send a body at once; ``tagged``: the client may ask whether it is still the same."""
-        compress = compress and len(body) > _WORTH_COMPRESSING
-        if tagged:
-            digest = sha256(body)
-            (kind,) = request.responseHeaders.getRawHeaders(b"Content-Type", ())
-            digest.update(b"%d%s" % (compress, kind))
-            if self._is_kept(request, b'"%s"' % digest.hexdigest()[:_TAG_DIGITS].encode()):
-                return
-        if compress:
-            request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
-            body = b"".join(gzipped(iter([body])))
-        self._whole(request, body)
 
     async def stream(self, request: ApiRequest, answer: Stream) -> None:
         """Send what was rendered before, as fast as the client reads and no faster."""
@@ -428,8 +418,7 @@ class Responder:
             return
         if packed:
             request.responseHeaders.setRawHeaders(b"Content-Encoding", [b"gzip"])
-        body = page.packed if packed else page.body
-        await self._send_long(request, body, compress=False)
+        await self._send_bytes(request, page.packed if packed else page.body)
 
     async def endless(self, request: ApiRequest, answer: Endless) -> None:
         """Write a body without an end until it is over or the client leaves."""
@@ -460,9 +449,9 @@ class Responder:
             problem.code, problem.message, problem.description, options, problem.extra
         )
         self._headers(request, rendered.content_type)
-        escapes = self._escapes(rendered.content_type)
-        pieces = ascii_only(rendered.pieces) if escapes else rendered.pieces
-        self._whole(request, b"".join(pieces))
+        body = b"".join(self._pieces(rendered))
+        request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
+        request.write(body)
 
     def _escapes(self, content_type: str) -> bool:
         """Whether a body of this type must be in ASCII."""
@@ -504,10 +493,6 @@ class Responder:
             headers.removeHeader(name)
         request.write(b"")
         return True
-
-    def _whole(self, request: ApiRequest, body: bytes) -> None:
-        request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
-        request.write(body)
 
 
 def _let_go(answer: Rows | Document) -> None:
