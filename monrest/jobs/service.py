@@ -25,8 +25,8 @@ from monrest.base.concurrency import Periodic, Threads, pause, shielded
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.errors import Unavailable
 from monrest.base.meters import Sample
-from monrest.base.notice import Notice
 from monrest.base.processes import Lease
+from monrest.base.signals import Signal
 from monrest.base.values import Caller, Identity
 from monrest.base.workers import Workers
 from monrest.config import JobsConfig
@@ -199,7 +199,7 @@ class Jobs(Service):
     config: JobsConfig
     who: Callable[[Caller], Awaitable[Identity]]
     duty: Callable[[], bool] = lambda: True
-    told: Notice[[int]] = field(factory=Notice)
+    told: Signal[[int]] = field(factory=Signal)
     workers: Workers = field(factory=Workers)
     node: DaemonNode = field(init=False)
     _slots: Slots = field(init=False)

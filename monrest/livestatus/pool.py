@@ -19,9 +19,9 @@ from twisted.internet.error import ConnectionDone, ConnectionLost
 from twisted.internet.interfaces import IProtocol, IReactorTime, IStreamClientEndpoint
 from twisted.python.failure import Failure
 
-from monrest.base.alarm import FOREVER, Alarm
 from monrest.base.concurrency import after
 from monrest.base.meters import BOUNDS, Sample, Spread, spread
+from monrest.base.shared_timer import FOREVER, SharedTimer
 from monrest.base.unix_peer import credentials
 from monrest.base.values import Row
 from monrest.livestatus.connection import Connection, ConnectionFactory, TLSConnection
@@ -167,11 +167,11 @@ class Pool:
     _busy: set[Connection] = field(init=False, factory=set)
     _dying: set[Connection] = field(init=False, factory=set)
     _opening: list[Opening] = field(init=False, factory=list)
-    _alarm: Alarm = field(init=False)
+    _alarm: SharedTimer = field(init=False)
     _stopped: Deferred[None] | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
-        self._alarm = Alarm(self.clock, self._tick)
+        self._alarm = SharedTimer(self.clock, self._tick)
 
     @property
     def size(self) -> int:

@@ -24,7 +24,7 @@ from twisted.python.failure import Failure
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, pause, shielded
 from monrest.base.errors import Unavailable
-from monrest.base.notice import Notice
+from monrest.base.signals import Signal
 from monrest.config import ConfigTool
 from monrest.objectconfig import save, store
 from monrest.objectconfig.diff import unified
@@ -98,7 +98,7 @@ class Staging(Service):
     database: Database
     var_dir: Path
     threads: Threads = field(default=None, kw_only=True)
-    saved: Notice[[str, str]] = field(factory=Notice, kw_only=True)
+    saved: Signal[[str, str]] = field(factory=Signal, kw_only=True)
     _disks: dict[str, Disk] = field(init=False, factory=dict)
     _desks: WeakValueDictionary[tuple[str, str], _Desk] = field(
         init=False, factory=WeakValueDictionary

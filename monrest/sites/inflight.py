@@ -15,7 +15,7 @@ from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
-from monrest.base.alarm import FOREVER, Alarm
+from monrest.base.shared_timer import FOREVER, SharedTimer
 from monrest.base.values import Row
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
@@ -93,11 +93,11 @@ class InFlight:
     breaker: Breaker
     on_slow: Callable[[], None]
     _open: dict[Wait, None] = field(init=False, factory=dict)
-    _alarm: Alarm = field(init=False)
+    _alarm: SharedTimer = field(init=False)
     _last: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
-        self._alarm = Alarm(self.clock, self._look)
+        self._alarm = SharedTimer(self.clock, self._look)
 
     def run(
         self,

@@ -13,7 +13,7 @@ from twisted.logger import Logger
 
 from monrest.base.errors import BadRequest
 from monrest.base.meters import Sample
-from monrest.base.notice import Notice
+from monrest.base.signals import Signal
 from monrest.config.sections import SiteConfig
 from monrest.livestatus.inbox import AnswerMemory
 from monrest.sites.federation.federated_site import FederatedSite, selectors
@@ -175,7 +175,7 @@ class Registry(Service):
     memory: AnswerMemory = field(kw_only=True)
     lmd: LmdConfig | None = field(kw_only=True, default=None)
     instance: str = field(factory=lambda: secrets.token_hex(8))
-    changed: Notice[[]] = field(factory=Notice)
+    changed: Signal[[]] = field(factory=Signal)
     listed: SiteList = field(init=False)
     """All sites as a value, which is another one whenever they change."""
     _sources: tuple[SiteSource[Any], ...] = field(init=False, default=())

@@ -21,8 +21,8 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
-from monrest.base.alarm import FOREVER, Alarm
 from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
+from monrest.base.shared_timer import FOREVER, SharedTimer
 from monrest.base.unix_peer import credentials
 from monrest.base.writing import write_now
 from monrest.web.limits import (
@@ -93,7 +93,7 @@ class ApiChannel(HTTPChannel):
     _continues = False
     _host: Any = None
     _peer: Any = None
-    alarm: Alarm
+    timer: SharedTimer
     _due = FOREVER
     _late: Callable[[], object]
 
@@ -103,7 +103,7 @@ class ApiChannel(HTTPChannel):
         self.totalHeadersSize = self.MAX_LENGTH + _HEADERS
         self.peer = peer_of(self.transport)
         self._host, self._peer = super().getHost(), super().getPeer()
-        self.alarm = Alarm(self.site.reactor, self._look)
+        self.timer = SharedTimer(self.site.reactor, self._look)
         self._body_pace = Pace(self.site.reactor, LEAST, WINDOW)
         self.site.opened(self)
         super().connectionMade()
@@ -120,15 +120,15 @@ class ApiChannel(HTTPChannel):
         self._head_ends()
         self._body_pace.end()
         super().connectionLost(reason)
-        self.alarm.set(FOREVER)
+        self.timer.set(FOREVER)
         self.site.closed(self)
 
     def wait(self, seconds: float, late: Callable[[], object]) -> None:
         """Call ``late`` in so many seconds, unless something else is waited for before."""
         self._late = late
         self._due = self.site.reactor.seconds() + seconds
-        if self._due < self.alarm.at:
-            self.alarm.set(self._due)
+        if self._due < self.timer.at:
+            self.timer.set(self._due)
 
     def wait_no_more(self) -> None:
         self._due = FOREVER
@@ -152,7 +152,7 @@ class ApiChannel(HTTPChannel):
             self._due = FOREVER
             self._late()
         elif self._due < FOREVER:
-            self.alarm.set(self._due)
+            self.timer.set(self._due)
 
     def dataReceived(self, data: bytes) -> None:
         """Read on, or throw away what follows a refusal."""

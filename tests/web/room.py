@@ -10,11 +10,11 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.api.endpoint import Endpoint
 from monrest.api.router import Match
-from monrest.base.alarm import FOREVER
 from monrest.base.answer_file import AnswerFiles
 from monrest.base.concurrency import Threads
 from monrest.base.errors import NotFound
 from monrest.base.names import Names
+from monrest.base.shared_timer import FOREVER
 from monrest.base.values import Column, Document, Rows
 from monrest.config import AuthConfig, ServerConfig
 from monrest.web.api_site import ApiSite
@@ -164,7 +164,7 @@ def asking(room):
             results[0].raiseException()
         # The connection stays open and idle; its timer is no business of the tests.
         for channel in tuple(room.site.channels):
-            channel.alarm.set(FOREVER)
+            channel.timer.set(FOREVER)
         return results[0]
 
     ask.flush = stub.flush

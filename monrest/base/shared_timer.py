@@ -14,7 +14,7 @@ FOREVER = float("inf")
 
 
 @define(eq=False)
-class Alarm:
+class SharedTimer:
     """Calls ``ring`` at the earliest of the times it was given, or sooner than needed."""
 
     clock: IReactorTime
