@@ -99,7 +99,6 @@ class Field(ABC):
 
     @property
     def limit(self) -> str:
-        """The limit as the reference page shows it."""
         return ""
 
     @property
@@ -303,7 +302,6 @@ class NameList(Field):
 
     @property
     def limit(self) -> str:
-        """The number of names, and their length."""
         length = f" of {self.longest} characters" if self.longest else ""
         return f"{self.most} names{length}"
 
@@ -437,7 +435,6 @@ def named_sites(fields: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def named_in(parameters: Parameters) -> tuple[str, ...]:
-    """Give the sites that parameters name."""
     return tuple(
         item.strip()
         for name, value in parameters

@@ -27,7 +27,6 @@ class RowRoom:
     _waiting: deque[tuple[Share, int, Deferred[None]]] = field(factory=deque, init=False)
 
     def share(self) -> Share:
-        """Make the share of one request, which is empty."""
         return Share(self)
 
     def turn(self) -> Share:

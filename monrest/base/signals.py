@@ -17,7 +17,6 @@ class Signal(Generic[Values]):
     _hearers: list[Callable[Values, object]] = field(factory=list, init=False)
 
     def hear(self, hearer: Callable[Values, object]) -> None:
-        """Have ``hearer`` called from now on."""
         self._hearers.append(hearer)
 
     def __call__(self, *values: Values.args, **named: Values.kwargs) -> None:

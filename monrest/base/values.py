@@ -279,7 +279,6 @@ class Expansion:
     sources: tuple[tuple[int, Callable[[Any], KeysAndValues]], ...]
 
     def __call__(self, row: Row) -> Mapping[str, Any]:
-        """Give the further keys of a row, with their values."""
         found: dict[str, Any] = {}
         for at, made_of in self.sources:
             if row[at]:

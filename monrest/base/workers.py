@@ -87,7 +87,7 @@ class Workers:
             self.send(topic, list(values))
 
     def hear(self, topic: str, hearer: Callable[..., object]) -> None:
-        """Call ``hearer`` with what others tell about a topic."""
+        """Call ``hearer`` with the values that other workers send about a topic."""
         self._hearers[topic] = hearer
 
     def heard(self, topic: str, values: list[Any]) -> None:

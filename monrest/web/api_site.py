@@ -84,7 +84,6 @@ class HeaderView(Mapping[str, str]):
         return cast("str", value)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Give the value of a header, ``default`` where it is not there."""
         values = self._headers.getRawHeaders(name.encode("latin-1"))
         if values is None:
             return default
@@ -246,7 +245,6 @@ class ApiRequest(Request):
 
     @property
     def left(self) -> bool:
-        """Whether the client has left."""
         return self._disconnected
 
     def finish(self) -> None:
@@ -446,7 +444,6 @@ class ApiSite(Site):
         return joined(found)
 
     def measured(self) -> Iterator[Sample]:
-        """Give what is measured of requests and connections."""
         yield from self._by_route()
         yield "http_response_bytes_total", (), self._sent
         yield "http_connections", (), len(self.channels)

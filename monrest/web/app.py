@@ -309,8 +309,7 @@ class Api:
             body = evolve(body, document=csrf.without_token(identity, body.document))
         options, strict = request.options, False
         if not _PRESENTATION.isdisjoint(map(_NAME, given)):
-            strict = any(flag(*pair) for pair in given if pair[0] == "strict")
-            given, options = _presentation(given, options)
+            given, options, strict = _presentation(given, options)
             request.options = options
         return RestRequest(
             method="POST" if method == "PUT" else method,
@@ -419,8 +418,11 @@ _PRESENTATION = frozenset({"pretty", "headers", "strict"})
 _NAME = itemgetter(0)
 
 
-def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters, RenderOptions]:
-    """Take out ``pretty`` and ``strict``, and look at ``headers``."""
+def _presentation(
+    given: Parameters, options: RenderOptions
+) -> tuple[Parameters, RenderOptions, bool]:
+    """The parameters for handlers, the options of the renderer, and whether it is ``strict``."""
+    strict = any(flag(*pair) for pair in given if pair[0] == "strict")
     chosen, headers, pretty = options.format, options.headers, options.pretty
     for name, value in given:
         if name == "pretty":
@@ -430,7 +432,7 @@ def _presentation(given: Parameters, options: RenderOptions) -> tuple[Parameters
             if value == _WRAPPED and chosen == "json":
                 chosen = _WRAPPED
     rest = tuple(pair for pair in given if pair[0] not in ("pretty", "strict"))
-    return rest, RenderOptions(format=chosen, headers=headers, pretty=pretty)
+    return rest, RenderOptions(format=chosen, headers=headers, pretty=pretty), strict
 
 
 _ABSOLUTE = re.compile(rb"https?://[^/?]*", re.IGNORECASE)

@@ -64,7 +64,6 @@ class RemoteEnd:
 
 
 def peer_of(transport: Any) -> RemoteEnd:
-    """Look at a connection that was just made."""
     other = transport.getPeer()
     if isinstance(other, (IPv4Address, IPv6Address)):
         # An IPv4 client of a listener for both families comes as ::ffff:192.0.2.1.
@@ -98,7 +97,6 @@ class ApiChannel(HTTPChannel):
     _late: Callable[[], object]
 
     def connectionMade(self) -> None:
-        """Take the site's limits and report to it."""
         self.MAX_LENGTH = self.site.limits.max_url + _REQUEST_LINE
         self.totalHeadersSize = self.MAX_LENGTH + _HEADERS
         self.peer = peer_of(self.transport)
