@@ -62,8 +62,12 @@ def document_names(answer: Document) -> list[str]:
 
 def failed_sites(answer: Answer) -> str:
     """One line with the sites that are missing in the answer and why; empty when none is."""
-    told = [f"{one.site} ({one.reason})" if one.reason else one.site for one in answer.failed_sites]
-    return f"failed sites: {', '.join(' '.join(one.split()) for one in told)}" if told else ""
+    if not answer.failed_sites:
+        return ""
+    sites = [
+        f"{one.site} ({one.reason})" if one.reason else one.site for one in answer.failed_sites
+    ]
+    return f"failed sites: {', '.join(' '.join(one.split()) for one in sites)}"
 
 
 def every_key(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> Rows | Document:

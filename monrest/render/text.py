@@ -2,7 +2,7 @@
 
 Width is counted in terminal cells, so that the lines of a table with wide characters are equal.
 Newlines are shown as backslash-n and other control characters by their number: what a plugin
-printed must not reach somebody's terminal as an escape sequence.
+printed must not reach a terminal as an escape sequence.
 """
 
 from __future__ import annotations
