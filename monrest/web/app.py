@@ -348,7 +348,7 @@ class Api:
             return read_body(raw, content_type)
         return await self.pages.threads.run(lambda: read_body(raw, content_type))
 
-    def _failed(self, failure: Failure, request: ApiRequest) -> None:
+    def _failed(self, failure: Failure, request: ApiRequest) -> Deferred[None] | None:
         error = failure.value
         if isinstance(error, (CancelledError, RestError)):
             # Cut off from the frames in which it was raised: they hold all that the request was
@@ -356,10 +356,31 @@ class Api:
             # would all stay until the next collection of garbage.
             failure.tb = error.__traceback__ = error.__context__ = None
         if not request.left:
-            self.fail(request, failure)
-            request.finish()
-        elif not failure.check(CancelledError, RestError):
+            return self._answer_failure(request, failure)
+        if not failure.check(CancelledError, RestError):
             log.failure("request {id} of a client that had left", failure, id=request.request_id)
+        return None
+
+    def _answer_failure(self, request: ApiRequest, failure: Failure) -> Deferred[None] | None:
+        """Answer a failure and end the request; a list of many problems is written in a thread."""
+        problem = self._problem(request, failure)
+        if problem is None:
+            request.finish()
+            return None
+        lists = [one for one in problem.extra.values() if isinstance(one, list)]
+        if sum(map(len, lists)) <= _MANY_PROBLEMS:
+            self.responder.problem(request, problem)
+            request.finish()
+            return None
+
+        def send(made: tuple[str, bytes]) -> None:
+            if not request.left:
+                self.responder.problem(request, problem, made)
+                request.finish()
+
+        options = request.options
+        writing = self.responder.threads.run(lambda: self.responder.error_body(problem, options))
+        return writing.addCallback(send)
 
     def fail(self, request: ApiRequest, failure: Failure) -> None:
         """Answer a failure with its error document; the caller ends the request.
@@ -367,11 +388,17 @@ class Api:
         After the first byte of a body nothing else can be said: the connection is cut, so that
         the client does not take a part for the whole.
         """
+        problem = self._problem(request, failure)
+        if problem is not None:
+            self.responder.problem(request, problem)
+
+    def _problem(self, request: ApiRequest, failure: Failure) -> Problem | None:
+        """What the client gets; None where the connection was cut."""
         request.answered()
         if request.startedWriting:
             log.failure("request {id} failed while sending", failure, id=request.request_id)
             request.channel.forceAbortClient()
-            return
+            return None
         if request.expired and failure.check(CancelledError):
             seconds = self.server.request_timeout
             problem = Problem(
@@ -382,10 +409,7 @@ class Api:
         else:
             problem = describe(failure, request.request_id, self.names.root)
         request.error = problem.message
-        try:
-            self.responder.problem(request, problem, request.options)
-        except RestError:
-            self.responder.problem(request, problem, RenderOptions())
+        return problem
 
 
 def caller_of(
@@ -413,6 +437,9 @@ def caller_of(
         secure=secure,
     )
 
+
+_MANY_PROBLEMS = 500
+"""Problems that are written here: a thousand take 5 milliseconds."""
 
 _PRESENTATION = frozenset({"pretty", "headers", "strict"})
 _NAME = itemgetter(0)

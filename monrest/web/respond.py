@@ -23,7 +23,7 @@ from zope.interface import implementer
 from monrest.api.endpoint import FEW_VALUES
 from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.concurrency import Threads
-from monrest.base.errors import BrokenRowsError
+from monrest.base.errors import BrokenRowsError, RestError
 from monrest.base.values import Document, Endless, OutputFormat, Page, Rows, RowSource, Stream
 from monrest.render.formats import KINDS, Rendered, RenderOptions, error_document, render
 from monrest.render.json import AsciiWriter, ascii_only
@@ -437,19 +437,27 @@ class Responder:
         finally:
             outlet.close()
 
-    def problem(self, request: ApiRequest, problem: Problem, options: RenderOptions) -> None:
-        """Send an error document in the asked format."""
+    def error_body(self, problem: Problem, options: RenderOptions) -> tuple[str, bytes]:
+        """The content type and the bytes of an error document, in the asked format if it can be."""
+        content = (problem.code, problem.message, problem.description)
+        try:
+            rendered = error_document(*content, options, problem.extra)
+        except RestError:
+            rendered = error_document(*content, RenderOptions(), problem.extra)
+        return rendered.content_type, b"".join(self._pieces(rendered))
+
+    def problem(
+        self, request: ApiRequest, problem: Problem, made: tuple[str, bytes] | None = None
+    ) -> None:
+        """Send an error document, as ``error_body`` has ``made`` it."""
+        content_type, body = made or self.error_body(problem, request.options)
         request.setResponseCode(problem.code)
         for stale in (b"Content-Encoding", b"Content-Disposition", b"Content-Length"):
             request.responseHeaders.removeHeader(stale)
         _add_headers(request, problem.headers)
         if problem.failed_sites:
             request.name_failed_sites(problem.failed_sites)
-        rendered = error_document(
-            problem.code, problem.message, problem.description, options, problem.extra
-        )
-        self._headers(request, rendered.content_type)
-        body = b"".join(self._pieces(rendered))
+        self._headers(request, content_type)
         request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
         request.write(body)
 

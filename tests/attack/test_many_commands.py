@@ -1,4 +1,4 @@
-"""A list of 10,000 commands holds the reactor for 50 milliseconds of processor time at most."""
+"""A list of 10,000 commands, right or wrong, holds the reactor for 50 milliseconds of processor time at most."""
 
 from __future__ import annotations
 
@@ -45,6 +45,24 @@ def test_many_commands_do_not_hold_the_reactor(daemon, parameters):
             daemon.forget()
             answer = boss.post_json(f"/cmd{parameters}", entries, timeout=300)
             assert (answer.status, len(answer.json)) == (200, NUMBER)
+            held.append(daemon.held)
+            if held[-1] <= MOST_HELD:
+                break
+    assert min(held) <= MOST_HELD, held
+
+
+def test_many_problems_do_not_hold_the_reactor(daemon):
+    entries = [
+        {"cmd": "add_host_comment", "host": f"none {at}", "comment_data": "x"}
+        for at in range(NUMBER)
+    ]
+    held = []
+    with daemon.client() as boss:
+        boss.close()
+        for _ in range(TRIES):
+            daemon.forget()
+            answer = boss.post_json("/cmd", entries, timeout=300)
+            assert (answer.status, len(answer.json["problems"])) == (400, NUMBER)
             held.append(daemon.held)
             if held[-1] <= MOST_HELD:
                 break
