@@ -22,8 +22,8 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.bp.delivery import sole
-from monrest.bp.model import ILLEGAL, ROOT, ProcessDefinition, ProcessNode
-from monrest.bp.store import DefinitionCheck, StoredProcess
+from monrest.bp.model import ILLEGAL, ROOT, ProcessDefinition, ProcessNode, StoredProcess
+from monrest.bp.store import DefinitionCheck
 from monrest.config import BpConfig, ConfigTool
 from monrest.objectconfig import site_commands
 from monrest.objectconfig.document import Block, UnwritableError

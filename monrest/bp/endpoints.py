@@ -32,10 +32,10 @@ from monrest.base.values import (
     SiteProblem,
 )
 from monrest.bp.core_rows import ObjectName
-from monrest.bp.model import NODES, PROCESS
+from monrest.bp.model import NODES, PROCESS, StoredProcess
 from monrest.bp.node_state import runtime_of
 from monrest.bp.service import BusinessProcesses
-from monrest.bp.store import LIMITS, MOST_NODES, StoredProcess, number_of
+from monrest.bp.store import LIMITS, MOST_NODES, number_of
 from monrest.commands.lookups import commanded
 from monrest.commands.permissions import Grant, grant, needed
 from monrest.livestatus.command import Target

@@ -10,9 +10,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from attrs import field, fields, frozen
+from sqlalchemy import Column, Double, Table
+from sqlalchemy import Text as TextType
 
 from monrest.api.fields import (
     AS_IT_IS,
@@ -26,9 +28,20 @@ from monrest.api.fields import (
 )
 from monrest.base.errors import BadRequest
 from monrest.base.truth import truth
+from monrest.bp.node_state import NOTHING, ProcessResult
 from monrest.bp.statusfilter import check_searches, patterns_of
 from monrest.query.regex import MOST_WEIGHT, compile_pattern
 from monrest.query.scan import UNPRINTABLE
+from monrest.store.stored import (
+    KEY,
+    NOT_STORED,
+    UNIQUE,
+    References,
+    Shown,
+    StoredRow,
+    stored,
+)
+from monrest.store.tables import metadata
 
 FUNCTIONS = (
     "status",
@@ -319,6 +332,57 @@ def _ordered(nodes: tuple[ProcessNode, ...]) -> Iterator[ProcessNode]:
                 )
             elif following not in done:
                 path[following] = iter(by_id[following].depends)
+
+
+NO_DEFINITION = ProcessDefinition(name="")
+
+
+@stored("bp_processes")
+@frozen(kw_only=True)
+class StoredProcess(StoredRow):
+    """A process as it is stored; ``broken`` says why its definition cannot be used.
+
+    ``definition`` is stored as its document. ``version`` is another one with each change, ``stamp``
+    with each calculation.
+    """
+
+    nr: Annotated[int, KEY, Shown("number of the process", name="id", show=str)]
+    name: Annotated[str, UNIQUE] = ""
+    draft: Annotated[bool, Shown("1 until it is changed for the first time", "boolean", show=int)]
+    definition: ProcessDefinition = NO_DEFINITION
+    version: int
+    changed: int = 0
+    stamp: Annotated[int, NOT_STORED] = 0
+    result: Annotated[ProcessResult, NOT_STORED] = NOTHING
+    broken: Annotated[str, NOT_STORED] = ""
+
+    @property
+    def id(self) -> str:
+        """The number as the API has it."""
+        return str(self.nr)
+
+
+@stored("bp_results")
+@frozen
+class Calculated(StoredRow):
+    """What the last calculation of a process found, and the ``version`` of its definition then.
+
+    ``stamp`` is another one with each calculation.
+    """
+
+    nr: Annotated[int, KEY, References("bp_processes.nr")]
+    version: Annotated[int, NOT_STORED]
+    data: bytes | None
+    stamp: int = 0
+
+
+bp_figures = Table(
+    "bp_figures",
+    metadata,
+    Column("name", TextType, primary_key=True),
+    Column("value", Double, nullable=False),
+)
+"""Figures of the last complete run."""
 
 
 def clean_name(name: str) -> str:

@@ -43,10 +43,9 @@ from monrest.bp.core_rows import (
     Needs,
     ObjectName,
 )
-from monrest.bp.model import ProcessDefinition
+from monrest.bp.model import ProcessDefinition, StoredProcess
 from monrest.bp.node_functions import BUILT_IN
 from monrest.bp.node_state import DEFAULT_ORDER, NodeState, ProcessResult
-from monrest.bp.store import StoredProcess
 from monrest.bp.visible import references, visible_nodes
 from monrest.config import BpConfig
 from monrest.query.functions import Moment

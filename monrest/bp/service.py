@@ -30,10 +30,10 @@ from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter, Exports
 from monrest.bp.core_rows import ObjectName
 from monrest.bp.delivery import ResultDelivery
-from monrest.bp.model import NEW_NAME, read
+from monrest.bp.model import NEW_NAME, Calculated, StoredProcess, read
 from monrest.bp.node_state import ProcessResult, stored
 from monrest.bp.runner import Answers, CalculationFailedError, Runner, TableVisibility, carriers
-from monrest.bp.store import Calculated, ProcessChange, StoredProcess
+from monrest.bp.store import ProcessChange
 from monrest.bp.visible import masked
 from monrest.config import BpConfig
 from monrest.query.model import CoreFilter

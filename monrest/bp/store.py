@@ -16,9 +16,19 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from monrest.api.records import RecordLimits
 from monrest.base.errors import BadRequest, Conflict
-from monrest.bp.model import ROOT, ProcessDefinition, free_name, read, status_arguments
-from monrest.bp.node_state import NOTHING, UNKNOWN, ProcessResult, restored
-from monrest.store.tables import bp_figures, bp_processes, bp_results
+from monrest.bp.model import (
+    ROOT,
+    Calculated,
+    ProcessDefinition,
+    StoredProcess,
+    bp_figures,
+    free_name,
+    read,
+    status_arguments,
+)
+from monrest.bp.node_state import UNKNOWN, ProcessResult, restored
+
+bp_processes, bp_results = StoredProcess.table, Calculated.table
 
 StoredDocument: TypeAlias = Mapping[str, Any]
 
@@ -91,27 +101,6 @@ _AT_ONCE = 200
 _HIGHEST = 2**31
 
 
-NO_DEFINITION = ProcessDefinition(name="")
-
-
-@frozen(kw_only=True)
-class StoredProcess:
-    """A process as it is stored; ``broken`` says why its definition cannot be used."""
-
-    nr: int
-    draft: bool
-    version: int
-    stamp: int
-    definition: ProcessDefinition = NO_DEFINITION
-    result: ProcessResult = NOTHING
-    broken: str = ""
-
-    @property
-    def id(self) -> str:
-        """The number as the API has it."""
-        return str(self.nr)
-
-
 KnownProcesses: TypeAlias = Mapping[int, StoredProcess]
 
 _SEVERAL = select(
@@ -131,9 +120,7 @@ def several(
         before = known.get(row.nr)
         if before is None or (before.version, before.stamp) != (row.version, row.stamp):
             before = None
-        found[row.nr] = before or StoredProcess(
-            nr=row.nr, draft=row.draft, version=row.version, stamp=row.stamp
-        )
+        found[row.nr] = before or evolve(StoredProcess.of(row), stamp=row.stamp)
     _complete(connection, found, known)
     return found
 
@@ -312,15 +299,6 @@ def _put(
         connection.execute(insert(bp_results).values(nr=number, stamp=0))
     else:
         connection.execute(update(bp_processes).where(bp_processes.c.nr == number).values(**values))
-
-
-@frozen
-class Calculated:
-    """A result as it is stored, for the definition of which it was calculated."""
-
-    nr: int
-    version: int
-    data: bytes
 
 
 _STORE = (

@@ -13,11 +13,17 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from monrest.bp.core_rows import HOST, PEER, SERVICE, CoreRows, NodeRows, ObjectName, members
-from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, status_arguments, text_at
+from monrest.bp.model import (
+    ROOT,
+    ProcessDefinition,
+    ProcessNode,
+    StoredProcess,
+    status_arguments,
+    text_at,
+)
 from monrest.bp.node_functions import matched
 from monrest.bp.node_state import PENDING, NodeState
 from monrest.bp.statusfilter import searched
-from monrest.bp.store import StoredProcess
 from monrest.query.functions import Moment
 
 ObjectPlace: TypeAlias = tuple[str, str, str]

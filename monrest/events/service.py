@@ -508,7 +508,7 @@ class Events(Service):
             "job": str(job.id),
             "action": action,
             "percent": job.percent,
-            "comment": job.message if job.ended is None else job.outcome.message,
+            "comment": job.message,
             "command_name": job.cmd,
         }
         self.own.tell("job", f"jobs/{job.id}", data, job.user, job.roles)

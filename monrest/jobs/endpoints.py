@@ -16,10 +16,10 @@ from monrest.api.endpoint import (
     Context,
     Endpoint,
 )
-from monrest.api.fields import Number, require_only
+from monrest.api.fields import Fields, Number, require_only
 from monrest.api.lists import local_schema, reselect, select
+from monrest.api.records import record_columns
 from monrest.base.audit import audit
-from monrest.base.daemon_node import node_of
 from monrest.base.errors import BadRequest, NotFound, error_value
 from monrest.base.hidden import HIDDEN, SENSITIVE
 from monrest.base.values import (
@@ -36,6 +36,7 @@ from monrest.jobs.model import Job, id_of, visible
 from monrest.jobs.running_job import JobWork
 from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions, shows_headers
+from monrest.store.stored import shown_values
 
 _SAFE = "/:@!$'()*,;~=+%"
 _SECRET = re.compile(SENSITIVE, re.IGNORECASE)
@@ -75,26 +76,17 @@ _WAIT = Number(
 _MARGIN = 5.0
 """Seconds that a request needs beside waiting."""
 
-COLUMNS = (
-    Column("cmd", "string", "", "what runs: method and path of the request"),
-    Column("end", "time", "", "when it ended; 0 until then"),
+COLUMNS = record_columns(
+    Job,
+    Fields(()),
     Column("forward", "string", "", "path of the result, once it ended"),
-    Column("host_id", "number", "", "id of the node whose daemon runs it"),
-    Column("host_name", "string", "", "host of the daemon that runs it"),
-    Column("id", "number", "", "id of the job; later ones are greater"),
     Column("is_running", "boolean", "", "1 until it ended, also while it waits for its turn"),
-    Column("message", "string", "", "what it does; how it ended"),
-    Column("percent", "number", "%", "how far it is; 100 when it ended"),
     Column("perl_res", "string", "", "always empty, of an older server"),
-    Column("pid", "number", "", "process of the daemon that runs it; empty when it ended"),
     Column("rc", "number", "", "0: the result is no error, else 1; empty until it ended"),
     Column("remaining", "number", "s", "estimated time to the end; -1 when it is not known"),
     Column("show_output", "boolean", "", "1 when there is a result to fetch"),
     Column("start", "time", "", "when it began; while it waits, when it was asked for"),
-    Column("stderr", "string", "", "why it failed"),
-    Column("stdout", "string", "", "the first 4096 bytes of a result that is text"),
     Column("time", "number", "s", "how long it runs, or ran"),
-    Column("user", "string", "", "whose job it is; null when it is everybody's"),
 )
 _SCHEMA = local_schema("jobs", COLUMNS, ())
 _AGAIN = (
@@ -106,30 +98,21 @@ _AGAIN = (
 
 
 def record(context: Context, job: Job) -> dict[str, Any]:
-    ended, begun, outcome = job.ended, job.begun(), job.outcome
+    ended, begun = job.ended, job.begun()
     until = context.wall.now() if ended is None else ended
     left = job.seconds_left(until)
-    return {
-        "cmd": job.cmd,
-        "end": 0 if ended is None else int(ended),
-        "forward": "" if outcome.status is None else result_url(context, job.id),
-        "host_id": node_of(job.host_id),
-        "host_name": job.host_name,
-        "id": job.id,
+    row = {
+        **shown_values(job),
+        "forward": "" if job.status is None else result_url(context, job.id),
         "is_running": int(ended is None),
-        "message": job.message if ended is None else outcome.message,
-        "percent": job.percent if ended is None else 100,
         "perl_res": "",
-        "pid": job.pid if ended is None else None,
         "rc": None if ended is None else job.rc,
         "remaining": -1 if left is None or ended is not None else math.ceil(left),
-        "show_output": int(outcome.status is not None),
+        "show_output": int(job.status is not None),
         "start": int(begun),
-        "stderr": outcome.stderr,
-        "stdout": outcome.stdout,
         "time": round(max(0.0, until - begun), 3),
-        "user": job.user,
     }
+    return row if ended is None else {**row, "percent": 100, "pid": None}
 
 
 def _no_such_job() -> NotFound:
@@ -280,17 +263,16 @@ class JobEndpoints:
             raise _no_such_job()
         if found.ended is None:
             return _again(context, request, found)
-        outcome = found.outcome
-        if outcome.status is None:
-            value = error_value(500, "background job failed", outcome.stderr)
+        if found.status is None:
+            value = error_value(500, "background job failed", found.stderr)
             return Document(value=value, status=500)
         return Stream(
-            status=outcome.status,
-            content_type=outcome.content_type,
-            disposition=outcome.disposition,
-            size=outcome.size,
-            headers=outcome.headers,
-            failed_sites=tuple(SiteProblem(site, site, "") for site in outcome.failed_sites),
+            status=found.status,
+            content_type=found.content_type,
+            disposition=found.disposition,
+            size=found.size,
+            headers=found.headers,
+            failed_sites=tuple(SiteProblem(site, site, "") for site in found.failed_sites),
             pieces=self.jobs.output(found),
         )
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Annotated
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, frozen
+from sqlalchemy import BigInteger, Column, ForeignKey, LargeBinary, Table
 
+from monrest.base.daemon_node import node_of
 from monrest.base.values import ADMIN, READ_ONLY, Identity
+from monrest.store.stored import INDEXED, KEY, Shown, StoredRow, shown_time, stored
+from monrest.store.tables import metadata
 
 ENDED_BY_DEATH = "the daemon that ran it ended unexpectedly"
 NEVER_BEGAN = "the daemon that should have run it ended unexpectedly before it began"
@@ -35,14 +39,15 @@ class JobEnd:
     headers: tuple[tuple[str, str], ...] = ()
     failed_sites: tuple[str, ...] = ()
     size: int = 0
-    stdout: str = ""
-    stderr: str = ""
-    message: str = ""
+    stdout: Annotated[str, Shown("the first 4096 bytes of a result that is text")] = ""
+    stderr: Annotated[str, Shown("why it failed")] = ""
+    message: Annotated[str, Shown("what it does; how it ended")] = ""
 
 
+@stored("jobs")
 @frozen(kw_only=True)
-class Job:
-    """One job; times in seconds since the epoch.
+class Job(JobEnd, StoredRow):
+    """One job, together with how it ended; times in seconds since the epoch.
 
     ``roles`` are those (full names) with which it was asked for. ``run`` is the run of the
     daemon that works at it, on the host with ``host_id`` and ``host_name``, as process ``pid``.
@@ -51,28 +56,27 @@ class Job:
     No ``user``: it is everybody's.
     """
 
-    id: int
-    user: str | None
+    id: Annotated[int, KEY, Shown("id of the job; later ones are greater", "number")]
+    user: Annotated[
+        str | None, INDEXED, Shown("whose job it is; null when it is everybody's", nothing=None)
+    ]
     roles: tuple[str, ...] = ()
     run: int
-    host_id: int
-    host_name: str
-    pid: int
-    cmd: str
+    host_id: Annotated[int, Shown("id of the node whose daemon runs it", "number", show=node_of)]
+    host_name: Annotated[str, Shown("host of the daemon that runs it")]
+    pid: Annotated[int, Shown("process of the daemon that runs it; empty when it ended", "number")]
+    cmd: Annotated[str, Shown("what runs: method and path of the request")]
     created: float
     started: float | None = None
-    ended: float | None = None
-    percent: float = 0.0
+    ended: Annotated[float | None, INDEXED, shown_time("when it ended; 0 until then", "end")] = None
+    percent: Annotated[float, Shown("how far it is; 100 when it ended", "number", "%")] = 0.0
     remaining: float | None = None
-    message: str = ""
     canceled_by: str | None = None
-    outcome: JobEnd = field(factory=JobEnd)
 
     @property
     def rc(self) -> int:
         """Exit code of an ended job: 0 for an answer that is no error, else 1."""
-        status = self.outcome.status
-        return 0 if status is not None and status < 400 else 1
+        return 0 if self.status is not None and self.status < 400 else 1
 
     def begun(self) -> float:
         """When it began; while it waits, when it was asked for."""
@@ -86,12 +90,31 @@ class Job:
             return None
         return max(0.0, now - self.started) * (_WHOLE - self.percent) / self.percent
 
-    def failed(self, reason: str, now: float) -> Job:
-        return evolve(self, ended=now, outcome=JobEnd(stderr=reason, message="failed"))
+    def with_end(self, end: JobEnd, now: float) -> Job:
+        return evolve(self, ended=now, remaining=None, **asdict(end, recurse=False))
 
     def lost(self, now: float) -> Job:
         """Ended by the death of its daemon."""
-        return self.failed(NEVER_BEGAN if self.started is None else ENDED_BY_DEATH, now)
+        reason = NEVER_BEGAN if self.started is None else ENDED_BY_DEATH
+        return self.with_end(JobEnd(stderr=reason, message="failed"), now)
+
+
+job_daemons = Table(
+    "job_daemons",
+    metadata,
+    Column("run", BigInteger, primary_key=True, autoincrement=False),
+    Column("beat", BigInteger, nullable=False),
+)
+"""Runs of daemons that work at jobs; ``beat`` grows for as long as one lives and has any."""
+
+job_output = Table(
+    "job_output",
+    metadata,
+    Column("job", BigInteger, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("piece", BigInteger, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+)
+"""The results of jobs, in pieces that are numbered from 0."""
 
 
 def visible(job: Job, identity: Identity) -> bool:
@@ -131,16 +154,3 @@ def storable(text: str, longest: int) -> str:
 def percent_of(value: float) -> float:
     """Keep a percentage between 0 and 100; 0 for what is no number."""
     return min(max(value, 0.0), _WHOLE) if not math.isnan(value) else 0.0
-
-
-def values_of(outcome: JobEnd) -> dict[str, Any]:
-    return {
-        "status": outcome.status,
-        "content_type": outcome.content_type,
-        "disposition": outcome.disposition,
-        "headers": [list(pair) for pair in outcome.headers],
-        "failed_sites": list(outcome.failed_sites),
-        "size": outcome.size,
-        "stdout": outcome.stdout,
-        "stderr": outcome.stderr,
-    }

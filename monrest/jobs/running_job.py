@@ -335,7 +335,7 @@ class JobRunner:
 
     async def _store_end(self, live: RunningJob, kept: Kept, seconds: float) -> None:
         now = self.wall.now()
-        job = evolve(live.job, ended=now, percent=100.0, outcome=kept.outcome)
+        job = evolve(live.job.with_end(kept.outcome, now), percent=100.0)
         work = statements.end(job, kept.last, self.limits())
 
         async def store() -> bool:
@@ -382,4 +382,4 @@ def _outcome(
 def _result(job: Job, *, stored: bool) -> str:
     if not stored:
         return "given up by other daemons"
-    return job.outcome.stderr or ("ok" if job.rc == 0 else f"status {job.outcome.status}")
+    return job.stderr or ("ok" if job.rc == 0 else f"status {job.status}")

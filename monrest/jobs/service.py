@@ -144,7 +144,7 @@ class JobHousekeeping:
                 id=job.id,
                 pid=job.pid,
                 host=job.host_name,
-                reason=job.outcome.stderr,
+                reason=job.stderr,
             )
             if not job.cmd.startswith("GET "):
                 audit(
@@ -152,7 +152,7 @@ class JobHousekeeping:
                     None,
                     "job end",
                     target=str(job.id),
-                    result=job.outcome.stderr,
+                    result=job.stderr,
                     cmd=job.cmd,
                 )
 
@@ -263,7 +263,7 @@ class Jobs(Service):
             return "the job was removed"
         if job.ended is None:
             return None
-        return (job.outcome.stderr or job.outcome.message or "failed") if job.rc else ""
+        return (job.stderr or job.message or "failed") if job.rc else ""
 
     async def wait(self, number: int, seconds: float) -> Job | None:
         """One job when it has ended, or as it is after ``seconds`` or when the daemon stops.
@@ -300,7 +300,7 @@ class Jobs(Service):
     async def output(self, job: Job) -> AsyncIterator[bytes]:
         """The kept answer of an ended job in pieces; Unavailable when it was removed."""
         at = size = 0
-        while size < job.outcome.size:
+        while size < job.size:
             data = await self.database.run(statements.piece(job.id, at))
             if data is None:
                 raise Unavailable("cannot read the result", "the job was removed meanwhile")

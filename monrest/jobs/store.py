@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from sqlalchemy import (
     Connection,
-    Row,
     and_,
     bindparam,
     case,
@@ -22,15 +20,12 @@ from sqlalchemy.exc import IntegrityError
 
 from monrest.base.errors import Conflict, TooManyRequests
 from monrest.config import JobsConfig
-from monrest.jobs.model import Job, JobEnd, values_of
+from monrest.jobs.model import Job, job_daemons, job_output
 from monrest.store.database import transaction
 from monrest.store.space import require_space
-from monrest.store.tables import job_daemons, job_output, jobs
 
-_PLAIN = (
-    *("id", "user", "run", "host_id", "host_name", "pid", "cmd", "created", "started", "ended"),
-    *("percent", "remaining", "message", "canceled_by"),
-)
+jobs = Job.table
+
 _PIECES_AT_ONCE = 8
 
 MOST_KEPT, MOST_KEPT_PER_USER = 3_000, 2_000
@@ -40,29 +35,10 @@ _RETRY_AFTER = 60.0
 _UNENDED = jobs.c.ended.is_(None)
 
 
-def job_of(row: Row[Any]) -> Job:
-    values = row._mapping
-    return Job(
-        **{name: values[name] for name in _PLAIN},
-        roles=tuple(values["roles"]),
-        outcome=JobEnd(
-            status=values["status"],
-            content_type=values["content_type"],
-            disposition=values["disposition"],
-            headers=tuple((name, value) for name, value in values["headers"]),
-            failed_sites=tuple(values["failed_sites"]),
-            size=values["size"],
-            stdout=values["stdout"],
-            stderr=values["stderr"],
-            message=values["message"],
-        ),
-    )
-
-
 @transaction
 def one(connection: Connection, number: int) -> Job | None:
     row = connection.execute(select(jobs).where(jobs.c.id == number)).one_or_none()
-    return None if row is None else job_of(row)
+    return None if row is None else Job.of(row)
 
 
 @transaction
@@ -71,7 +47,7 @@ def several(connection: Connection, user: str | None) -> list[Job]:
     query = select(jobs).order_by(jobs.c.id)
     if user is not None:
         query = query.where((jobs.c.user == user) | jobs.c.user.is_(None))
-    return [job_of(row) for row in connection.execute(query)]
+    return [Job.of(row) for row in connection.execute(query)]
 
 
 @transaction
@@ -102,7 +78,6 @@ def expired(connection: Connection, before: float, most: int) -> list[int]:
 @transaction
 def add(connection: Connection, job: Job) -> bool:
     """Store a new job; False when the id is taken, TooManyRequests when too many are kept."""
-    row = {name: getattr(job, name) for name in _PLAIN} | values_of(job.outcome)
     mine = func.sum(case((jobs.c.user == job.user, 1), else_=0))
     ended = select(func.count(), mine).where(jobs.c.ended.is_not(None))
     kept, own = connection.execute(ended).one()
@@ -116,7 +91,7 @@ def add(connection: Connection, job: Job) -> bool:
         )
     try:
         with connection.begin_nested():
-            connection.execute(insert(jobs).values(**row, roles=list(job.roles)))
+            connection.execute(insert(jobs).values(job.values()))
     except IntegrityError:
         return False
     return True
@@ -128,12 +103,11 @@ def beat(connection: Connection, run: int) -> None:
         connection.execute(insert(job_daemons).values(run=run, beat=1))
 
 
+_PROGRESS = ("started", "percent", "remaining", "message")
 _REPORT = (
     update(jobs)
     .where(and_(jobs.c.id == bindparam("job"), _UNENDED))
-    .values(
-        {name: bindparam(f"new_{name}") for name in ("started", "percent", "remaining", "message")}
-    )
+    .values({name: bindparam(f"new_{name}") for name in _PROGRESS})
 )
 
 
@@ -153,13 +127,7 @@ def report(connection: Connection, run: int, changed: Sequence[Job]) -> dict[int
 def say(connection: Connection, changed: Sequence[Job]) -> None:
     """Store how far jobs are."""
     rows = [
-        {
-            "job": job.id,
-            "new_started": job.started,
-            "new_percent": job.percent,
-            "new_remaining": job.remaining,
-            "new_message": job.message,
-        }
+        {"job": job.id, **{f"new_{name}": getattr(job, name) for name in _PROGRESS}}
         for job in sorted(changed, key=lambda job: job.id)
     ]
     if rows:
@@ -223,22 +191,10 @@ def end(
 
     Without an answer whatever was kept of it goes. Conflict as ``keep``.
     """
-    query = (
-        update(jobs)
-        .where(jobs.c.id == job.id, _UNENDED)
-        .values(
-            **values_of(job.outcome),
-            started=job.started,
-            ended=job.ended,
-            percent=job.percent,
-            remaining=None,
-            message=job.outcome.message,
-            canceled_by=job.canceled_by,
-        )
-    )
+    query = update(jobs).where(jobs.c.id == job.id, _UNENDED).values(job.values())
     if connection.execute(query).rowcount != 1:
         return False
-    if job.outcome.status is None:
+    if job.status is None:
         connection.execute(delete(job_output).where(job_output.c.job == job.id))
     elif last is not None:
         _keep(connection, job.id, *last)
@@ -255,7 +211,7 @@ def lose(
     chosen = and_(_UNENDED, jobs.c.run == run)
     if only is not None:
         chosen = and_(chosen, jobs.c.id.in_(list(only)))
-    left = [job_of(row) for row in connection.execute(select(jobs).where(chosen))]
+    left = [Job.of(row) for row in connection.execute(select(jobs).where(chosen))]
     lost = [job.lost(now) for job in left]
     for job in lost:
         end(job)(connection)

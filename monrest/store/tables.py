@@ -19,7 +19,6 @@ from sqlalchemy import (
     Column,
     Connection,
     Double,
-    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -97,82 +96,6 @@ users = Table(
     Column("created", BigInteger, nullable=False),
 )
 """Profiles: ``failed`` logins in a row, the last ones as ``{time, ip, …}``."""
-
-job_daemons = Table(
-    "job_daemons",
-    metadata,
-    Column("run", BigInteger, primary_key=True, autoincrement=False),
-    Column("beat", BigInteger, nullable=False),
-)
-"""Runs of daemons that work at jobs; ``beat`` grows for as long as one lives and has any."""
-
-jobs = Table(
-    "jobs",
-    metadata,
-    Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("user", Text, index=True),
-    Column("roles", DOCUMENT, nullable=False),
-    Column("run", BigInteger, nullable=False),
-    Column("host_id", BigInteger, nullable=False),
-    Column("host_name", Text, nullable=False),
-    Column("pid", BigInteger, nullable=False),
-    Column("cmd", Text, nullable=False),
-    Column("created", Double, nullable=False),
-    Column("started", Double),
-    Column("ended", Double, index=True),
-    Column("percent", Double, nullable=False),
-    Column("remaining", Double),
-    Column("message", Text, nullable=False),
-    Column("stdout", Text, nullable=False),
-    Column("stderr", Text, nullable=False),
-    Column("canceled_by", Text),
-    Column("status", BigInteger),
-    Column("content_type", Text, nullable=False),
-    Column("disposition", Text),
-    Column("headers", DOCUMENT, nullable=False),
-    Column("failed_sites", DOCUMENT, nullable=False),
-    Column("size", BigInteger, nullable=False),
-)
-"""Background jobs: ``started`` and ``ended`` are NULL until then,
-``status`` is NULL without a result, ``run`` the daemon's. No ``user``: for everybody."""
-
-job_output = Table(
-    "job_output",
-    metadata,
-    Column("job", BigInteger, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
-    Column("piece", BigInteger, primary_key=True, autoincrement=False),
-    Column("data", LargeBinary, nullable=False),
-)
-"""The results of jobs, in pieces that are numbered from 0."""
-
-bp_processes = Table(
-    "bp_processes",
-    metadata,
-    Column("nr", BigInteger, primary_key=True, autoincrement=False),
-    Column("name", Text, nullable=False, unique=True),
-    Column("draft", Boolean, nullable=False),
-    Column("definition", DOCUMENT, nullable=False),
-    Column("version", BigInteger, nullable=False),
-    Column("changed", BigInteger, nullable=False),
-)
-"""Business processes: ``version`` is another one with each change."""
-
-bp_results = Table(
-    "bp_results",
-    metadata,
-    Column("nr", BigInteger, ForeignKey("bp_processes.nr", ondelete="CASCADE"), primary_key=True),
-    Column("stamp", BigInteger, nullable=False),
-    Column("data", LargeBinary),
-)
-"""What the last calculation of each process found; ``stamp`` is another one with each."""
-
-bp_figures = Table(
-    "bp_figures",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("value", Double, nullable=False),
-)
-"""Figures of the last complete run."""
 
 duty_daemons = Table(
     "duty_daemons",

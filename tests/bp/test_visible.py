@@ -6,9 +6,8 @@ import pytest
 
 from monrest.bp.calculation import add_needs
 from monrest.bp.core_rows import HOST_COLUMNS, SERVICE_COLUMNS, CoreRows, Needs
-from monrest.bp.model import read
+from monrest.bp.model import StoredProcess, read
 from monrest.bp.node_state import NodeState, ProcessResult
-from monrest.bp.store import StoredProcess
 from monrest.bp.visible import NOT_VISIBLE, masked, visible_nodes
 from monrest.query.functions import Moment
 from tests.bp.town import NOW, row

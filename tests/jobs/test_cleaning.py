@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from monrest.base.values import Document
-from monrest.store.tables import job_output
+from monrest.jobs.model import job_output
 from tests.fakes.jobs import Held, at_once, get, start
 from tests.fakes.keystore import result
 

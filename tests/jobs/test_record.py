@@ -6,12 +6,12 @@ import pytest
 from attrs import evolve
 
 from monrest.base.values import Identity
-from monrest.jobs.model import Job, JobEnd, id_of, visible
+from monrest.jobs.model import Job, id_of, visible
 from tests.fakes.jobs import ANN, BOB, ROOT
 
 JOB = Job(
     id=1, user="ann", roles=("authorized_for_all_hosts",), run=1, host_id=1, host_name="h", pid=1,
-    cmd="GET /", created=0.0, outcome=JobEnd(),
+    cmd="GET /", created=0.0,
 )  # fmt: skip
 
 

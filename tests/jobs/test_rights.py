@@ -44,9 +44,9 @@ def test_what_its_asker_may_not_any_more_is_not_begun(world, now, why):
     world.pass_(5)
     assert not second.began
     job = get(jobs, number)
-    assert (job.rc, job.outcome.status, job.started) == (1, None, None)
-    assert "it was not begun when its turn came" in job.outcome.stderr
-    assert why in job.outcome.stderr
+    assert (job.rc, job.status, job.started) == (1, None, None)
+    assert "it was not begun when its turn came" in job.stderr
+    assert why in job.stderr
 
 
 @pytest.mark.parametrize("now", [MAKER, evolve(MAKER, roles=frozenset({HOSTS, ADMIN}))])

@@ -13,8 +13,8 @@ from twisted.internet.defer import Deferred
 from monrest.base.errors import BadRequest, TooManyRequests, Unavailable
 from monrest.base.values import Column, Document, Rows
 from monrest.jobs import store as statements
+from monrest.jobs.model import job_output
 from monrest.store import space
-from monrest.store.tables import job_output
 from tests.fakes.jobs import BOB, ROOT, Held, at_once, get, start, whole
 from tests.fakes.keystore import result
 
@@ -29,7 +29,7 @@ def test_a_job_runs_and_every_daemon_has_its_result(world):
     held.end({"a": 1})
     for jobs in (one, two):
         job = get(jobs, number)
-        assert (job.rc, job.outcome.status, job.outcome.stdout) == (0, 200, '{"a":1}\n')
+        assert (job.rc, job.status, job.stdout) == (0, 200, '{"a":1}\n')
         assert b"".join(whole(jobs, number)) == b'{"a":1}\n'
     assert [job.id for job in result(two.several("ann"))] == [number]
     assert result(two.several("bob")) == []
@@ -43,16 +43,16 @@ def test_a_large_result_goes_in_pieces(world):
     pieces = whole(jobs, number)
     assert len(pieces) > 3
     assert max(map(len, pieces)) < 700_000
-    assert sum(map(len, pieces)) == get(jobs, number).outcome.size
+    assert sum(map(len, pieces)) == get(jobs, number).size
     assert b"".join(pieces).count(b"\n") == 10_001
 
 
 def test_errors_are_answers(world):
     jobs = world.join()
     job = get(jobs, start(jobs, at_once(BadRequest("bad", "worse"))))
-    assert (job.rc, job.outcome.status, job.outcome.stderr) == (1, 400, "bad: worse")
+    assert (job.rc, job.status, job.stderr) == (1, 400, "bad: worse")
     job = get(jobs, start(jobs, at_once(Unavailable("gone", "away"), format="csv")))
-    assert (job.outcome.status, job.outcome.content_type) == (503, "text/csv; charset=utf-8")
+    assert (job.status, job.content_type) == (503, "text/csv; charset=utf-8")
 
 
 def test_progress_is_seen_everywhere(world):
@@ -85,8 +85,8 @@ def test_a_daemon_that_is_gone_is_found_out_by_the_others(world):
     world.pass_(20)
     assert get(two, running).ended is None
     world.pass_(20)
-    assert "that ran it ended unexpectedly" in get(two, running).outcome.stderr
-    assert "before it began" in get(two, waiting).outcome.stderr
+    assert "that ran it ended unexpectedly" in get(two, running).stderr
+    assert "before it began" in get(two, waiting).stderr
     assert get(two, running).rc == 1
 
 
@@ -122,7 +122,7 @@ def test_a_daemon_that_slept_does_not_go_on(world):
     world.clocks.append(one.clock)
     world.pass_(3)
     assert held.canceled
-    assert "ended unexpectedly" in get(two, number).outcome.stderr
+    assert "ended unexpectedly" in get(two, number).stderr
 
 
 def test_an_outage_of_the_database_kills_nobody(world):
@@ -158,8 +158,8 @@ def test_a_result_that_cannot_be_stored_fails_its_job(world, monkeypatch):
     world.pass_(90)
     for number in (many, one):
         job = get(jobs, number)
-        assert (job.rc, job.outcome.status) == (1, None)
-        assert "the disk of the database is full" in job.outcome.stderr
+        assert (job.rc, job.status) == (1, None)
+        assert "the disk of the database is full" in job.stderr
 
 
 def test_rows_go_although_the_database_is_away(world):
@@ -178,7 +178,7 @@ def test_rows_go_although_the_database_is_away(world):
     jobs.database.down = False
     world.pass_(5, 0.05)
     body = b"".join(whole(jobs, number))
-    assert len(body) == get(jobs, number).outcome.size
+    assert len(body) == get(jobs, number).size
     assert len(json.loads(body)) == 4000
     assert jobs.files.stored == 0
 
@@ -204,20 +204,20 @@ def test_bulk_leaves_room_on_the_disk(world, monkeypatch):
     assert get(jobs, number).ended is None
     assert get(jobs, small).rc == 0
     world.pass_(60)
-    assert "the disk of the database is nearly full" in get(jobs, number).outcome.stderr
+    assert "the disk of the database is nearly full" in get(jobs, number).stderr
     pieces = select(job_output.c.piece).where(job_output.c.job == number)
     assert result(jobs.database.run(lambda c: list(c.execute(pieces).scalars()))) == []
     # What a deleted result has left in the file is room for the next one.
     left[0] = 10**9
     number = start(jobs, large())
     world.pass_(5, 0.05)
-    assert get(jobs, number).outcome.size > 8_000_000
+    assert get(jobs, number).size > 8_000_000
     assert result(jobs.remove(number))
     left[0] = 0
     few = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(2000)])
     number = start(jobs, at_once(few))
     world.pass_(5, 0.05)
-    assert get(jobs, number).outcome.size > 2_000_000
+    assert get(jobs, number).size > 2_000_000
 
 
 def test_a_large_result_goes_bit_by_bit(world, monkeypatch):
@@ -225,7 +225,7 @@ def test_a_large_result_goes_bit_by_bit(world, monkeypatch):
     rows = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(20_000)])
     number = start(jobs, at_once(rows))
     world.pass_(5, 0.05)
-    assert get(jobs, number).outcome.size > 20_000_000
+    assert get(jobs, number).size > 20_000_000
     gone = []
     discard = statements.discard
 
@@ -246,13 +246,13 @@ def test_cancel_here_and_from_another_daemon(world):
     numbers = [start(one, held) for held in (first, second, third)]
     job = result(one.cancel(get(one, numbers[0]), "ann"))
     assert first.canceled
-    assert (job.outcome.stderr, job.canceled_by, job.rc) == ("canceled by ann", "ann", 1)
+    assert (job.stderr, job.canceled_by, job.rc) == ("canceled by ann", "ann", 1)
     assert second.began
     assert not third.began
     for number in (numbers[2], numbers[1]):
         waiting = Deferred.fromCoroutine(two.cancel(get(two, number), "root"))
         world.pass_(5)
-        assert result(waiting).outcome.stderr == "canceled by root"
+        assert result(waiting).stderr == "canceled by root"
     assert second.canceled
     assert not third.began
 
@@ -326,9 +326,7 @@ def test_what_is_not_done_in_time_ends(world):
     world.pass_(10_000, 1000)
     assert first.canceled
     for number in numbers:
-        assert get(jobs, number).outcome.stderr == (
-            "it was not done after 259000 seconds (jobs.timeout)"
-        )
+        assert get(jobs, number).stderr == ("it was not done after 259000 seconds (jobs.timeout)")
 
 
 def test_stop(world):
@@ -345,7 +343,7 @@ def test_stop(world):
     assert not stopping.called
     world.pass_(10)
     assert stopping.called
-    assert [get(two, number).outcome.stderr for number in numbers] == [
+    assert [get(two, number).stderr for number in numbers] == [
         "the daemon was stopped",
         "the daemon was stopped before the job began",
     ]
@@ -376,13 +374,13 @@ def test_results_are_bounded_for_a_user_and_in_all(world, monkeypatch):
     text = Document(value="x" * 1100)
     kept = [start(jobs, at_once(text)) for _ in range(2)]
     failed = get(jobs, start(jobs, at_once(text)))
-    assert (failed.rc, failed.outcome.size) == (1, 0)
-    assert "(jobs.results_per_user)" in failed.outcome.stderr
+    assert (failed.rc, failed.size) == (1, 0)
+    assert "(jobs.results_per_user)" in failed.stderr
     assert get(jobs, start(jobs, at_once(text, identity=BOB))).rc == 0
     assert get(jobs, start(jobs, at_once(text, identity=BOB))).rc == 0
     # One more of Bob's would be his third: what is left for all is less than that.
     jobs.configure(evolve(jobs.config, results_per_user=4000))
-    assert "(jobs.results)" in get(jobs, start(jobs, at_once(text, identity=BOB))).outcome.stderr
+    assert "(jobs.results)" in get(jobs, start(jobs, at_once(text, identity=BOB))).stderr
     assert result(jobs.remove(kept[0]))
     assert get(jobs, start(jobs, at_once(text))).rc == 0
     monkeypatch.setattr(statements, "MOST_KEPT_PER_USER", 3)
