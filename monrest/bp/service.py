@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 from attrs import define, evolve, field, frozen
-from sqlalchemy import Connection
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.internet.interfaces import IReactorTime
@@ -146,14 +145,12 @@ class BusinessProcesses(Service):
 
     async def get(self, number: int) -> StoredProcess | None:
         """Give one of them. Raises Unavailable."""
-        known = dict(self._known)
-        found = await self.database.run(lambda c: statements.several(c, known, number))
+        found = await self.database.run(statements.several(dict(self._known), number))
         self._known.update(found)
         return found.get(number)
 
     async def _load(self) -> dict[int, StoredProcess]:
-        known = dict(self._known)
-        found = await self.database.run(lambda c: statements.several(c, known))
+        found = await self.database.run(statements.several(dict(self._known)))
         self._known = dict(found)
         return found
 
@@ -198,8 +195,8 @@ class BusinessProcesses(Service):
         check = await self._exports.check(self.config)
         definition = read(document, name=NEW_NAME)
         check(definition)
-        now = self.wall.now()
-        number = await self.database.change(lambda c: statements.create(c, definition, start, now))
+        work = statements.create(definition, start, self.wall.now())
+        number = await self.database.change(work)
         await self.export(number)
         return await self._after(number)
 
@@ -221,18 +218,13 @@ class BusinessProcesses(Service):
     async def _changed(self, number: int, made: statements.MadeDocument) -> StoredProcess | None:
         expected: ProcessChange | None = None
         check = await self._exports.check(self.config)
-
-        def work(connection: Connection) -> ProcessChange | None:
-            return statements.change(connection, number, made, self.wall.now(), check, expected)
-
         while True:
             if self.config.pre_save_cmd:
-                expected = await self.database.run(
-                    lambda c: statements.preview(c, number, made, check)
-                )
+                expected = await self.database.run(statements.preview(number, made, check))
                 if expected is None:
                     return None
                 await self.commits.before(self.config, self.app, number, expected.after)
+            work = statements.change(number, made, self.wall.now(), check, expected)
             try:
                 changed = await self.database.change(work)
                 break
@@ -255,7 +247,7 @@ class BusinessProcesses(Service):
 
     async def delete(self, number: int) -> bool:
         """Delete a process; False when there is none. Raises Unavailable."""
-        if not await self.database.change(lambda c: statements.remove(c, number)):
+        if not await self.database.change(statements.remove(number)):
             return False
         self._known.pop(number, None)
         self.changed()
@@ -358,7 +350,7 @@ class BusinessProcesses(Service):
             lambda: [Calculated(one.nr, one.version, stored(result)) for one, result in done]
         )
         stamp = statements.new_stamp()
-        await change(lambda c: statements.store(c, rows, stamp, figures or {}))
+        await change(statements.store(rows, stamp, figures or {}))
         for one, result in done:
             # If it was changed meanwhile the stamp is another one and it is read again.
             self._known[one.nr] = evolve(one, stamp=stamp, result=result)

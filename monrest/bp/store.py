@@ -1,4 +1,4 @@
-"""What business processes ask of the database: functions of a connection.
+"""Work for one transaction each: what the database is asked about business processes.
 
 Rules: docs/spec/store.md, "Records", and docs/spec/bp.md, "Links".
 """
@@ -27,6 +27,7 @@ from monrest.bp.model import (
     status_arguments,
 )
 from monrest.bp.node_state import UNKNOWN, ProcessResult, restored
+from monrest.store.database import transaction
 
 bp_processes, bp_results = StoredProcess.table, Calculated.table
 
@@ -108,6 +109,7 @@ _SEVERAL = select(
 ).join(bp_results, bp_results.c.nr == bp_processes.c.nr)
 
 
+@transaction
 def several(
     connection: Connection, known: KnownProcesses, number: int | None = None
 ) -> dict[int, StoredProcess]:
@@ -163,6 +165,7 @@ DefinitionCheck: TypeAlias = Callable[[ProcessDefinition], object]
 """Raises BadRequest for a definition that cannot be used here."""
 
 
+@transaction
 def create(connection: Connection, definition: ProcessDefinition, start: int, now: float) -> int:
     """Store a draft under the first free number from ``start``; drafts of yesterday go.
 
@@ -193,6 +196,7 @@ class ProcessOvertakenError(Exception):
     """The definition is not any more what the change was looked at for."""
 
 
+@transaction
 def preview(
     connection: Connection, number: int, made: MadeDocument, check: DefinitionCheck
 ) -> ProcessChange | None:
@@ -212,6 +216,7 @@ def preview(
     return ProcessChange(None if draft else before, after)
 
 
+@transaction
 def change(
     connection: Connection,
     number: int,
@@ -224,7 +229,7 @@ def change(
 
     Raises as ``preview``, and ProcessOvertakenError if it is not what was ``expected``.
     """
-    changed = preview(connection, number, made, check)
+    changed = preview(number, made, check)(connection)
     if changed is None:
         return None
     if expected is not None and changed.after != expected.after:
@@ -234,12 +239,14 @@ def change(
     return changed
 
 
+@transaction
 def remove(connection: Connection, number: int) -> bool:
     """Delete a process with its results; False when there is none."""
     query = delete(bp_processes).where(bp_processes.c.nr == number)
     return connection.execute(query).rowcount > 0
 
 
+@transaction
 def adopt(
     connection: Connection, number: int, definition: ProcessDefinition, now: float, *, draft: bool
 ) -> str | None:
@@ -317,6 +324,7 @@ def new_stamp() -> int:
     return secrets.randbits(_BITS) or 1
 
 
+@transaction
 def store(
     connection: Connection,
     results: Sequence[Calculated],

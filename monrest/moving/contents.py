@@ -296,9 +296,7 @@ class Contents:
             PROCESSES,
             file.shown,
             f"{number} {definition.name!r}",
-            lambda connection: process_statements.adopt(
-                connection, number, definition, changed, draft=draft
-            ),
+            process_statements.adopt(number, definition, changed, draft=draft),
             tuple(losses),
             ("a draft",) if draft else (),
         )

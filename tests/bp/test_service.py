@@ -235,13 +235,13 @@ def test_a_result_for_what_was_changed_meanwhile_is_dropped(setting, database):
     old = setting.alive(FIXED)
     changed = wait(service.patch(1, {"name": "Q"}))
     late = Calculated(1, old.version, stored(ProcessResult(status=1)))
-    wait(_change(database, lambda c: statements.store(c, [late], 5)))
+    wait(_change(database, statements.store([late], 5)))
     assert wait(service.get(1)).result.status == 4
     mine = evolve(late, version=changed.version)
-    wait(_change(database, lambda c: statements.store(c, [mine], 6)))
+    wait(_change(database, statements.store([mine], 6)))
     assert wait(service.get(1)).result.status == 1
     assert wait(service.delete(1))
-    wait(_change(database, lambda c: statements.store(c, [mine], 7)))
+    wait(_change(database, statements.store([mine], 7)))
     assert wait(service.get(1)) is None
 
 
@@ -361,7 +361,7 @@ def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, th
         nodes={"node1": NodeState(status=1)},
     )
     calculated = Calculated(1, live.version, stored(before))
-    wait(_change(database, lambda c: statements.store(c, [calculated], 1)))
+    wait(_change(database, statements.store([calculated], 1)))
     clock.advance(100)
     wait(setting.duties[0].look())
     wait(service.regularly())
