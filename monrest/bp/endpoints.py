@@ -17,6 +17,7 @@ from monrest.api.endpoint import (
     Parameter,
 )
 from monrest.api.lists import local_schema, read_columns, reselect, select, sparse
+from monrest.api.records import record_columns
 from monrest.api.rights import may_submit
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
@@ -45,25 +46,19 @@ from monrest.query.parse import parse_query
 from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.fetch import fetch
 from monrest.sites.federation.federated_site import FederatedSite
+from monrest.store.stored import shown_values
 
 ROLE = "authorized_for_business_processes"
 
-COLUMNS = (
+COLUMNS = record_columns(
+    StoredProcess,
+    PROCESS,
     Column("affected_peers", "array_of_strings", "", "sites the last calculation is from, or null"),
     Column("bp_backend", "string", "", "site with the host of this process, or null"),
-    Column("create_host_object", "boolean", "", "1: a host is made for it in the core"),
-    Column("draft", "boolean", "", "1 until it is changed for the first time"),
-    Column("filter", "array_of_strings", "", "filters of all nodes"),
-    Column("id", "string", "", "number of the process"),
     Column("last_check", "time", "", "when it was calculated; 0: never"),
     Column("last_state_change", "time", "", "when its status changed; 0: never"),
-    Column("name", "string", "", "name, also of its host in the core"),
-    Column("nodes", "object", "", "list of nodes with their functions and states"),
-    Column("rankDir", "string", "", "TB: drawn vertically, LR: horizontally"),
-    Column("state_type", "string", "", "core states that count: both, or hard only"),
     Column("status", "number", "", "0 ok, 1 warning, 2 critical, 3 unknown, 4 pending"),
     Column("status_text", "string", "", "what it says"),
-    Column("template", "string", "", "template of its host in the core; empty: the usual one"),
     Column("time", "number", "s", "duration of the last calculation"),
 )
 _HELD: Mapping[str, CoreType] = {"nodes": "list"}
@@ -74,25 +69,13 @@ _STORED = tuple(one.name for one in PROCESS.declared)
 def record(process: StoredProcess, *, nodes: bool = True) -> dict[str, Any]:
     definition, result = process.definition, process.result
     return {
-        "affected_peers": None if result.affected_peers is None else list(result.affected_peers),
-        "bp_backend": result.bp_backend,
-        "create_host_object": definition.create_host_object,
-        "draft": int(process.draft),
-        "filter": list(definition.filter),
-        "id": process.id,
-        "last_check": result.last_check,
-        "last_state_change": result.last_state_change,
-        "name": definition.name,
+        **shown_values(process),
+        **definition.attributes(),
+        **result.summary(),
         "nodes": [
             {**node.document(), **runtime_of(result.node(node.id), result)}
             for node in (definition.nodes if nodes else ())
         ],
-        "rankDir": definition.rank_dir,
-        "state_type": definition.state_type,
-        "status": result.status,
-        "status_text": result.status_text,
-        "template": definition.template,
-        "time": result.time,
     }
 
 

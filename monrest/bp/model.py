@@ -297,7 +297,8 @@ class ProcessDefinition:
         """Give the host to which the service of a node belongs."""
         return node.host_name or self.name
 
-    def document(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, Any]:
+        """All of it but the nodes, as clients see it."""
         return {
             "name": self.name,
             "template": self.template,
@@ -305,8 +306,10 @@ class ProcessDefinition:
             "state_type": self.state_type,
             "filter": list(self.filter),
             "create_host_object": self.create_host_object,
-            "nodes": [node.document() for node in self.nodes],
         }
+
+    def document(self) -> dict[str, Any]:
+        return {**self.attributes(), "nodes": [node.document() for node in self.nodes]}
 
 
 def _ordered(nodes: tuple[ProcessNode, ...]) -> Iterator[ProcessNode]:
@@ -486,7 +489,11 @@ _Names = partial(
     number="a list of at most {most} names",
 )
 _FILTERS = _Names(
-    "filter", "list of filters for all nodes", longest=100, item=_listed(_FILTER.match)
+    "filter",
+    "list of filters for all nodes",
+    longest=100,
+    item=_listed(_FILTER.match),
+    shown="filters of all nodes",
 )
 
 NODES = Ruled(
@@ -498,17 +505,21 @@ NODES = Ruled(
     rule=_nodes,
     nested=True,
     most=f"{_MOST_NODES} nodes, {_MOST_EDGES} children",
+    shown=Shown("list of nodes with their functions and states", "object"),
 )
 
 PROCESS = Fields(
     (
         Ruled(_NAME.name, _NAME.description, rule=_name, most=f"{_LONGEST_NAME} characters"),
-        _Text("template", "template of its host in the core"),
+        _Text("template", "template of its host in the core",
+              shown="template of its host in the core; empty: the usual one"),
         Choice("rankDir", "TB (default) or LR: drawing direction", ("TB", "LR"), default="TB",
-               expected="TB or LR"),
-        Ruled("state_type", "both (default) or hard: core states that count", rule=_state_type),
+               expected="TB or LR", shown="TB: drawn vertically, LR: horizontally"),
+        Ruled("state_type", "both (default) or hard: core states that count", rule=_state_type,
+              shown="core states that count: both, or hard only"),
         _FILTERS,
-        Flag("create_host_object", "0: no host is made in the core; default 1", default=1),
+        Flag("create_host_object", "0: no host is made in the core; default 1", default=1,
+             shown="1: a host is made for it in the core"),
         NODES,
     )
 )  # fmt: skip
@@ -538,15 +549,8 @@ def read(document: Mapping[str, Any], *, name: str = "") -> ProcessDefinition:
     are not looked at.
     """
     values = PROCESS.values({**document, "name": _NAME.read(document.get("name")) or name})
-    return ProcessDefinition(
-        name=values["name"],
-        template=values["template"],
-        rank_dir=values["rankDir"],
-        state_type=values["state_type"],
-        filter=tuple(values["filter"]),
-        create_host_object=values["create_host_object"],
-        nodes=values["nodes"],
-    )
+    direction, filters = values.pop("rankDir"), tuple(values.pop("filter"))
+    return ProcessDefinition(rank_dir=direction, filter=filters, **values)
 
 
 def _node(given: Mapping[str, Any], number: str, where: str) -> ProcessNode:

@@ -166,6 +166,11 @@ class ProcessResult:
         """Give the state of a node, also of one that was not checked yet."""
         return self.nodes.get(number, UNCHECKED)
 
+    def summary(self) -> dict[str, Any]:
+        """All of it but the nodes."""
+        peers = None if self.affected_peers is None else list(self.affected_peers)
+        return {**{name: getattr(self, name) for name in _GENERAL}, "affected_peers": peers}
+
 
 NOTHING = ProcessResult()
 
@@ -176,8 +181,7 @@ _GENERAL = ("status", "status_text", "last_check", "last_state_change", "time", 
 def stored(result: ProcessResult) -> bytes:
     return orjson.dumps(
         {
-            **{name: getattr(result, name) for name in _GENERAL},
-            "affected_peers": result.affected_peers,
+            **result.summary(),
             # Columns are written in half the time of rows, which are no plain tuples.
             "states": [[*result.nodes], *zip(*result.nodes.values(), strict=True)],
         }
