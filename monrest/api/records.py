@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from attrs import evolve, frozen
 from sqlalchemy import Column as TableColumn
@@ -37,7 +37,6 @@ from monrest.api.endpoint import (
     Context,
     DeclaredParameter,
     Endpoint,
-    FamilyHandler,
     Method,
 )
 from monrest.api.fields import Fields, fields_of
@@ -45,7 +44,7 @@ from monrest.api.lists import local_schema, reselect, sparse
 from monrest.api.lists import select as select_rows
 from monrest.base.audit import audited
 from monrest.base.errors import Conflict, NotFound
-from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest
+from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest, Rows
 from monrest.store.database import Database
 from monrest.store.merge import merged
 from monrest.store.stored import StoredRow, shown_columns
@@ -61,6 +60,14 @@ DONE = (
     Column("count", "number", "", "always 1"),
     Column("message", "string", "", "what was done"),
 )
+Verb: TypeAlias = Literal["list", "create", "one", "replace", "change", "remove"]
+
+_WRITING: Mapping[Verb, tuple[Method, str, str]] = {
+    "create": ("POST", "create", "create"),
+    "replace": ("POST", "replace", "put"),
+    "change": ("PATCH", "change fields of", "patch"),
+    "remove": ("DELETE", "remove", "delete"),
+}
 _MOST_DIGITS = 9
 _CHANGES = 2**20
 """Changes of one record: its version is a number that only it has, times this, and their count."""
@@ -307,7 +314,8 @@ class Records(ABC, Generic[T]):
     ``noun`` stands in messages, ``title`` in the audit log and in the index. ``key`` is the last
     segment of the path and the column that says which record it is. ``shown`` are the declared
     columns where they differ from those of every row. ``optional`` columns are absent where they
-    are null. ``texts`` are for the reference page, by what is done.
+    are null. ``texts`` are for the reference page, by verb. ``verbs`` are the endpoints that the
+    family has, with what of their declaration is its own. ``done`` is what a change answers.
     """
 
     noun: ClassVar[str]
@@ -316,7 +324,7 @@ class Records(ABC, Generic[T]):
     key: ClassVar[str]
     summary: ClassVar[str]
     columns: ClassVar[tuple[Column, ...]]
-    fields: ClassVar[Fields]
+    fields: ClassVar[Fields] = Fields(())
     limits: ClassVar[RecordLimits]
     shown: ClassVar[tuple[Column, ...]] = ()
     optional: ClassVar[frozenset[str]] = frozenset()
@@ -328,6 +336,10 @@ class Records(ABC, Generic[T]):
     further_parameters: ClassVar[tuple[DeclaredParameter, ...]] = ()
     create_parameters: ClassVar[tuple[DeclaredParameter, ...]] = ()
     texts: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    verbs: ClassVar[Mapping[Verb, Mapping[str, Any]]] = MappingProxyType(
+        {verb: {} for verb in get_args(Verb)}
+    )
+    done: ClassVar[tuple[Column, ...]] = DONE
 
     database: Database
 
@@ -335,29 +347,29 @@ class Records(ABC, Generic[T]):
     async def find(self, context: Context, request: RestRequest, key: str | None) -> Sequence[T]:
         """Give the records that exist for the user in their order, or the one of a path."""
 
-    @abstractmethod
     def name(self, one: T) -> str:
         """Give the key as the audit log has it."""
+        raise NotImplementedError
 
     @abstractmethod
     async def rows(self, context: Context, found: Iterable[T]) -> list[dict[str, Any]]:
         """Give records as they are shown."""
 
-    @abstractmethod
     def document(self, one: T) -> dict[str, Any]:
         """Give what a patch is merged into."""
+        raise NotImplementedError
 
-    @abstractmethod
     async def add(self, context: Context, request: RestRequest, save: Save) -> Key:
         """Check and store a new record; gives its key as the answer has it."""
+        raise NotImplementedError
 
-    @abstractmethod
     async def replace(self, context: Context, request: RestRequest, old: T, save: Save) -> bool:
         """Check and store a record instead of ``old``; False when that was changed meanwhile."""
+        raise NotImplementedError
 
-    @abstractmethod
     async def remove(self, old: T) -> bool:
         """Delete a record; False when it is gone."""
+        raise NotImplementedError
 
     async def require_write(self, context: Context, request: RestRequest, old: T) -> None:
         """Raise Forbidden for who sees a record and may not change it."""
@@ -365,6 +377,11 @@ class Records(ABC, Generic[T]):
     async def require_removal(self, context: Context, request: RestRequest, old: T) -> None:
         """Raise Forbidden for who may not delete a record, unless who may change it may do so."""
         await self.require_write(context, request, old)
+
+    def columns_of(self, context: Context) -> tuple[Column, ...]:
+        """Give the columns where some are named after the site."""
+        del context
+        return self.columns
 
     def further(self, names: Iterable[str]) -> list[Column]:
         """Give the columns of fields that are not declared."""
@@ -384,9 +401,16 @@ class Records(ABC, Generic[T]):
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
         rows = await self.rows(context, await self.find(context, request, None))
-        known = {one.name for one in self.columns}
+        return await self.listed(context, request, rows)
+
+    async def listed(
+        self, context: Context, request: RestRequest, rows: Sequence[dict[str, Any]]
+    ) -> Rows | Document:
+        """Answer with those of the shown records that the request wants."""
+        columns = self.columns_of(context)
+        known = {one.name for one in columns}
         further = self.further({name for row in rows for name in row} - known)
-        schema = local_schema(self.path.rpartition("/")[2], (*self.columns, *further), ())
+        schema = local_schema(self.path.rpartition("/")[2], (*columns, *further), ())
         answer = await select_rows(context, request, schema, rows)
         optional = self.optional.union(one.name for one in further)
         return sparse(request, answer, optional)
@@ -397,9 +421,8 @@ class Records(ABC, Generic[T]):
         found = await self.one(context, request, where[0])
         (row,) = await self.rows(context, [found])
         value = self.shown_alone(row)
-        return await reselect(
-            context, request, Document(value=value, columns=self.shown or self.columns)
-        )
+        columns = self.shown or self.columns_of(context)
+        return await reselect(context, request, Document(value=value, columns=columns))
 
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         with audited(request, f"{self.title} create") as line:
@@ -431,7 +454,7 @@ class Records(ABC, Generic[T]):
                 raise Conflict(
                     f"the {self.noun} was changed meanwhile", "read it again and repeat this"
                 )
-        return Document(value={"message": f"successfully saved 1 {self.noun}.", "count": 1})
+        return self._done(f"successfully saved 1 {self.noun}.")
 
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
@@ -441,60 +464,64 @@ class Records(ABC, Generic[T]):
             await self.require_removal(context, request, old)
             if not await self.remove(old):
                 raise NotFound(f"no such {self.noun}")
-        return Document(value={"message": f"successfully removed 1 {self.noun}.", "count": 1})
+        return self._done(f"successfully removed 1 {self.noun}.")
+
+    def _done(self, message: str) -> Document:
+        value = {"message": message, "count": 1}
+        return Document(value={one.name: value[one.name] for one in self.done})
 
     @classmethod
     def endpoints(cls) -> tuple[Endpoint, ...]:
-        """Declare the six of them."""
+        """Declare those of the verbs that the family has."""
+        return tuple(evolve(cls._endpoint(verb), **more) for verb, more in cls.verbs.items())
+
+    @classmethod
+    def _endpoint(cls, verb: Verb) -> Endpoint:
+        item = f"{cls.path}/<{cls.key}>"
         columns = cls.shown or cls.columns
+        text = cls.texts.get(verb, _MERGED if verb == "change" else "")
+        if verb == "list":
+            return Endpoint(
+                path=cls.path,
+                description=cls.summary,
+                text=text,
+                handler=cls.answer_list,
+                parameters=cls.list_parameters,
+                columns=columns,
+            )
+        if verb == "one":
+            return Endpoint(
+                path=item,
+                description=f"one {cls.title}",
+                text=text,
+                handler=cls.answer_one,
+                shape="object",
+                parameters=OBJECT_PARAMETERS,
+                columns=columns,
+            )
+        method, what, handler = _WRITING[verb]
         parameters = (*cls.fields.declared, *cls.further_parameters)
-        everything = Endpoint(
-            path=cls.path,
-            description=cls.summary,
-            text=cls.texts.get("list", ""),
-            handler=cls.answer_list,
-            parameters=cls.list_parameters,
-            columns=columns,
-        )
-        item = evolve(
-            everything,
-            path=f"{cls.path}/<{cls.key}>",
-            description=f"one {cls.title}",
-            text="",
-            handler=cls.answer_one,
+        writing = Endpoint(
+            path=item,
+            methods=(method,),
+            description=f"{what} a {cls.title}",
+            text=text,
+            handler=getattr(cls, handler),
             shape="object",
-            parameters=OBJECT_PARAMETERS,
-        )
-        write = evolve(
-            item,
-            roles=cls.write_roles,
             parameters=parameters,
-            columns=DONE,
+            columns=cls.done,
+            roles=cls.write_roles,
             structured=True,
         )
-        texts = {"change": _MERGED, **cls.texts}
-
-        def writing(method: Method, what: str, handler: FamilyHandler, **more: Any) -> Endpoint:
-            text = texts.get(what.partition(" ")[0], "")
-            if what == "create":
-                text = f"{text} {cls.limits.description}".strip()
-            description = f"{what} a {cls.title}"
-            changed = evolve(write, methods=(method,), description=description, text=text)
-            return evolve(changed, handler=handler, **more)
-
-        return (
-            everything,
-            writing(
-                "POST",
-                "create",
-                cls.create,
+        if verb == "remove":
+            return evolve(writing, parameters=(), structured=False)
+        if verb == "create":
+            return evolve(
+                writing,
                 path=cls.path,
+                text=f"{text} {cls.limits.description}".strip(),
                 parameters=(*parameters, *cls.create_parameters),
-                columns=(*DONE, cls.made),
+                columns=(*cls.done, cls.made),
                 roles=cls.create_roles or cls.write_roles,
-            ),
-            item,
-            writing("POST", "replace", cls.put),
-            writing("PATCH", "change fields of", cls.patch),
-            writing("DELETE", "remove", cls.delete, parameters=(), structured=False),
-        )
+            )
+        return writing
