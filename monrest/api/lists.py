@@ -143,7 +143,7 @@ def sparse(
 
     Tables keep all their columns, as does a request that names columns.
     """
-    if isinstance(answer, Document) or request.format not in OBJECTS:
+    if isinstance(answer, Document) or request.format not in OBJECTS or not optional:
         return answer
     if any(name == "columns" for name, _ in request.parameters):
         return answer

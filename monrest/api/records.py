@@ -390,11 +390,14 @@ class Records(ABC, Generic[T]):
     def shown_alone(self, row: dict[str, Any]) -> dict[str, Any]:
         return {k: value for k, value in row.items() if k not in self.optional or value is not None}
 
+    def missing(self) -> NotFound:
+        return NotFound(f"no such {self.noun}")
+
     async def one(self, context: Context, request: RestRequest, key: str) -> T:
         """Give the record of a path; NotFound also where the user must not know of it."""
         found = await self.find(context, request, key)
         if not found:
-            raise NotFound(f"no such {self.noun}")
+            raise self.missing()
         return found[0]
 
     async def answer_list(
@@ -463,7 +466,7 @@ class Records(ABC, Generic[T]):
         with audited(request, f"{self.title} delete", self.name(old)):
             await self.require_removal(context, request, old)
             if not await self.remove(old):
-                raise NotFound(f"no such {self.noun}")
+                raise self.missing()
         return self._done(f"successfully removed 1 {self.noun}.")
 
     def _done(self, message: str) -> Document:

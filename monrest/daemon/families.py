@@ -19,8 +19,6 @@ from monrest.events import family as events
 from monrest.explorer import endpoints as explorer
 from monrest.instance import endpoints as instance
 from monrest.jobs import family as jobs
-from monrest.jobs.endpoints import JobEndpoints
-from monrest.jobs.service import Jobs
 from monrest.logs import family as logs
 from monrest.nodecontrol import family as nodecontrol
 from monrest.objectconfig import family as objectconfig
@@ -70,4 +68,4 @@ def dispatch_of(
     for family in families:
         for served in family.served:
             router.add(served.endpoints, served.handlers(common))
-    return Dispatch(router, JobEndpoints(jobs=common.the(Jobs)).start)
+    return Dispatch(router, jobs.job_records(common).start)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
 from attrs import evolve, frozen
 
 from monrest.api.endpoint import (
     BACKGROUND,
-    LIST_PARAMETERS,
-    OBJECT_PARAMETERS,
     Context,
     Endpoint,
 )
-from monrest.api.fields import Fields, Number, require_only
-from monrest.api.lists import local_schema, reselect, select
-from monrest.api.records import record_columns
+from monrest.api.fields import Number, require_only
+from monrest.api.records import Records, record_columns
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, NotFound, error_value
 from monrest.base.hidden import HIDDEN, SENSITIVE
@@ -78,7 +76,7 @@ _MARGIN = 5.0
 
 COLUMNS = record_columns(
     Job,
-    Fields(()),
+    Records.fields,
     Column("forward", "string", "", "path of the result, once it ended"),
     Column("is_running", "boolean", "", "1 until it ended, also while it waits for its turn"),
     Column("perl_res", "string", "", "always empty, of an older server"),
@@ -88,7 +86,6 @@ COLUMNS = record_columns(
     Column("start", "time", "", "when it began; while it waits, when it was asked for"),
     Column("time", "number", "s", "how long it runs, or ran"),
 )
-_SCHEMA = local_schema("jobs", COLUMNS, ())
 _AGAIN = (
     Column("job_id", "string", "", "id of a job that has not ended"),
     Column("message", "string", "", "what to do"),
@@ -115,13 +112,6 @@ def record(context: Context, job: Job) -> dict[str, Any]:
     return row if ended is None else {**row, "percent": 100, "pid": None}
 
 
-def _no_such_job() -> NotFound:
-    return NotFound(
-        "no such job",
-        "it never was, was removed, or ended longer ago than jobs are kept; /mon/jobs lists yours",
-    )
-
-
 def _again(context: Context, request: RestRequest, found: Job) -> Document:
     where = result_url(context, found.id)
     query = urlencode(request.parameters, quote_via=quote, errors="replace")
@@ -140,10 +130,57 @@ def _again(context: Context, request: RestRequest, found: Job) -> Document:
 
 
 @frozen(eq=False, kw_only=True)
-class JobEndpoints:
+class JobRecords(Records[Job]):
     """Background jobs: administrators deal with all of them, others with their own."""
 
+    noun = "job"
+    title = "background job"
+    path = "/mon/jobs"
+    key = "id"
+    summary = "background jobs"
+    columns = COLUMNS
+    verbs: ClassVar = {
+        "list": {
+            "text": "Administrators see all of them, others their own. Any request becomes a job "
+            "with `background=1` and is answered with the `job_id`."
+        },
+        "one": {},
+        "remove": {
+            "description": "cancel a background job, or remove one that ended",
+            "text": "A job that has not ended is canceled; its record stays. One that ended is "
+            "removed with its result.",
+            "columns": (
+                Column("id", "number", "", "id of the job"),
+                Column("message", "string", "", "what was done"),
+            ),
+        },
+    }
+
     jobs: Jobs
+
+    async def find(self, context: Context, request: RestRequest, key: str | None) -> list[Job]:
+        """Those of the user and of nobody; all for an administrator."""
+        del context
+        identity = request.identity
+        if key is None:
+            found = await self.jobs.several(None if identity.may(ADMIN) else identity.user)
+            return [self.jobs.as_it_is(job) for job in found if visible(job, identity)]
+        number = id_of(key)
+        job = None if number is None else await self.jobs.get(number)
+        return [] if job is None or not visible(job, identity) else [job]
+
+    async def rows(self, context: Context, found: Iterable[Job]) -> list[dict[str, Any]]:
+        jobs = list(found)
+        return await context.compute(
+            lambda _: [record(context, job) for job in jobs], len(jobs) * len(COLUMNS)
+        )
+
+    def missing(self) -> NotFound:
+        return NotFound(
+            "no such job",
+            "it never was, was removed, or ended longer ago than jobs are kept; "
+            f"{self.path} lists yours",
+        )
 
     async def start(self, context: Context, request: RestRequest, endpoint: Endpoint) -> Answer:
         """Start the job of a request that may be made, and say where its result will be.
@@ -197,46 +234,6 @@ class JobEndpoints:
             plain=True,
         )
 
-    async def _mine(self, request: RestRequest, where: tuple[str, ...]) -> Job:
-        """Find the job of a path among those that the user may know of; NotFound."""
-        number = id_of(where[0])
-        job = None if number is None else await self.jobs.get(number)
-        if job is None or not visible(job, request.identity):
-            raise _no_such_job()
-        return job
-
-    @Endpoint(
-        path="/mon/jobs",
-        description="background jobs",
-        text="Administrators see all of them, others their own. Any request becomes a job with "
-        "`background=1` and is answered with the `job_id`.",
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def list_jobs(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        identity = request.identity
-        found = await self.jobs.several(None if identity.may(ADMIN) else identity.user)
-        shown = [self.jobs.as_it_is(job) for job in found if visible(job, identity)]
-        records = await context.compute(
-            lambda _: [record(context, job) for job in shown], len(shown) * len(COLUMNS)
-        )
-        return await select(context, request, _SCHEMA, records)
-
-    @Endpoint(
-        path="/mon/jobs/<id>",
-        description="one background job",
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def read_job(
-        self, context: Context, request: RestRequest, where: tuple[str, ...]
-    ) -> Answer:
-        found = await self._mine(request, where)
-        return await reselect(
-            context, request, Document(value=record(context, found), columns=COLUMNS)
-        )
-
     @Endpoint(
         path="/mon/jobs/<id>/output",
         description="result of a background job",
@@ -255,12 +252,12 @@ class JobEndpoints:
         longest = min(_WAIT.default, max(0.0, context.config.server.request_timeout - _MARGIN))
         require_only(request, _WAIT.name)
         seconds = min(float(_WAIT.asked(request.parameters)), longest)
-        found: Job | None = await self._mine(request, where)
+        found: Job | None = await self.one(context, request, where[0])
         assert found is not None
         if found.ended is None and seconds > 0:
             found = await self.jobs.wait(found.id, seconds)
         if found is None:
-            raise _no_such_job()
+            raise self.missing()
         if found.ended is None:
             return _again(context, request, found)
         if found.status is None:
@@ -276,27 +273,14 @@ class JobEndpoints:
             pieces=self.jobs.output(found),
         )
 
-    @Endpoint(
-        path="/mon/jobs/<id>",
-        methods=("DELETE",),
-        description="cancel a background job, or remove one that ended",
-        text="A job that has not ended is canceled; its record stays. One that ended is removed "
-        "with its result.",
-        shape="object",
-        parameters=(),
-        columns=(
-            Column("id", "number", "", "id of the job"),
-            Column("message", "string", "", "what was done"),
-        ),
-    )
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        del context
-        found = await self._mine(request, where)
+        """Cancel one that has not ended, and remove another."""
+        found = await self.one(context, request, where[0])
         if found.ended is not None:
             if not await self.jobs.remove(found.id):
-                raise _no_such_job()
+                raise self.missing()
             return Document(value={"message": "removed job", "id": found.id})
         after = await self.jobs.cancel(found, request.identity.user)
         done = after is None or after.ended is not None

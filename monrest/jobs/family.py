@@ -7,8 +7,12 @@ from attrs import evolve
 from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.config import JobsConfig
-from monrest.jobs.endpoints import JobEndpoints
+from monrest.jobs.endpoints import JobRecords
 from monrest.jobs.service import Jobs
+
+
+def job_records(common: Common) -> JobRecords:
+    return JobRecords(database=common.database, jobs=common.the(Jobs))
 
 
 def _limits(common: Common) -> JobsConfig:
@@ -39,5 +43,5 @@ FAMILY = Family(
         configure=lambda common, jobs: jobs.configure(_limits(common)),
         leave=lambda jobs, seconds: jobs.drain(seconds),
     ),
-    served=(Served(declared(JobEndpoints), lambda common: JobEndpoints(jobs=common.the(Jobs))),),
+    served=(Served((*JobRecords.endpoints(), *declared(JobRecords)), job_records),),
 )
