@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import define, evolve, field, frozen
 
 from monrest.api import visibility
 from monrest.api.endpoint import (
     LIST_PARAMETERS,
-    OBJECT_PARAMETERS,
     SITE_PARAMETERS,
     Context,
     Endpoint,
     Parameter,
 )
 from monrest.api.lists import local_schema, read_columns, reselect, select, sparse
-from monrest.api.records import record_columns
+from monrest.api.records import Records, record_columns
 from monrest.api.rights import may_submit
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
@@ -77,10 +76,6 @@ def record(process: StoredProcess, *, nodes: bool = True) -> dict[str, Any]:
             for node in (definition.nodes if nodes else ())
         ],
     }
-
-
-def _no_such_process() -> NotFound:
-    return NotFound("no such business process")
 
 
 def read_attributes(request: RestRequest) -> dict[str, Any]:
@@ -154,9 +149,7 @@ _HOST_NAME = Column("host_name", "string", "", "name of the host")
 
 _ID = Parameter(name="id", description="first number to try; default 1", type="integer")
 
-_MESSAGE = (Column("message", "string", "", "what was done"),)
-
-_DATA = (Column("data", "object", "", "the business process"), *_MESSAGE)
+_MESSAGE = Column("message", "string", "", "what was done")
 
 _LEFT_OUT = Column(
     "description",
@@ -176,8 +169,45 @@ _OBJECTS_TEXT = (
 
 
 @frozen(eq=False, kw_only=True)
-class ProcessEndpoints:
+class ProcessRecords(Records[StoredProcess]):
     """Business processes that are asked for and changed."""
+
+    noun = "business process"
+    title = "business process"
+    path = "/mon/bp"
+    key = "nr"
+    summary = "business processes"
+    columns = COLUMNS
+    fields = PROCESS
+    limits = LIMITS
+    write_roles = (ROLE,)
+    made = Column("data", "object", "", "the business process")
+    done = (_MESSAGE, _LEFT_OUT)
+    verbs: ClassVar = {
+        "list": {
+            "text": f"The role {ROLE} sees all of them, drafts too; others those of which they see "
+            "a service of the core. Of nodes about hosts and services that the user may not see it "
+            "says `not visible`; the state of the process as a whole is there."
+        },
+        "one": {},
+        "create": {
+            "description": "make a business process",
+            "text": "It is a draft, which is not calculated regularly, until it is changed for the "
+            "first time: an empty PATCH is enough. A name that is taken gets a number. Functions "
+            "of nodes: status, groupstatus, fixed, worst, best, at_least, not_more, equals, "
+            "statusfilter, random, custom. Processes that link to each other in a circle are "
+            f"refused. {_OTHERS}{LIMITS.description} All processes have at most {MOST_NODES:,} "
+            "nodes.",
+            "parameters": (_ID, *PROCESS.declared),
+        },
+        "replace": {"text": f"What is not given has its default; the name is needed. {_OTHERS}"},
+        "change": {
+            "description": "change a business process",
+            "text": "Objects merge by key, lists by position, null removes. A new function without "
+            f"function_args has no arguments but those in its text. {_OTHERS}",
+        },
+        "remove": {"description": "delete a business process"},
+    }
 
     bp: BusinessProcesses
     figures: Metrics
@@ -223,32 +253,31 @@ class ProcessEndpoints:
             lambda table: visibility.visibility(identity, table, strict),
         )
 
-    async def find_process(
-        self, context: Context, request: RestRequest, text: str
-    ) -> StoredProcess:
-        """Give the process of a path, if it exists for the user; NotFound."""
-        number = number_of(text)
+    async def find(
+        self, context: Context, request: RestRequest, key: str | None
+    ) -> list[StoredProcess]:
+        """Live ones and drafts by name, those that the user may see."""
+        if key is None:
+            visible = await self.readable_by(context, request.identity)
+            return [one for one in await self.bp.several() if visible(one)]
+        number = number_of(key)
         if number is None:
             raise NotFound(f"unknown rest path: {request.path}")
         process = await self.bp.get(number)
         if process is None or not (await self.readable_by(context, request.identity))(process):
-            raise _no_such_process()
-        return process
+            return []
+        return [process]
 
-    @Endpoint(
-        path="/mon/bp",
-        description="business processes",
-        text=f"The role {ROLE} sees all of them, drafts too; others those of which they see a "
-        "service of the core. Of nodes about hosts and services that the user may not see it says "
-        "`not visible`; the state of the process as a whole is there.",
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def processes(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer GET /mon/bp: live ones and drafts by name, those that the user may see."""
+    async def rows(self, context: Context, found: Iterable[StoredProcess]) -> list[dict[str, Any]]:
+        del context
+        return [record(one) for one in found]
+
+    async def answer_list(
+        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    ) -> Answer:
+        """Nodes are made where they are asked for."""
         self.figures.expire("business processes")
-        visible = await self.readable_by(context, request.identity)
-        known = [one for one in await self.bp.several() if visible(one)]
+        known = await self.find(context, request, None)
         theirs, problems = await self.mask_for(context, request.identity, known)
         columns = await read_columns(context, request, _SCHEMA)
         nodes = columns is None or "nodes" in columns
@@ -256,38 +285,16 @@ class ProcessEndpoints:
         answer = await select(context, request, _SCHEMA, rows)
         return evolve(answer, failed_sites=problems)
 
-    @Endpoint(
-        path="/mon/bp/<nr>",
-        description="one business process",
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def process(
+    async def answer_one(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        one = await self.find_process(context, request, where[0])
-        (theirs,), problems = await self.mask_for(context, request.identity, [one])
-        value = Document(value=record(theirs), columns=COLUMNS, failed_sites=problems)
+        one = await self.one(context, request, where[0])
+        theirs, problems = await self.mask_for(context, request.identity, [one])
+        (row,) = await self.rows(context, theirs)
+        value = Document(value=row, columns=COLUMNS, failed_sites=problems)
         return await reselect(context, request, value)
 
-    @Endpoint(
-        path="/mon/bp",
-        methods=("POST",),
-        description="make a business process",
-        text="It is a draft, which is not calculated regularly, until it is changed for the first "
-        "time: an empty PATCH is enough. A name that is taken gets a number. Functions of nodes: "
-        "status, groupstatus, fixed, worst, best, at_least, not_more, equals, statusfilter, "
-        "random, custom. Processes that link to each other in a circle are refused. "
-        f"{_OTHERS}{LIMITS.description} All processes have at most {MOST_NODES:,} nodes.",
-        shape="object",
-        parameters=(_ID, *PROCESS.declared),
-        columns=(*_DATA, _LEFT_OUT),
-        roles=(ROLE,),
-        structured=True,
-    )
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        """Answer POST /mon/bp: make a draft."""
         _writable(context, request.identity)
         values = read_attributes(request)
         first = values.get("id")
@@ -295,82 +302,36 @@ class ProcessEndpoints:
         if start is None:
             raise BadRequest("invalid id", "id: expected a number above 0, the first one to try")
         made = await self.bp.create(values, start)
-        audit(
-            request.identity, request.caller, "bp create", target=made.id, name=made.definition.name
-        )
+        _audit(request, "bp create", made)
         return self._done("business process successfully created", data=record(made))
 
-    @Endpoint(
-        path="/mon/bp/<nr>",
-        methods=("POST",),
-        description="replace a business process",
-        text=f"What is not given has its default; the name is needed. {_OTHERS}",
-        shape="object",
-        parameters=PROCESS.declared,
-        columns=(*_MESSAGE, _LEFT_OUT),
-        roles=(ROLE,),
-        structured=True,
-    )
-    async def replace(
-        self, context: Context, request: RestRequest, where: tuple[str, ...]
-    ) -> Answer:
-        """Answer POST /mon/bp/<nr>: the body is all of the definition, which goes live."""
-        return await self._change(context, request, where, self.bp.replace)
-
-    @Endpoint(
-        path="/mon/bp/<nr>",
-        methods=("PATCH",),
-        description="change a business process",
-        text="Objects merge by key, lists by position, null removes. A new function without "
-        f"function_args has no arguments but those in its text. {_OTHERS}",
-        shape="object",
-        parameters=PROCESS.declared,
-        columns=(*_MESSAGE, _LEFT_OUT),
-        roles=(ROLE,),
-        structured=True,
-    )
-    async def patch(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-        """Answer PATCH /mon/bp/<nr>: merge into the definition, which goes live."""
-        return await self._change(context, request, where, self.bp.patch)
-
     async def _change(
-        self,
-        context: Context,
-        request: RestRequest,
-        where: tuple[str, ...],
-        change: Callable[[int, Mapping[str, Any]], Any],
+        self, context: Context, request: RestRequest, key: str, *, patch: bool
     ) -> Answer:
+        """The definition goes live; a patch is merged into what is stored then."""
         _writable(context, request.identity)
-        before = await self.find_process(context, request, where[0])
+        before = await self.one(context, request, key)
         values = {
             name: value for name, value in read_attributes(request).items() if name in _STORED
         }
+        change = self.bp.patch if patch else self.bp.replace
         try:
             after = await change(before.nr, values)
         except RestError as error:
             _audit(request, "bp change", before, error.message)
             raise
         if after is None:
-            raise _no_such_process()
+            raise self.missing()
         _audit(request, "bp change", after)
         return self._done("business process successfully updated")
 
-    @Endpoint(
-        path="/mon/bp/<nr>",
-        methods=("DELETE",),
-        description="delete a business process",
-        shape="object",
-        parameters=(),
-        columns=(*_MESSAGE, _LEFT_OUT),
-        roles=(ROLE,),
-    )
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         _writable(context, request.identity)
-        before = await self.find_process(context, request, where[0])
+        before = await self.one(context, request, where[0])
         if not await self.bp.delete(before.nr):
-            raise _no_such_process()
+            raise self.missing()
         _audit(request, "bp delete", before)
         return self._done("business process successfully removed")
 
@@ -389,13 +350,13 @@ class ProcessEndpoints:
         "results go to the core as after a regular calculation, except those of a draft.",
         shape="object",
         parameters=(),
-        columns=_DATA,
+        columns=(made, _MESSAGE),
     )
     async def refresh(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         """Answer POST /mon/bp/<nr>/refresh: calculate now and submit the results."""
-        before = await self.find_process(context, request, where[0])
+        before = await self.one(context, request, where[0])
         await _check_refresh(context, request.identity, before.definition.name)
         done = await self.bp.refresh(before)
         (theirs,), problems = await self.mask_for(context, request.identity, [done.process])
@@ -418,7 +379,7 @@ class ProcessEndpoints:
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         """Answer GET /mon/bp/<nr>/objects: what the process refers to."""
-        process = await self.find_process(context, request, where[0])
+        process = await self.one(context, request, where[0])
         return await _answer(context, request, await self.bp.objects(process))
 
     @Endpoint(
@@ -432,12 +393,12 @@ class ProcessEndpoints:
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         """Answer GET /mon/bp/<nr>/objects/recursive: also what linked processes refer to."""
-        process = await self.find_process(context, request, where[0])
-        visible = await self.readable_by(context, request.identity)
-        return await _answer(context, request, await self._linked(context, process, visible))
+        process = await self.one(context, request, where[0])
+        known = {one.id: one for one in await self.find(context, request, None)}
+        return await _answer(context, request, await self._linked(context, process, known))
 
     async def _linked(
-        self, context: Context, process: StoredProcess, visible: Callable[[StoredProcess], bool]
+        self, context: Context, process: StoredProcess, known: Mapping[str, StoredProcess]
     ) -> set[ObjectName]:
         """Give what the process and all linked ones refer to; each process is looked at once."""
         sites = context.sites.select()
@@ -445,7 +406,6 @@ class ProcessEndpoints:
         for table in ("hosts", "services"):
             for (_, host, service), number in (await self.bp.carriers(table, sites, None)).items():
                 numbers.setdefault((host, service), set()).add(number)
-        known = {one.id: one for one in await self.bp.several() if visible(one)}
         result: set[ObjectName] = set()
         seen, waiting = {process.id}, [process]
         while waiting:

@@ -8,7 +8,7 @@ from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
-from monrest.bp.endpoints import ProcessEndpoints
+from monrest.bp.endpoints import ProcessRecords
 from monrest.bp.service import BusinessProcesses
 
 _FIGURES = "business processes"
@@ -43,9 +43,11 @@ FAMILY = Family(
     ),
     served=(
         Served(
-            declared(ProcessEndpoints),
-            lambda common: ProcessEndpoints(
-                bp=common.the(BusinessProcesses), figures=common.figures
+            (*ProcessRecords.endpoints(), *declared(ProcessRecords)),
+            lambda common: ProcessRecords(
+                database=common.database,
+                bp=common.the(BusinessProcesses),
+                figures=common.figures,
             ),
         ),
     ),
