@@ -26,6 +26,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from monrest.base.concurrency import after
+from monrest.base.connecting import CONNECT_TIMEOUT, in_seconds
 from monrest.base.values import always
 from monrest.base.writing import write_now
 from monrest.livestatus.connection import ConnectionFactory
@@ -38,10 +39,8 @@ from monrest.livestatus.core_errors import (
     StoppedError,
     WithdrawnError,
     connect_error,
-    in_seconds,
     tls_error,
 )
-from monrest.livestatus.endpoints import CONNECT_TIMEOUT
 from monrest.livestatus.external import ends_request, keeps_connection, pipelines, request
 from monrest.livestatus.verdicts import Verdict, VerdictReader, reader_for
 

@@ -5,13 +5,11 @@ The texts are those that a user sees beside the site's id; the log has more.
 
 from __future__ import annotations
 
-import errno
 from typing import Self
 
-from OpenSSL import SSL
-from service_identity import VerificationError
-from twisted.internet import error
 from twisted.python.failure import Failure
+
+from monrest.base.connecting import in_seconds, not_connected, tls_reason
 
 _LONGEST_ERROR = 200
 
@@ -20,11 +18,6 @@ def first_line(text: str) -> str:
     """The first line of a core's message, printable and at most 200 characters long."""
     line = text.lstrip("\r\n").partition("\n")[0]
     return "".join(c if c.isprintable() else " " for c in line).strip()[:_LONGEST_ERROR]
-
-
-def in_seconds(seconds: float) -> str:
-    """A time-out for people: ``30 s``, ``0.5 s``."""
-    return f"{seconds:g} s"
 
 
 class LivestatusError(Exception):
@@ -127,50 +120,15 @@ class WithdrawnError(LivestatusError):
         super().__init__("withdrawn before it was sent")
 
 
-_MOMENTARY = (errno.ENOENT, errno.ECONNREFUSED, errno.EACCES, errno.EAGAIN)
-"""What a connect meets while a core makes its socket anew, and when too many wait before it."""
-
-_BY_ERRNO = {
-    errno.ENOENT: "no such socket",
-    errno.ENOTSOCK: "not a socket",
-    errno.EACCES: "permission denied",
-    errno.EPERM: "permission denied",
-    errno.ECONNREFUSED: "connection refused",
-    errno.EAGAIN: "too many connections waiting",
-    errno.EHOSTUNREACH: "host unreachable",
-    errno.ENETUNREACH: "network unreachable",
-    errno.EMFILE: "too many open files",
-}
-
-
 def connect_error(failure: Failure, seconds: float) -> ConnectError:
     """What the failure of an endpoint's ``connect`` means; ``seconds`` was its time-out."""
-    value = failure.value
-    if isinstance(value, ConnectError):
-        return value
-    if isinstance(value, (error.TimeoutError, error.UserError)):
-        return ConnectError(f"timed out connecting after {in_seconds(seconds)}", timed_out=True)
-    if isinstance(value, (error.DNSLookupError, error.UnknownHostError)):
-        return ConnectError("host name not found")
-    number = getattr(value, "osError", None)
-    if number is None and isinstance(value, OSError):
-        number = value.errno
-    if number in _BY_ERRNO:
-        return ConnectError(_BY_ERRNO[number], momentary=number in _MOMENTARY)
-    if isinstance(value, error.ConnectionRefusedError):
-        return ConnectError("connection refused", momentary=True)
-    # Twisted has no number for a Unix socket before which too many connections wait.
-    full = isinstance(value, error.ConnectError) and number is None
-    return tls_error(failure) or ConnectError("cannot connect", momentary=full)
+    if isinstance(failure.value, ConnectError):
+        return failure.value
+    found = not_connected(failure.value, seconds)
+    return ConnectError(found.reason, timed_out=found.timed_out, momentary=found.momentary)
 
 
 def tls_error(failure: Failure) -> ConnectError | None:
     """The reason if a connection ended with a failed TLS handshake, else None."""
-    value = failure.value
-    if isinstance(value, VerificationError):
-        return ConnectError("TLS: the certificate is not for this server name")
-    if isinstance(value, SSL.Error) and not isinstance(value, SSL.ZeroReturnError):
-        queue = value.args[0] if value.args and isinstance(value.args[0], list) else []
-        words = [entry[-1] for entry in queue if entry and entry[-1]]
-        return ConnectError(f"TLS: {first_line(words[0])}" if words else "TLS: handshake failed")
-    return None
+    reason = tls_reason(failure.value)
+    return ConnectError(reason) if reason else None

@@ -22,26 +22,16 @@ from twisted.internet.interfaces import (
     IProtocolFactory,
     IStreamClientEndpoint,
 )
-from twisted.internet.ssl import (
-    Certificate,
-    CertificateOptions,
-    PrivateCertificate,
-    optionsForClientTLS,
-    trustRootFromCertificates,
-)
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from monrest.base.connecting import CONNECT_TIMEOUT, NotConnectedError, client_tls
 from monrest.livestatus.core_errors import ConnectError, connect_error
 
 if TYPE_CHECKING:
     from monrest.config.sections import SiteConfig
 
-CONNECT_TIMEOUT = 5.0
-"""Seconds for connecting, TLS handshake included."""
-
 _LONGEST_PATH = 107
-_BEGIN = b"-----BEGIN CERTIFICATE-----"
 
 
 def endpoint_for(reactor: Any, config: SiteConfig) -> IStreamClientEndpoint:
@@ -86,55 +76,11 @@ def _stamped(path: str) -> tuple[str, int]:
     return (path, Path(path).stat().st_mtime_ns) if path else ("", 0)
 
 
-# Loading the system's certificate authorities takes 10 to 20 ms, too much for each connection.
 @lru_cache(maxsize=1024)
 def _tls(
     name: str, verify: bool, ca: tuple[str, int], cert: tuple[str, int], key: tuple[str, int]
 ) -> IOpenSSLClientConnectionCreator:
-    own: PrivateCertificate | None = None
-    extra: dict[str, Any] = {}
-    if cert[0]:
-        chain = _certificates(cert[0])
-        pem = Path(cert[0]).read_bytes() + b"\n" + Path(key[0]).read_bytes()
-        own = PrivateCertificate.loadPEM(pem)
-        if chain[1:]:
-            extra["extraCertChain"] = [one.original for one in chain[1:]]
-    if not verify:
-        if own is not None:
-            extra["privateKey"] = own.privateKey.original
-            extra["certificate"] = own.original
-        return _Unverified(CertificateOptions(verify=False, **extra).getContext(), name)
-    trust = trust_in(ca[0]) if ca[0] else None
-    creator: IOpenSSLClientConnectionCreator = optionsForClientTLS(
-        name, trustRoot=trust, clientCertificate=own, extraCertificateOptions=extra or None
-    )
-    return creator
-
-
-def trust_in(path: str) -> Any:
-    """Give the trust in the authorities of a file, and in no others; OSError, ValueError."""
-    return trustRootFromCertificates(_certificates(path))
-
-
-def _certificates(path: str) -> list[Certificate]:
-    pieces = Path(path).read_bytes().split(_BEGIN)[1:]
-    if not pieces:
-        raise ValueError("no certificate in the file")
-    return [Certificate.loadPEM(_BEGIN + piece) for piece in pieces]
-
-
-@implementer(IOpenSSLClientConnectionCreator)
-@frozen(eq=False)
-class _Unverified:
-    """Encrypts without checking the certificate, for ``tls_verify = false``."""
-
-    context: SSL.Context
-    name: str
-
-    def clientConnectionForTLS(self, _tlsProtocol: object) -> SSL.Connection:
-        connection = SSL.Connection(self.context, None)
-        connection.set_tlsext_host_name(self.name.encode("idna"))
-        return connection
+    return client_tls(name, verify=verify, ca_file=ca[0], cert_file=cert[0], key_file=key[0])
 
 
 @implementer(IStreamClientEndpoint)
@@ -183,4 +129,4 @@ class _Impossible:
     reason: str
 
     def connect(self, _protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        return fail(ConnectError(self.reason))
+        return fail(NotConnectedError(self.reason))

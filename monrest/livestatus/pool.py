@@ -20,6 +20,7 @@ from twisted.internet.interfaces import IProtocol, IReactorTime, IStreamClientEn
 from twisted.python.failure import Failure
 
 from monrest.base.concurrency import after
+from monrest.base.connecting import CONNECT_TIMEOUT, in_seconds
 from monrest.base.meters import BOUNDS, Sample, Spread, spread
 from monrest.base.shared_timer import FOREVER, SharedTimer
 from monrest.base.unix_peer import credentials
@@ -32,10 +33,8 @@ from monrest.livestatus.core_errors import (
     QueryTimeoutError,
     StoppedError,
     connect_error,
-    in_seconds,
     tls_error,
 )
-from monrest.livestatus.endpoints import CONNECT_TIMEOUT
 from monrest.livestatus.framing import AnswerReader, RowParser, Transform
 from monrest.livestatus.inbox import StoredRows
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -32,7 +33,6 @@ from twisted.internet.interfaces import (
     IStreamClientEndpoint,
 )
 from twisted.internet.protocol import Protocol, connectionDone
-from twisted.internet.ssl import optionsForClientTLS
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
 from twisted.web.client import Agent, HTTPConnectionPool
@@ -41,9 +41,9 @@ from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
 from monrest.base.clock import WallClock
+from monrest.base.connecting import CONNECT_TIMEOUT, client_tls, in_seconds
 from monrest.config import WebhooksConfig
-from monrest.livestatus.core_errors import LivestatusError, first_line, in_seconds
-from monrest.livestatus.endpoints import CONNECT_TIMEOUT, trust_in
+from monrest.livestatus.core_errors import LivestatusError, first_line
 from monrest.sites.federation.remote import WholeBody, exchange_problem
 from monrest.webhooks.model import Receiver
 
@@ -127,7 +127,6 @@ _MOST_READ = 2048
 
 _LINGER = 1.0
 _MOST_ADDRESSES = 3
-_MOST_CONTEXTS = 32
 _LONGEST_PAUSE = 86_400.0
 _GONE = 410
 _TRY_LATER = frozenset({429, 503})
@@ -178,16 +177,12 @@ class Sender:
     resolve: ResolveHost
     config: WebhooksConfig
     _allowed: AllowedTargets = field(init=False)
-    _contexts: dict[tuple[str, str, int], IOpenSSLClientConnectionCreator] = field(
-        init=False, factory=dict
-    )
 
     def __attrs_post_init__(self) -> None:
         self._allowed = AllowedTargets.of(self.config.allow)
 
     def configure(self, config: WebhooksConfig) -> None:
         self.config, self._allowed = config, AllowedTargets.of(config.allow)
-        self._contexts.clear()
 
     async def post(self, to: Receiver, headers: Mapping[str, str], body: bytes) -> PostResult:
         """Send a body once and say what became of it; raises nothing but CancelledError."""
@@ -273,19 +268,16 @@ class Sender:
         kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
         seconds = min(CONNECT_TIMEOUT, self.config.timeout)
         endpoint: IStreamClientEndpoint = kind(self.reactor, address, to.port, timeout=seconds)
-        return wrapClientTLS(self._tls(to.host), endpoint) if to.secure else endpoint
-
-    def _tls(self, host: str) -> IOpenSSLClientConnectionCreator:
-        """Give what asks for a certificate of ``host``; to load authorities takes 10 to 20 ms."""
+        if not to.secure:
+            return endpoint
         file = self.config.ca_file
-        key = (host, file, Path(file).stat().st_mtime_ns if file else 0)
-        found = self._contexts.get(key)
-        if found is None:
-            found = optionsForClientTLS(host, trustRoot=trust_in(file) if file else None)
-            if len(self._contexts) >= _MOST_CONTEXTS:
-                self._contexts.clear()
-            self._contexts[key] = found
-        return found
+        changed = Path(file).stat().st_mtime_ns if file else 0
+        return wrapClientTLS(_tls(to.host, file, changed), endpoint)
+
+
+@lru_cache(maxsize=32)
+def _tls(host: str, ca_file: str, _changed: int) -> IOpenSSLClientConnectionCreator:
+    return client_tls(host, ca_file=ca_file)
 
 
 def _seconds(value: bytes, now: float) -> float:

@@ -29,6 +29,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgentEndpointFactory, IBodyProducer
 from zope.interface import implementer
 
+from monrest.base.connecting import CONNECT_TIMEOUT
 from monrest.base.errors import Unavailable
 from monrest.base.trace import handed_on
 from monrest.livestatus.core_errors import (
@@ -41,7 +42,7 @@ from monrest.livestatus.core_errors import (
     first_line,
     tls_error,
 )
-from monrest.livestatus.endpoints import CONNECT_TIMEOUT, endpoint_for
+from monrest.livestatus.endpoints import endpoint_for
 
 if TYPE_CHECKING:
     from monrest.config.sections import SiteConfig
