@@ -85,7 +85,7 @@ LIES = {
     "a seal of nothing": (lambda number: answer(seal.sealed(KEY, number, {})), "wrong answer: time"),
     "no JSON": (lambda _: answer(b"<html>"), "no JSON"),
     "a list": (lambda _: answer([1]), "no JSON object"),
-    "no end": (lambda _: answer(b"x" * 100_000), "too long"),
+    "no end": (lambda _: answer(b"x" * 100_000), "wrong answer: an answer of more than 16384 bytes"),
     "another service": (lambda _: answer(b"<html>", "404 Not Found"), "status 404"),
     "a refusal": (
         lambda _: answer({"message": "not a node of this cluster"}, "403 Forbidden"),
