@@ -8,6 +8,7 @@ message was refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from ipaddress import (
@@ -24,27 +25,14 @@ from typing import Any, TypeAlias
 from attrs import define, evolve, field, frozen
 from OpenSSL import SSL, crypto
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.defer import TimeoutError as DeferredTimeout
 from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint, wrapClientTLS
-from twisted.internet.interfaces import (
-    IOpenSSLClientConnectionCreator,
-    IProtocol,
-    IProtocolFactory,
-    IStreamClientEndpoint,
-)
-from twisted.internet.protocol import Protocol, connectionDone
-from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
-from twisted.python.failure import Failure
-from twisted.web.client import Agent, HTTPConnectionPool
-from twisted.web.http_headers import Headers
-from twisted.web.iweb import IAgentEndpointFactory
-from zope.interface import implementer
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IStreamClientEndpoint
 
 from monrest.base.clock import WallClock
-from monrest.base.connecting import CONNECT_TIMEOUT, client_tls, in_seconds
+from monrest.base.connecting import CONNECT_TIMEOUT, ExchangeError, client_tls
+from monrest.base.http_client import HttpAnswer, HttpClient, in_time
 from monrest.config import WebhooksConfig
-from monrest.livestatus.core_errors import LivestatusError, first_line
-from monrest.sites.federation.remote import WholeBody, exchange_problem
+from monrest.livestatus.core_errors import first_line
 from monrest.webhooks.model import Receiver
 
 IpAddress: TypeAlias = IPv4Address | IPv6Address
@@ -119,13 +107,9 @@ def _inside(ip: IpAddress) -> list[IpAddress]:
     return [one for one in found if one is not None]
 
 
-_MOST_RECEIVED = 65_536
-"""Bytes of an answer, its head included."""
-
 _MOST_READ = 2048
 """Bytes of the body of a refusal."""
 
-_LINGER = 1.0
 _MOST_ADDRESSES = 3
 _LONGEST_PAUSE = 86_400.0
 _GONE = 410
@@ -186,27 +170,24 @@ class Sender:
 
     async def post(self, to: Receiver, headers: Mapping[str, str], body: bytes) -> PostResult:
         """Send a body once and say what became of it; raises nothing but CancelledError."""
-        seconds = self.config.timeout
-        sending = Deferred.fromCoroutine(self._post(to, headers, body))
         try:
-            return await sending.addTimeout(seconds, self.reactor)
+            return await in_time(self._post(to, headers, body), self.config.timeout, self.reactor)
         except CancelledError:
             raise
-        except DeferredTimeout:
-            return PostResult(error=f"timed out after {in_seconds(seconds)}")
-        except (RefusedTargetError, LivestatusError) as error:
+        except (RefusedTargetError, ExchangeError) as error:
             return PostResult(error=first_line(str(error)))
         except (SSL.Error, crypto.Error, OSError, ValueError) as error:
             return PostResult(error=first_line(f"cannot send: {error}"))
 
     async def _post(self, to: Receiver, headers: Mapping[str, str], body: bytes) -> PostResult:
-        addresses = await self._addresses(to)
-        last = PostResult()
-        for address in addresses:
-            last, connected = await self._post_to(address, to, headers, body)
-            if connected:
-                break
-        return last
+        *others, last = await self._addresses(to)
+        for address in others:
+            try:
+                return await self._post_to(address, to, headers, body)
+            except ExchangeError as error:
+                if error.connected:
+                    raise
+        return await self._post_to(last, to, headers, body)
 
     async def _addresses(self, to: Receiver) -> list[str]:
         """Look the name up, once, and give the addresses that may be reached."""
@@ -226,41 +207,32 @@ class Sender:
 
     async def _post_to(
         self, address: str, to: Receiver, headers: Mapping[str, str], body: bytes
-    ) -> tuple[PostResult, bool]:
-        """Send to one address; also gives whether there was a connection."""
-        endpoint = _Counting(self.reactor, self._endpoint(address, to))
-        pool = HTTPConnectionPool(self.reactor, persistent=False)
-        agent = Agent.usingEndpointFactory(self.reactor, _Pinned(endpoint), pool)
-        sent = {"User-Agent": ["monrest"]} | {name: [value] for name, value in headers.items()}
+    ) -> PostResult:
+        endpoint = self._endpoint(address, to)
+        # Connects to the address that was checked, whatever the URL says.
+        client = HttpClient(reactor=self.reactor, endpoint=lambda _: endpoint)
+        answer = await client.ask("POST", to.url, {"User-Agent": "monrest", **headers}, body)
         try:
-            response = await agent.request(
-                b"POST", to.url.encode("ascii"), Headers(sent), WholeBody(body)
-            )
-            return await self._understood(response), True
-        except CancelledError:
-            raise
-        except Exception as error:  # noqa: BLE001  the reason is what the owner sees
-            if endpoint.too_much:
-                return PostResult(error=f"an answer of more than {_MOST_RECEIVED} bytes"), True
-            problem = exchange_problem(Failure(error), kept=False)
-            return PostResult(error=problem.reason), endpoint.connected
+            return await self._understood(answer)
         finally:
-            endpoint.close()
+            answer.close()
 
-    async def _understood(self, response: Any) -> PostResult:
-        status = int(response.code)
+    async def _understood(self, answer: HttpAnswer) -> PostResult:
+        status = answer.status
         if 200 <= status < 300:
             # Nothing of the body matters, however much there is.
             return PostResult(status=status)
-        reader = _Beginning(_MOST_READ)
-        response.deliverBody(reader)
-        said = first_line((await reader.done).decode("utf-8", "replace"))
+        beginning = b""
+        with suppress(ExchangeError):
+            while len(beginning) < _MOST_READ and (piece := await answer.piece()):
+                beginning += piece
+        said = first_line(beginning[:_MOST_READ].decode("utf-8", "replace"))
         if 300 <= status < 400:
             return PostResult(status=status, error=f"status {status}: redirects are not followed")
         error = f"status {status}: {said}" if said else f"status {status}"
         result = PostResult(status=status, error=error)
         if status in _TRY_LATER:
-            values = response.headers.getRawHeaders(b"retry-after") or [b""]
+            values = answer.headers.getRawHeaders(b"retry-after") or [b""]
             return evolve(result, rest=_seconds(values[0], self.wall.now()))
         return result
 
@@ -289,106 +261,6 @@ def _seconds(value: bytes, now: float) -> float:
         return min(max(parsedate_to_datetime(text).timestamp() - now, 0.0), _LONGEST_PAUSE)
     except (ValueError, TypeError, OverflowError):
         return 0.0
-
-
-class _Beginning(Protocol):
-    """Reads the beginning of a body."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.data = b""
-        self.done: Deferred[bytes] = Deferred(lambda _: self._leave())
-        self.ended = False
-
-    def _leave(self) -> None:
-        self.ended = True
-
-    def dataReceived(self, data: bytes) -> None:
-        """Collect up to the limit."""
-        if not self.ended:
-            self.data += data[: self.most - len(self.data)]
-            if len(self.data) >= self.most:
-                self._finish()
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Give what there is, however it ended."""
-        del reason
-        if not self.ended:
-            self._finish()
-
-    def _finish(self) -> None:
-        self.ended = True
-        self.done.callback(self.data)
-
-
-@implementer(IAgentEndpointFactory)
-@frozen(eq=False)
-class _Pinned:
-    """Connects to the address that was checked, whatever the URL says."""
-
-    endpoint: IStreamClientEndpoint
-
-    def endpointForURI(self, _uri: object) -> IStreamClientEndpoint:
-        return self.endpoint
-
-
-class _CountedProtocol(ProtocolWrapper):
-    """Ends a connection over which more comes than anybody needs."""
-
-    received = 0
-
-    def dataReceived(self, data: bytes) -> None:
-        if self.received > _MOST_RECEIVED:
-            self.factory.counting.too_much = True
-            self.abortConnection()
-            return
-        # The piece that reaches the limit is read: it may be the first of a body.
-        self.received += len(data)
-        super().dataReceived(data)
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Note that nothing is left to be closed."""
-        self.factory.counting.wrapper = None
-        super().connectionLost(reason)
-
-
-class _CountedFactory(WrappingFactory):
-    protocol = _CountedProtocol
-    noisy = False
-
-    def __init__(self, wrapped: Any, counting: _Counting) -> None:
-        super().__init__(wrapped)
-        self.counting = counting
-
-
-@implementer(IStreamClientEndpoint)
-@define(eq=False)
-class _Counting:
-    """Bounds what comes over a connection, since the head of an answer has no other bound."""
-
-    reactor: Any
-    endpoint: IStreamClientEndpoint
-    connected: bool = field(init=False, default=False)
-    too_much: bool = field(init=False, default=False)
-    wrapper: _CountedProtocol | None = field(init=False, default=None)
-
-    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        def note(wrapper: Any) -> Any:
-            self.connected, self.wrapper = True, wrapper
-            return wrapper.wrappedProtocol
-
-        connecting = self.endpoint.connect(_CountedFactory(protocolFactory, self))
-        return connecting.addCallback(note)
-
-    def close(self) -> None:
-        """End the connection: politely, and where the other side does not let it end, anyhow."""
-        if self.wrapper is not None:
-            self.wrapper.loseConnection()
-            self.reactor.callLater(_LINGER, self._abort)
-
-    def _abort(self) -> None:
-        if self.wrapper is not None:
-            self.wrapper.abortConnection()
 
 
 def resolver(reactor: Any) -> ResolveHost:

@@ -123,7 +123,7 @@ async def test_what_answers_mean(targets):
         (status(503, "", "Retry-After: soon\r\n"), 503, "status 503", True, 0),
         (status(503, "", "Retry-After: 99999999999\r\n"), 503, "status 503", True, 86400),
         (status(500, "x" * 5000), 500, "status 500: " + "x" * 200, False, 0),
-        (b"not http\r\n\r\n", None, "the connection was closed before the answer was complete", True, 0),
+        (b"not http\r\n\r\n", None, "not an answer of HTTP", True, 0),
         (b"", None, "the connection was closed before the answer was complete", True, 0),
         (b"HTTP/1.1 200 OK\r\nX-Y: 1\r\n", None, "the connection was closed before the answer was complete", True, 0),
     ):  # fmt: skip
