@@ -79,7 +79,7 @@ def no_http(handler):
 LIES = {
     "huge": (whole, "more than"),
     "cut": (cut, "closed before"),
-    "no HTTP": (no_http, "closed before"),
+    "no HTTP": (no_http, "not an answer of HTTP"),
     "no JSON": ((200, {}, b"<html>"), "not valid JSON"),
     "no list": ((200, {}, b'"text"'), "no list of objects"),
     "rows that are lists": ((200, {}, b"[[1]]"), "no list of objects"),
