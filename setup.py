@@ -102,7 +102,6 @@ setup(
         "service-identity>=24.2",
         "shtab>=1.13",
         "SQLAlchemy>=2.1",
-        "treq>=26.7",
         "Twisted[tls]>=26.10",
         "tzdata",
         "wcwidth>=0.2",
@@ -137,6 +136,7 @@ setup(
             "selenium>=4.51",
             "setuptools>=77",
             "standardwebhooks>=1.0",
+            "treq>=26.7",
         ],
     },
 )

@@ -1,7 +1,7 @@
-"""The client as coroutines: for Twisted over treq, which ``pip install monrest`` brings.
+"""The client as coroutines, for Twisted.
 
-All but the transport and the clock is that of ``AsyncioClient`` as well: neither Twisted nor treq
-is imported before it is used.
+All but the transport and the clock is that of ``AsyncioClient`` as well: Twisted is not imported
+before it is used.
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ class AsyncClient:
     ) -> None:
         if reactor is None:
             from twisted.internet import reactor
-        from monrest.client.treq_transport import TreqTransport
+        from monrest.client.twisted_transport import TwistedTransport
 
         self._asks(url, key, user, retries, whole, strict)
         self._reactor = reactor
-        self._transport: CoroutineTransport = TreqTransport(
+        self._transport: CoroutineTransport = TwistedTransport(
             reactor, self._address, timeout=timeout, insecure=insecure, ca_file=ca_file,
             cert_file=cert_file, key_file=key_file, keep=connections,
         )  # fmt: skip

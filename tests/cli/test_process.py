@@ -21,7 +21,7 @@ from certificates import Authority
 from tests import forks
 
 HEAVY = (
-    "twisted", "sqlalchemy", "klein", "treq", "attrs", "attr", "cattrs", "orjson", "re2", "shtab",
+    "twisted", "sqlalchemy", "klein", "attrs", "attr", "cattrs", "orjson", "re2", "shtab",
     "dataclasses", "alembic", "bcrypt", "psycopg", "tomllib", "pathlib", "tempfile", "subprocess", "asyncio",
 )  # fmt: skip
 SHOW = "import sys; from monrest.cli.main import main; main(); print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"

@@ -35,7 +35,7 @@ twistd.run()
 WHEN_NEEDED = {
     "alembic", "email.policy", "jinja2", "mako", "markdown_it", "nh3", "passlib",
     "prometheus_client", "psycopg", "pygments", "reportlab", "sqlalchemy.dialects.postgresql",
-    "sqlalchemy.orm", "treq", "twisted.mail", "wcwidth", "xlsxwriter",
+    "sqlalchemy.orm", "twisted.mail", "wcwidth", "xlsxwriter",
 }  # fmt: skip
 
 
