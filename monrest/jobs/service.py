@@ -34,8 +34,8 @@ from monrest.jobs import store as statements
 from monrest.jobs.fair_queue import Slots
 from monrest.jobs.model import Job, new_id, storable
 from monrest.jobs.running_job import LAST_TRIES, JobRunner, JobWork, RunningJob, discard, note
-from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database, Work
+from monrest.store.heartbeats import Heartbeats, boot_time
 from monrest.store.space import give_back, is_loose
 
 WATCH = 5.0
@@ -69,7 +69,7 @@ class JobHousekeeping:
     lease: Lease
     timer: Callable[[], float] = boot_time
     doubtful: bool = field(default=False, init=False)
-    _beats: Beats[int | None] = field(init=False, factory=lambda: Beats(2 * WATCH))
+    _beats: Heartbeats[int | None] = field(init=False, factory=lambda: Heartbeats(2 * WATCH))
 
     def begins(self) -> float:
         """Until when others surely take this daemon for alive once it has stored a job.

@@ -41,8 +41,8 @@ from monrest.query.bind import Bound
 from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.plan import Layout
 from monrest.sites.site import Site
-from monrest.store.beats import boot_time
 from monrest.store.database import Database
+from monrest.store.heartbeats import boot_time
 
 _JOINED = frozenset({"naemon", "mk", "lmd"})
 """Cores in which a line belongs to the objects that it names, and to no others."""

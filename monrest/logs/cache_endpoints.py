@@ -89,7 +89,7 @@ class CacheEndpoints:
             return f"running {known.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
         if known.progress < 1:
             return f"importing, {known.progress:.0%} done"
-        return "OK" if known.doubt is None else f"not complete: {known.doubt}"
+        return "OK" if known.missing is None else f"not complete: {known.missing}"
 
     def _record(self, context: Context, site: Site, known: CachedSite | None) -> dict[str, Any]:
         status = self._status(context, known)
@@ -167,8 +167,8 @@ class CacheEndpoints:
         doubts = []
         for site in sites if again is not None else ():
             known = await self.logcache.record(site)
-            if known is not None and known.doubt is not None:
-                doubts.append(f"{site.id}: {known.doubt}")
+            if known is not None and known.missing is not None:
+                doubts.append(f"{site.id}: {known.missing}")
         value = {
             "code": 200,
             "errors": [

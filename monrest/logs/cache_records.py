@@ -38,7 +38,7 @@ class LeaseLostError(LostError):
 
 
 @frozen
-class Doubt:
+class MissingDays:
     """Days of which the core counts ``lines`` that it does not give: from ``first`` to ``until``.
 
     What is older is not sure either, because a core loses files together.
@@ -83,14 +83,14 @@ class CachedSite:
     owner: str
     owned_until: float
     last_entry: int | None = None
-    doubt: Doubt | None = None
+    missing: MissingDays | None = None
 
     @property
     def sure_from(self) -> int | None:
         """From when on the cache may be used; None before the first import."""
-        if self.covered_from is None or self.doubt is None:
+        if self.covered_from is None or self.missing is None:
             return self.covered_from
-        return max(self.covered_from, self.doubt.until)
+        return max(self.covered_from, self.missing.until)
 
     @property
     def progress(self) -> float:
@@ -219,12 +219,12 @@ def of_site(connection: Connection, site: str) -> CachedSite | None:
     row = connection.execute(select(sites).where(sites.c.site == site)).mappings().one_or_none()
     if row is None:
         return None
-    first, last, number, missing = connection.execute(
+    first, last, number, gone = connection.execute(
         select(func.min(days.c.day), func.max(days.c.day), func.count(), func.sum(days.c.missing))
         .where(days.c.site == row["id"], days.c.missing > 0)
     ).one()  # fmt: skip
-    doubt = Doubt(first, last + DAY, number, int(missing)) if number else None
-    return CachedSite(**row, doubt=doubt)
+    missing = MissingDays(first, last + DAY, number, int(gone)) if number else None
+    return CachedSite(**row, missing=missing)
 
 
 def updates(connection: Connection) -> list[tuple[str, float, int]]:

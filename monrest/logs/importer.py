@@ -26,7 +26,13 @@ from monrest.base.values import Progress, Row, nobody_follows
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records
 from monrest.logs import compaction, compared_days
-from monrest.logs.cache_records import CachedSite, Doubt, LeaseLostError, LinesWritten, UpdateLease
+from monrest.logs.cache_records import (
+    CachedSite,
+    LeaseLostError,
+    LinesWritten,
+    MissingDays,
+    UpdateLease,
+)
 from monrest.logs.compared_days import Count, Day, ceil, floor
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, in_order, kept
@@ -108,7 +114,7 @@ class SiteImport:
     leases: Leases
     periods: Periods
     slice: int = 600
-    _said: Doubt | None = field(init=False, default=None)
+    _said: MissingDays | None = field(init=False, default=None)
 
     async def update(
         self, *, back: bool = True, again: Again | None = None, progress: Progress = nobody_follows
@@ -163,7 +169,7 @@ class SiteImport:
     async def _say(self, lease: UpdateLease, before: Mapping[int, Day]) -> None:
         """Log which days the core does not give, and which it has lost."""
         known = await self.database.run(records.known(self.site.id))
-        said, self._said = self._said, None if known is None else known.doubt
+        said, self._said = self._said, None if known is None else known.missing
         if self._said is not None and self._said != said:
             self.log.warn(
                 "log cache of {site}: {doubt}; times before are read from the core, which is asked "

@@ -14,8 +14,8 @@ from attrs import define, field
 from monrest.base.errors import Unavailable
 from monrest.logs import cache_records as records
 from monrest.logs.cache_records import LEASE, CachedSite, Held
-from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database
+from monrest.store.heartbeats import Heartbeats, boot_time
 
 LOOK = 2.5
 """Seconds between two looks."""
@@ -28,7 +28,7 @@ class Leases:
     database: Database
     timer: Callable[[], float] = field(default=boot_time, kw_only=True)
     gone: Mapping[int, Held] = field(init=False, factory=dict)
-    _beats: Beats[Held] = field(init=False, factory=lambda: Beats(2 * LOOK))
+    _beats: Heartbeats[Held] = field(init=False, factory=lambda: Heartbeats(2 * LOOK))
 
     async def look(self) -> None:
         """See which leases were renewed since the last look."""

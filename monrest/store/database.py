@@ -27,7 +27,7 @@ from twisted.logger import Logger
 from monrest.base.concurrency import Threads, pause, shielded
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.store import engines, migrate
-from monrest.store.door import Door, GivenUpError, Pulse, TransactionAttempt
+from monrest.store.door import Door, GivenUpError, HangDetector, TransactionAttempt
 from monrest.store.failures import Meaning, StoreError, error_text, meaning_of
 
 __all__ = ["Database", "StoreError", "Work", "insert_if_absent", "transaction"]
@@ -72,9 +72,9 @@ class Database(Service):
     """The database of ``url``; ``timeout`` in seconds for one transaction, retries included.
 
     A database that does not even answer is given up 5 s later; a server that answers nobody is
-    noticed before, see ``Pulse``, and what needs it fails at once from then on. ``threads`` makes
-    a thread pool from (reactor, size, title). A start waits ``patience`` seconds for a database
-    that is away; ``sleep`` is how. ``migrated``: the tables are known to be those of this version.
+    noticed before, see ``HangDetector``, and what needs it fails at once from then on. ``threads``
+    makes a thread pool from (reactor, size, title). A start waits ``patience`` seconds for a
+    database that is away; ``sleep`` is how. ``migrated``: the tables are those of this version.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -92,7 +92,7 @@ class Database(Service):
     _open: set[Deferred[None]] = field(init=False, factory=set)
     _hurry: tuple[float, float] | None = field(init=False, default=None)
     _lost: bool = field(init=False, default=False)
-    _pulse: Pulse | None = field(init=False, default=None)
+    _hang_detector: HangDetector | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         if self.clock is None:
@@ -111,7 +111,7 @@ class Database(Service):
         self._writers = self._door(engines.writing(url, writers, self.timeout), writers)
         if not embedded:
             alone = self._door(engines.asking(url, self.timeout), 1)
-            self._pulse = Pulse(self.clock, alone, lambda: self._shorten(0.0))
+            self._hang_detector = HangDetector(self.clock, alone, lambda: self._shorten(0.0))
 
     def migrate(self) -> None:
         """Make the database and its tables, or bring them up to date; blocks, StoreError.
@@ -176,10 +176,10 @@ class Database(Service):
 
     async def _stop(self, doors: list[Door]) -> None:
         await DeferredList(list(self._open))
-        pulse, self._pulse = self._pulse, None
-        if pulse is not None:
-            pulse.stop()
-            doors = [*doors, pulse.door]
+        hang_detector, self._hang_detector = self._hang_detector, None
+        if hang_detector is not None:
+            hang_detector.stop()
+            doors = [*doors, hang_detector.door]
         await DeferredList([Deferred.fromCoroutine(self._close(door)) for door in doors])
 
     async def _close(self, door: Door) -> None:
@@ -208,15 +208,15 @@ class Database(Service):
 
     async def _counted(self, transaction: Coroutine[Deferred[Any], Any, T]) -> T:
         ended: Deferred[None] = Deferred()
-        pulse = self._pulse
+        hang_detector = self._hang_detector
         self._open.add(ended)
-        if pulse is not None:
-            pulse.waits()
+        if hang_detector is not None:
+            hang_detector.waits()
         try:
             return await transaction
         finally:
-            if pulse is not None:
-                pulse.ended()
+            if hang_detector is not None:
+                hang_detector.ended()
             self._open.discard(ended)
             ended.callback(None)
 
@@ -227,7 +227,7 @@ class Database(Service):
         wait = _FIRST_PAUSE
         reconnected = False
         while True:
-            if self._lost or (self._pulse is not None and not self._pulse.answers):
+            if self._lost or (self._hang_detector is not None and not self._hang_detector.answers):
                 raise Unavailable(message, _REASONS[Meaning.SLOW])
             job = TransactionAttempt(door.engine, work)
             end, grace = self._end(began)

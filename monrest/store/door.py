@@ -146,7 +146,7 @@ class TransactionAttempt(Generic[T]):
 
 
 @define(eq=False)
-class Pulse:
+class HangDetector:
     """Notices that a server hangs, before the time is over that a transaction may take.
 
     A long statement has to be waited for, a server that answers nobody has not: so while a

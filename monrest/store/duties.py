@@ -23,8 +23,8 @@ from twisted.logger import Logger
 
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import LostError, Unavailable
-from monrest.store.beats import Beats, boot_time
 from monrest.store.database import Database, Work, transaction
+from monrest.store.heartbeats import Heartbeats, boot_time
 from monrest.store.tables import duties, duty_daemons
 
 T = TypeVar("T")
@@ -85,11 +85,11 @@ class Duties(Service):
     _wanted: set[str] = field(init=False, factory=set)
     _held: dict[str, Token] = field(init=False, factory=dict)
     _until: float = field(init=False, default=0.0)
-    _beats: Beats[_Holder] = field(init=False)
+    _beats: Heartbeats[_Holder] = field(init=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._beats = Beats(2 * self.seconds / _LOOKS)
+        self._beats = Heartbeats(2 * self.seconds / _LOOKS)
         self._periodic = Periodic(
             self.clock, self.seconds / _LOOKS, self.look, "looking after duties"
         )

@@ -106,8 +106,8 @@ def test_a_silent_day_that_is_not_given(core, database, clock):
     core.unread = of_day(bad)
     done(importer(core, database, clock, first=365 * DAY).update())
     assert {day for day, one in known(database).items() if one.missing} == {bad}
-    doubt = record(database).doubt
-    assert (doubt.first, doubt.until, doubt.lines) == (bad, bad + DAY, 1)
+    missing = record(database).missing
+    assert (missing.first, missing.until, missing.lines) == (bad, bad + DAY, 1)
 
 
 def test_a_day_closes(core, database, clock, update_):
@@ -124,13 +124,13 @@ def test_a_log_that_is_given_in_part(core, database, clock, update_, told):
     core.unread = of_day(bad)
     update_()
     lost = len([one for one in core.rows if of_day(bad)(one)])
-    doubt = record(database).doubt
-    assert (doubt.first, doubt.until, doubt.days, doubt.lines) == (bad, bad + DAY, 1, lost)
+    missing = record(database).missing
+    assert (missing.first, missing.until, missing.days, missing.lines) == (bad, bad + DAY, 1, lost)
     assert record(database).sure_from == bad + DAY
     date = "2023-11-11"
-    assert str(doubt) == f"the core counts {lost} lines of {date} that it does not give"
+    assert str(missing) == f"the core counts {lost} lines of {date} that it does not give"
     assert told == [
-        f"log cache of a: {doubt}; times before are read from the core, which is asked again every "
+        f"log cache of a: {missing}; times before are read from the core, which is asked again every "
         "hour and after its next start"
     ]
     # It is asked again after an hour and not before, and says nothing new.
@@ -145,7 +145,7 @@ def test_a_log_that_is_given_in_part(core, database, clock, update_, told):
     core.unread = lambda row: False
     core.health.program_start = 2
     update_()
-    assert record(database).doubt is None
+    assert record(database).missing is None
     assert record(database).sure_from == NOW - 5 * DAY
     assert told[1:] == ["log cache of a: it is complete again"]
     assert stored(database) == core.told(since=NOW - 5 * DAY)
@@ -164,7 +164,7 @@ def test_a_file_that_is_read_at_the_second_look(core, database, clock, update_, 
 
     core.unread, core.before = unread, before
     update_()
-    assert record(database).doubt is None
+    assert record(database).missing is None
     assert stored(database) == core.told(since=NOW - 5 * DAY)
     assert told == []
 
@@ -175,7 +175,7 @@ def test_files_that_a_core_has_lost_until_its_next_start(core, database, clock, 
     core.rows = [one for one in rows if one["time"] >= bad + DAY]
     update_()
     assert record(database).covered_from == NOW - 5 * DAY
-    assert record(database).doubt is None
+    assert record(database).missing is None
     assert len(stored(database)) < len(rows)
     core.rows, core.health.program_start = rows, 2
     update_()
@@ -197,7 +197,7 @@ def test_what_a_core_has_lost_stays_and_is_told(core, database, clock, update_, 
     core.health.program_start = 2
     update_()
     assert stored(database) == before
-    assert record(database).doubt is None
+    assert record(database).missing is None
     gone = len([one for one in before if one[0] < bad + DAY])
     assert told == [
         f"log cache of a: the core has lost {gone} of {gone} lines of 2023-11-09 to 2023-11-10, the "

@@ -116,7 +116,7 @@ async def test_a_server_that_hangs_is_noticed_while_long_statements_are_not(open
         assert clock.seconds() == 2 * SUSPECT + ANSWER
     finally:
         own_server.thaw()
-    while not database._pulse.answers:
+    while not database._hang_detector.answers:
         await deferToThread(threading.Event().wait, 0.01)
         clock.advance(0.05)
     await database.change(add("y"))

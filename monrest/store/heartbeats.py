@@ -1,6 +1,6 @@
 """Telling from their beats which daemons of a database are gone.
 
-Beats are compared with each other and never with a clock of another machine.
+Heartbeats are compared with each other and never with a clock of another machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def boot_time() -> float:
 
 
 @define(eq=False)
-class Beats(Generic[B]):
+class Heartbeats(Generic[B]):
     """For how long the beat of each run stands still, as far as its looks can tell.
 
     Time counts only between two looks that both succeeded, and never more than ``most`` seconds

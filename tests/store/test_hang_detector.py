@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 
-from monrest.store.door import ANSWER, SUSPECT, Door, Pulse
+from monrest.store.door import ANSWER, SUSPECT, Door, HangDetector
 
 
 class Threads:
@@ -21,7 +21,7 @@ class Threads:
 
 def made():
     clock, threads, hung = Clock(), Threads(), []
-    pulse = Pulse(clock, Door(None, threads), lambda: hung.append(clock.seconds()))
+    pulse = HangDetector(clock, Door(None, threads), lambda: hung.append(clock.seconds()))
     return pulse, clock, threads, hung
 
 
