@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import define, evolve, field
 
 from monrest.accounts.attempts import WRONG, is_right, nobody
-from monrest.accounts.keys import hashed_key
+from monrest.accounts.model import secret_hash
 from monrest.accounts.roles import EVERYTHING, RoleTable, restricted
 from monrest.accounts.secret_key import is_key
 from monrest.accounts.sessions import cookie_of
@@ -31,9 +31,10 @@ from monrest.config import AuthConfig
 
 if TYPE_CHECKING:
     from monrest.accounts.contacts import Contacts
-    from monrest.accounts.keys import ApiKey, Keys
+    from monrest.accounts.keys import Keys
+    from monrest.accounts.model import ApiKey, Session
     from monrest.accounts.passwords import Passwords
-    from monrest.accounts.sessions import Session, Sessions
+    from monrest.accounts.sessions import Sessions
     from monrest.accounts.slowdown import Slowdown
     from monrest.accounts.users import Users
 
@@ -194,7 +195,7 @@ class Authenticator:
         return self.user_names.read(text, "auth.default_user") if text else None
 
     def _wrong_key(self, caller: Caller, plain: str) -> Forbidden:
-        target = hashed_key(plain)[:_SHOWN_OF_HASH] if plain else ""
+        target = secret_hash(plain)[:_SHOWN_OF_HASH] if plain else ""
         audit("", caller, "key refused", target=target, result="wrong authentication key")
         return Forbidden(
             "wrong authentication key",

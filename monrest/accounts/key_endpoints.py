@@ -7,7 +7,8 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from monrest.accounts.keys import ApiKey, Keys, check_number
+from monrest.accounts.keys import Keys, check_number
+from monrest.accounts.model import ApiKey
 from monrest.accounts.roles import grantable
 from monrest.accounts.usernames import UserField, UserNames
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
@@ -28,6 +29,7 @@ from monrest.base.values import (
 from monrest.config.check import full_role
 from monrest.query.parse import RESERVED
 from monrest.query.scan import UNPRINTABLE
+from monrest.store.stored import shown_columns, shown_values
 
 
 def _known(parameter: str, name: str) -> None:
@@ -65,19 +67,8 @@ _FORCE_USER = UserField(
 _CREATION = (_COMMENT, _ROLES, _USERNAME, _SUPERUSER, _FORCE_USER)
 _PARAMETERS = tuple(one.name for one in _CREATION)
 
-COLUMNS = (
-    Column("comment", "string", "", "what the key is for"),
-    Column("created", "time", "", "when it was made"),
-    Column("digest", "string", "", "how the key is hashed"),
-    Column("file", "string", "", "where it is kept: table and record in the database"),
-    Column("force_user", "string", "", "user for whom a superuser key acts; absent without one"),
-    Column("hashed_key", "string", "", "hash of the key, its id"),
-    Column("last_from", "string", "", "address it was used from last; absent before"),
-    Column("last_used", "time", "", "when it was used last; absent before"),
-    Column("roles", "array_of_strings", "", "all that it may give; absent: no restriction"),
-    Column("superuser", "boolean", "", "1 for a superuser key; absent for a user's key"),
-    Column("user", "string", "", "whose key it is; absent for a superuser key"),
-)
+_FILE = Column("file", "string", "", "where it is kept: table and record in the database")
+COLUMNS = shown_columns(ApiKey, _FILE)
 _CREATED = (
     Column("file", "string", "", "where the key is kept: table and record in the database"),
     Column("hashed_key", "string", "", "hash of the key, its id"),
@@ -90,19 +81,7 @@ _SCHEMA = local_schema("api_keys", COLUMNS, ())
 
 def record(key: ApiKey) -> dict[str, Any]:
     """One key as it is shown; None where the interface leaves a field out."""
-    return {
-        "comment": key.comment,
-        "created": key.created,
-        "digest": key.digest,
-        "file": key.file,
-        "force_user": key.force_user,
-        "hashed_key": key.hashed_key,
-        "last_from": key.last_from,
-        "last_used": key.last_used,
-        "roles": None if key.roles is None else list(key.roles),
-        "superuser": 1 if key.superuser else None,
-        "user": key.user,
-    }
+    return {"file": key.file, **shown_values(key)}
 
 
 def _owner(identity: Identity) -> str | None:

@@ -8,18 +8,16 @@ another daemon on the same database deletes when what is kept here is too old
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
-from typing import Any
 
 from attrs import define, evolve, field, frozen
-from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
 
+from monrest.accounts.model import ApiKey, secret_hash
 from monrest.accounts.remembered_credentials import Remembered
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
@@ -27,12 +25,10 @@ from monrest.base.errors import Forbidden, Unavailable
 from monrest.base.values import Caller
 from monrest.base.workers import Workers
 from monrest.config import AuthConfig
-from monrest.store.database import Database, insert_if_absent
-from monrest.store.tables import api_keys
+from monrest.store.database import Database, insert_if_absent, transaction
+from monrest.store.stored import StoredRow
 
-log = Logger()
-
-DIGEST = "SHA-256"
+api_keys = ApiKey.table
 
 _SECRET_BYTES = 32
 _SUFFIX = "_1"  # names the digest
@@ -42,33 +38,6 @@ _FRESH = 4.0
 """Seconds: other daemons refuse what was revoked within five, their next question included."""
 
 _FLUSH = 10.0
-
-
-@frozen(kw_only=True)
-class ApiKey:
-    """One key as it is stored; times in seconds since the epoch.
-
-    ``user`` is the owner, None for a superuser key. ``roles`` (full names) are all that the key
-    may give, None when it restricts nothing. ``force_user`` belongs to superuser keys only.
-    ``confirmed``: False for what was read a while ago, because the database is away now.
-    """
-
-    hashed_key: str
-    user: str | None = None
-    superuser: bool = False
-    force_user: str | None = None
-    roles: tuple[str, ...] | None = None
-    comment: str = ""
-    created: int = 0
-    digest: str = DIGEST
-    last_used: int | None = None
-    last_from: str | None = None
-    confirmed: bool = True
-
-    @property
-    def file(self) -> str:
-        """Where the key is: the table and the record, spelled like a path."""
-        return f"{api_keys.name}/{self.hashed_key}.{self.digest}"
 
 
 @frozen
@@ -104,14 +73,14 @@ class Keys(Service):
         """
         if _FORM.fullmatch(plain) is None:
             return None
-        found = await self._remembered.find(hashed_key(plain), self.config.grace)
+        found = await self._remembered.find(secret_hash(plain), self.config.grace)
         if found is None:
             return None
         key, sure = found
         return key if sure else evolve(key, confirmed=False)
 
     async def _look_up(self, hashed: str) -> ApiKey | None:
-        return await self.database.run(lambda connection: _one(connection, hashed))
+        return await self.database.run(lambda connection: ApiKey.find(connection, hashed))
 
     def configure(self, config: AuthConfig) -> None:
         self.config = config
@@ -133,7 +102,7 @@ class Keys(Service):
             query = query.where(api_keys.c.user == user)
 
         def read(connection: Connection) -> list[ApiKey]:
-            return [_key(row) for row in connection.execute(query)]
+            return [ApiKey.of(row) for row in connection.execute(query)]
 
         return [self._with_use(key) for key in await self.database.run(read)]
 
@@ -141,7 +110,7 @@ class Keys(Service):
         """Give the key with this hash, whosever it is; None when there is none."""
         if _HASH.fullmatch(hashed) is None:
             return None
-        key = await self.database.run(lambda connection: _one(connection, hashed))
+        key = await self.database.run(lambda connection: ApiKey.find(connection, hashed))
         return None if key is None else self._with_use(key)
 
     def _with_use(self, key: ApiKey) -> ApiKey:
@@ -165,7 +134,7 @@ class Keys(Service):
         """
         plain = secrets.token_hex(_SECRET_BYTES) + _SUFFIX
         key = ApiKey(
-            hashed_key=hashed_key(plain),
+            hashed_key=secret_hash(plain),
             user=None if superuser else user,
             superuser=superuser,
             force_user=force_user if superuser else None,
@@ -177,7 +146,7 @@ class Keys(Service):
         def store(connection: Connection) -> None:
             if most is not None:
                 check_number(_owned(connection, creator), most)
-            connection.execute(insert(api_keys), [_row(key)])
+            connection.execute(insert(api_keys), [key.values()])
 
         await self.database.change(store)
         self._remembered.made(key.hashed_key)
@@ -237,11 +206,12 @@ class Keys(Service):
         await self.flush()
 
 
-def adopt(connection: Connection, key: ApiKey) -> bool:
-    """Store a key of another installation; False when it is there."""
-    if _one(connection, key.hashed_key) is not None:
+@transaction
+def adopt(connection: Connection, one: StoredRow) -> bool:
+    """Store a key or a profile of another installation; False when it is there."""
+    if one.find(connection, getattr(one, one.primary_key().name)) is not None:
         return False
-    connection.execute(insert_if_absent(connection, api_keys, _row(key)))
+    connection.execute(insert_if_absent(connection, one.table, one.values()))
     return True
 
 
@@ -257,11 +227,6 @@ _USED = (
 )
 
 
-def hashed_key(plain: str) -> str:
-    """Give the hash by which a key is known; it covers the suffix."""
-    return hashlib.sha256(plain.encode("ascii")).hexdigest()
-
-
 def check_number(owned: int, most: int) -> None:
     """Raise Forbidden for a user who owns ``most`` keys already."""
     if owned >= most:
@@ -271,20 +236,3 @@ def check_number(owned: int, most: int) -> None:
 def _owned(connection: Connection, user: str) -> int:
     query = select(func.count()).select_from(api_keys).where(api_keys.c.user == user)
     return int(connection.execute(query).scalar_one())
-
-
-def _one(connection: Connection, hashed: str) -> ApiKey | None:
-    row = connection.execute(select(api_keys).where(api_keys.c.hashed_key == hashed)).one_or_none()
-    return None if row is None else _key(row)
-
-
-def _key(row: Row[Any]) -> ApiKey:
-    values = dict(row._mapping)
-    roles = values["roles"]
-    return ApiKey(**{**values, "roles": None if roles is None else tuple(roles)})
-
-
-def _row(key: ApiKey) -> dict[str, Any]:
-    return {column.name: getattr(key, column.name) for column in api_keys.columns} | {
-        "roles": None if key.roles is None else list(key.roles)
-    }

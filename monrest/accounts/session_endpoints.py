@@ -7,8 +7,9 @@ from typing import Any
 from attrs import frozen
 
 from monrest.accounts.attempts import WRONG, is_right, nobody
+from monrest.accounts.model import DIGEST, Session, secret_hash
 from monrest.accounts.passwords import Passwords
-from monrest.accounts.sessions import DIGEST, Session, Sessions, cookie_of, hashed_id
+from monrest.accounts.sessions import Sessions, cookie_of
 from monrest.accounts.slowdown import Slowdown
 from monrest.accounts.usernames import UserField, UserNames
 from monrest.accounts.users import Users
@@ -20,17 +21,15 @@ from monrest.base.errors import BadRequest, Forbidden, NotFound, TooManyRequests
 from monrest.base.metrics import Metrics
 from monrest.base.values import ADMIN, Answer, Caller, Column, Document, Identity, RestRequest
 from monrest.query.parse import RESERVED
+from monrest.store.stored import shown_columns, shown_values
 
-COLUMNS = (
-    Column("active", "time", "", "when it was used last"),
-    Column("address", "string", "", "where the login came from: the other end of its connection"),
+_ALWAYS = {"digest": DIGEST, "fake": 0, "oauth_groups": []}
+COLUMNS = shown_columns(
+    Session,
     Column("digest", "string", "", "how the session's id is hashed"),
     Column("fake", "boolean", "", "always 0: only a login makes a session"),
     Column("file", "string", "", "where it is kept: table and record in the database"),
-    Column("hashed_key", "string", "", "hash of the session's id, by which it is known here"),
     Column("oauth_groups", "array_of_strings", "", "empty: there are no logins by OAuth"),
-    Column("roles", "array_of_strings", "", "all that it may give; empty: no restriction"),
-    Column("username", "string", "", "whose session it is"),
 )
 _SCHEMA = local_schema("sessions", COLUMNS, ())
 _LOGIN = UserField("login", "name of the user, or `username`", required=True)
@@ -40,17 +39,7 @@ _PASSWORD = "password"  # noqa: S105  the parameter's name
 
 def record(session: Session) -> dict[str, Any]:
     """One session as it is shown; never its CSRF token."""
-    return {
-        "active": session.active,
-        "address": session.address,
-        "digest": DIGEST,
-        "fake": 0,
-        "file": session.file,
-        "hashed_key": session.hashed_id,
-        "oauth_groups": [],
-        "roles": list(session.roles or ()),
-        "username": session.username,
-    }
+    return {**_ALWAYS, "file": session.file, **shown_values(session)}
 
 
 def _owner(identity: Identity) -> str | None:
@@ -131,7 +120,7 @@ class SessionEndpoints:
         # The session always has a new id: one that was planted in the browser is worth nothing.
         old = cookie_of(caller.headers, self.sessions.cookie_name)
         if old and old.isascii():
-            await self.sessions.delete(hashed_id(old))
+            await self.sessions.delete(secret_hash(old))
         await self.users.succeeded(user, caller)
         return await self.sessions.create(user, caller, hashed)
 

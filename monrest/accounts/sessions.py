@@ -8,17 +8,13 @@ itself is in the cookie and nowhere else. It also ends with the password that it
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 import secrets
 from collections.abc import Mapping
-from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from sqlalchemy import (
     Connection,
-    Row,
     and_,
     bindparam,
     case,
@@ -33,6 +29,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.accounts.model import Session, proof, secret_hash
 from monrest.accounts.remembered_credentials import Remembered
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
@@ -42,9 +39,8 @@ from monrest.base.values import Caller
 from monrest.base.workers import Workers
 from monrest.config import AuthConfig
 from monrest.store.database import Database
-from monrest.store.tables import sessions
 
-DIGEST = "SHA-256"
+sessions = Session.table
 
 MOST_OF_A_USER = 500
 """Sessions of one user; a further one ends the one that was not used for the longest time."""
@@ -58,38 +54,6 @@ _FLUSH = 10.0
 _CLEAN = 300.0
 _UNFLUSHED = 60.0
 _RECENT = 300.0
-
-
-@frozen(kw_only=True)
-class Session:
-    """One session as it is stored; times in seconds since the epoch.
-
-    ``roles`` (full names) are all that it may give, None when it restricts nothing. ``address``
-    is the other end of the connection of the login. ``confirmed``: False for what was read a while
-    ago, because the database is away now.
-    """
-
-    hashed_id: str
-    username: str
-    address: str
-    csrf_token: str = field(repr=False)
-    roles: tuple[str, ...] | None = None
-    created: int
-    active: int
-    proof: str | None = field(default=None, repr=False)
-    confirmed: bool = True
-
-    @property
-    def file(self) -> str:
-        """Where the session is: the table and the record, spelled like a path."""
-        return f"{sessions.name}/{self.hashed_id}.{DIGEST}"
-
-    def began_with(self, value: str, password: str) -> bool:
-        """Whether the user has still the password of the login.
-
-        ``value`` is that of the cookie, ``password`` what the password file says of the user now.
-        """
-        return self.proof is not None and hmac.compare_digest(self.proof, _proof(value, password))
 
 
 @define(eq=False)
@@ -120,7 +84,7 @@ class Sessions(Service):
         """
         if _FORM.fullmatch(value) is None:
             return None
-        hashed = hashed_id(value)
+        hashed = secret_hash(value)
         session = await self._found(hashed)
         if session is not None and not self._lives(session):
             session = await self._found(hashed, anew=True)  # another daemon may know of later use
@@ -139,7 +103,7 @@ class Sessions(Service):
         return session if sure else evolve(session, confirmed=False)
 
     async def _look_up(self, hashed: str) -> Session | None:
-        return await self.database.run(lambda connection: _one(connection, hashed))
+        return await self.database.run(lambda connection: Session.find(connection, hashed))
 
     def _used(self, session: Session) -> Session:
         """Add what is not stored yet."""
@@ -160,7 +124,7 @@ class Sessions(Service):
             query = query.where(sessions.c.username == user)
 
         def read(connection: Connection) -> list[Session]:
-            return [_session(row) for row in connection.execute(query)]
+            return [Session.of(row) for row in connection.execute(query)]
 
         found = [self._used(session) for session in await self.database.run(read)]
         return [session for session in found if self._lives(session)]
@@ -186,7 +150,7 @@ class Sessions(Service):
         """Give the session with this hash, whosever it is; None for one that is over."""
         if _HASH.fullmatch(hashed) is None:
             return None
-        session = await self.database.run(lambda connection: _one(connection, hashed))
+        session = await self.database.run(lambda connection: Session.find(connection, hashed))
         session = None if session is None else self._used(session)
         return session if session is not None and self._lives(session) else None
 
@@ -200,14 +164,14 @@ class Sessions(Service):
         value = secrets.token_hex(_SECRET_BYTES) + _SUFFIX
         now = int(self.wall.now())
         session = Session(
-            hashed_id=hashed_id(value),
+            hashed_id=secret_hash(value),
             username=user,
             address=caller.address or caller.client,
             csrf_token=secrets.token_hex(_SECRET_BYTES) + _SUFFIX,
             roles=roles,
             created=now,
             active=now,
-            proof=_proof(value, password),
+            proof=proof(value, password),
         )
 
         def store(connection: Connection) -> list[str]:
@@ -219,7 +183,7 @@ class Sessions(Service):
             surplus = list(connection.execute(by_use.offset(MOST_OF_A_USER - 1)).scalars())
             if surplus:
                 connection.execute(delete(sessions).where(sessions.c.hashed_id.in_(surplus)))
-            connection.execute(insert(sessions), [_row(session)])
+            connection.execute(insert(sessions), [session.values()])
             return surplus
 
         await self.flush()  # the time of the last use decides which one has to go
@@ -327,15 +291,6 @@ _USED = (
 )
 
 
-def hashed_id(value: str) -> str:
-    """Give the hash by which a session is known; it covers the suffix."""
-    return hashlib.sha256(value.encode("ascii")).hexdigest()
-
-
-def _proof(value: str, password: str) -> str:
-    return hashlib.sha256(f"{value}\0{password}".encode()).hexdigest()
-
-
 def cookie_of(headers: Mapping[str, str], name: str) -> str:
     """Give the value of a cookie, empty when there is none; ``headers`` have lower-case names."""
     for part in headers.get("cookie", "").split(";"):
@@ -343,21 +298,3 @@ def cookie_of(headers: Mapping[str, str], name: str) -> str:
         if found == name:
             return value.strip('"')
     return ""
-
-
-def _one(connection: Connection, hashed: str) -> Session | None:
-    query = select(sessions).where(sessions.c.hashed_id == hashed)
-    row = connection.execute(query).one_or_none()
-    return None if row is None else _session(row)
-
-
-def _session(row: Row[Any]) -> Session:
-    values = dict(row._mapping)
-    roles = values["roles"]
-    return Session(**{**values, "roles": None if roles is None else tuple(roles)})
-
-
-def _row(session: Session) -> dict[str, Any]:
-    return {column.name: getattr(session, column.name) for column in sessions.columns} | {
-        "roles": None if session.roles is None else list(session.roles)
-    }

@@ -11,10 +11,11 @@ from attrs import evolve, frozen
 
 from monrest.accounts import usernames
 from monrest.accounts.contacts import NOBODY, Contacts
+from monrest.accounts.model import Profile, zone_called
 from monrest.accounts.passwords import Passwords
 from monrest.accounts.roles import RoleTable
 from monrest.accounts.slowdown import Slowdown
-from monrest.accounts.users import Profile, Users, zone_called
+from monrest.accounts.users import Users
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.fields import AS_IT_IS, Field, Reading, fields_of, require_only
 from monrest.api.lists import local_schema, own_columns, reselect, select
@@ -38,29 +39,22 @@ from monrest.base.values import (
 from monrest.config import AuthConfig
 from monrest.query.column_names import TableSchema
 from monrest.sites.site import Site
+from monrest.store.stored import shown_columns, shown_values
 
-COLUMNS = (
+COLUMNS = shown_columns(
+    Profile,
     Column("alias", "string", "", "longer name, null for a user who is no contact"),
     Column("can_submit_commands", "boolean", "", "1 if the user may send commands"),
     Column("email", "string", "", "mail address, null for a user who is no contact"),
     Column("groups", "array_of_strings", "", "contact groups"),
     Column("has_mon_profile", "boolean", "", "whether data of the user is stored here"),
-    Column("id", "string", "", "name of the user"),
-    Column("last_login", "time", "", "last login, null for none"),
-    Column("locked", "boolean", "", "whether the user is locked"),
     Column("roles", "array_of_strings", "", "roles"),
-    Column("tz", "string", "", "time zone of the user; null: that of the server"),
 )
-WHOAMI_COLUMNS = tuple(
-    sorted(
-        (
-            *COLUMNS,
-            Column("auth_src", "string", "", "how the request was authenticated"),
-            Column("original_username", "string", "", "name before it was transformed"),
-        ),
-        key=lambda one: one.name,
-    )
+_WHOAMI = (
+    Column("auth_src", "string", "", "how the request was authenticated"),
+    Column("original_username", "string", "", "name before it was transformed"),
 )
+WHOAMI_COLUMNS = tuple(sorted((*COLUMNS, *_WHOAMI), key=lambda one: one.name))
 
 
 @lru_cache(maxsize=8)
@@ -302,16 +296,12 @@ def _record(
 ) -> dict[str, Any]:
     may_submit = submits(identity, contact, context.config)
     held = {role for role in ROLES if identity.may(role)}
-    record: dict[str, Any] = {
+    return {
         "alias": contact.alias,
         "can_submit_commands": int(may_submit),
         "email": contact.email,
         "groups": sorted(contact.groups),
         f"has_{context.names.app}_profile": profile is not None,
-        "id": identity.user,
-        "last_login": None if profile is None else profile.last_login,
-        "locked": profile is not None and profile.locked,
         "roles": sorted(held if may_submit else held | {READ_ONLY}),
-        "tz": profile.tz if profile is not None and profile.zone is not None else None,
+        **shown_values(profile or Profile(name=identity.user)),
     }
-    return record

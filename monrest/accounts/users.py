@@ -7,19 +7,19 @@ database locks when what is kept here is too old.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import tzinfo
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from attrs import define, field, frozen
-from sqlalchemy import Connection, Row, delete, or_, select, update
+from sqlalchemy import Connection, delete, or_, select, update
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from monrest.accounts.model import Profile
 from monrest.base.audit import audit
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, Shared
@@ -28,9 +28,10 @@ from monrest.base.values import INTERNAL, Caller
 from monrest.base.workers import Workers
 from monrest.config import AuthConfig
 from monrest.store.database import Database, insert_if_absent
-from monrest.store.tables import users
 
 log = Logger()
+
+users = Profile.table
 
 T = TypeVar("T")
 
@@ -41,53 +42,6 @@ _KEPT = 4.0
 _PATIENCE = 2.0
 _RETRY = 1.0
 _CLEAN = 1800.0
-_DAY = 86400
-_YEAR = 365 * _DAY
-
-
-@frozen(kw_only=True)
-class Profile:
-    """What is stored of a user.
-
-    ``failed`` counts wrong passwords since the last right one. ``last_failed`` and
-    ``last_success`` are about logins: ``time`` in seconds since the epoch, ``ip`` and, behind a
-    proxy, ``forwarded_for``.
-    """
-
-    name: str
-    locked: bool = False
-    failed: int = 0
-    last_failed: Mapping[str, Any] | None = None
-    last_success: Mapping[str, Any] | None = None
-    tz: str | None = None
-    created: int = 0
-
-    @property
-    def last_login(self) -> int | None:
-        """When the user logged in last, None when they never did."""
-        return None if self.last_success is None else int(self.last_success["time"])
-
-    @property
-    def zone(self) -> ZoneInfo | None:
-        """The time zone of the user, None for the server's: where none is named that exists."""
-        return zone_called(self.tz or "")
-
-    def outlived(self, now: float) -> bool:
-        """Whether it can be forgotten; locked ones never.
-
-        A day after the last failed login where there is nothing else in it, else after a year.
-        """
-        seen = [int(one["time"]) for one in (self.last_failed, self.last_success) if one]
-        kept = _DAY if self.last_success is None and self.tz is None else _YEAR
-        return not self.locked and now - max([self.created, *seen]) > kept
-
-
-def zone_called(name: str) -> ZoneInfo | None:
-    """Give the time zone of this name, None when there is none."""
-    try:
-        return ZoneInfo(name) if name else None
-    except (OSError, ValueError, ZoneInfoNotFoundError):
-        return None
 
 
 @frozen
@@ -134,7 +88,7 @@ class Users(Service):
 
     async def get(self, name: str) -> Profile | None:
         """Give a user's profile, None when nothing is stored of them."""
-        return await self.database.run(lambda connection: _one(connection, name))
+        return await self.database.run(lambda connection: Profile.find(connection, name))
 
     async def zone_of(self, name: str) -> tzinfo | None:
         """Give the time zone that a user chose, None for the server's."""
@@ -145,7 +99,7 @@ class Users(Service):
         query = select(users).order_by(users.c.name)
 
         def read(connection: Connection) -> list[Profile]:
-            return [_profile(row) for row in connection.execute(query)]
+            return [Profile.of(row) for row in connection.execute(query)]
 
         return await self.database.run(read)
 
@@ -248,7 +202,7 @@ class Users(Service):
         def count(connection: Connection) -> bool | None:
             if known:
                 _make(connection, name, now)
-            profile = _one(connection, name)
+            profile = Profile.find(connection, name)
             if profile is None or profile.locked:
                 return None
             connection.execute(
@@ -339,7 +293,7 @@ class Users(Service):
 
         def forget(connection: Connection) -> int:
             rows = connection.execute(select(users).where(users.c.locked.is_(False))).all()
-            gone = [row.name for row in rows if _profile(row).outlived(now)]
+            gone = [row.name for row in rows if Profile.of(row).outlived(now)]
             for name in gone:
                 connection.execute(delete(users).where(users.c.name == name))
             return len(gone)
@@ -382,24 +336,6 @@ def _make(connection: Connection, name: str, now: int) -> None:
     """Make an empty profile unless there is one, also when another daemon does the same."""
     values = {"name": name, "locked": False, "failed": 0, "created": now}
     connection.execute(insert_if_absent(connection, users, values))
-
-
-def adopt(connection: Connection, profile: Profile) -> bool:
-    """Store a profile of another installation; False when there is one of this name."""
-    if _one(connection, profile.name) is not None:
-        return False
-    values = {column.name: getattr(profile, column.name) for column in users.columns}
-    connection.execute(insert_if_absent(connection, users, values))
-    return True
-
-
-def _one(connection: Connection, name: str) -> Profile | None:
-    row = connection.execute(select(users).where(users.c.name == name)).one_or_none()
-    return None if row is None else _profile(row)
-
-
-def _profile(row: Row[Any]) -> Profile:
-    return Profile(**row._mapping)
 
 
 def _where(caller: Caller, now: int) -> dict[str, Any]:

@@ -291,8 +291,8 @@ def first_number(value: Any) -> int:
 
 def record_columns(row: type[StoredRow], fields: Fields, *more: Column) -> tuple[Column, ...]:
     """The columns of the fields, of what the class of the records shows, and ``more``, by name."""
-    declared = [one.column for one in fields.declared if one.column is not None]
-    return tuple(sorted((*declared, *shown_columns(row), *more), key=lambda one: one.name))
+    declared = (one.column for one in fields.declared if one.column is not None)
+    return shown_columns(row, *declared, *more)
 
 
 @frozen(kw_only=True)

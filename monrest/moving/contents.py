@@ -16,11 +16,9 @@ from typing import Any, ParamSpec, TypeAlias
 from attrs import define, field, frozen
 from sqlalchemy import Connection
 
-from monrest.accounts import keys as key_statements
 from monrest.accounts import usernames
-from monrest.accounts import users as user_statements
-from monrest.accounts.keys import ApiKey
-from monrest.accounts.users import Profile, zone_called
+from monrest.accounts.keys import adopt
+from monrest.accounts.model import ApiKey, Profile, zone_called
 from monrest.api.records import number_of
 from monrest.base import schedule
 from monrest.base.errors import BadRequest, RestError
@@ -181,11 +179,7 @@ class Contents:
     def users(self) -> Iterator[Adoption]:
         for source, profile in self.profiles:
             notes = ("locked",) if profile.locked else ()
-
-            def work(connection: Connection, profile: Profile = profile) -> bool:
-                return user_statements.adopt(connection, profile)
-
-            yield Adoption(USERS, source, profile.name, work, notes=notes)
+            yield Adoption(USERS, source, profile.name, adopt(profile), notes=notes)
 
     def keys(self) -> Iterator[Adoption]:
         """Keys of releases that hashed in another way are dead."""
@@ -240,7 +234,7 @@ class Contents:
             KEYS,
             self._key_source(file),
             owner if superuser else f"key of {user}",
-            lambda connection: key_statements.adopt(connection, key),
+            adopt(key),
             tuple(notes),
         )
 

@@ -36,12 +36,14 @@ from attrs import field, frozen
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    Connection,
     Double,
     ForeignKey,
     LargeBinary,
     Row,
     Table,
     Text,
+    select,
 )
 from sqlalchemy import Column as TableColumn
 
@@ -133,6 +135,13 @@ class StoredRow:
             values[name] = kind.of(row, joined=True)
         return cls(**values)
 
+    @classmethod
+    def find(cls, connection: Connection, key: str | int) -> Self | None:
+        """The record with this key."""
+        query = select(cls.table).where(cls.primary_key() == key)
+        row = connection.execute(query).one_or_none()
+        return None if row is None else cls.of(row)
+
     def values(self) -> dict[str, Any]:
         """What is stored of it, by column."""
         values = {}
@@ -218,9 +227,10 @@ def _structured(hint: Any, value: Any) -> Any:
     return cattrs.structure(value, hint)
 
 
-def shown_columns(cls: type[StoredRow]) -> list[Column]:
-    """The columns of what a class shows."""
-    return [shown.column(name) for name, shown in _SHOWN[cls].items()]
+def shown_columns(cls: type[StoredRow], *more: Column) -> tuple[Column, ...]:
+    """The columns of what a class shows, and ``more``, by name."""
+    named = (*(shown.column(name) for name, shown in _SHOWN[cls].items()), *more)
+    return tuple(sorted(named, key=lambda one: one.name))
 
 
 def shown_values(one: StoredRow) -> dict[str, Any]:

@@ -54,7 +54,7 @@ _HOURS = Number(
 _HOUR = 3600
 
 COLUMNS = record_columns(Webhook, FIELDS, Column("owner", "string", "", "in whose name it looks"))
-DELIVERY_COLUMNS = tuple(sorted(shown_columns(Delivery), key=lambda one: one.name))
+DELIVERY_COLUMNS = shown_columns(Delivery)
 _DELIVERIES = local_schema("deliveries", DELIVERY_COLUMNS, ())
 _MESSAGE = Column("message", "string", "", "what was done")
 _SECRET = Column("secret", "string", "", "the secret, `whsec_…`, which is never shown again")

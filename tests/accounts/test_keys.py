@@ -8,11 +8,11 @@ from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
 from monrest.accounts import remembered_credentials as remembered
-from monrest.accounts.keys import Keys, hashed_key
+from monrest.accounts.keys import Keys
+from monrest.accounts.model import ApiKey, secret_hash
 from monrest.base.errors import Forbidden, Unavailable
 from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.store.tables import api_keys
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import NOW, result
 
@@ -43,8 +43,8 @@ def test_form_of_a_key_and_of_its_hash(keys):
 
 def test_the_key_itself_is_nowhere_in_the_database(keys, store):
     _, plain = make(keys, comment="for the cron job")
-    rows = result(store.run(lambda connection: connection.execute(select(api_keys)).all()))
-    assert hashed_key(plain) in repr(rows)
+    rows = result(store.run(lambda connection: connection.execute(select(ApiKey.table)).all()))
+    assert secret_hash(plain) in repr(rows)
     assert plain.removesuffix("_1") not in repr(rows)
 
 
@@ -132,7 +132,7 @@ def test_the_limit_is_checked_in_the_transaction_that_stores(keys, store):
         lambda plain: " " + plain,
         lambda plain: plain + "\n",
         lambda plain: plain[:-1] + "\u0661",
-        hashed_key,
+        secret_hash,
         lambda plain: "",
         lambda plain: "a" * 100_000,
         lambda plain: "' OR 1=1 --",
@@ -266,7 +266,7 @@ def test_without_a_grace_keys_work_as_long_as_they_are_fresh(keys, store, clock)
 
 
 def used(store):
-    query = select(api_keys.c.last_used, api_keys.c.last_from)
+    query = select(ApiKey.table.c.last_used, ApiKey.table.c.last_from)
     return [tuple(row) for row in result(store.run(lambda c: c.execute(query).all()))]
 
 

@@ -7,12 +7,12 @@ from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
 from monrest.accounts import sessions as module
-from monrest.accounts.sessions import Sessions, hashed_id
+from monrest.accounts.model import Session, secret_hash
+from monrest.accounts.sessions import Sessions
 from monrest.base.errors import Unavailable
 from monrest.base.names import Names
 from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.store.tables import sessions as table
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import NOW, result
 
@@ -41,7 +41,7 @@ def find(sessions, value):
 
 
 def stored(store):
-    rows = result(store.run(lambda connection: connection.execute(select(table)).all()))
+    rows = result(store.run(lambda connection: connection.execute(select(Session.table)).all()))
     return {row.hashed_id: row for row in rows}
 
 
@@ -49,7 +49,7 @@ def test_a_session(sessions, another):
     session, value = login(sessions)
     assert re.fullmatch(r"[0-9a-f]{64}_1", value)
     assert re.fullmatch(r"[0-9a-f]{64}_1", session.csrf_token)
-    assert session.hashed_id == hashed_id(value)
+    assert session.hashed_id == secret_hash(value)
     assert (session.username, session.roles) == ("ann", None)
     assert session.address == "192.0.2.7"  # whatever somebody says whom he speaks for
     assert (session.created, session.active) == (NOW, NOW)

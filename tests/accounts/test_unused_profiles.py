@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from twisted.internet.task import Clock
 
-from monrest.accounts.users import Profile, Users
+from monrest.accounts.model import Profile
+from monrest.accounts.users import Users
 from monrest.base.values import Caller
 from monrest.config import AuthConfig
 from tests.fakes.clocks import Wall

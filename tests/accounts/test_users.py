@@ -5,11 +5,11 @@ from sqlalchemy import func, select
 from twisted.internet.defer import Deferred
 
 from monrest.accounts.attempts import is_right
-from monrest.accounts.users import Profile, Users
+from monrest.accounts.model import Profile
+from monrest.accounts.users import Users
 from monrest.base.errors import TooManyRequests, Unavailable
 from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from monrest.store.tables import users as table
 from tests.fakes.audited import audited
 from tests.fakes.clocks import Wall
 from tests.fakes.door import Attempts, Passwords
@@ -46,7 +46,7 @@ def get(users, name="ann"):
 
 
 def count(store):
-    query = select(func.count()).select_from(table)
+    query = select(func.count()).select_from(Profile.table)
     return result(store.run(lambda connection: connection.execute(query).scalar_one()))
 
 
@@ -70,7 +70,7 @@ def test_locking_makes_a_profile_and_keeps_the_one_there_is(users):
     assert get(users) == Profile(name="ann", locked=True, created=NOW)
     result(users.succeeded("bob", HOME))
     result(users.lock("bob"))
-    assert get(users, "bob").last_login == NOW
+    assert get(users, "bob").last_success["time"] == NOW
     assert get(users, "bob").locked
     assert [profile.name for profile in result(users.list())] == ["ann", "bob"]
 
@@ -188,7 +188,7 @@ def test_a_login_forgets_failures(users, clock):
     clock.advance(5)
     result(users.succeeded("ann", HOME))
     profile = get(users)
-    assert (profile.failed, profile.last_login) == (0, NOW + 5)
+    assert (profile.failed, profile.last_success["time"]) == (0, NOW + 5)
     assert profile.last_failed["time"] == NOW
 
 

@@ -12,7 +12,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from monrest.accounts.contacts import NOBODY
-from monrest.accounts.users import Profile
+from monrest.accounts.model import Profile
 from monrest.availability import chosen_objects as reportobjects
 from monrest.base.errors import (
     BadRequest,

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from sqlalchemy import func, insert, select, update
 
-from monrest.store.tables import api_keys, sessions, users
+from monrest.accounts.model import ApiKey, Profile, Session
 from tests import forks
+
+api_keys, sessions, users = ApiKey.table, Session.table, Profile.table
 
 
 def add(name, **values):

@@ -12,11 +12,13 @@ from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, gatherResults
 from twisted.internet.threads import deferToThread
 
+from monrest.accounts.model import Profile, Session
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.store.database import Database, StoreError
-from monrest.store.tables import sessions, users
 from tests.fakes.store import sqlite_url
 from tests.store.rows import add, add_everywhere, count, increment, names, names_everywhere
+
+sessions, users = Session.table, Profile.table
 
 PATIENCE = 30
 

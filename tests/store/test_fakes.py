@@ -3,8 +3,10 @@
 from sqlalchemy import insert, select
 from twisted.internet.task import Clock
 
-from monrest.store.tables import users
+from monrest.accounts.model import Profile
 from tests.fakes.store import inline_database
+
+users = Profile.table
 
 
 def test_what_is_asked_is_done_at_once(database_url):
