@@ -444,8 +444,9 @@ class Records(ABC, Generic[T]):
     async def _change(
         self, context: Context, request: RestRequest, key: str, *, patch: bool
     ) -> Answer:
-        old = await self.one(context, request, key)
-        with audited(request, f"{self.title} change", self.name(old)):
+        with audited(request, f"{self.title} change", key) as line:
+            old = await self.one(context, request, key)
+            line.target = self.name(old)
             await self.require_write(context, request, old)
             sent = fields_of(request)
             fields = sent
@@ -462,8 +463,9 @@ class Records(ABC, Generic[T]):
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        old = await self.one(context, request, where[0])
-        with audited(request, f"{self.title} delete", self.name(old)):
+        with audited(request, f"{self.title} delete", where[0]) as line:
+            old = await self.one(context, request, where[0])
+            line.target = self.name(old)
             await self.require_removal(context, request, old)
             if not await self.remove(old):
                 raise self.missing()
