@@ -7,12 +7,14 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
 from twisted.python.failure import Failure
 
-from monrest.accounts import key_endpoints, session_endpoints, user_endpoints
 from monrest.accounts.contacts import Contacts
+from monrest.accounts.key_endpoints import KeyRecords
 from monrest.accounts.keys import Keys
 from monrest.accounts.passwords import Passwords
+from monrest.accounts.session_endpoints import SessionRecords
 from monrest.accounts.sessions import Sessions
 from monrest.accounts.slowdown import Slowdown
+from monrest.accounts.user_endpoints import UserRecords, figures
 from monrest.accounts.users import Users
 from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
@@ -47,7 +49,7 @@ class Accounts(Service):
         """Figures of the users that are known under the configuration in force."""
         sites, auth = self.common.registry.sites, self.common.config.auth
         known = self.users, self.contacts, self.passwords
-        return await user_endpoints.figures(*known, sites, auth)
+        return await figures(*known, sites, auth)
 
     def configure(self) -> None:
         auth, names = self.common.config.auth, self.common.config.names
@@ -79,8 +81,9 @@ FAMILY = Family(
     life=Life(Accounts, configure=lambda _, accounts: accounts.configure()),
     served=(
         Served(
-            declared(user_endpoints.UserEndpoints),
-            lambda common: user_endpoints.UserEndpoints(
+            (*UserRecords.endpoints(), *declared(UserRecords)),
+            lambda common: UserRecords(
+                database=common.database,
                 users=common.the(Accounts).users,
                 contacts=common.the(Accounts).contacts,
                 passwords=common.the(Accounts).passwords,
@@ -89,8 +92,9 @@ FAMILY = Family(
             ),
         ),
         Served(
-            declared(session_endpoints.SessionEndpoints),
-            lambda common: session_endpoints.SessionEndpoints(
+            (*SessionRecords.endpoints(), *declared(SessionRecords)),
+            lambda common: SessionRecords(
+                database=common.database,
                 sessions=common.the(Accounts).sessions,
                 passwords=common.the(Accounts).passwords,
                 users=common.the(Accounts).users,
@@ -99,8 +103,8 @@ FAMILY = Family(
             ),
         ),
         Served(
-            declared(key_endpoints.KeyEndpoints),
-            lambda common: key_endpoints.KeyEndpoints(keys=common.the(Accounts).keys),
+            (*KeyRecords.endpoints(), *declared(KeyRecords)),
+            lambda common: KeyRecords(database=common.database, keys=common.the(Accounts).keys),
         ),
     ),
 )

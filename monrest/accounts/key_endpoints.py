@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from attrs import evolve, frozen
 
@@ -11,11 +11,11 @@ from monrest.accounts.keys import Keys, check_number
 from monrest.accounts.model import ApiKey
 from monrest.accounts.roles import grantable
 from monrest.accounts.usernames import UserField, UserNames
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.endpoint import Context, Endpoint
 from monrest.api.fields import Flag, NameList, Text
-from monrest.api.lists import local_schema, reselect, select, sparse
+from monrest.api.records import Records
 from monrest.base.audit import audited
-from monrest.base.errors import BadRequest, Forbidden, NotFound
+from monrest.base.errors import BadRequest, Forbidden
 from monrest.base.values import (
     ADMIN,
     INTERNAL,
@@ -69,28 +69,13 @@ _PARAMETERS = tuple(one.name for one in _CREATION)
 
 _FILE = Column("file", "string", "", "where it is kept: table and record in the database")
 COLUMNS = shown_columns(ApiKey, _FILE)
+_MESSAGE = Column("message", "string", "", "what was done")
 _CREATED = (
     Column("file", "string", "", "where the key is kept: table and record in the database"),
     Column("hashed_key", "string", "", "hash of the key, its id"),
-    Column("message", "string", "", "what was done"),
+    _MESSAGE,
     Column("private_key", "string", "", "the key itself, which is never shown again"),
 )
-_OPTIONAL = frozenset({"force_user", "last_from", "last_used", "roles", "superuser", "user"})
-_SCHEMA = local_schema("api_keys", COLUMNS, ())
-
-
-def record(key: ApiKey) -> dict[str, Any]:
-    """One key as it is shown; None where the interface leaves a field out."""
-    return {"file": key.file, **shown_values(key)}
-
-
-def _owner(identity: Identity) -> str | None:
-    """The user whose keys ``identity`` deals with; None: all users."""
-    return None if identity.may(ADMIN) else identity.user
-
-
-def _no_such_key() -> NotFound:
-    return NotFound("no such api key")
 
 
 @frozen(kw_only=True)
@@ -105,58 +90,45 @@ class _Asked:
 
 
 @frozen(eq=False, kw_only=True)
-class KeyEndpoints:
+class KeyRecords(Records[ApiKey]):
     """API keys: administrators deal with all of them, others with their own."""
+
+    noun = "api key"
+    title = "key"
+    path = "/mon/api_keys"
+    key = "id"
+    summary = "API keys"
+    columns = COLUMNS
+    optional = frozenset({"force_user", "last_from", "last_used", "roles", "superuser", "user"})
+    done = (_MESSAGE,)
+    verbs: ClassVar = {
+        "list": {"text": "Administrators see all of them, others their own."},
+        "one": {"description": "one API key by its hash"},
+        "remove": {
+            "description": "delete an API key",
+            "text": "It is refused from then on.",
+        },
+    }
 
     keys: Keys
 
-    @Endpoint(
-        path="/mon/api_keys",
-        description="API keys",
-        text="Administrators see all of them, others their own.",
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def api_keys(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        keys = await self.keys.list(_owner(request.identity))
-        answer = await select(context, request, _SCHEMA, map(record, keys))
-        return sparse(request, answer, _OPTIONAL)
-
-    @Endpoint(
-        path="/mon/api_keys/<id>",
-        description="one API key by its hash",
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def api_key(
-        self, context: Context, request: RestRequest, where: tuple[str, ...]
-    ) -> Answer:
-        key = await self.keys.get(where[0])
-        owner = _owner(request.identity)
-        if key is None or (owner is not None and key.user != owner):
-            raise _no_such_key()
-        value = {name: item for name, item in record(key).items() if item is not None}
-        return await reselect(context, request, Document(value=value, columns=COLUMNS))
-
-    @Endpoint(
-        path="/mon/api_keys/<id>",
-        methods=("DELETE",),
-        description="delete an API key",
-        text="It is refused from then on.",
-        shape="object",
-        parameters=(),
-        columns=(Column("message", "string", "", "what was done"),),
-    )
-    async def delete(
-        self, context: Context, request: RestRequest, where: tuple[str, ...]
-    ) -> Answer:
+    async def find(
+        self, context: Context, request: RestRequest, key: str | None
+    ) -> Sequence[ApiKey]:
         del context
-        identity, target = request.identity, where[0]
-        with audited(request, "key delete", target):
-            if not await self.keys.delete(target, _owner(identity)):
-                raise _no_such_key()
-        return Document(value={"message": "successfully removed 1 api key."})
+        identity = request.identity
+        return await self.keys.several(None if identity.may(ADMIN) else identity.user, key)
+
+    def name(self, one: ApiKey) -> str:
+        return one.hashed_key
+
+    async def rows(self, context: Context, found: Iterable[ApiKey]) -> list[dict[str, Any]]:
+        """As they are shown; None where the interface leaves a field out."""
+        del context
+        return [{"file": one.file, **shown_values(one)} for one in found]
+
+    async def remove(self, old: ApiKey) -> bool:
+        return await self.keys.delete(old.hashed_key)
 
     @Endpoint(
         path="/mon/api_keys",

@@ -92,26 +92,23 @@ class Keys(Service):
             client = f"{caller.address} ({client})"
         self._uses[key.hashed_key] = _Use(int(self.wall.now()), client)
 
-    async def list(self, user: str | None = None) -> list[ApiKey]:
-        """Give the keys that belong to ``user``, all keys for None.
+    async def several(self, user: str | None = None, hashed: str | None = None) -> list[ApiKey]:
+        """Give the keys of ``user`` (None: of all) in the order of their creation.
 
-        In the order of their creation.
+        With a hash only the key that has it.
         """
         query = select(api_keys).order_by(api_keys.c.created, api_keys.c.hashed_key)
         if user is not None:
             query = query.where(api_keys.c.user == user)
+        if hashed is not None:
+            if _HASH.fullmatch(hashed) is None:
+                return []
+            query = query.where(api_keys.c.hashed_key == hashed)
 
         def read(connection: Connection) -> list[ApiKey]:
             return [ApiKey.of(row) for row in connection.execute(query)]
 
         return [self._with_use(key) for key in await self.database.run(read)]
-
-    async def get(self, hashed: str) -> ApiKey | None:
-        """Give the key with this hash, whosever it is; None when there is none."""
-        if _HASH.fullmatch(hashed) is None:
-            return None
-        key = await self.database.run(lambda connection: ApiKey.find(connection, hashed))
-        return None if key is None else self._with_use(key)
 
     def _with_use(self, key: ApiKey) -> ApiKey:
         use = self._uses.get(key.hashed_key)
@@ -156,16 +153,9 @@ class Keys(Service):
         """Count the keys that belong to ``user``."""
         return await self.database.run(lambda connection: _owned(connection, user))
 
-    async def delete(self, hashed: str, user: str | None = None) -> bool:
-        """Delete a key, which is refused from then on; False when there is none.
-
-        With a ``user`` only a key that belongs to them.
-        """
-        if _HASH.fullmatch(hashed) is None:
-            return False
+    async def delete(self, hashed: str) -> bool:
+        """Delete a key, which is refused from then on; False when there is none."""
         found = delete(api_keys).where(api_keys.c.hashed_key == hashed)
-        if user is not None:
-            found = found.where(api_keys.c.user == user)
         try:
             deleted = await self.database.change(
                 lambda connection: connection.execute(found).rowcount

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 from attrs import frozen
 
@@ -14,12 +15,12 @@ from monrest.accounts.slowdown import Slowdown
 from monrest.accounts.usernames import UserField, UserNames
 from monrest.accounts.users import Users
 from monrest.api.csrf import check_page
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, Parameter
-from monrest.api.lists import local_schema, reselect, select
+from monrest.api.endpoint import Context, Endpoint, Parameter
+from monrest.api.records import Records
 from monrest.base.audit import audit
-from monrest.base.errors import BadRequest, Forbidden, NotFound, TooManyRequests, Unavailable
+from monrest.base.errors import BadRequest, Forbidden, TooManyRequests, Unavailable
 from monrest.base.metrics import Metrics
-from monrest.base.values import ADMIN, Answer, Caller, Column, Document, Identity, RestRequest
+from monrest.base.values import ADMIN, Answer, Caller, Column, Document, RestRequest
 from monrest.query.parse import RESERVED
 from monrest.store.stored import shown_columns, shown_values
 
@@ -31,31 +32,51 @@ COLUMNS = shown_columns(
     Column("file", "string", "", "where it is kept: table and record in the database"),
     Column("oauth_groups", "array_of_strings", "", "empty: there are no logins by OAuth"),
 )
-_SCHEMA = local_schema("sessions", COLUMNS, ())
 _LOGIN = UserField("login", "name of the user, or `username`", required=True)
 _NAMES = (_LOGIN.name, "username")
 _PASSWORD = "password"  # noqa: S105  the parameter's name
 
 
-def record(session: Session) -> dict[str, Any]:
-    """One session as it is shown; never its CSRF token."""
-    return {**_ALWAYS, "file": session.file, **shown_values(session)}
-
-
-def _owner(identity: Identity) -> str | None:
-    """The user whose sessions ``identity`` sees; None: all users."""
-    return None if identity.may(ADMIN) else identity.user
-
-
 @frozen(eq=False, kw_only=True)
-class SessionEndpoints:
-    """Lists show the sessions of users that the password file still has."""
+class SessionRecords(Records[Session]):
+    """Sessions of users that the password file still has: administrators see all of them."""
+
+    noun = "session"
+    title = "session"
+    path = "/mon/sessions"
+    key = "id"
+    summary = "sessions that began with a login"
+    columns = COLUMNS
+    verbs: ClassVar = {
+        "list": {
+            "text": "Administrators see all of them, others their own. A session ends with its "
+            "time, with a logout, and when its user is taken out of the password file or gets "
+            "another password."
+        },
+        "one": {"description": "one session by its hash"},
+    }
 
     sessions: Sessions
     passwords: Passwords
     users: Users
     slowdown: Slowdown
     figures: Metrics
+
+    async def find(
+        self, context: Context, request: RestRequest, key: str | None
+    ) -> Sequence[Session]:
+        del context
+        if key is None:
+            self.figures.expire("sessions")
+        identity = request.identity
+        found = await self.sessions.several(None if identity.may(ADMIN) else identity.user, key)
+        known = frozenset(await self.passwords.names())
+        return [one for one in found if one.username in known]
+
+    async def rows(self, context: Context, found: Iterable[Session]) -> list[dict[str, Any]]:
+        """As they are shown; never with their CSRF token."""
+        del context
+        return [{**_ALWAYS, "file": one.file, **shown_values(one)} for one in found]
 
     @Endpoint(
         path="/mon/login",
@@ -145,46 +166,6 @@ class SessionEndpoints:
             value={"message": "logged out"},
             headers=(self.sessions.expired_cookie(request.caller),),
         )
-
-    @Endpoint(
-        path="/mon/sessions",
-        description="sessions that began with a login",
-        text="Administrators see all of them, others their own. A session ends with its time, with "
-        "a logout, and when its user is taken out of the password file or gets another password.",
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def list_sessions(
-        self, context: Context, request: RestRequest, _: tuple[str, ...]
-    ) -> Answer:
-        self.figures.expire("sessions")
-        known = await self.passwords.names()
-        found = [
-            one
-            for one in await self.sessions.list(_owner(request.identity))
-            if one.username in known
-        ]
-        return await select(context, request, _SCHEMA, map(record, found))
-
-    @Endpoint(
-        path="/mon/sessions/<id>",
-        description="one session by its hash",
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def read_session(
-        self, context: Context, request: RestRequest, where: tuple[str, ...]
-    ) -> Answer:
-        found = await self.sessions.get(where[0])
-        owner = _owner(request.identity)
-        if (
-            found is None
-            or (owner is not None and found.username != owner)
-            or await self.passwords.hash_of(found.username) is None
-        ):
-            raise NotFound("no such session")
-        return await reselect(context, request, Document(value=record(found), columns=COLUMNS))
 
 
 def _credentials(request: RestRequest) -> tuple[str, str]:

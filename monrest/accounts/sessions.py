@@ -117,11 +117,18 @@ class Sessions(Service):
             and now - session.created < self.config.session_lifetime
         )
 
-    async def list(self, user: str | None = None) -> list[Session]:
-        """Give the sessions of ``user``, of all users for None, in the order of the logins."""
+    async def several(self, user: str | None = None, hashed: str | None = None) -> list[Session]:
+        """Give the sessions of ``user`` (None: of all) in the order of the logins.
+
+        With a hash only the session that has it.
+        """
         query = select(sessions).order_by(sessions.c.created, sessions.c.hashed_id)
         if user is not None:
             query = query.where(sessions.c.username == user)
+        if hashed is not None:
+            if _HASH.fullmatch(hashed) is None:
+                return []
+            query = query.where(sessions.c.hashed_id == hashed)
 
         def read(connection: Connection) -> list[Session]:
             return [Session.of(row) for row in connection.execute(query)]
@@ -145,14 +152,6 @@ class Sessions(Service):
         )
         row = await self.database.run(lambda connection: connection.execute(query).one())
         return {name: int(value) for name, value in row._mapping.items()}
-
-    async def get(self, hashed: str) -> Session | None:
-        """Give the session with this hash, whosever it is; None for one that is over."""
-        if _HASH.fullmatch(hashed) is None:
-            return None
-        session = await self.database.run(lambda connection: Session.find(connection, hashed))
-        session = None if session is None else self._used(session)
-        return session if session is not None and self._lives(session) else None
 
     async def create(
         self, user: str, caller: Caller, password: str, roles: tuple[str, ...] | None = None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import evolve, frozen
 
@@ -16,14 +15,14 @@ from monrest.accounts.passwords import Passwords
 from monrest.accounts.roles import RoleTable
 from monrest.accounts.slowdown import Slowdown
 from monrest.accounts.users import Users
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
 from monrest.api.fields import AS_IT_IS, Field, Reading, fields_of, require_only
-from monrest.api.lists import local_schema, own_columns, reselect, select
+from monrest.api.lists import own_columns, reselect
+from monrest.api.records import Records
 from monrest.api.rights import submits
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, NotFound, Unavailable
 from monrest.base.metrics import Metrics
-from monrest.base.names import Names
 from monrest.base.values import (
     ADMIN,
     INTERNAL,
@@ -37,7 +36,6 @@ from monrest.base.values import (
     RestRequest,
 )
 from monrest.config import AuthConfig
-from monrest.query.column_names import TableSchema
 from monrest.sites.site import Site
 from monrest.store.stored import shown_columns, shown_values
 
@@ -55,11 +53,6 @@ _WHOAMI = (
     Column("original_username", "string", "", "name before it was transformed"),
 )
 WHOAMI_COLUMNS = tuple(sorted((*COLUMNS, *_WHOAMI), key=lambda one: one.name))
-
-
-@lru_cache(maxsize=8)
-def _schema(names: Names) -> TableSchema:
-    return local_schema("users", own_columns(COLUMNS, names), ("id",))
 
 
 async def figures(
@@ -131,8 +124,19 @@ _CHANGED = (
 
 
 @frozen(eq=False, kw_only=True)
-class UserEndpoints:
+class UserRecords(Records[dict[str, Any]]):
     """Who the users are, and what may be changed about them."""
+
+    noun = "user"
+    title = "user"
+    path = "/mon/users"
+    key = "id"
+    summary = "users: contacts, those named for roles or with a password, and profiles"
+    columns = COLUMNS
+    verbs: ClassVar = {
+        "list": {"text": "Administrators see all of them, others themselves."},
+        "one": {"description": "one user by name"},
+    }
 
     users: Users
     contacts: Contacts
@@ -159,52 +163,46 @@ class UserEndpoints:
         columns = own_columns(WHOAMI_COLUMNS, context.names)
         return await reselect(context, request, Document(value=value, columns=columns))
 
-    @Endpoint(
-        path="/mon/users",
-        description="users: contacts, those named for roles or with a password, and profiles",
-        text="Administrators see all of them, others themselves.",
-        parameters=LIST_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def list_users(
-        self, context: Context, request: RestRequest, _: tuple[str, ...]
+    def columns_of(self, context: Context) -> tuple[Column, ...]:
+        return own_columns(COLUMNS, context.names)
+
+    async def answer_list(
+        self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
+        """All of them with the sites that say nothing, or only who asks."""
         self.figures.expire("users")
-        identity = request.identity
-        schema = _schema(context.names)
-        if not identity.may(ADMIN):
-            own = await self._one(context, identity.user)
-            return await select(context, request, schema, (own,))
+        if not request.identity.may(ADMIN):
+            return await super().answer_list(context, request, where)
         contacts, problems = await self.contacts.everybody(context.sites.sites)
         profiles = {profile.name: profile for profile in await self.users.list()}
         known = _known(contacts, profiles, await _configured(self.passwords, context.config.auth))
         roles = _Roles(context.config.auth)
 
-        def record(name: str) -> dict[str, Any]:
+        def row(name: str) -> dict[str, Any]:
             contact = contacts.get(name, NOBODY)
             return _record(context, roles.identity(name, contact), contact, profiles.get(name))
 
-        answer = await select(context, request, schema, map(record, sorted(known)))
+        answer = await self.listed(context, request, list(map(row, sorted(known))))
         return evolve(answer, failed_sites=problems)
 
-    @Endpoint(
-        path="/mon/users/<id>",
-        description="one user by name",
-        shape="object",
-        parameters=OBJECT_PARAMETERS,
-        columns=COLUMNS,
-    )
-    async def read_user(
-        self, context: Context, request: RestRequest, where: tuple[str, ...]
-    ) -> Answer:
-        identity, (name,) = request.identity, where
+    async def find(
+        self, context: Context, request: RestRequest, key: str | None
+    ) -> Sequence[dict[str, Any]]:
+        """A user is there for themselves, also where nothing is known of them."""
+        identity = request.identity
+        name = identity.user if key is None else key
         if name != identity.user and not (
             identity.may(ADMIN) and "*" not in name and await self._exists(context, name)
         ):
-            raise NotFound("no such user")
-        value = await self._one(context, name)
-        columns = own_columns(COLUMNS, context.names)
-        return await reselect(context, request, Document(value=value, columns=columns))
+            return []
+        contact = await self.contacts.of(name)
+        profile = await self.users.get(name)
+        known = _Roles(context.config.auth).identity(name, contact)
+        return [_record(context, known, contact, profile)]
+
+    async def rows(self, context: Context, found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        del context
+        return list(found)
 
     @Endpoint(
         path="/mon/users/<id>",
@@ -244,8 +242,7 @@ class UserEndpoints:
         roles=("admin",),
     )
     async def lock(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-        """Answer POST /mon/users/<id>/cmd/lock; a user who has no profile gets one."""
-        return await self._change(context, request, where[0], "lock")
+        return await self._locked(context, request, where[0], "lock")
 
     @Endpoint(
         path="/mon/users/<id>/cmd/unlock",
@@ -260,10 +257,9 @@ class UserEndpoints:
     async def unlock(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer POST /mon/users/<id>/cmd/unlock, which forgets failed logins as well."""
-        return await self._change(context, request, where[0], "unlock")
+        return await self._locked(context, request, where[0], "unlock")
 
-    async def _change(self, context: Context, request: RestRequest, name: str, word: str) -> Answer:
+    async def _locked(self, context: Context, request: RestRequest, name: str, word: str) -> Answer:
         with audited(request, f"user {word}", name):
             require_only(request)
             if word == "lock":
@@ -283,12 +279,6 @@ class UserEndpoints:
             or await self.users.get(name) is not None
             or (await self.contacts.of(name)).alias is not None
         )
-
-    async def _one(self, context: Context, name: str) -> dict[str, Any]:
-        contact = await self.contacts.of(name)
-        profile = await self.users.get(name)
-        identity = _Roles(context.config.auth).identity(name, contact)
-        return _record(context, identity, contact, profile)
 
 
 def _record(

@@ -15,7 +15,6 @@ from monrest.api.endpoint import (
     LIST_PARAMETERS,
     Context,
     Endpoint,
-    declared,
 )
 from monrest.api.fields import Number, fields_of
 from monrest.api.lists import local_schema
@@ -75,6 +74,11 @@ class WebhookRecords(Records[Webhook]):
     further_parameters = (_OWNER,)
     made = Column("id", "number", "", "number of the new webhook")
     created = "successfully created webhook"
+    # A secret is not kept as the result of a job is.
+    verbs: ClassVar = {
+        **Records.verbs,
+        "create": {"columns": (*DONE, made, _SECRET), "at_once": True},
+    }
     texts: ClassVar = {
         "list": "Administrators see all, others their own. A key or session that is limited to "
         "roles sees those that were made with no more roles than these.",
@@ -319,15 +323,3 @@ def _owner(context: Context, request: RestRequest, fields: Mapping[str, Any], pr
 def _limit(request: RestRequest) -> tuple[str, ...] | None:
     limit = request.identity.limit
     return None if limit is None else tuple(sorted(limit))
-
-
-# A secret is not kept as the result of a job is.
-ENDPOINTS: tuple[Endpoint, ...] = (
-    *(
-        evolve(one, columns=(*one.columns, _SECRET), at_once=True)
-        if one.path == WebhookRecords.path and one.changes
-        else one
-        for one in WebhookRecords.endpoints()
-    ),
-    *declared(WebhookRecords),
-)

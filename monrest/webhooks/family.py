@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.events.service import Events
-from monrest.webhooks.endpoints import ENDPOINTS, WebhookRecords
+from monrest.webhooks.endpoints import WebhookRecords
 from monrest.webhooks.posting import Sender, resolver
 from monrest.webhooks.present import CoreProblems
 from monrest.webhooks.service import Webhooks
@@ -32,7 +33,7 @@ FAMILY = Family(
     ),
     served=(
         Served(
-            ENDPOINTS,
+            (*WebhookRecords.endpoints(), *declared(WebhookRecords)),
             lambda common: WebhookRecords(database=common.database, webhooks=common.the(Webhooks)),
         ),
     ),

@@ -39,7 +39,7 @@ def counted(sessions):
 
 
 def listed(sessions, clock):
-    found = result(sessions.list())
+    found = result(sessions.several())
     recent = [one for one in found if clock.seconds() - one.active <= 300]
     return (
         len(found), len({one.username for one in found}),

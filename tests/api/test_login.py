@@ -75,7 +75,7 @@ def test_wrong_is_the_same_for_everybody(house, user, password, audited):
     assert [(line["action"], line["user"], line["result"]) for line in audited] == [
         ("login failed", user, WRONG)
     ]
-    assert result(house.sessions.list()) == []
+    assert result(house.sessions.several()) == []
 
 
 @pytest.mark.parametrize("away", ["wrong password", "unknown user"])
@@ -308,4 +308,4 @@ def test_idle_and_old_sessions_say_so(house):
 def test_requests_with_a_key_make_no_session(house):
     answer = house.send("GET", WHOAMI, house.as_user("ann"))
     assert answer.headers == ()
-    assert result(house.sessions.list()) == []
+    assert result(house.sessions.several()) == []

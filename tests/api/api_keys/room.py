@@ -71,7 +71,7 @@ class Room:
         return self.send(identity, "POST", **given).value
 
     def key(self, made):
-        return result(self.keys.get(made["hashed_key"]))
+        return result(self.keys.several(hashed=made["hashed_key"]))[0]
 
     def use(self, made, as_user=None):
         return self.door.ask({KEY: made["private_key"], **({USER: as_user} if as_user else {})})

@@ -113,10 +113,10 @@ def test_escalation(room, maker, asked, as_user, status, user, roles):
     headers = {KEY: room.door.make(**key), **({USER: context} if context else {})}
     identity = room.door.ask(headers)
     if status != 200:
-        before = result(room.keys.list())
+        before = result(room.keys.several())
         with pytest.raises(Forbidden):
             room.post(identity, **asked)
-        assert result(room.keys.list()) == before
+        assert result(room.keys.several()) == before
         return
     made = room.post(identity, **asked)
     child = room.use(made, as_user)
@@ -161,7 +161,7 @@ def reach(room, identity):
     """What an identity may, itself or by acting for somebody, except read_only."""
     held = {role for role in ROLES if identity.may(role)}
     limited = identity.limit
-    key = result(room.keys.get(identity.key))
+    key = result(room.keys.several(hashed=identity.key))[0]
     if key is not None and key.superuser and key.force_user is None:
         # Acts for whom it likes, within its limit.
         held |= EVERYTHING if limited is None else limited

@@ -102,14 +102,14 @@ def test_deletion(room, stocked, identity):
     assert answer.value == {"message": "successfully removed 1 api key."}
     with pytest.raises(NotFound, match="no such api key"):
         room.send(ROOT, "DELETE", id=stocked["ann"])
-    assert len(result(room.keys.list())) == 2
+    assert len(result(room.keys.several())) == 2
 
 
 @pytest.mark.parametrize("id", ["bob", "super", "x", "../ann", "%00", "' OR 1=1 --", "a" * 5000])
 def test_foreign_and_unknown_keys_are_not_deleted(room, stocked, audited, id):
     with pytest.raises(NotFound, match="no such api key"):
         room.send(ANN, "DELETE", id=stocked.get(id, id.replace("/", "%2F")))
-    assert len(result(room.keys.list())) == 3
+    assert len(result(room.keys.several())) == 3
     assert [line["result"] for line in audited] == ["no such api key"]
 
 
@@ -127,7 +127,7 @@ def test_who_may_only_read_deletes_nothing(room, stocked, identity):
         with pytest.raises(Forbidden) as refused:
             room.send(identity, "DELETE", id=hashed)
         assert "authorized_for_read_only forbids every change" in refused.value.description
-    assert len(result(room.keys.list())) == 3
+    assert len(result(room.keys.several())) == 3
 
 
 def test_a_deleted_key_is_refused_at_once(room):
