@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from attrs import define, field
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
-from twisted.python.failure import Failure
+from twisted.internet.defer import Deferred
 
 from monrest.accounts.contacts import Contacts
+from monrest.accounts.credentials import Credentials
 from monrest.accounts.key_endpoints import KeyRecords
 from monrest.accounts.keys import Keys
 from monrest.accounts.passwords import Passwords
@@ -18,6 +18,7 @@ from monrest.accounts.user_endpoints import UserRecords, figures
 from monrest.accounts.users import Users
 from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
+from monrest.base.errors import Unavailable
 
 
 @define(eq=False)
@@ -25,6 +26,7 @@ class Accounts(Service):
     """Users with their keys, sessions and passwords, and what the cores say of them."""
 
     common: Common
+    credentials: Credentials = field(init=False)
     keys: Keys = field(init=False)
     sessions: Sessions = field(init=False)
     users: Users = field(init=False)
@@ -34,11 +36,11 @@ class Accounts(Service):
 
     def __attrs_post_init__(self) -> None:
         common, clock, workers = self.common, self.common.reactor, self.common.workers
-        stored = common.database, clock, common.wall
         auth, names = common.config.auth, common.config.names
-        self.keys = Keys(*stored, auth, workers)
-        self.sessions = Sessions(*stored, auth, names, workers)
-        self.users = Users(*stored, auth, workers)
+        self.credentials = Credentials(common.database, clock, common.wall, auth, names, workers)
+        self.keys = Keys(self.credentials)
+        self.sessions = Sessions(self.credentials)
+        self.users = Users(self.credentials)
         self.passwords = Passwords(auth.htpasswd_file, common.threads, clock)
         self.slowdown = Slowdown(clock, workers)
         self.contacts = Contacts(common.registry, clock, workers=workers)
@@ -52,29 +54,23 @@ class Accounts(Service):
         return await figures(*known, sites, auth)
 
     def configure(self) -> None:
-        auth, names = self.common.config.auth, self.common.config.names
-        self.keys.configure(auth)
-        self.sessions.configure(auth, names)
-        self.users.configure(auth)
+        auth = self.common.config.auth
+        self.credentials.configure(auth, self.common.config.names)
         self.passwords = Passwords(auth.htpasswd_file, self.common.threads, self.common.reactor)
 
     def startService(self) -> None:
         """Do what is done from time to time."""
         super().startService()
-        for one in (self.keys, self.sessions, self.users):
-            one.startService()
+        # Known before the first request, it is known as well when the database goes away.
+        Deferred.fromCoroutine(self.users.is_locked("")).addErrback(
+            lambda failure: failure.trap(Unavailable)
+        )
+        self.credentials.startService()
 
     def stopService(self) -> Deferred[None]:
         """Fire when what is left is stored; before the database stops."""
         super().stopService()
-        return Deferred.fromCoroutine(self._stop())
-
-    async def _stop(self) -> None:
-        parts = (self.keys, self.sessions, self.users)
-        stops = [maybeDeferred(one.stopService) for one in parts]
-        for _, result in await DeferredList(stops, consumeErrors=True):
-            if isinstance(result, Failure):
-                result.raiseException()
+        return self.credentials.stopService()
 
 
 FAMILY = Family(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -122,6 +123,11 @@ class Session(StoredRow):
         ``value`` is that of the cookie, ``password`` what the password file says of the user now.
         """
         return self.proof is not None and hmac.compare_digest(self.proof, proof(value, password))
+
+
+def new_secret() -> str:
+    """Make a key, or the value of a session; the suffix names the digest."""
+    return f"{secrets.token_hex(32)}_1"
 
 
 def secret_hash(secret: str) -> str:

@@ -9,36 +9,16 @@ itself is in the cookie and nowhere else. It also ends with the password that it
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Mapping
 
-from attrs import define, evolve, field
-from sqlalchemy import (
-    Connection,
-    and_,
-    bindparam,
-    case,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
-from twisted.application.service import Service
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
+from attrs import define, evolve
+from sqlalchemy import Connection, bindparam, case, delete, func, insert, or_, select, update
 
-from monrest.accounts.model import Session, proof, secret_hash
-from monrest.accounts.remembered_credentials import Remembered
-from monrest.base.clock import WallClock
-from monrest.base.concurrency import Periodic
+from monrest.accounts.credentials import HashedKind, Use
+from monrest.accounts.model import Session, new_secret, proof, secret_hash
 from monrest.base.errors import Unavailable
-from monrest.base.names import Names
 from monrest.base.values import Caller
-from monrest.base.workers import Workers
-from monrest.config import AuthConfig
-from monrest.store.database import Database
+from monrest.store.database import transaction
 
 sessions = Session.table
 
@@ -46,36 +26,17 @@ MOST_OF_A_USER = 500
 """Sessions of one user; a further one ends the one that was not used for the longest time."""
 
 _FORM = re.compile(r"[0-9a-f]{64}_1")
-_HASH = re.compile(r"[0-9a-f]{64}")
-_SECRET_BYTES = 32
-_SUFFIX = "_1"  # names the digest
-_FRESH = 4.0
-_FLUSH = 10.0
-_CLEAN = 300.0
 _UNFLUSHED = 60.0
 _RECENT = 300.0
 
 
 @define(eq=False)
-class Sessions(Service):
-    """All sessions of the database; ``config`` and ``names`` may be replaced while it runs."""
+class Sessions(HashedKind[Session]):
+    """All sessions of the database."""
 
-    database: Database
-    clock: IReactorTime
-    wall: WallClock
-    config: AuthConfig
-    names: Names
-    workers: Workers = field(factory=Workers)
-    _remembered: Remembered[Session] = field(init=False)
-    _seen: dict[str, int] = field(factory=dict, init=False)
-    _jobs: tuple[Periodic, ...] = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._remembered = Remembered(self.clock, self._look_up, _FRESH, self.workers, "sessions")
-        self._jobs = (
-            Periodic(self.clock, _FLUSH, self.flush, "storing the use of sessions", now=False),
-            Periodic(self.clock, _CLEAN, self.clean, "removing old sessions", now=False),
-        )
+    mark = "sessions"
+    row = Session
+    owner = "username"
 
     async def find(self, value: str) -> Session | None:
         """Give the session of a cookie, None when there is none or it is over; it counts as used.
@@ -85,61 +46,39 @@ class Sessions(Service):
         if _FORM.fullmatch(value) is None:
             return None
         hashed = secret_hash(value)
-        session = await self._found(hashed)
+        session = await self.found(hashed)
         if session is not None and not self._lives(session):
-            session = await self._found(hashed, anew=True)  # another daemon may know of later use
+            session = await self.found(hashed, anew=True)  # another daemon may know of later use
         if session is None or not self._lives(session):
             return None
-        self._seen[hashed] = int(self.wall.now())
+        self.service.uses[self.mark, hashed] = Use(self.now())
         return session
 
-    async def _found(self, hashed: str, *, anew: bool = False) -> Session | None:
-        found = await self._remembered.find(hashed, self.config.grace, anew=anew)
-        if found is None:
-            self._seen.pop(hashed, None)
-            return None
-        session, sure = found
-        session = self._used(session)
-        return session if sure else evolve(session, confirmed=False)
+    async def found(self, hashed: str, *, anew: bool = False) -> Session | None:
+        session = await super().found(hashed, anew=anew)
+        return None if session is None else self.current(session, hashed)
 
-    async def _look_up(self, hashed: str) -> Session | None:
-        return await self.database.run(lambda connection: Session.find(connection, hashed))
+    def with_use(self, one: Session, use: Use) -> Session:
+        return evolve(one, active=use.at) if use.at > one.active else one
 
-    def _used(self, session: Session) -> Session:
-        """Add what is not stored yet."""
-        seen = self._seen.get(session.hashed_id, 0)
-        return evolve(session, active=seen) if seen > session.active else session
+    def store(self, connection: Connection, uses: Mapping[str, Use]) -> None:
+        connection.execute(_USED, [{"hashed": one, "at": use.at} for one, use in uses.items()])
 
     def _lives(self, session: Session) -> bool:
-        now = self.wall.now()
+        now, config = self.service.wall.now(), self.service.config
         return (
-            now - session.active < self.config.session_idle
-            and now - session.created < self.config.session_lifetime
+            now - session.active < config.session_idle
+            and now - session.created < config.session_lifetime
         )
 
     async def several(self, user: str | None = None, hashed: str | None = None) -> list[Session]:
-        """Give the sessions of ``user`` (None: of all) in the order of the logins.
-
-        With a hash only the session that has it.
-        """
-        query = select(sessions).order_by(sessions.c.created, sessions.c.hashed_id)
-        if user is not None:
-            query = query.where(sessions.c.username == user)
-        if hashed is not None:
-            if _HASH.fullmatch(hashed) is None:
-                return []
-            query = query.where(sessions.c.hashed_id == hashed)
-
-        def read(connection: Connection) -> list[Session]:
-            return [Session.of(row) for row in connection.execute(query)]
-
-        found = [self._used(session) for session in await self.database.run(read)]
-        return [session for session in found if self._lives(session)]
+        """Those that are not over."""
+        return [one for one in await super().several(user, hashed) if self._lives(one)]
 
     async def figures(self) -> dict[str, float]:
         """Count sessions and their users, all and those of the last five minutes, in one query."""
-        await self.flush()
-        now = self.wall.now()
+        await self.service.flush()
+        now = self.service.wall.now()
         recent = case((sessions.c.active >= now - _RECENT, sessions.c.username))
         query = select(
             func.count().label("sessions_total"),
@@ -150,7 +89,7 @@ class Sessions(Service):
             sessions.c.active > now - self.config.session_idle,
             sessions.c.created > now - self.config.session_lifetime,
         )
-        row = await self.database.run(lambda connection: connection.execute(query).one())
+        row = await self.service.database.run(lambda connection: connection.execute(query).one())
         return {name: int(value) for name, value in row._mapping.items()}
 
     async def create(
@@ -160,73 +99,29 @@ class Sessions(Service):
 
         ``password`` is what the password file says of the user, a hash.
         """
-        value = secrets.token_hex(_SECRET_BYTES) + _SUFFIX
-        now = int(self.wall.now())
+        value = new_secret()
+        now = self.now()
         session = Session(
             hashed_id=secret_hash(value),
             username=user,
             address=caller.address or caller.client,
-            csrf_token=secrets.token_hex(_SECRET_BYTES) + _SUFFIX,
+            csrf_token=new_secret(),
             roles=roles,
             created=now,
             active=now,
             proof=proof(value, password),
         )
-
-        def store(connection: Connection) -> list[str]:
-            # What has to go before a further session may begin.
-            of_user = select(sessions.c.hashed_id).where(sessions.c.username == user)
-            by_use = of_user.order_by(
-                sessions.c.active.desc(), sessions.c.created.desc(), sessions.c.hashed_id
-            )
-            surplus = list(connection.execute(by_use.offset(MOST_OF_A_USER - 1)).scalars())
-            if surplus:
-                connection.execute(delete(sessions).where(sessions.c.hashed_id.in_(surplus)))
-            connection.execute(insert(sessions), [session.values()])
-            return surplus
-
-        await self.flush()  # the time of the last use decides which one has to go
-        surplus = await self.database.change(store)
+        await self.service.flush()  # the time of the last use decides which one has to go
+        surplus = await self.service.database.change(_begin(session))
         if surplus:
-            self._forget(*surplus)
-        self._remembered.made(session.hashed_id)
+            self.service.forget(self, *surplus)
+        self.service.made(self, session.hashed_id)
         return session, value
 
-    async def delete(self, hashed: str) -> bool:
-        """End a session, which is refused from then on; False when there is none."""
-        query = delete(sessions).where(sessions.c.hashed_id == hashed)
-        try:
-            deleted = await self.database.change(
-                lambda connection: connection.execute(query).rowcount
-            )
-        finally:
-            # Also after a failure, which does not say whether the session is gone.
-            self._forget(hashed)
-        return bool(deleted)
-
-    def _forget(self, *hashes: str) -> None:
-        self._remembered.forget(*hashes)
-        for hashed in hashes:
-            self._seen.pop(hashed, None)
-
-    async def flush(self) -> None:
-        """Store when sessions were used; kept for later while the database is away."""
-        seen, self._seen = self._seen, {}
-        if not seen:
-            return
-        rows = [{"hashed": hashed, "at": at} for hashed, at in sorted(seen.items())]
-        try:
-            await self.database.change(lambda connection: connection.execute(_USED, rows))
-        except Unavailable:
-            self._seen = seen | self._seen
-        except BaseException:
-            self._seen = seen | self._seen
-            raise
-
     async def clean(self) -> int:
-        """Remove what is over from the database; how many sessions that were."""
-        await self.flush()
-        now = self.wall.now()
+        """Remove what is over from the database."""
+        await self.service.flush()
+        now = self.service.wall.now()
         query = delete(sessions).where(
             or_(
                 # Other daemons may not have stored yet that a session was used.
@@ -235,16 +130,15 @@ class Sessions(Service):
             )
         )
         try:
-            removed = await self.database.change(
+            return await self.service.database.change(
                 lambda connection: connection.execute(query).rowcount
             )
         except Unavailable:
             return 0
-        return int(removed)
 
     @property
     def cookie_name(self) -> str:
-        return f"{self.names.app}_auth"
+        return f"{self.service.names.app}_auth"
 
     def cookie(self, value: str, caller: Caller) -> tuple[str, str]:
         """Give the header that hands the cookie to the client, for as long as it runs."""
@@ -255,7 +149,7 @@ class Sessions(Service):
         return self._set_cookie("", caller, "Max-Age=0", "Expires=Thu, 01 Jan 1970 00:00:00 GMT")
 
     def _set_cookie(self, value: str, caller: Caller, *more: str) -> tuple[str, str]:
-        parts = [f"{self.cookie_name}={value}", f"Path=/{self.names.app}"]
+        parts = [f"{self.cookie_name}={value}", f"Path=/{self.service.names.app}"]
         if self.config.cookie_domain:
             parts.append(f"Domain={self.config.cookie_domain}")
         parts += [*more, "HttpOnly", "SameSite=Lax"]
@@ -263,29 +157,24 @@ class Sessions(Service):
             parts.append("Secure")
         return ("Set-Cookie", "; ".join(parts))
 
-    def configure(self, config: AuthConfig, names: Names) -> None:
-        self.config, self.names = config, names
 
-    def startService(self) -> None:
-        """Store uses and remove old sessions from time to time."""
-        super().startService()
-        for job in self._jobs:
-            job.startService()
-
-    def stopService(self) -> Deferred[None]:
-        """Store what is left; fires when that is done or has failed. Before the database stops."""
-        super().stopService()
-        return Deferred.fromCoroutine(self._stop())
-
-    async def _stop(self) -> None:
-        for job in self._jobs:
-            await job.stopService()
-        await self.flush()
+@transaction
+def _begin(connection: Connection, session: Session) -> list[str]:
+    """Store a session; gives the hashes of those that have to go before."""
+    of_user = select(sessions.c.hashed_id).where(sessions.c.username == session.username)
+    by_use = of_user.order_by(
+        sessions.c.active.desc(), sessions.c.created.desc(), sessions.c.hashed_id
+    )
+    surplus = list(connection.execute(by_use.offset(MOST_OF_A_USER - 1)).scalars())
+    if surplus:
+        connection.execute(delete(sessions).where(sessions.c.hashed_id.in_(surplus)))
+    connection.execute(insert(sessions), [session.values()])
+    return surplus
 
 
 _USED = (
     update(sessions)
-    .where(and_(sessions.c.hashed_id == bindparam("hashed"), sessions.c.active < bindparam("at")))
+    .where(sessions.c.hashed_id == bindparam("hashed"), sessions.c.active < bindparam("at"))
     .values(active=bindparam("at"))
 )
 

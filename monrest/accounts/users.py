@@ -1,33 +1,20 @@
-"""Profiles of users: who is locked, how many logins failed (docs/spec/accounts.md, "Users").
-
-Who is locked is read in one go and kept for a few seconds, so that every request can ask. A user
-who is locked through this daemon is refused at once, one whom another daemon on the same
-database locks when what is kept here is too old.
-"""
+"""Profiles of users: who is locked, how many logins failed (docs/spec/accounts.md, "Users")."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import tzinfo
 from typing import Any, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, frozen
 from sqlalchemy import Connection, delete, or_, select, update
-from twisted.application.service import Service
-from twisted.internet.defer import Deferred
-from twisted.internet.defer import TimeoutError as TooLate
-from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from monrest.accounts.credentials import Kind
 from monrest.accounts.model import Profile
 from monrest.base.audit import audit
-from monrest.base.clock import WallClock
-from monrest.base.concurrency import Periodic, Shared
 from monrest.base.errors import Unavailable
 from monrest.base.values import INTERNAL, Caller
-from monrest.base.workers import Workers
-from monrest.config import AuthConfig
-from monrest.store.database import Database, insert_if_absent
+from monrest.store.database import Work, insert_if_absent, transaction
 
 log = Logger()
 
@@ -37,11 +24,6 @@ T = TypeVar("T")
 
 IN_ALL = 10
 """Times as many wrong passwords from all addresses as from one."""
-
-_KEPT = 4.0
-_PATIENCE = 2.0
-_RETRY = 1.0
-_CLEAN = 1800.0
 
 
 @frozen
@@ -57,23 +39,14 @@ class _Known:
 
 
 @define(eq=False)
-class Users(Service):
-    """All profiles of the database; ``config`` may be replaced while it runs."""
+class Users(Kind[_Known]):
+    """All profiles of the database.
 
-    database: Database
-    clock: IReactorTime
-    wall: WallClock
-    config: AuthConfig
-    workers: Workers = field(factory=Workers)
-    _state: bytes = field(init=False, default=b"")
-    _known: _Known | None = field(init=False, default=None)
-    _until: float = field(init=False, default=0.0)
-    _changes: int = field(init=False, default=0)
-    _reading: Shared[None] | None = field(init=False, default=None)
-    _cleaning: Periodic = field(init=False)
+    Who is locked is read and kept for all users together, so that it is known of each of them
+    when the database goes away, and stays in force until it is back.
+    """
 
-    def __attrs_post_init__(self) -> None:
-        self._cleaning = Periodic(self.clock, _CLEAN, self.clean, "forgetting unused profiles")
+    mark = "users"
 
     async def is_locked(self, name: str) -> bool:
         """Whether the user may not come in; internal users never are.
@@ -88,7 +61,7 @@ class Users(Service):
 
     async def get(self, name: str) -> Profile | None:
         """Give a user's profile, None when nothing is stored of them."""
-        return await self.database.run(lambda connection: Profile.find(connection, name))
+        return await self.service.database.run(lambda connection: Profile.find(connection, name))
 
     async def zone_of(self, name: str) -> tzinfo | None:
         """Give the time zone that a user chose, None for the server's."""
@@ -101,67 +74,29 @@ class Users(Service):
         def read(connection: Connection) -> list[Profile]:
             return [Profile.of(row) for row in connection.execute(query)]
 
-        return await self.database.run(read)
+        return await self.service.database.run(read)
 
     async def _current(self) -> _Known:
-        known = self._known
-        if known is not None and self.clock.seconds() < self._until and not self._overtaken():
-            return known
-        reading = self._reading
-        if reading is None:
-            reading = self._reading = Shared()
-            reading.run(self._read(), self._has_read)
-        waiter = reading.wait()
-        try:
-            # Who is known to be locked is refused in time even while the database hangs.
-            await (waiter if known is None else waiter.addTimeout(_PATIENCE, self.clock))
-        except TooLate:
-            self._until = self.clock.seconds() + _RETRY
-        if self._known is None:
-            raise Unavailable("cannot read", "it is not known which users are locked")
-        return self._known
+        found = await self.service.find(self, "")
+        assert found is not None
+        return found[0]
 
-    def _has_read(self) -> None:
-        self._reading = None
-
-    def _overtaken(self) -> bool:
-        """Whether another worker has changed something since the last look."""
-        return self._state != self.workers.state("users")
-
-    async def _read(self) -> None:
+    async def look_up(self, name: str) -> _Known:
+        """Ask for all who are locked or failed, whatever the ``name``."""
+        del name
         query = select(users.c.name, users.c.locked, users.c.failed).where(
             or_(users.c.locked.is_(True), users.c.failed > 0)
         )
-
-        def read(connection: Connection) -> _Known:
-            rows = connection.execute(query).all()
-            return _Known(
-                frozenset(row.name for row in rows if row.locked),
-                frozenset(row.name for row in rows),
-                frozenset(row.name for row in rows if self._too_many(row.failed)),
-            )
-
-        while True:
-            changes, begun = self._changes, self.clock.seconds()
-            state = self.workers.state("users")
-            try:
-                known = await self.database.run(read)
-            except Unavailable:
-                self._until = self.clock.seconds() + _RETRY
-                return
-            # Else it may be older than what was changed.
-            if changes == self._changes and state == self.workers.state("users"):
-                break
-        self._known, self._until, self._state = known, begun + _KEPT, state
+        rows = await self.service.database.run(lambda connection: connection.execute(query).all())
+        return _Known(
+            frozenset(row.name for row in rows if row.locked),
+            frozenset(row.name for row in rows),
+            frozenset(row.name for row in rows if self._too_many(row.failed)),
+        )
 
     async def lock(self, name: str) -> None:
         """Lock a user, who needs no profile before; Unavailable when that cannot be stored."""
-
-        def store(connection: Connection) -> None:
-            _make(connection, name, int(self.wall.now()))
-            connection.execute(_of(name).values(locked=True))
-
-        await self._change(store, name, locked=True)
+        await self._change(_write(name, self.now(), {"locked": True}), name, locked=True)
 
     async def unlock(self, name: str) -> bool:
         """Unlock a user and forget their failed logins; False when there is no profile."""
@@ -180,12 +115,7 @@ class Users(Service):
 
         Unavailable when that cannot be stored.
         """
-
-        def store(connection: Connection) -> None:
-            _make(connection, name, int(self.wall.now()))
-            connection.execute(_of(name).values(tz=zone))
-
-        await self.database.change(store)
+        await self.service.database.change(_write(name, self.now(), {"tz": zone}))
 
     def _too_many(self, failed: int) -> bool:
         return 0 < self.config.lock_after_failed_logins * IN_ALL <= failed
@@ -197,69 +127,52 @@ class Users(Service):
         strangers can make up as many as they like. Nothing is counted while the database is
         away or for who is locked.
         """
-        now = int(self.wall.now())
-
-        def count(connection: Connection) -> bool | None:
-            if known:
-                _make(connection, name, now)
-            profile = Profile.find(connection, name)
-            if profile is None or profile.locked:
-                return None
-            connection.execute(
-                _of(name).values(failed=profile.failed + 1, last_failed=_where(caller, now))
-            )
-            return self._too_many(profile.failed + 1)
-
         if name in INTERNAL:
             return
+        now = self.now()
         try:
-            guessed = await self.database.change(count)
+            count = await self.service.database.change(
+                _count(name, now, _where(caller, now), known=known)
+            )
         except Unavailable:
             log.warn("a failed login of {name!r} was not counted", name=name)
             return
-        if guessed is None:
-            return
-        before = self._known is not None and name in self._known.guessed
-        self._note(name, locked=None, failing=True, guessed=guessed)
-        if guessed and not before:
-            audit(name, caller, "password lock", target=name, reason="wrong from many addresses")
+        if count:
+            guessed = self._too_many(count)
+            self._note(name, failing=True, guessed=guessed)
+            if guessed and not self._too_many(count - 1):
+                reason = "wrong from many addresses"
+                audit(name, caller, "password lock", target=name, reason=reason)
 
     async def passed(self, name: str) -> None:
         """Note a right password that came with a request; costs nothing unless some failed."""
-        known = self._known
-        if known is None or not (name in known.failing or self._overtaken()):
-            return
         query = _of(name).where(users.c.locked.is_(False)).values(failed=0)
         try:
-            await self._change(
-                lambda connection: connection.execute(query).rowcount, name, failing=False
-            )
+            if name in (await self._current()).failing:
+                await self._change(
+                    lambda connection: connection.execute(query).rowcount, name, failing=False
+                )
         except Unavailable:
             log.warn("the right password of {name!r} was not noted", name=name)
 
     async def succeeded(self, name: str, caller: Caller) -> None:
         """Note a login, with a profile for who has none; Unavailable when it is not stored."""
-        now = int(self.wall.now())
-
-        def store(connection: Connection) -> None:
-            _make(connection, name, now)
-            connection.execute(_of(name).values(failed=0, last_success=_where(caller, now)))
-
-        await self._change(store, name, failing=False)
+        now = self.now()
+        work = _write(name, now, {"failed": 0, "last_success": _where(caller, now)})
+        await self._change(work, name, failing=False)
 
     async def _change(
         self,
-        work: Callable[[Connection], T],
+        work: Work[T],
         name: str,
         *,
         locked: bool | None = None,
         failing: bool | None = None,
     ) -> T:
         try:
-            value = await self.database.change(work)
+            value = await self.service.database.change(work)
         except BaseException:
-            self._until = 0.0  # it may have been stored all the same
-            self.workers.changed("users")
+            self.service.workers.changed(self.mark)  # it may have been stored all the same
             raise
         self._note(name, locked=locked, failing=failing)
         return value
@@ -268,58 +181,32 @@ class Users(Service):
         self,
         name: str,
         *,
-        locked: bool | None,
-        failing: bool | None,
+        locked: bool | None = None,
+        failing: bool | None = None,
         guessed: bool = False,
     ) -> None:
         """Put what was just stored in force here; None: that was not changed."""
-        self._changes += 1
-        overtaken = self._overtaken()
-        self.workers.changed("users")
-        if not overtaken:
-            # What is known here has this change already.
-            self._state = self.workers.state("users")
-        known = self._known
-        if known is not None:
-            self._known = _Known(
+
+        def change(known: _Known) -> _Known:
+            return _Known(
                 _with(known.locked, name, locked),
                 _with(known.failing, name, failing),
                 known.guessed if failing is None else _with(known.guessed, name, guessed),
             )
 
-    async def clean(self) -> None:
-        """Forget profiles that are not used any more; later while the database is away."""
-        now = self.wall.now()
+        self.service.changed(self, "", change)
 
-        def forget(connection: Connection) -> int:
-            rows = connection.execute(select(users).where(users.c.locked.is_(False))).all()
-            gone = [row.name for row in rows if Profile.of(row).outlived(now)]
-            for name in gone:
-                connection.execute(delete(users).where(users.c.name == name))
-            return len(gone)
-
+    async def clean(self) -> int:
+        """Forget profiles that are not used any more."""
+        now = self.service.wall.now()
         try:
-            if any(profile.outlived(now) for profile in await self.list()):
-                log.info("forgot {n} unused profiles", n=await self.database.change(forget))
+            if not any(profile.outlived(now) for profile in await self.list()):
+                return 0
+            count = await self.service.database.change(_forget_unused(now))
         except Unavailable:
-            return
-
-    def configure(self, config: AuthConfig) -> None:
-        self.config = config
-
-    def startService(self) -> None:
-        """Learn who is locked, and forget unused profiles from time to time."""
-        super().startService()
-        # Known before the first request, it is known as well when the database goes away.
-        Deferred.fromCoroutine(self._current()).addErrback(
-            lambda failure: failure.trap(Unavailable)
-        )
-        self._cleaning.startService()
-
-    def stopService(self) -> Deferred[None]:
-        """Fire when nothing is being forgotten; before the database stops."""
-        super().stopService()
-        return self._cleaning.stopService()
+            return 0
+        log.info("forgot {n} unused profiles", n=count)
+        return count
 
 
 def _with(names: frozenset[str], name: str, wanted: bool | None) -> frozenset[str]:
@@ -334,8 +221,38 @@ def _of(name: str) -> Any:
 
 def _make(connection: Connection, name: str, now: int) -> None:
     """Make an empty profile unless there is one, also when another daemon does the same."""
-    values = {"name": name, "locked": False, "failed": 0, "created": now}
-    connection.execute(insert_if_absent(connection, users, values))
+    empty = Profile(name=name, created=now).values()
+    connection.execute(insert_if_absent(connection, users, empty))
+
+
+@transaction
+def _write(connection: Connection, name: str, now: int, values: dict[str, Any]) -> None:
+    """Change a profile, which is made where there is none."""
+    _make(connection, name, now)
+    connection.execute(_of(name).values(values))
+
+
+@transaction
+def _count(
+    connection: Connection, name: str, now: int, where: dict[str, Any], *, known: bool
+) -> int:
+    """Count a failed login; gives how many there are, 0 for who is locked or not known."""
+    if known:
+        _make(connection, name, now)
+    profile = Profile.find(connection, name)
+    if profile is None or profile.locked:
+        return 0
+    connection.execute(_of(name).values(failed=profile.failed + 1, last_failed=where))
+    return profile.failed + 1
+
+
+@transaction
+def _forget_unused(connection: Connection, now: float) -> int:
+    rows = connection.execute(select(users).where(users.c.locked.is_(False))).all()
+    gone = [row.name for row in rows if Profile.of(row).outlived(now)]
+    for name in gone:
+        connection.execute(delete(users).where(users.c.name == name))
+    return len(gone)
 
 
 def _where(caller: Caller, now: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from sqlalchemy import Connection
 
 from monrest.accounts import usernames
-from monrest.accounts.keys import adopt
+from monrest.accounts.credentials import adopt
 from monrest.accounts.model import ApiKey, Profile, zone_called
 from monrest.api.records import number_of
 from monrest.base import schedule

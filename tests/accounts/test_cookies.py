@@ -2,6 +2,7 @@
 
 import pytest
 
+from monrest.accounts.credentials import Credentials
 from monrest.accounts.sessions import Sessions, cookie_of
 from monrest.base.names import Names
 from monrest.base.values import Caller
@@ -12,7 +13,7 @@ from tests.fakes.clocks import Wall
 @pytest.fixture
 def sessions(clock):
     """Without a store: nothing is read for a cookie."""
-    return Sessions(None, clock, Wall(clock), AuthConfig(), Names())
+    return Sessions(Credentials(None, clock, Wall(clock), AuthConfig()))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def sessions(clock):
     ],
 )
 def test_the_cookie(sessions, config, caller, expected):
-    sessions.config = AuthConfig(**config)
+    sessions.service.config = AuthConfig(**config)
     assert sessions.cookie("v", caller) == ("Set-Cookie", expected)
     name, gone = sessions.expired_cookie(caller)
     assert name == "Set-Cookie"
@@ -44,7 +45,8 @@ def test_the_cookie(sessions, config, caller, expected):
 
 
 def test_the_cookie_has_the_word_of_the_site(clock):
-    sessions = Sessions(None, clock, Wall(clock), AuthConfig(), Names(app="abc"))
+    credentials = Credentials(None, clock, Wall(clock), AuthConfig(), Names(app="abc"))
+    sessions = Sessions(credentials)
     assert sessions.cookie("v", Caller())[1].startswith("abc_auth=v; Path=/abc; ")
 
 

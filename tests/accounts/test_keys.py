@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
-from monrest.accounts import remembered_credentials as remembered
+from monrest.accounts import credentials
+from monrest.accounts.credentials import Credentials
 from monrest.accounts.keys import Keys
 from monrest.accounts.model import ApiKey, secret_hash
 from monrest.base.errors import Forbidden, Unavailable
@@ -21,7 +22,7 @@ HOME = Caller(address="192.0.2.7", client="192.0.2.7")
 
 @pytest.fixture
 def keys(store, clock):
-    return Keys(store, clock, Wall(clock), AuthConfig())
+    return Keys(Credentials(store, clock, Wall(clock), AuthConfig()))
 
 
 def make(keys, **given):
@@ -62,7 +63,9 @@ def test_everything_comes_back_as_it_was_made(keys, store, clock, given):
     key, plain = make(keys, **given)
     for name, value in given.items():
         assert getattr(key, name) == value
-    other = Keys(store, clock, Wall(clock), AuthConfig())  # another daemon, which remembers nothing
+    other = Keys(
+        Credentials(store, clock, Wall(clock), AuthConfig())
+    )  # another daemon, which remembers nothing
     assert find(other, plain) == key
     assert result(other.several(hashed=key.hashed_key)) == [key]
     assert result(other.several()) == [key]
@@ -167,7 +170,7 @@ def test_a_deleted_key_is_refused_at_once(keys):
 def test_a_key_deleted_by_another_daemon_is_refused_well_within_five_seconds(keys, store, clock):
     key, plain = make(keys)
     find(keys, plain)
-    assert result(Keys(store, clock, Wall(clock), AuthConfig()).delete(key.hashed_key))
+    assert result(Keys(Credentials(store, clock, Wall(clock), AuthConfig())).delete(key.hashed_key))
     clock.advance(4)
     assert find(keys, plain) is None
 
@@ -209,18 +212,18 @@ def test_misses_are_remembered_shortly_and_not_for_ever(keys, store, clock):
 
 
 def test_misses_are_bounded(keys, monkeypatch):
-    monkeypatch.setattr(remembered, "_MOST_MISSES", 3)
+    monkeypatch.setattr(credentials, "_MOST_MISSES", 3)
     for number in range(10):
         assert find(keys, f"{number:064d}_1") is None
-    assert len(keys._remembered._misses) == 3
+    assert len(keys.service._misses) == 3
 
 
 def test_many_keys_are_not_remembered_for_ever(keys, monkeypatch):
-    monkeypatch.setattr(remembered, "_MOST_KEPT", 3)
+    monkeypatch.setattr(credentials, "_MOST_KEPT", 3)
     plains = [make(keys)[1] for _ in range(5)]
     for plain in plains:
         assert find(keys, plain) is not None
-    assert len(keys._remembered._kept) == 3
+    assert len(keys.service._kept) == 3
     assert find(keys, plains[0]) is not None
 
 
@@ -246,7 +249,7 @@ def test_while_the_database_is_away_keys_work_for_the_grace(keys, store, clock):
 def test_without_a_grace_keys_work_as_long_as_they_are_fresh(keys, store, clock):
     _, plain = make(keys)
     find(keys, plain)
-    keys.config = AuthConfig(grace=0.0)
+    keys.service.config = AuthConfig(grace=0.0)
     store.down = True
     clock.advance(3)
     assert find(keys, plain).confirmed
@@ -262,7 +265,7 @@ def used(store):
 
 def test_uses_are_stored_together_every_ten_seconds(keys, store, clock):
     key, _ = make(keys)
-    keys.startService()
+    keys.service.startService()
     for _ in range(1000):
         keys.used(key, HOME)
     changes = store.changes
@@ -275,7 +278,7 @@ def test_uses_are_stored_together_every_ten_seconds(keys, store, clock):
     assert (store.changes, used(store)) == (changes + 1, [(NOW, "192.0.2.7")])
     clock.advance(20)
     assert store.changes == changes + 1
-    result(keys.stopService())
+    result(keys.service.stopService())
 
 
 @pytest.mark.parametrize(
@@ -294,10 +297,10 @@ def test_where_a_key_was_used(keys, caller, shown):
 
 def test_the_last_uses_are_stored_when_the_daemon_stops(keys, store, clock):
     key, _ = make(keys)
-    keys.startService()
+    keys.service.startService()
     clock.advance(3)
     keys.used(key, HOME)
-    result(keys.stopService())
+    result(keys.service.stopService())
     assert used(store) == [(NOW + 3, "192.0.2.7")]
     assert not clock.getDelayedCalls()
 
@@ -305,7 +308,7 @@ def test_the_last_uses_are_stored_when_the_daemon_stops(keys, store, clock):
 def test_uses_wait_for_a_database_that_is_away(keys, store, clock):
     key, _ = make(keys)
     other, _ = make(keys)
-    keys.startService()
+    keys.service.startService()
     keys.used(key, HOME)
     keys.used(other, HOME)
     store.down = True
@@ -314,17 +317,17 @@ def test_uses_wait_for_a_database_that_is_away(keys, store, clock):
     store.down = False
     clock.advance(10)
     assert sorted(used(store)) == [(NOW, "192.0.2.7"), (NOW + 10, "192.0.2.8")]
-    result(keys.stopService())
+    result(keys.service.stopService())
 
 
 def test_an_older_use_does_not_replace_a_newer_one(keys, store, clock):
     key, _ = make(keys)
-    peer = Keys(store, clock, Wall(clock), AuthConfig())
+    peer = Keys(Credentials(store, clock, Wall(clock), AuthConfig()))
     keys.used(key, HOME)
     clock.advance(5)
     peer.used(key, Caller(address="192.0.2.8", client="192.0.2.8"))
-    result(peer.flush())
-    result(keys.flush())
+    result(peer.service.flush())
+    result(keys.service.flush())
     assert used(store) == [(NOW + 5, "192.0.2.8")]
 
 
@@ -332,5 +335,5 @@ def test_the_use_of_a_deleted_key_is_forgotten(keys, store):
     key, _ = make(keys)
     keys.used(key, HOME)
     result(keys.delete(key.hashed_key))
-    result(keys.flush())
+    result(keys.service.flush())
     assert used(store) == []

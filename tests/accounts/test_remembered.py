@@ -7,12 +7,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.accounts.remembered_credentials import Remembered
+from monrest.accounts import credentials
+from monrest.accounts.credentials import FRESH, Credentials, Kind
 from monrest.base.errors import Unavailable
 from monrest.base.workers import Workers, marks
+from monrest.config import AuthConfig
 from tests.fakes.keystore import result
 
-FRESH, GRACE = 5.0, 60.0
+GRACE = 60.0
 
 
 class Truth:
@@ -38,20 +40,36 @@ class Truth:
             one.callback(None)
 
 
+class Kept(Kind):
+    def __init__(self, service, mark, truth):
+        self.mark, self.truth = mark, truth
+        super().__init__(service)
+
+    grace = GRACE
+
+    async def look_up(self, name):
+        return await self.truth.look_up(name)
+
+
 class World:
     def __init__(self, workers=None):
         self.clock, self.truth = Clock(), Truth()
         self.clock.advance(1000)
         workers = workers or Workers()
-        self.remembered = Remembered(self.clock, self.truth.look_up, FRESH, workers, "keys")
+        self.service = Credentials(None, self.clock, None, AuthConfig(), workers=workers)
+        self.keys = Kept(self.service, "keys", self.truth)
 
-    def begin(self, grace=GRACE, **more):
+    def begin(self, **more):
         found = []
-        Deferred.fromCoroutine(self.remembered.find("h", grace, **more)).addBoth(found.append)
+        asking = self.service.find(self.keys, "h", **more)
+        Deferred.fromCoroutine(asking).addBoth(found.append)
         return found
 
-    def find(self, grace=GRACE, **more):
-        return result(self.remembered.find("h", grace, **more))
+    def find(self, name="h", **more):
+        return result(self.service.find(self.keys, name, **more))
+
+    def forget(self, *names):
+        self.service.forget(self.keys, *names)
 
 
 @pytest.fixture
@@ -109,7 +127,7 @@ def test_what_is_revoked_here_while_it_is_read_does_not_come_back(world):
     world.truth.hangs = True
     found = world.begin()
     world.truth.value = None
-    world.remembered.forget("h")
+    world.forget("h")
     world.truth.go_on()
     assert found == [None]
     world.truth.away = True
@@ -124,10 +142,10 @@ def test_what_another_worker_has_revoked_is_gone_also_without_a_database():
     first = Workers(2, 1, memory=memory, send=second.heard)
     here, there = World(first), World(second)
     assert there.find() == ("key", True)
-    here.remembered.forget(*(f"other {number}" for number in range(500)))
+    here.forget(*(f"other {number}" for number in range(500)))
     there.truth.away = True
     assert there.find() == ("key", False)
-    here.remembered.forget(*(f"other {number}" for number in range(500)), "h")
+    here.forget(*(f"other {number}" for number in range(500)), "h")
     with pytest.raises(Unavailable):
         there.find()
 
@@ -135,16 +153,38 @@ def test_what_another_worker_has_revoked_is_gone_also_without_a_database():
 @given(st.sampled_from([0.0, 3.0, 5.0, 60.0]), st.floats(0, 200))
 def test_how_long_it_counts_without_a_database(grace, age):
     world = World()
+    world.keys.grace = grace
     world.find()
     world.truth.away = True
     world.clock.advance(age)
     if age < FRESH:
-        assert world.find(grace) == ("key", True)
+        assert world.find() == ("key", True)
     elif age < grace:
-        assert world.find(grace) == ("key", False)
+        assert world.find() == ("key", False)
     else:
         with pytest.raises(Unavailable):
-            world.find(grace)
+            world.find()
+
+
+def test_kinds_are_one_memory_and_do_not_mix(world, monkeypatch):
+    """What was read the longest time ago goes first; a mark is that of its kind."""
+    monkeypatch.setattr(credentials, "_MOST_KEPT", 3)
+    users = Kept(world.service, "users", Truth())
+    users.truth.value = "who is locked"
+    for number in range(10):
+        world.clock.advance(FRESH / 2)
+        assert world.find(f"key {number}") == ("key", True)
+        assert result(world.service.find(users, "h")) == ("who is locked", True)
+    assert (len(world.service._kept), users.truth.asked) == (3, 5)
+    world.find()
+    asked = world.truth.asked
+    world.service.changed(users, "h", str.upper)
+    users.truth.away = True
+    assert result(world.service.find(users, "h")) == ("WHO IS LOCKED", True)
+    world.service.forget(users, "h")
+    assert (world.find(), world.truth.asked) == (("key", True), asked)
+    with pytest.raises(Unavailable):
+        result(world.service.find(users, "h"))
 
 
 class Revocations(RuleBasedStateMachine):
@@ -175,7 +215,7 @@ class Revocations(RuleBasedStateMachine):
             if self.world.truth.away:
                 return
             self.revoked_here = self.world.clock.seconds()
-            self.world.remembered.forget("h")
+            self.world.forget("h")
         else:
             self.revoked_elsewhere = self.world.clock.seconds()
         self.world.truth.value = None

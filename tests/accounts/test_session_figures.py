@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from twisted.internet.task import Clock
 
+from monrest.accounts.credentials import Credentials
 from monrest.accounts.sessions import Sessions
-from monrest.base.names import Names
 from monrest.base.values import Caller
 from monrest.config import AuthConfig
 from tests.fakes.clocks import Wall
@@ -28,7 +28,7 @@ def clock():
 def sessions(database_url, clock):
     store = Store(database_url, clock)
     store.startService()
-    yield Sessions(store, clock, Wall(clock), CONFIG, Names())
+    yield Sessions(Credentials(store, clock, Wall(clock), CONFIG))
     result(store.stopService())
 
 

@@ -7,10 +7,10 @@ from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
 from monrest.accounts import sessions as module
+from monrest.accounts.credentials import Credentials
 from monrest.accounts.model import Session, secret_hash
 from monrest.accounts.sessions import Sessions
 from monrest.base.errors import Unavailable
-from monrest.base.names import Names
 from monrest.base.values import Caller
 from monrest.config import AuthConfig
 from tests.fakes.clocks import Wall
@@ -24,7 +24,7 @@ CONFIG = AuthConfig(session_idle=IDLE, session_lifetime=LIFETIME)
 @pytest.fixture
 def another(store, clock):
     """A function that makes the sessions of another daemon on the same database."""
-    return lambda: Sessions(store, clock, Wall(clock), CONFIG, Names())
+    return lambda: Sessions(Credentials(store, clock, Wall(clock), CONFIG))
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_the_value_is_nowhere(sessions, store):
     for text in (
         repr(stored(store)),
         repr(session),
-        repr(sessions._remembered),
-        repr(sessions._seen),
+        repr(sessions.service._kept),
+        repr(sessions.service.uses),
     ):
         assert value.removesuffix("_1") not in text
 
@@ -144,7 +144,7 @@ def test_what_is_remembered_ends_in_time(sessions, clock, store):
     clock.advance(1)
     assert find(sessions, value)
     assert store.reads == reads + 1  # the second one came from memory
-    sessions.config = AuthConfig(session_idle=0.5, session_lifetime=0.5)
+    sessions.service.config = AuthConfig(session_idle=0.5, session_lifetime=0.5)
     assert find(sessions, value) is None
 
 
@@ -154,7 +154,7 @@ def test_use_on_one_daemon_counts_on_the_other(sessions, another, clock):
     for _ in range(3):
         clock.advance(IDLE - 1)
         assert find(sessions, value)
-        result(sessions.flush())
+        result(sessions.service.flush())
     assert find(other, value).active == NOW + 3 * (IDLE - 1)
 
 
@@ -163,10 +163,10 @@ def test_what_the_other_daemon_remembers_is_looked_up_before_it_ends(sessions, a
     _, value = login(sessions)
     clock.advance(IDLE - 2)
     assert find(other, value)
-    result(other.flush())
+    result(other.service.flush())
     clock.advance(1)
     assert find(sessions, value)
-    other._seen.clear()
+    other.service.uses.clear()
     clock.advance(IDLE - 2)
     assert find(other, value)
 
@@ -179,10 +179,10 @@ def test_uses_are_stored_together(sessions, store, clock):
         for value in values:
             find(sessions, value)
     assert store.changes == changes
-    result(sessions.flush())
+    result(sessions.service.flush())
     assert store.changes == changes + 1
     assert {row.active for row in stored(store).values()} == {NOW + 100}
-    result(sessions.flush())
+    result(sessions.service.flush())
     assert store.changes == changes + 1
 
 
@@ -193,8 +193,8 @@ def test_an_old_use_does_not_overtake_a_newer_one(sessions, another, store, cloc
     find(other, value)
     clock.advance(10)
     find(sessions, value)
-    result(sessions.flush())
-    result(other.flush())
+    result(sessions.service.flush())
+    result(other.service.flush())
     assert stored(store)[session.hashed_id].active == NOW + 20
 
 
@@ -208,8 +208,8 @@ def test_a_cookie_after_its_logout(sessions, another, clock):
     clock.advance(4)
     assert find(other, value) is None
     assert result(sessions.delete(session.hashed_id)) is False
-    result(sessions.flush())
-    result(other.flush())
+    result(sessions.service.flush())
+    result(other.service.flush())
     assert find(another(), value) is None
 
 
@@ -286,7 +286,7 @@ def test_lists(sessions, clock):
 def test_a_flood_of_cookies_takes_bounded_memory(sessions):
     for number in range(3000):
         assert find(sessions, f"{number:064x}_1") is None
-    assert len(sessions._remembered._misses) <= 1024
+    assert len(sessions.service._misses) <= 1024
 
 
 def test_unknown_cookies_are_not_looked_up_every_time(sessions, store, clock):
@@ -311,17 +311,17 @@ def test_while_the_database_is_away(sessions, store, clock):
         find(sessions, value)
     with pytest.raises(Unavailable):
         login(sessions)
-    result(sessions.flush())
+    result(sessions.service.flush())
     assert result(sessions.clean()) == 0
     store.down = False
     clock.advance(1)
     assert find(sessions, value)
-    result(sessions.flush())
+    result(sessions.service.flush())
     assert {row.active for row in stored(store).values()} == {NOW + 61}
 
 
 def test_the_service_stores_and_cleans(sessions, store, clock):
-    sessions.startService()
+    sessions.service.startService()
     session, value = login(sessions)
     clock.advance(5)
     find(sessions, value)
@@ -333,6 +333,6 @@ def test_the_service_stores_and_cleans(sessions, store, clock):
     session, value = login(sessions)
     clock.advance(3)
     find(sessions, value)
-    result(sessions.stopService())
+    result(sessions.service.stopService())
     assert stored(store)[session.hashed_id].active == session.created + 3
     assert not clock.getDelayedCalls()

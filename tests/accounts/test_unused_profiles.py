@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from twisted.internet.task import Clock
 
+from monrest.accounts.credentials import Credentials
 from monrest.accounts.model import Profile
 from monrest.accounts.users import Users
 from monrest.base.values import Caller
@@ -55,10 +56,11 @@ def store(database_url, clock):
 
 @pytest.fixture
 def users(store, clock):
-    made = Users(store, clock, Wall(clock), AuthConfig(lock_after_failed_logins=3))
-    made.startService()
+    config = AuthConfig(lock_after_failed_logins=3)
+    made = Users(Credentials(store, clock, Wall(clock), config))
+    made.service.startService()
     yield made
-    result(made.stopService())
+    result(made.service.stopService())
     assert not clock.getDelayedCalls()
 
 

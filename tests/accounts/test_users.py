@@ -5,6 +5,7 @@ from sqlalchemy import func, select
 from twisted.internet.defer import Deferred
 
 from monrest.accounts.attempts import is_right
+from monrest.accounts.credentials import Credentials
 from monrest.accounts.model import Profile
 from monrest.accounts.users import Users
 from monrest.base.errors import TooManyRequests, Unavailable
@@ -25,7 +26,8 @@ LOCAL = Caller(client="unix", uid=1000)
 @pytest.fixture
 def another(store, clock):
     """A function that makes the users of another daemon on the same database."""
-    return lambda: Users(store, clock, Wall(clock), AuthConfig(lock_after_failed_logins=3))
+    config = AuthConfig(lock_after_failed_logins=3)
+    return lambda: Users(Credentials(store, clock, Wall(clock), config))
 
 
 @pytest.fixture
@@ -220,7 +222,7 @@ def test_a_right_password_does_not_unlock(users):
 
 @pytest.mark.parametrize("most", [0, 1])
 def test_how_many_is_configured(users, most):
-    users.config = AuthConfig(lock_after_failed_logins=most)
+    users.service.config = AuthConfig(lock_after_failed_logins=most)
     for _ in range(12):
         fail(users)
     assert is_guessed(users) == bool(most)
@@ -236,9 +238,9 @@ def test_a_flood_of_names_is_not_stored(users, store):
 
 
 def test_counting_is_exact_when_two_daemons_count(users, another):
-    users.config = AuthConfig(lock_after_failed_logins=0)
+    users.service.config = AuthConfig(lock_after_failed_logins=0)
     other = another()
-    other.config = users.config
+    other.service.config = users.service.config
     for _ in range(10):
         fail(users)
         fail(other)

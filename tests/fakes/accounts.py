@@ -11,6 +11,7 @@ from twisted.internet.task import Clock
 
 from monrest.accounts.authenticate import Authenticator
 from monrest.accounts.contacts import NOBODY
+from monrest.accounts.credentials import Credentials
 from monrest.accounts.keys import Keys
 from monrest.accounts.passwords import Passwords
 from monrest.accounts.sessions import Sessions
@@ -76,9 +77,10 @@ class House:
             **auth,
         }
         config, names = AuthConfig(**auth), Names(app=app)
-        self.keys = Keys(self.store, self.clock, self.wall, config)
-        self.sessions = Sessions(self.store, self.clock, self.wall, config, names)
-        self.users = Users(self.store, self.clock, self.wall, config)
+        credentials = Credentials(self.store, self.clock, self.wall, config, names)
+        self.keys = Keys(credentials)
+        self.sessions = Sessions(credentials)
+        self.users = Users(credentials)
         self.passwords = Passwords(config.htpasswd_file, AtOnce(), self.clock)
         self.slowdown = Slowdown(self.clock)
         parts = {

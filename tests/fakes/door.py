@@ -6,6 +6,7 @@ from attrs import frozen
 from twisted.internet.task import Clock
 
 from monrest.accounts.authenticate import Authenticator
+from monrest.accounts.credentials import Credentials
 from monrest.accounts.keys import Keys
 from monrest.base.errors import Unavailable
 from monrest.base.names import Names
@@ -118,7 +119,7 @@ class Door:
         self.clock.advance(1_700_000_000)
         self.store = Store(migrated_sqlite_url(folder), self.clock)
         self.store.startService()
-        self.keys = Keys(self.store, self.clock, Wall(self.clock), AuthConfig())
+        self.keys = Keys(Credentials(self.store, self.clock, Wall(self.clock), AuthConfig()))
         self.sessions, self.users, self.passwords = Sessions(), Users(), Passwords()
         self.groups, self.slowdown = Groups(), Attempts()
         self.configure()
