@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 
 from monrest.moving.blocks import SettingBlock, items
 from monrest.moving.installation import Installation
-from monrest.moving.move_lines import Fate, MoveLines
+from monrest.moving.move_lines import MoveLines, Outcome
 from monrest.moving.old_values import truth
 
 KIND = "site"
@@ -120,11 +120,11 @@ def _read_peer(
     lines = installation.lines
     name, kind = peer.text("name"), peer.text("type").lower()
     if not name or not kind:
-        lines.add(KIND, peer.where, Fate.REFUSED, "", "expected name and type")
+        lines.add(KIND, peer.where, Outcome.REFUSED, "", "expected name and type")
         return
     active = peer.last("active")
     if active is not None and not truth(active.value):
-        lines.add(KIND, peer.where, Fate.LEFT, name, "it is not active")
+        lines.add(KIND, peer.where, Outcome.LEFT, name, "it is not active")
         return
     options = peer.joined("options")
     addresses = [one.value.strip() for one in options.all("peer")]
@@ -132,10 +132,10 @@ def _read_peer(
         _comment(found, lines, peer, key, addresses)
         return
     if kind != "livestatus":
-        lines.add(KIND, peer.where, Fate.LEFT, name, "only livestatus can be asked")
+        lines.add(KIND, peer.where, Outcome.LEFT, name, "only livestatus can be asked")
         return
     if not addresses or not addresses[0]:
-        lines.add(KIND, peer.where, Fate.REFUSED, name, "expected an address")
+        lines.add(KIND, peer.where, Outcome.REFUSED, name, "expected an address")
         return
     address = _address(installation, addresses[0])
     table: dict[str, Any] = {"id": key, "name": name, "address": address}
@@ -151,7 +151,7 @@ def _read_peer(
         table["configtool"] = tool
     found.tables.append(table)
     found.known.append(KnownSite(key=key, name=name, section=table.get("section", "Default")))
-    lines.add(KIND, peer.where, Fate.NEW, f"{key} {name!r} at {address}")
+    lines.add(KIND, peer.where, Outcome.NEW, f"{key} {name!r} at {address}")
     _lost(lines, peer, key, options, len(addresses))
 
 
@@ -160,17 +160,21 @@ def _lost(
 ) -> None:
     """A line for what of a site is not taken over."""
     if addresses > 1:
-        lines.add(KIND, peer.where, Fate.CHANGED, key, "only the first of its addresses is used")
+        lines.add(KIND, peer.where, Outcome.CHANGED, key, "only the first of its addresses is used")
     for option, reason in _UNKNOWN_OPTIONS.items():
         if setting := options.last(option):
-            lines.add(KIND, setting.where, Fate.LEFT, f"{key}: {option}", reason)
+            lines.add(KIND, setting.where, Outcome.LEFT, f"{key}: {option}", reason)
     if (display := peer.last("display")) and not truth(display.value):
         lines.add(
-            KIND, display.where, Fate.LEFT, f"{key}: display", "it is shown; hidden = true hides it"
+            KIND,
+            display.where,
+            Outcome.LEFT,
+            f"{key}: display",
+            "it is shown; hidden = true hides it",
         )
     if (setting := peer.last("authoritative")) and truth(setting.value):
         lines.add(
-            KIND, setting.where, Fate.LEFT, f"{key}: authoritative",
+            KIND, setting.where, Outcome.LEFT, f"{key}: authoritative",
             "rights come from the contacts of all sites",
         )  # fmt: skip
 
@@ -236,7 +240,7 @@ def _comment(
         *(f"# {one} = {json.dumps(value, ensure_ascii=False)}" for one, value in table.items()),
     ]
     lines.add(
-        KIND, peer.where, Fate.HINT, f"{key} {name!r}",
+        KIND, peer.where, Outcome.HINT, f"{key} {name!r}",
         "a comment in the configuration: works once the other side runs monrest, with the API key "
         "of a superuser there and without a proxy",
     )  # fmt: skip

@@ -32,7 +32,7 @@ from monrest.downtimes import model as downtime_model
 from monrest.downtimes import store as downtime_statements
 from monrest.moving.backends import Backends
 from monrest.moving.installation import DataFile, Installation
-from monrest.moving.move_lines import Fate
+from monrest.moving.move_lines import Outcome
 from monrest.panorama import model as dashboard_model
 from monrest.panorama import store as dashboard_statements
 from monrest.reports import model as report_model
@@ -95,7 +95,9 @@ class Contents:
     roles: dict[str, list[str]] = field(init=False, factory=dict)
     profiles: list[tuple[str, Profile]] = field(init=False, factory=list)
 
-    def _tell(self, kind: str, source: str, fate: Fate, target: str = "", note: str = "") -> None:
+    def _tell(
+        self, kind: str, source: str, fate: Outcome, target: str = "", note: str = ""
+    ) -> None:
         self.installation.lines.add(kind, source, fate, target, note)
 
     def _files(self, kind: str, folder: str, name: re.Pattern[str]) -> Iterator[DataFile]:
@@ -122,9 +124,9 @@ class Contents:
         try:
             made = make(*args, **named)
         except RestError as error:
-            self._tell(kind, source, Fate.REFUSED, "", error.description or error.message)
+            self._tell(kind, source, Outcome.REFUSED, "", error.description or error.message)
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError):
-            self._tell(kind, source, Fate.REFUSED, "", "expected values of other types")
+            self._tell(kind, source, Outcome.REFUSED, "", "expected values of other types")
         else:
             if made is not None:
                 yield made
@@ -135,9 +137,9 @@ class Contents:
             try:
                 profile = self._profile(file, value)
             except RestError as error:
-                self._tell(USERS, file.shown, Fate.REFUSED, "", error.description)
+                self._tell(USERS, file.shown, Outcome.REFUSED, "", error.description)
             except (TypeError, ValueError, AttributeError, OverflowError):
-                self._tell(USERS, file.shown, Fate.REFUSED, "", "expected values of other types")
+                self._tell(USERS, file.shown, Outcome.REFUSED, "", "expected values of other types")
             else:
                 if profile is not None:
                     self.profiles.append((file.shown, profile))
@@ -154,12 +156,16 @@ class Contents:
         roles = [one for one in _texts(value.get("roles")) if one in ROLES]
         if roles and "*" in name:
             # In auth.roles it would mean others as well.
-            self._tell(USERS, file.shown, Fate.REFUSED, "auth.roles", "expected a name without *")
+            self._tell(
+                USERS, file.shown, Outcome.REFUSED, "auth.roles", "expected a name without *"
+            )
         else:
             for role in roles:
                 self.roles.setdefault(role.removeprefix("authorized_for_"), []).append(name)
         if teams := _texts(value.get("teams")):
-            self._tell(USERS, file.shown, Fate.LEFT, f"teams: {', '.join(teams)}", "no such thing")
+            self._tell(
+                USERS, file.shown, Outcome.LEFT, f"teams: {', '.join(teams)}", "no such thing"
+            )
         login = value.get("login")
         login = login if isinstance(login, Mapping) else {}
         zone = value.get("tz")
@@ -195,7 +201,7 @@ class Contents:
         old = [one for one in names if not re.fullmatch(rf"{_KEY.pattern}(\.stats)?", one)]
         if old:
             # Such a name may be the key itself.
-            self._tell(KEYS, folder, Fate.LEFT, f"{len(old)} files", "no keys of today's form")
+            self._tell(KEYS, folder, Outcome.LEFT, f"{len(old)} files", "no keys of today's form")
 
     @staticmethod
     def _key_source(file: DataFile) -> str:
@@ -253,7 +259,7 @@ class Contents:
             if file.stem in live:
                 document = self.installation.document(PROCESSES, file)
                 if document != self.installation.document(PROCESSES, live[file.stem]):
-                    self._tell(PROCESSES, file.shown, Fate.LEFT, file.stem,
+                    self._tell(PROCESSES, file.shown, Outcome.LEFT, file.stem,
                                "changes that were not committed")  # fmt: skip
             else:
                 files.append((file, True))
@@ -296,7 +302,7 @@ class Contents:
         )
 
     def _by_hand(self, file: DataFile, name: str, what: str) -> None:
-        self._tell(PROCESSES, file.shown, Fate.HINT, f"{name}: {what}",
+        self._tell(PROCESSES, file.shown, Outcome.HINT, f"{name}: {what}",
                    "to be written in Python, see bp.functions_dir")  # fmt: skip
 
     def reports(self, config: Config, zone: tzinfo) -> Iterator[Adoption]:
@@ -311,7 +317,7 @@ class Contents:
         given = {name: one for name, one in value.items() if name not in ("backends", "var")}
         template = given.get("template") or "sla_report.tt"
         if template not in TEMPLATES:
-            self._tell(REPORTS, file.shown, Fate.LEFT, f"{number} {_text(given.get('name'))!r}",
+            self._tell(REPORTS, file.shown, Outcome.LEFT, f"{number} {_text(given.get('name'))!r}",
                        f"its template {_text(template)} is to be written anew, see "
                        "reports.templates")  # fmt: skip
             return None
@@ -431,10 +437,10 @@ class Contents:
     def _program(self, file: DataFile) -> None:
         first = file.content.partition(b"\n")[0]
         if first.startswith(b"#!") and b"perl" not in first:
-            self._tell(DASHBOARDS, file.shown, Fate.HINT, file.stem,
+            self._tell(DASHBOARDS, file.shown, Outcome.HINT, file.stem,
                        "a program: copy it to panorama.folder")  # fmt: skip
         else:
-            self._tell(DASHBOARDS, file.shown, Fate.LEFT, file.stem,
+            self._tell(DASHBOARDS, file.shown, Outcome.LEFT, file.stem,
                        "a program that only the old front end can run")  # fmt: skip
 
     def _backups(self) -> dict[str, list[DataFile]]:
@@ -460,7 +466,7 @@ class Contents:
             try:
                 past[at] = self._dashboard_record(former, [])
             except RestError as error:
-                self._tell(DASHBOARDS, by_time[at].shown, Fate.REFUSED, "", error.description)
+                self._tell(DASHBOARDS, by_time[at].shown, Outcome.REFUSED, "", error.description)
         maintenance = self._maintenance(file.stem)
         if maintenance is not None:
             notes.append("in maintenance")
@@ -505,17 +511,17 @@ class Contents:
         if var is None:
             return
         if (facts := var / "node_control" / "_conf.json").exists():
-            self._tell(OTHERS, self.installation.shown(facts), Fate.HINT, "[nodecontrol]",
+            self._tell(OTHERS, self.installation.shown(facts), Outcome.HINT, "[nodecontrol]",
                        "settings of node-control are to be written by hand")  # fmt: skip
         staged = [_STAGED.fullmatch(one.name) for one in _inside(var)]
         for key in sorted({one[1] for one in staged if one is not None}):
-            self._tell(OTHERS, f"obj_retention.{key}", Fate.HINT, f"site {key}",
+            self._tell(OTHERS, f"obj_retention.{key}", Outcome.HINT, f"site {key}",
                        "somebody has changes of objects that are not saved: save or discard them "
                        "in the old front end before")  # fmt: skip
         teams = var / "teams"
         names = sorted(one.name for one in _inside(teams))
         if names:
-            self._tell(OTHERS, self.installation.shown(teams), Fate.LEFT, ", ".join(names),
+            self._tell(OTHERS, self.installation.shown(teams), Outcome.LEFT, ", ".join(names),
                        "there are no teams")  # fmt: skip
 
 

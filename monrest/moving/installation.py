@@ -20,7 +20,7 @@ import orjson
 from attrs import define, field, frozen
 
 from monrest.moving.blocks import SettingBlock, SyntaxProblem, parse
-from monrest.moving.move_lines import Fate, MoveLines
+from monrest.moving.move_lines import MoveLines, Outcome
 
 CONFIGURATION = "configuration"
 
@@ -109,7 +109,7 @@ class Installation:
             if given:
                 raise NoInstallationError(f"{given}: expected a folder")
             self.lines.add(
-                "data", key or "var", Fate.REFUSED, "",
+                "data", key or "var", Outcome.REFUSED, "",
                 "the folder of the data is not here; --var DIR says where it is",
             )  # fmt: skip
             return None
@@ -190,7 +190,7 @@ class Installation:
             self._allowed.append(path.resolve())
             self.cgi = self._parsed(path)
         elif setting is not None:
-            self.lines.add(CONFIGURATION, setting.where, Fate.REFUSED, "", "no such file")
+            self.lines.add(CONFIGURATION, setting.where, Outcome.REFUSED, "", "no such file")
 
     def _parsed(self, path: Path) -> SettingBlock:
         content = self.read(CONFIGURATION, path, _MOST_TEXT)
@@ -199,7 +199,7 @@ class Installation:
         block, problems = parse(content, self.shown(path))
         problems += list(_unusual(block))
         for one in problems:
-            self.lines.add(CONFIGURATION, one.where, Fate.REFUSED, "", one.reason)
+            self.lines.add(CONFIGURATION, one.where, Outcome.REFUSED, "", one.reason)
         return block
 
     def data_files(self, kind: str, folder: Path, name: re.Pattern[str]) -> Iterator[DataFile]:
@@ -248,7 +248,7 @@ class Installation:
             where = file.shown
         if isinstance(value, dict):
             return value
-        self.lines.add(kind, where, Fate.REFUSED, "", reason)
+        self.lines.add(kind, where, Outcome.REFUSED, "", reason)
         return None
 
     def document_at(self, kind: str, path: Path) -> dict[str, Any] | None:
@@ -289,7 +289,7 @@ class Installation:
         return any(real.is_relative_to(folder) for folder in self._allowed)
 
     def _refuse(self, kind: str, path: Path, reason: str) -> None:
-        self.lines.add(kind, self.shown(path), Fate.REFUSED, "", reason)
+        self.lines.add(kind, self.shown(path), Outcome.REFUSED, "", reason)
 
     def shown(self, path: Path) -> str:
         """A path for people: relative to the installation where it lies in there."""

@@ -30,7 +30,7 @@ from monrest.moving.backends import KIND as SITES
 from monrest.moving.backends import Backends, KnownSite, read_backends
 from monrest.moving.contents import Adoption, Contents
 from monrest.moving.installation import CONFIGURATION, Installation, NoInstallationError
-from monrest.moving.move_lines import TITLES, Fate, MoveLine, MoveLines
+from monrest.moving.move_lines import TITLES, MoveLine, MoveLines, Outcome
 from monrest.moving.translation import Translation
 from monrest.store import engines, migrate
 from monrest.store.failures import Meaning, StoreError, error_text, meaning_of
@@ -315,7 +315,7 @@ class _Move:
                 raise MoveError(f"the configuration cannot be used: {path}: {reason}")
             loud = "commandline_obfuscate_pattern" in path
             note = f"{reason}; WITHOUT IT PASSWORDS OF COMMAND LINES ARE SHOWN" if loud else reason
-            self.lines.add(CONFIGURATION, where, Fate.LEFT, path, note)
+            self.lines.add(CONFIGURATION, where, Outcome.LEFT, path, note)
         raise MoveError("the configuration has too many problems")
 
     @staticmethod
@@ -330,12 +330,12 @@ class _Move:
             return []
         if not self.request.secret_key:
             reason = "whoever knows it may do everything; --secret-key takes it over"
-            self.lines.add("data", _SECRET, Fate.LEFT, "auth.secret_key_file", reason)
+            self.lines.add("data", _SECRET, Outcome.LEFT, "auth.secret_key_file", reason)
             return []
         content = installation.small_file("data", installation.var / _SECRET) or b""
         key = content.strip().decode("ascii", "replace")
         if not secret_key.is_key(key):
-            self.lines.add("data", _SECRET, Fate.REFUSED, "auth.secret_key_file",
+            self.lines.add("data", _SECRET, Outcome.REFUSED, "auth.secret_key_file",
                            "expected letters, digits and _")  # fmt: skip
             return []
         return [NewFile("secret key", Path(config.auth.secret_key_file), f"{key}\n".encode())]
@@ -388,22 +388,26 @@ class _Move:
                 stored = one.work(connection)
         except RestError as error:
             self.lines.add(
-                one.kind, one.source, Fate.REFUSED, one.target, error.description or error.message
+                one.kind,
+                one.source,
+                Outcome.REFUSED,
+                one.target,
+                error.description or error.message,
             )
             return
         except DBAPIError as error:
             if meaning_of(error) not in (Meaning.VALUE, Meaning.OURS):
                 raise
-            self.lines.add(one.kind, one.source, Fate.REFUSED, one.target,
+            self.lines.add(one.kind, one.source, Outcome.REFUSED, one.target,
                            "the database cannot hold it")  # fmt: skip
             return
         if not stored:
-            self.lines.add(one.kind, one.source, Fate.SAME, one.target)
+            self.lines.add(one.kind, one.source, Outcome.SAME, one.target)
             return
         if isinstance(stored, str) and repr(stored) not in one.target:
             notes.append(f"it is called {stored!r}, because its name is taken")
             changed = True
-        fate = Fate.CHANGED if changed else Fate.NEW
+        fate = Outcome.CHANGED if changed else Outcome.NEW
         self.lines.add(one.kind, one.source, fate, one.target, "; ".join(notes))
 
     def _write(self, file: NewFile, state: Path) -> None:
@@ -412,11 +416,11 @@ class _Move:
             note = "" if present == file.content else "it stays as it is: it is another one"
             if note and file.path == self.request.config:
                 note += "; what it lacks is left out, unless you move it away first"
-            self.lines.add(FILES, file.name, Fate.SAME, str(file.path), note)
+            self.lines.add(FILES, file.name, Outcome.SAME, str(file.path), note)
             return
         if self.request.apply:
             file.write(owner_of(state))
-        self.lines.add(FILES, file.name, Fate.NEW, str(file.path))
+        self.lines.add(FILES, file.name, Outcome.NEW, str(file.path))
 
 
 def _in_force(line: MoveLine, wanted: Config, present: Config, moved: tuple[str, str]) -> bool:

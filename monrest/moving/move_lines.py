@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 _LONGEST_CELL = 300
 
 
-class Fate(StrEnum):
+class Outcome(StrEnum):
     """What becomes of a thing that was found."""
 
     NEW = "new"
@@ -37,7 +37,7 @@ class MoveLine:
 
     kind: str
     source: str
-    fate: Fate
+    fate: Outcome
     target: str = ""
     note: str = ""
 
@@ -64,10 +64,10 @@ class MoveLines:
 
     most: int = 5000
     lines: list[MoveLine] = field(init=False, factory=list)
-    counts: Counter[Fate] = field(init=False, factory=Counter)
-    _of_kind: Counter[tuple[str, Fate]] = field(init=False, factory=Counter)
+    counts: Counter[Outcome] = field(init=False, factory=Counter)
+    _of_kind: Counter[tuple[str, Outcome]] = field(init=False, factory=Counter)
 
-    def add(self, kind: str, source: str, fate: Fate, target: str = "", note: str = "") -> None:
+    def add(self, kind: str, source: str, fate: Outcome, target: str = "", note: str = "") -> None:
         self.counts[fate] += 1
         self._of_kind[kind, fate] += 1
         if self._of_kind[kind, fate] <= self.most:
@@ -75,17 +75,17 @@ class MoveLines:
 
     def keep(self, kinds: Sequence[str], is_there: Callable[[MoveLine], bool]) -> None:
         for place, line in enumerate(self.lines):
-            if line.kind in kinds and line.fate in (Fate.NEW, Fate.CHANGED):
-                fate, note = Fate.SAME, line.note
+            if line.kind in kinds and line.fate in (Outcome.NEW, Outcome.CHANGED):
+                fate, note = Outcome.SAME, line.note
                 if not is_there(line):
-                    fate, note = Fate.LEFT, "not so in the configuration that is there"
+                    fate, note = Outcome.LEFT, "not so in the configuration that is there"
                 self.counts[line.fate] -= 1
                 self.counts[fate] += 1
                 self.lines[place] = evolve(line, fate=fate, note=note)
 
     @property
     def refused(self) -> bool:
-        return self.counts[Fate.REFUSED] > 0
+        return self.counts[Outcome.REFUSED] > 0
 
     def ordered(self, kinds: Sequence[str]) -> list[MoveLine]:
         """The lines by kind, in the order of ``kinds``, otherwise as they were found."""

@@ -17,7 +17,7 @@ from monrest.moving import old_values
 from monrest.moving.backends import Backends
 from monrest.moving.blocks import OldSetting, SettingBlock, items
 from monrest.moving.installation import CONFIGURATION, Installation
-from monrest.moving.move_lines import Fate
+from monrest.moving.move_lines import Outcome
 from monrest.reports.templates import TEMPLATES
 
 _SHORT = "authorized_for_"
@@ -124,10 +124,10 @@ class Translation:
         self.document.setdefault(table, {})[key] = value
         self.places[table, key] = where
         shown = "" if _QUIET.search(key) else f" = {_shown(value)}"
-        fate = Fate.CHANGED if note else Fate.NEW
+        fate = Outcome.CHANGED if note else Outcome.NEW
         self._tell(where, fate, f"{table}.{key}{shown}", note)
 
-    def _tell(self, where: str, fate: Fate, target: str, note: str = "") -> None:
+    def _tell(self, where: str, fate: Outcome, target: str, note: str = "") -> None:
         self.installation.lines.add(CONFIGURATION, where, fate, target, note)
 
     def _take(self, setting: OldSetting | None, table: str, key: str, kind: str) -> None:
@@ -138,7 +138,7 @@ class Translation:
         if kind == "path":
             value = self.installation.absolute(setting.value)
         if value is None:
-            self._tell(setting.where, Fate.REFUSED, f"{table}.{key}", "expected a number")
+            self._tell(setting.where, Outcome.REFUSED, f"{table}.{key}", "expected a number")
             return
         self._put(setting.where, table, key, value)
 
@@ -169,7 +169,7 @@ class Translation:
         if setting := self._last("make_auth_replace_regex"):
             pair = old_values.replacement(setting.value)
             if pair is None:
-                self._tell(setting.where, Fate.REFUSED, "auth.user_replace",
+                self._tell(setting.where, Outcome.REFUSED, "auth.user_replace",
                            "expected s/pattern/text/flags")  # fmt: skip
             else:
                 self._put(setting.where, "auth", "user_replace", list(pair))
@@ -186,18 +186,18 @@ class Translation:
             if self.htpasswd is not None:
                 self._check_passwords(parts.shown(path), self.htpasswd)
         elif setting is not None:
-            self._tell(setting.where, Fate.REFUSED, "auth.htpasswd_file", "no such file")
+            self._tell(setting.where, Outcome.REFUSED, "auth.htpasswd_file", "no such file")
 
     def _check_passwords(self, source: str, content: bytes) -> None:
         from monrest.accounts.htpasswd import parse
 
         known, problems = parse(content)
         self.installation.lines.add(
-            "passwords", source, Fate.NEW, "auth.htpasswd_file", f"{len(known)} users"
+            "passwords", source, Outcome.NEW, "auth.htpasswd_file", f"{len(known)} users"
         )
         for number, reason in problems:
             self.installation.lines.add(
-                "passwords", f"{source}:{number}", Fate.HINT, "", f"set it anew: {reason}"
+                "passwords", f"{source}:{number}", Outcome.HINT, "", f"set it anew: {reason}"
             )
 
     def _roles(self) -> None:
@@ -213,7 +213,7 @@ class Translation:
                 if new:
                     found["admin"] = [*found.get("admin", []), *new]
                     self._tell(
-                        " + ".join(_ADMIN_BY_BOTH), Fate.CHANGED,
+                        " + ".join(_ADMIN_BY_BOTH), Outcome.CHANGED,
                         f"auth.{table}.admin += {_shown(new)}",
                         "who had both was an administrator",
                     )  # fmt: skip
@@ -222,11 +222,11 @@ class Translation:
             if clean:
                 self.document.setdefault("auth", {})[table] = clean
             for role, names in clean.items():
-                self._tell(f"{_SHORT}{role}", Fate.NEW, f"auth.{table}.{role} = {_shown(names)}")
+                self._tell(f"{_SHORT}{role}", Outcome.NEW, f"auth.{table}.{role} = {_shown(names)}")
                 for name in names:
                     if "*" in name and name != "*":
                         reason = "* stands for any text here, and names are matched whole"
-                        self._tell(f"{_SHORT}{role}", Fate.HINT, name, reason)
+                        self._tell(f"{_SHORT}{role}", Outcome.HINT, name, reason)
 
     def _of_roles(self, prefix: str) -> dict[str, list[str]]:
         """The names of each role: both files together, nobody where an operator said so."""
@@ -240,7 +240,7 @@ class Translation:
         for key, where in keys.items():
             role = key.removeprefix(prefix)
             if f"{_SHORT}{role}" not in ROLES:
-                self._tell(where, Fate.LEFT, key, "there is no such role")
+                self._tell(where, Outcome.LEFT, key, "there is no such role")
                 continue
             said = parts.local.all(key) or parts.main.all(key)
             if said and not said[-1].value.strip():
@@ -321,9 +321,9 @@ class Translation:
             self._put(setting.where, "bp", "result_backend", site.key if site else setting.value)
         for key in ("pre_save_cmd", "post_save_cmd", "post_refresh_cmd"):
             if hook := block.last(key):
-                self._tell(hook.where, Fate.HINT, f"bp.{key}", _NEW_NAMES + "(docs/spec/bp.md)")
+                self._tell(hook.where, Outcome.HINT, f"bp.{key}", _NEW_NAMES + "(docs/spec/bp.md)")
         if setting := block.last("objects_templates_file"):
-            self._tell(setting.where, Fate.HINT, "etc/bp_templates.cfg",
+            self._tell(setting.where, Outcome.HINT, "etc/bp_templates.cfg",
                        "the core has to read the templates of business processes")  # fmt: skip
 
     def _mails(self) -> None:
@@ -333,7 +333,7 @@ class Translation:
         if template is not None and template.value in TEMPLATES:
             self._put(template.where, "reports", "default_template", template.value)
         elif template is not None and template.value:
-            self._tell(template.where, Fate.LEFT, "reports.default_template", "no such template")
+            self._tell(template.where, Outcome.LEFT, "reports.default_template", "no such template")
         if sender := block.last("report_from_email"):
             address = old_values.mail_address(sender.value)
             self._put(sender.where, "mail", "sender", address)
@@ -345,7 +345,7 @@ class Translation:
         if kind is None or kind.value.lower() != "smtp" or host is None:
             if block.settings:
                 where = kind.where if kind else block.where or "mail_type"
-                self._tell(where, Fate.HINT, "mail.host", "mails need an SMTP server")
+                self._tell(where, Outcome.HINT, "mail.host", "mails need an SMTP server")
             return
         self._put(host.where, "mail", "host", host.value)
         named = block.joined("mail_named_args")
@@ -363,7 +363,7 @@ class Translation:
         control = self._component("NodeControl")
         self._take(control.last("parallel_tasks"), "nodecontrol", "parallel_tasks", "whole")
         if others := [one for one in control.settings if one.key != "parallel_tasks"]:
-            self._tell(others[0].where, Fate.HINT, "[[nodecontrol.nodes]]",
+            self._tell(others[0].where, Outcome.HINT, "[[nodecontrol.nodes]]",
                        "how hosts are reached is to be written by hand")  # fmt: skip
         tool = self._component("ConfigTool")
         for key, kind in _TOOL.items():
@@ -375,7 +375,7 @@ class Translation:
             self._take(tool.last(key), "configtool", key, kind)
         for key in ("pre_obj_save_cmd", "post_obj_save_cmd"):
             if hook := tool.last(key):
-                self._tell(hook.where, Fate.HINT, f"configtool.{key}",
+                self._tell(hook.where, Outcome.HINT, f"configtool.{key}",
                            _NEW_NAMES + "(docs/spec/objectconfig.md)")  # fmt: skip
 
     def _editor(self) -> None:
@@ -391,7 +391,7 @@ class Translation:
                 table["groups"] = groups
             table["files"] = [self._editor_files(files) for files in one.inner("files", "")]
             tables.append(table)
-            self._tell(one.where, Fate.NEW, f"[[editor]] {table['name']}")
+            self._tell(one.where, Outcome.NEW, f"[[editor]] {table['name']}")
         if tables:
             self.document["editor"] = tables
 
@@ -411,24 +411,24 @@ class Translation:
         for key, reason in _HINTS:
             setting = self._last(key)
             if setting is not None and setting.value:
-                self._tell(setting.where, Fate.HINT, key, reason)
+                self._tell(setting.where, Outcome.HINT, key, reason)
         for key, reason in _ONLY_WHEN_TRUE:
             setting = self._last(key)
             if setting is not None and old_values.truth(setting.value):
-                self._tell(setting.where, Fate.HINT, key, reason)
+                self._tell(setting.where, Outcome.HINT, key, reason)
         login, certificates = self._last("use_authentication"), self._last("use_ssl_authentication")
         off = [one is not None and not old_values.truth(one.value) for one in (login, certificates)]
         if login is not None and all(off):
             reason = "everything was open to everybody; here every request has a user"
-            self._tell(login.where, Fate.HINT, "use_authentication", reason)
+            self._tell(login.where, Outcome.HINT, "use_authentication", reason)
         for block in (self.installation.main, self.installation.local):
             for one in block.inner("auth_oauth"):
-                self._tell(one.where, Fate.HINT, "auth_oauth", _OAUTH)
+                self._tell(one.where, Outcome.HINT, "auth_oauth", _OAUTH)
             for word in ("User", "Group"):
                 for one in block.inner(word):
                     keys = ", ".join(dict.fromkeys(setting.key for setting in one.settings))
                     if keys:
-                        self._tell(one.where, Fate.LEFT, f"{word} {one.name}: {keys}",
+                        self._tell(one.where, Outcome.LEFT, f"{word} {one.name}: {keys}",
                                    "settings for some users alone")  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from monrest.api.fields import (
 from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
 from monrest.store.storable import require_storable
-from monrest.store.stored import KEY, NOT_STORED, StoredRow, stored
+from monrest.store.stored import KEY, NOT_STORED, WHOLE, StoredRow, stored
 from monrest.store.tables import DOCUMENT, metadata
 
 FILE_VERSION = 2
@@ -172,7 +172,7 @@ class Dashboard(StoredRow):
 
     nr: Annotated[str, KEY]
     record: Mapping[str, Any] = field(eq=False)
-    changed: int = 0
+    changed: Annotated[float, WHOLE] = 0
     version: int = 0
     script: Annotated[str, NOT_STORED] = ""
 

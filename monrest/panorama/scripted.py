@@ -99,10 +99,10 @@ def dashboard_of(script: Script, output: bytes) -> Dashboard:
     if head["tab"]["xdata"]["title"]:
         settings["title"] = head["tab"]["xdata"]["title"]
     if not isinstance(moment, (int, float)) or isinstance(moment, bool):
-        moment = script.changed
+        moment = int(script.changed)
     return Dashboard(
         nr=script.nr,
         record=record,
-        changed=int(moment),
+        changed=moment,
         script=script.path,
     )

@@ -69,6 +69,8 @@ class _Marker:
 
 
 KEY = _Marker({"primary_key": True, "autoincrement": False})
+WHOLE = _Marker({"type_": BigInteger})
+"""A number that is stored without its fraction."""
 INDEXED = _Marker({"index": True})
 UNIQUE = _Marker({"unique": True})
 NOT_STORED = _Marker()
@@ -198,6 +200,7 @@ def stored(name: str, *more: Any) -> Callable[[type[R]], type[R]]:
                     options |= marker.options
                 elif isinstance(marker, References):
                     parts.append(ForeignKey(marker.column, ondelete="CASCADE"))
+            kind = options.pop("type_", kind)
             columns.append(TableColumn(attribute.name, kind, *parts, **options))
         cls.table = Table(name, metadata, *columns, *more)
         _STRUCTURES[cls], _REFERENCES[cls], _SHOWN[cls] = structures, references, shown

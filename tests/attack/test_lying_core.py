@@ -73,7 +73,11 @@ def test_it_has_failed_with_a_reason(daemon, liar, monkeypatch, name):
         def ask():
             # Each case has a question of its own: equal ones that are under way are sent once.
             path = f"/wrapped_json/hosts?columns=name,state,address&alias[ne]={number}"
-            answers.append(client.get(path))
+            # On a busy machine a probe may meet a liar that is still making its answer.
+            for _ in range(5):
+                answers.append(client.get(path))
+                if "no sign of life" not in str(answers[-1].json["meta"]):
+                    break
             return answers[-1].status
 
         status, _, held = measured(daemon, ask)

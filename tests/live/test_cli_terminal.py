@@ -142,7 +142,11 @@ def test_a_table_in_a_pipe_has_the_columns_that_tell_most_and_all_with_full(pipe
     assert re.fullmatch("[0-9]+ more columns: --full", lines[-1])
     whole = piped("r", "-t", "--full", "/hosts?limit=2")
     assert len(whole.splitlines()[1].split("|")) - 2 == len(few) + int(lines[-1].split()[0])
-    assert whole == piped("r", "/text/hosts?limit=2")
+    # A host may be checked between the two.
+    assert any(
+        piped("r", "-t", "--full", "/hosts?limit=2") == piped("r", "/text/hosts?limit=2")
+        for _ in range(5)
+    )
     # A choice stays whole also where it is in alphabetical order.
     for chosen in (("/hosts?columns=address,latency,name,state",),
                    ("-m", "GET", "-d", "columns=address,latency,name,state", "/hosts")):  # fmt: skip

@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from monrest.cli.main import main
 from monrest.config import load
 from monrest.moving.move import MoveError, MoveRequest, move
-from monrest.moving.move_lines import Fate
+from monrest.moving.move_lines import Outcome
 from tests.fakes.clocks import Wall
 from tests.moving.old_installation import (
     ANNA,
@@ -206,7 +206,7 @@ def test_what_is_written_is_for_its_owner_alone(written):
 
 
 def test_a_run_without_apply_changes_nothing(untouched, world, written):
-    assert world.move(untouched).counts[Fate.NEW] > 20
+    assert world.move(untouched).counts[Outcome.NEW] > 20
     assert world.content() == {}
     assert not world.state.exists()
     shutil.copytree(written.state, world.state)
@@ -222,7 +222,7 @@ def test_a_second_run_finds_nothing_to_do(untouched, world):
     world.move(untouched, apply=True)
     before, rows = world.content(), world.rows("select * from api_keys")
     lines = world.move(untouched, apply=True)
-    assert (lines.counts[Fate.NEW], lines.counts[Fate.CHANGED]) == (0, 0)
+    assert (lines.counts[Outcome.NEW], lines.counts[Outcome.CHANGED]) == (0, 0)
     assert [one for one in lines.lines if one.note == NOT_THERE] == []
     after = world.content()
     assert [name for name in before if before[name] != after[name]] == []
@@ -253,14 +253,14 @@ def test_of_a_configuration_that_is_there_only_what_it_has_is_there(untouched, w
     world.config.write_text(text)
     lines = world.move(untouched).lines
     known = [one for one in lines if one.kind in ("site", "configuration", "passwords")]
-    assert [one.target for one in known if one.fate is Fate.SAME] == [
+    assert [one.target for one in known if one.fate is Outcome.SAME] == [
         "names.app = thruk", "commands.lock_author_names = true", "commands.sticky_ack = 2",
         "commands.send_notification = 1", "logcache.enabled = true",
     ]  # fmt: skip
-    left = {one.target for one in known if one.fate is Fate.LEFT and one.note == NOT_THERE}
+    left = {one.target for one in known if one.fate is Outcome.LEFT and one.note == NOT_THERE}
     assert {"berlin 'Berlin' at unix:/run/none/live", "auth.session_idle = 1209600",
             "auth.roles.admin = boss, anna", "mail.host = mail.example.org", "auth.htpasswd_file"} <= left  # fmt: skip
-    assert {one.fate for one in known} == {Fate.SAME, Fate.LEFT, Fate.HINT}
+    assert {one.fate for one in known} == {Outcome.SAME, Outcome.LEFT, Outcome.HINT}
 
 
 def test_the_database_of_a_configuration_that_is_there(untouched, world, empty_database_url):
@@ -269,8 +269,8 @@ def test_the_database_of_a_configuration_that_is_there(untouched, world, empty_d
     )
     first = world.move(untouched)
     assert first.counts == world.move(untouched, apply=True).counts
-    assert first.counts[Fate.NEW] >= 6
-    assert world.move(untouched, apply=True).counts[Fate.NEW] == 0
+    assert first.counts[Outcome.NEW] >= 6
+    assert world.move(untouched, apply=True).counts[Outcome.NEW] == 0
 
 
 def test_files_of_root_are_of_the_owner_of_the_state(untouched, world):
@@ -379,7 +379,7 @@ def test_what_cannot_be_read_is_named_and_leaves_the_rest_alone(tmp_path, world)
     expected = hostile(old, outside)
     lines = world.move(old, apply=True)
     found = {one.source.rpartition("/")[2]: one.note for one in lines.lines
-             if one.fate is Fate.REFUSED}  # fmt: skip
+             if one.fate is Outcome.REFUSED}  # fmt: skip
     assert [name for name, part in expected.items() if part not in found.get(name, "-")] == []
     assert set(found) - set(expected) - {"5.tsk"} - {name for name in found if "�" in name} == set()
     assert "other-secret" not in str(lines.lines)
