@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from attrs import frozen
 
 from monrest.base.daemon_node import DaemonNode
+from monrest.store.stored import KEY, StoredRow, stored
 
 _LONGEST_TEXT = 1000
 
@@ -31,17 +32,21 @@ class Own:
         return cls(id=node.id, run=node.run, host=node.host, pid=node.pid, version=version)
 
 
+@stored("cluster_nodes")
 @frozen(kw_only=True)
-class Member:
-    """A node as it has entered itself in the database; ``url`` is empty until it is known."""
+class Member(StoredRow):
+    """A node as it has entered itself in the database.
 
-    id: int
+    ``url`` is empty until it is known, ``maintenance`` when that began, 0 for none.
+    """
+
+    id: Annotated[int, KEY]
     run: int
-    url: str
+    url: str = ""
     host: str
     pid: int
     version: str
-    maintenance: int
+    maintenance: int = 0
 
 
 @frozen(kw_only=True)
@@ -109,11 +114,15 @@ SKIPPED = "skipped"
 OPEN = (WAITING, ORDERED, LEAVING)
 
 
+@stored("cluster_restarts")
 @frozen(kw_only=True)
-class RestartStep:
-    """The restart of one node: ``run`` is what is to end, ``changed`` when it came to ``state``."""
+class RestartStep(StoredRow):
+    """The restart of one node: ``run`` is what is to end, ``changed`` when it came to ``state``.
 
-    position: int
+    Nodes are restarted in the order of ``position``.
+    """
+
+    position: Annotated[int, KEY]
     node: int
     run: int
     url: str

@@ -9,15 +9,15 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from monrest.cluster.model import OPEN, SKIPPED, WAITING, Member, Own, RestartStep
 from monrest.store.database import transaction
-from monrest.store.tables import cluster_nodes as nodes
-from monrest.store.tables import cluster_restarts as restarts
+
+nodes, restarts = Member.table, RestartStep.table
 
 
 def state(connection: Connection) -> tuple[dict[int, Member], list[RestartStep]]:
     """All nodes by id, and the steps of the last restart."""
-    members = {row.id: Member(**row._mapping) for row in connection.execute(select(nodes))}
+    members = {row.id: Member.of(row) for row in connection.execute(select(nodes))}
     found = connection.execute(select(restarts).order_by(restarts.c.position))
-    return members, [RestartStep(**row._mapping) for row in found]
+    return members, [RestartStep.of(row) for row in found]
 
 
 @transaction
@@ -26,7 +26,7 @@ def enter(connection: Connection, own: Own) -> None:
     values = asdict(own)
     done = connection.execute(update(nodes).where(nodes.c.id == own.id).values(**values))
     if done.rowcount == 0:
-        connection.execute(insert(nodes).values(**values, url="", maintenance=0))
+        connection.execute(insert(nodes).values(Member(**values).values()))
 
 
 @transaction
@@ -59,7 +59,7 @@ def begin(connection: Connection, steps: Sequence[RestartStep]) -> bool:
     if connection.execute(query).first() is not None:
         return False
     connection.execute(delete(restarts))
-    connection.execute(insert(restarts), [asdict(step) for step in steps])
+    connection.execute(insert(restarts), [step.values() for step in steps])
     return True
 
 

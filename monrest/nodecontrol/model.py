@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import orjson
 from attrs import field, frozen
 
 from monrest.config import ControlledNode
+from monrest.store.stored import KEY, StoredRow, stored
 
 GATHER: Final = "gather"
 RUN_ALL: Final = "run_all"
@@ -49,14 +50,17 @@ _LONGEST_TEXT = 100_000
 _DEEPEST = 50
 
 
+@stored("controlled_nodes")
 @frozen(kw_only=True)
-class Node:
-    """One row of the database, of ``site``; times in seconds, 0 for never.
+class Node(StoredRow):
+    """A node by ``site``; times in seconds, 0 for never.
 
-    ``operation`` is what is done at present, with a step behind a colon: ``run_all:install``.
+    ``data`` is what was gathered; a daemon gathers until ``gathering_until`` at most. ``operation``
+    is what is done at present, with a step behind a colon: ``run_all:install``. It is done by
+    ``job``, which is None from ``claimed`` until that one is stored.
     """
 
-    site: str
+    site: Annotated[str, KEY]
     data: Mapping[str, Any] = field(factory=dict)
     gathered: int = 0
     facts_gathered: int = 0
@@ -73,11 +77,13 @@ class Node:
         return max(self.facts_gathered if what == "facts" else self.gathered, self.last_error_at)
 
 
+@stored("node_logs")
 @frozen(kw_only=True)
-class Log:
-    """What the last operation of a name wrote."""
+class Log(StoredRow):
+    """What the last operation of a name wrote on a node, and how it ended."""
 
-    name: str
+    site: Annotated[str, KEY]
+    name: Annotated[str, KEY]
     failed: int
     at: int
     output: str = ""

@@ -137,8 +137,8 @@ class NodeControl(Service):
             return False
         if problem:
             name = node.operation.rpartition(":")[2]
-            lost = Log(name=name, failed=BROKEN, at=int(now), output=problem)
-            await self.database.change(statements.note(node.site, lost))
+            lost = Log(site=node.site, name=name, failed=BROKEN, at=int(now), output=problem)
+            await self.database.change(statements.note(lost))
         work = statements.release(
             node.site, node.job, now, problem[:_LONGEST_ERROR], claimed=node.claimed
         )
@@ -339,9 +339,9 @@ class NodeControl(Service):
             raise
         finally:
             text = output.replace("\0", "\N{REPLACEMENT CHARACTER}")
-            log = Log(name=name, failed=failed, at=int(self.wall.now()), output=text)
+            log = Log(site=site.id, name=name, failed=failed, at=int(self.wall.now()), output=text)
             with suppress(Unavailable):
-                await self.database.change(statements.note(site.id, log))
+                await self.database.change(statements.note(log))
         return log
 
     def configure(self, config: NodeControlConfig, zone: tzinfo) -> None:

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Update, delete, insert, select, update
 
 from monrest.nodecontrol.model import Log, Node
 from monrest.store.database import insert_if_absent, transaction
-from monrest.store.tables import controlled_nodes as nodes
-from monrest.store.tables import node_logs as logs
+
+nodes, logs = Node.table, Log.table
 
 
 @frozen
@@ -23,11 +23,11 @@ class StoredNodes:
 
 
 def read(connection: Connection) -> StoredNodes:
-    found = {row.site: Node(**row._mapping) for row in connection.execute(select(nodes))}
+    found = {row.site: Node.of(row) for row in connection.execute(select(nodes))}
     of: dict[str, dict[str, Log]] = {}
     query = select(logs.c.site, logs.c.name, logs.c.failed, logs.c.at).order_by(logs.c.name)
     for row in connection.execute(query):
-        of.setdefault(row.site, {})[row.name] = Log(name=row.name, failed=row.failed, at=row.at)
+        of.setdefault(row.site, {})[row.name] = Log.of(row)
     return StoredNodes(found, of)
 
 
@@ -36,25 +36,12 @@ def one_log(connection: Connection, site: str, name: str) -> Log | None:
     """Read the last log of a name with what is in it."""
     query = select(logs).where(logs.c.site == site, logs.c.name == name)
     row = connection.execute(query).one_or_none()
-    if row is None:
-        return None
-    return Log(name=row.name, failed=row.failed, at=row.at, output=row.output)
+    return None if row is None else Log.of(row)
 
 
 def _make(connection: Connection, site: str) -> None:
     """Make the row of a node unless there is one, also when another daemon does the same."""
-    values = {
-        "site": site,
-        "data": {},
-        "gathered": 0,
-        "facts_gathered": 0,
-        "gathering_until": 0,
-        "last_error": "",
-        "last_error_at": 0,
-        "operation": "",
-        "claimed": 0,
-    }
-    connection.execute(insert_if_absent(connection, nodes, values))
+    connection.execute(insert_if_absent(connection, nodes, Node(site=site).values()))
 
 
 def _of(site: str) -> Update:
@@ -132,14 +119,10 @@ def step(connection: Connection, site: str, job: int, operation: str) -> bool:
 
 
 @transaction
-def note(connection: Connection, site: str, log: Log) -> None:
+def note(connection: Connection, log: Log) -> None:
     """Store what an operation has written, instead of what it wrote the last time."""
-    connection.execute(delete(logs).where(logs.c.site == site, logs.c.name == log.name))
-    connection.execute(
-        insert(logs).values(
-            site=site, name=log.name, failed=log.failed, at=log.at, output=log.output
-        )
-    )
+    connection.execute(delete(logs).where(logs.c.site == log.site, logs.c.name == log.name))
+    connection.execute(insert(logs).values(log.values()))
 
 
 @transaction

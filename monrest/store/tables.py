@@ -69,34 +69,6 @@ duties = Table(
 )
 """Which daemon does what; ``number`` grows whenever it is another one, 0 is no daemon."""
 
-cluster_nodes = Table(
-    "cluster_nodes",
-    metadata,
-    Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("run", BigInteger, nullable=False),
-    Column("url", Text, nullable=False),
-    Column("host", Text, nullable=False),
-    Column("pid", BigInteger, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("maintenance", BigInteger, nullable=False),
-)
-"""Nodes of the cluster, each of which writes its own line; ``url``
-is empty until somebody has reached it, ``maintenance`` the time when it began, 0 for none."""
-
-cluster_restarts = Table(
-    "cluster_restarts",
-    metadata,
-    Column("position", BigInteger, primary_key=True, autoincrement=False),
-    Column("node", BigInteger, nullable=False),
-    Column("run", BigInteger, nullable=False),
-    Column("url", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("changed", BigInteger, nullable=False),
-)
-"""The last restart of all nodes in the order in which they are restarted; ``run`` is what is to
-end."""
-
 logcache_sites = Table(
     "logcache_sites",
     metadata,
@@ -187,39 +159,6 @@ def _tell_postgresql(_: MetaData, connection: Connection, **__: Any) -> None:
     for index in logcache_lines.indexes:
         index.dialect_options["postgresql"]["using"] = "hash"
 
-
-controlled_nodes = Table(
-    "controlled_nodes",
-    metadata,
-    Column("site", Text, primary_key=True),
-    Column("data", DOCUMENT, nullable=False),
-    Column("gathered", BigInteger, nullable=False),
-    Column("facts_gathered", BigInteger, nullable=False),
-    Column("gathering_until", BigInteger, nullable=False),
-    Column("last_error", Text, nullable=False),
-    Column("last_error_at", BigInteger, nullable=False),
-    Column("operation", Text, nullable=False),
-    Column("job", BigInteger),
-    Column("claimed", BigInteger, nullable=False),
-    Column("last_job", BigInteger),
-)
-"""Nodes of node-control by ``peer_key``.
-
-``data`` is what was gathered; somebody gathers until ``gathering_until`` at most. ``operation`` is
-what is done there at present, empty for nothing, by ``job``, which is NULL from ``claimed`` until
-that one is stored.
-"""
-
-node_logs = Table(
-    "node_logs",
-    metadata,
-    Column("site", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
-    Column("failed", BigInteger, nullable=False),
-    Column("at", BigInteger, nullable=False),
-    Column("output", Text, nullable=False),
-)
-"""What the last operation of each name wrote on a node, and whether it went wrong."""
 
 config_stashes = Table(
     "config_stashes",
