@@ -442,9 +442,10 @@ class Responder:
         content = (problem.code, problem.message, problem.description)
         try:
             rendered = error_document(*content, options, problem.extra)
+            return rendered.content_type, b"".join(self._pieces(rendered))
         except RestError:
             rendered = error_document(*content, RenderOptions(), problem.extra)
-        return rendered.content_type, b"".join(self._pieces(rendered))
+            return rendered.content_type, b"".join(self._pieces(rendered))
 
     def problem(
         self, request: ApiRequest, problem: Problem, made: tuple[str, bytes] | None = None
