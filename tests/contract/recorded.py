@@ -137,7 +137,9 @@ def answers(client):
                 known[name] = response.headers[at] if at != way else part(response.json, way)
         if method != "GET" or "background=" in path:
             jobs_end(client)
-        yield line, shown(response)
+        # What a webhook has sent by now depends on how busy the machine is.
+        sending = path.partition("?")[0].endswith("/deliveries")
+        yield line, str(response.status) if sending else shown(response)
 
 
 def filled(text, known):
