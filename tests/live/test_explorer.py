@@ -73,6 +73,7 @@ class Page:
         options.set_capability("goog:loggingPrefs", logs)
         driver = Service(shutil.which("chromedriver"))
         self.browser = webdriver.Chrome(options=options, service=driver)
+        self.browser.set_script_timeout(120)  # axe on a busy machine
 
     def open(self, path):
         """Load a page anew, with a key where it has none."""
