@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -14,7 +14,6 @@ from monrest.api.endpoint import (
     TIMEOUT,
     Context,
     Endpoint,
-    Handler,
 )
 from monrest.api.fields import named_in
 from monrest.api.instances import for_instance, visited_of
@@ -24,7 +23,6 @@ from monrest.api.visibility import visible_sites
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.base.truth import flag
 from monrest.base.values import Answer, RestRequest
-from monrest.sites.federation.remote import HEADER
 from monrest.sites.site import Deadline
 
 _OF_SITES = SITE_PARAMETERS[0]
@@ -37,20 +35,6 @@ Background: TypeAlias = Callable[[Context, RestRequest, Endpoint], Awaitable[Ans
 """Starts the job of a request; the answer has the address of its result."""
 
 
-@frozen(kw_only=True, eq=False)
-class KnownRoute:
-    """Where a request leads that needs nothing special, for all users who hold the same roles.
-
-    ``listed`` are the sites that are known, all of which the user sees. ``instances`` is the
-    header with which another instance asks, which is something special.
-    """
-
-    handler: Handler
-    arguments: tuple[str, ...]
-    listed: object
-    instances: str
-
-
 @frozen(eq=False)
 class Dispatch:
     """Finds the endpoint of a request among all, and has it answer."""
@@ -60,27 +44,6 @@ class Dispatch:
 
     async def __call__(self, context: Context, request: RestRequest) -> Answer:
         """The answer of the endpoint that the request means; raises RestError."""
-        identity = request.identity
-        key = (
-            request.method,
-            request.segments,
-            request.parameters,
-            request.query,
-            identity.roles,
-            identity.superuser,
-        )
-        known: KnownRoute | None = context.request_cache.find(key)
-        if (
-            known is not None
-            and known.listed is context.sites.listed
-            and request.structured is None
-            and not request.caller.headers.get(known.instances)
-        ):
-            return warned(context, await known.handler(context, request, known.arguments))
-        return await self._found(context, request, key)
-
-    async def _found(self, context: Context, request: RestRequest, key: Hashable) -> Answer:
-        """The answer of an endpoint that is still to be found."""
         match = self.router.find(request.method, request.path, request.segments)
         endpoint = match.endpoint
         endpoint.check_roles(request.identity)
@@ -101,19 +64,6 @@ class Dispatch:
             sites = sites.within(Deadline(seconds, context.clock.seconds() + seconds))
         if sites is not context.sites:
             context = evolve(context, sites=sites)
-        elif (
-            not visited
-            and not endpoint.changes
-            and direct is request
-            and context.request_cache.is_short(request)
-        ):
-            known = KnownRoute(
-                handler=match.handler,
-                arguments=match.arguments,
-                listed=context.sites.listed,
-                instances=context.names.header(HEADER),
-            )
-            context.request_cache.keep(key, known)
         return warned(context, await match.handler(context, direct, match.arguments))
 
 

@@ -68,12 +68,18 @@ class SiteList:
 
     sites: tuple[Site, ...]
     restricted: bool = field(init=False)
+    federated: bool = field(init=False)
+    """Whether some are of other instances."""
     _shown: tuple[Site, ...] = field(init=False)
     """The sites that are meant when nothing is selected."""
 
     @restricted.default
     def _for_some(self) -> bool:
         return any(site.config.groups for site in self.sites)
+
+    @federated.default
+    def _of_others(self) -> bool:
+        return any(isinstance(site, FederatedSite) for site in self.sites)
 
     @_shown.default
     def _not_hidden(self) -> tuple[Site, ...]:
@@ -251,7 +257,7 @@ class Registry(Service):
         return self.listed.permitted(groups)
 
     def acting(self, whom: OnBehalfOf) -> Sites:
-        return self if len(self.direct) == len(self.sites) else self.listed.acting(whom)
+        return self.listed.acting(whom) if self.listed.federated else self
 
     def within(self, deadline: Deadline) -> SiteList:
         return self.listed.within(deadline)
@@ -261,14 +267,13 @@ class Registry(Service):
 
         Right after the start an address of another instance may stand for any number of sites.
         """
-        known = {word for site in self.direct for word in selectors(site)}
-        if items and known.issuperset(items):
+        waiting = [source for source in self._sources if not source.settled]
+        if not waiting:
             return
-        waiting = [
-            source.sites[0].breaker.verdict() for source in self._sources if not source.settled
-        ]
-        if waiting:
-            await DeferredList(waiting, consumeErrors=True)
+        known = {word for site in self.direct for word in selectors(site)}
+        if not items or not known.issuperset(items):
+            verdicts = [source.sites[0].breaker.verdict() for source in waiting]
+            await DeferredList(verdicts, consumeErrors=True)
 
     def identify(self, instance: str) -> None:
         """Take over the id by which instances that federate know this one."""
