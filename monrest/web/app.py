@@ -379,8 +379,11 @@ class Api:
                 request.finish()
 
         options = request.options
-        writing = self.responder.threads.run(lambda: self.responder.error_body(problem, options))
-        return writing.addCallback(send)
+        failed: Any = self._failed  # as when the client leaves meanwhile
+        writing: Deferred[Any] = self.responder.threads.run(
+            lambda: self.responder.error_body(problem, options)
+        )
+        return writing.addCallback(send).addErrback(failed, request)
 
     def fail(self, request: ApiRequest, failure: Failure) -> None:
         """Answer a failure with its error document; the caller ends the request.

@@ -51,17 +51,18 @@ def test_many_commands_do_not_hold_the_reactor(daemon, parameters):
     assert min(held) <= MOST_HELD, held
 
 
+WRONG = [
+    {"cmd": "add_host_comment", "host": f"none {at}", "comment_data": "x"} for at in range(NUMBER)
+]
+
+
 def test_many_problems_do_not_hold_the_reactor(daemon):
-    entries = [
-        {"cmd": "add_host_comment", "host": f"none {at}", "comment_data": "x"}
-        for at in range(NUMBER)
-    ]
     held = []
     with daemon.client() as boss:
         boss.close()
         for _ in range(TRIES):
             daemon.forget()
-            answer = boss.post_json("/cmd", entries, timeout=300)
+            answer = boss.post_json("/cmd", WRONG, timeout=300)
             assert (answer.status, len(answer.json["problems"])) == (400, NUMBER)
             held.append(daemon.held)
             if held[-1] <= MOST_HELD:
