@@ -169,7 +169,7 @@ class UserRecords(Records[dict[str, Any]]):
     async def answer_list(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """All of them with the sites that say nothing, or only who asks."""
+        """All users, with the sites that failed; for others than administrators only themselves."""
         self.figures.expire("users")
         if not request.identity.may(ADMIN):
             return await super().answer_list(context, request, where)

@@ -236,7 +236,7 @@ def _write(connection: Connection, name: str, now: int, values: dict[str, Any]) 
 def _count(
     connection: Connection, name: str, now: int, where: dict[str, Any], *, known: bool
 ) -> int:
-    """Count a failed login; gives how many there are, 0 for who is locked or not known."""
+    """Count a failed login; gives how many there are, 0 for a user who is locked or not known."""
     if known:
         _make(connection, name, now)
     profile = Profile.find(connection, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from datetime import tzinfo
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from attrs import define, field, frozen
 from sqlalchemy import Connection, select, update
@@ -18,34 +18,38 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.api.records import StoredRecords
+from monrest.base import schedule
 from monrest.base.clock import ClockSteps, WallClock
 from monrest.base.concurrency import ended
 from monrest.base.errors import RestError
-from monrest.base.schedule import following
-from monrest.store.database import Database, transaction
+from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
-from monrest.store.stored import StoredRow
+from monrest.store.stored import INDEXED, KEY, StoredRow
 
 _PAUSE = 10.0
 """Seconds after which what went wrong is tried again."""
 
 
+@frozen(kw_only=True)
 class RecurringRow(StoredRow):
-    """A record with the columns ``number`` and ``next_at``, in Unix seconds, None for never."""
+    """A record that comes by a schedule.
 
-    __slots__ = ()
+    ``sites`` are ids with the names they had, all sites if there is none. ``next_at`` is the first
+    time that has no row yet, in Unix seconds, None for never.
+    """
 
-    @property
-    def number(self) -> int:
-        raise NotImplementedError
+    schedule_field: ClassVar[str]
+    """The field of the record that has its schedule."""
 
-    @property
-    def next_at(self) -> int | None:
-        raise NotImplementedError
+    number: Annotated[int, KEY]
+    record: Mapping[str, Any] = field(eq=False)
+    sites: Mapping[str, str] = field(factory=dict, eq=False)
+    next_at: Annotated[int | None, INDEXED] = None
+    version: int = 0
 
     def crons(self) -> list[str]:
         """The expressions of its schedule."""
-        raise NotImplementedError
+        return schedule.expressions(self.record[self.schedule_field])
 
 
 R = TypeVar("R", bound=RecurringRow)
@@ -64,14 +68,12 @@ class RecurringRecords(StoredRecords[R]):
 
     def first_time(self, record: Mapping[str, Any], now: float, zone: tzinfo) -> int | None:
         """When a record comes next that is stored now."""
-        row: Any = self.row
-        return following(row(number=0, record=record).crons(), now, zone)
+        return schedule.following(self.row(number=0, record=record).crons(), now, zone)
 
     def reschedule(
         self,
         connection: Connection,
         old: R,
-        version: int,
         values: Mapping[str, Any],
         now: float,
         zone: tzinfo,
@@ -79,14 +81,14 @@ class RecurringRecords(StoredRecords[R]):
     ) -> bool:
         """Store other values; times of the old schedule that have come are rows before that.
 
-        False when the record has not this version any more.
+        False when ``old`` is not the stored one any more.
         """
 
         def before(row: Any) -> None:
             if row.next_at is not None and row.next_at <= now:
                 self.occur(connection, old, row.next_at, now, zone)
 
-        return self.replace(connection, old.number, version, values, owner, before)
+        return self.replace(connection, old.number, old.version, values, owner, before)
 
     def is_due(self, connection: Connection, now: float) -> bool:
         """Whether any time has come that has no row."""
@@ -116,7 +118,7 @@ class RecurringRecords(StoredRecords[R]):
 
     def _set_next(self, connection: Connection, one: R, now: float, zone: tzinfo) -> None:
         table = self.row.table
-        next_at = following(one.crons(), now, zone)
+        next_at = schedule.following(one.crons(), now, zone)
         if next_at != one.next_at:
             connection.execute(
                 update(table).where(table.c.number == one.number).values(next_at=next_at)
@@ -152,19 +154,23 @@ class Scheduler(Generic[R]):
 
         Raises Unavailable and DutyLostError.
         """
-        now = self.wall.now()
+        now, records = self.wall.now(), self.records
         planned = (token, zone, self._steps.look())
         if self._planned != planned:
             known = self._planned
             stepped = known is not None and known[2] != planned[2]
             since = self._steps.since() if stepped else now
-            await self.duties.change(token, transaction(self.records.plan_again)(since, zone))
+            await self.duties.change(
+                token, lambda connection: records.plan_again(connection, since, zone)
+            )
             if stepped:
                 await self.duties.change(token, self.stepped)
             self._planned = planned
-        if not await self.database.run(transaction(self.records.is_due)(now)):
+        if not await self.database.run(lambda connection: records.is_due(connection, now)):
             return {}
-        return await self.duties.change(token, transaction(self.records.plan)(now, zone))
+        return await self.duties.change(
+            token, lambda connection: records.plan(connection, now, zone)
+        )
 
     def may_start(self, key: Hashable) -> bool:
         """Whether nothing works at a row and no pause is left."""

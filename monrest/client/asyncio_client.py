@@ -70,13 +70,8 @@ class HttpxTransport:
         key_file: str,
         keep: int,
     ) -> None:
-        host = f"[{address.host}]" if ":" in address.host else address.host
-        port = f":{address.port}" if address.port else ""
         encrypted = address.scheme == "https"
-        self._start = (
-            "http://localhost" if address.scheme == "unix" else f"{address.scheme}://{host}{port}"
-        )
-        self._where = str(address)
+        self._start, self._where = address.origin, str(address)
         context = tls_context(insecure, ca_file, cert_file, key_file) if encrypted else False
 
         def client(keep: int) -> httpx.AsyncClient:

@@ -32,11 +32,18 @@ class ServerAddress(NamedTuple):
         """Whether the other side is this machine, where compression is only work."""
         return self.scheme == "unix" or self.host in _LOOPBACK or self.host.startswith("127.")
 
+    @property
+    def origin(self) -> str:
+        """What stands in front of a path; of a Unix socket any host does."""
+        if self.scheme == "unix":
+            return "http://localhost"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}{f':{self.port}' if self.port else ''}"
+
     def __str__(self) -> str:
         if self.scheme == "unix":
             return f"unix:{self.path}" + (f":{self.root}" if self.root != ROOT else "")
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}{f':{self.port}' if self.port else ''}{self.root}"
+        return f"{self.origin}{self.root}"
 
 
 def parse(text: str) -> ServerAddress:

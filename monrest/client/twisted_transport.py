@@ -87,14 +87,10 @@ class TwistedTransport:
         keep: int,
     ) -> None:
         self._reactor, self._timeout = reactor, timeout
-        host = f"[{address.host}]" if ":" in address.host else address.host
-        if not host.isascii():
-            host = host.encode("idna").decode()
-        port = f":{address.port}" if address.port else ""
-        self._start = (
-            "http://localhost" if address.scheme == "unix" else f"{address.scheme}://{host}{port}"
-        )
-        self._where = str(address)
+        ascii_host = address.host
+        if not ascii_host.isascii():
+            ascii_host = ascii_host.encode("idna").decode()
+        self._start, self._where = address._replace(host=ascii_host).origin, str(address)
         tls = None
         if address.scheme == "https":
             try:

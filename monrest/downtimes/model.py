@@ -38,19 +38,13 @@ _LONGEST_COMMENT = 4096
 @stored("recurring_downtimes")
 @frozen(kw_only=True)
 class Downtime(RecurringRow):
-    """``sites`` are ids with the names they had; empty: all that have the object.
+    """``error`` is what the last check found wrong, ``failure`` what the last time it came."""
 
-    ``error`` is what the last check found wrong, ``failure`` what the last time it came.
-    ``next_at`` is the first time that has no occurrence yet.
-    """
+    schedule_field = "schedule"
 
     number: Annotated[int, KEY, Shown("its number", "number", name="file")]
-    record: Mapping[str, Any] = field(eq=False)
-    sites: Mapping[str, str] = field(factory=dict, eq=False)
     error: str | None = None
     failure: str | None = None
-    next_at: Annotated[int | None, INDEXED] = None
-    version: int = 0
 
     @property
     def problems(self) -> str | None:
@@ -75,10 +69,6 @@ class Downtime(RecurringRow):
     def targets(self) -> list[Target]:
         """The objects, each host with each service."""
         return targets_of(self.record)
-
-    def crons(self) -> list[str]:
-        """The expressions of its schedule."""
-        return schedule.expressions(self.record["schedule"])
 
 
 @stored("downtime_occurrences")

@@ -126,7 +126,7 @@ def replace(
     Times of the old schedule that have come are occurrences before that.
     """
     values = {**_values(record, sites, now, zone), "error": None, "failure": None}
-    return STORED.reschedule(connection, old, old.version, values, now, zone, owner)
+    return STORED.reschedule(connection, old, values, now, zone, owner)
 
 
 @transaction

@@ -16,7 +16,7 @@ from monrest.api.endpoint import (
     Endpoint,
 )
 from monrest.api.fields import Number, require_only
-from monrest.api.records import Records, record_columns
+from monrest.api.records import Records
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, NotFound, error_value
 from monrest.base.hidden import HIDDEN, SENSITIVE
@@ -34,7 +34,7 @@ from monrest.jobs.model import Job, id_of, visible
 from monrest.jobs.running_job import JobWork
 from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions, shows_headers
-from monrest.store.stored import shown_values
+from monrest.store.stored import shown_columns, shown_values
 
 _SAFE = "/:@!$'()*,;~=+%"
 _SECRET = re.compile(SENSITIVE, re.IGNORECASE)
@@ -74,9 +74,8 @@ _WAIT = Number(
 _MARGIN = 5.0
 """Seconds that a request needs beside waiting."""
 
-COLUMNS = record_columns(
+COLUMNS = shown_columns(
     Job,
-    Records.fields,
     Column("forward", "string", "", "path of the result, once it ended"),
     Column("is_running", "boolean", "", "1 until it ended, also while it waits for its turn"),
     Column("perl_res", "string", "", "always empty, of an older server"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import (
     Connection,
@@ -37,8 +37,7 @@ _UNENDED = jobs.c.ended.is_(None)
 
 @transaction
 def one(connection: Connection, number: int) -> Job | None:
-    row = connection.execute(select(jobs).where(jobs.c.id == number)).one_or_none()
-    return None if row is None else Job.of(row)
+    return Job.find(connection, number)
 
 
 @transaction
@@ -205,7 +204,7 @@ def end(
 
 @transaction
 def lose(
-    connection: Connection, run: int, now: float, only: Iterable[int] | None = None
+    connection: Connection, run: int, now: float, only: Collection[int] | None = None
 ) -> list[Job]:
     """End the jobs of a daemon that is gone, or ``only`` these; gives what was ended."""
     chosen = and_(_UNENDED, jobs.c.run == run)

@@ -158,7 +158,7 @@ def acquire(
         .where(sites.c.id == row.id)
         .values(owner=owner, owned_until=now + seconds, mode=mode, mode_since=int(now))
     )
-    return _record(connection, site)
+    return record(site)(connection)
 
 
 def held(connection: Connection) -> dict[int, Held]:
@@ -170,7 +170,7 @@ def held(connection: Connection) -> dict[int, Held]:
 @transaction
 def renew(connection: Connection, lease: UpdateLease, now: float) -> None:
     """Hold the lease for longer; raises LeaseLostError."""
-    return hold(connection, lease, now)
+    hold(connection, lease, now)
 
 
 @transaction
@@ -197,21 +197,17 @@ def hold(connection: Connection, lease: UpdateLease, now: float, **values: Any) 
 @transaction
 def record(connection: Connection, site: str) -> CachedSite | None:
     """What is known of ``site``; None before its first import."""
-    return _record(connection, site)
+    known = of_site(connection, site)
+    if known is None:
+        return None
+    newest = select(func.max(lines.c.time)).where(lines.c.site == known.id)
+    return evolve(known, last_entry=connection.execute(newest).scalar_one())
 
 
 @transaction
 def known(connection: Connection, site: str) -> CachedSite | None:
     """What is noted about ``site``, without looking at its lines."""
     return of_site(connection, site)
-
-
-def _record(connection: Connection, site: str) -> CachedSite | None:
-    known = of_site(connection, site)
-    if known is None:
-        return None
-    newest = select(func.max(lines.c.time)).where(lines.c.site == known.id)
-    return evolve(known, last_entry=connection.execute(newest).scalar_one())
 
 
 def of_site(connection: Connection, site: str) -> CachedSite | None:

@@ -187,7 +187,7 @@ class Staging(Service):
         return await self._run(self._alone(site, user, partial(self._refresh, site, user)))
 
     async def overview(self, sites: Iterable[str]) -> list[StagedBy]:
-        return await self.database.run(store.overview(sites))
+        return await self.database.run(store.overview(tuple(sites)))
 
     def _run(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
         """Run work to its end, also for a client that does not wait any more."""

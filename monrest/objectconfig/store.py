@@ -8,7 +8,7 @@ and reads again when another process was faster
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -208,7 +208,7 @@ class WrittenFile:
 
 
 @transaction
-def saved(connection: Connection, site: str, user: str, files: Iterable[WrittenFile]) -> None:
+def saved(connection: Connection, site: str, user: str, files: Sequence[WrittenFile]) -> None:
     """What was saved is staged no more.
 
     What another process staged on top meanwhile stays. It moves to the saved text only from the
@@ -238,10 +238,9 @@ def drop(connection: Connection, site: str, user: str) -> None:
 
 
 @transaction
-def overview(connection: Connection, sites: Iterable[str]) -> list[StagedBy]:
+def overview(connection: Connection, sites: Collection[str]) -> list[StagedBy]:
     """Who staged what, by site, user and path."""
     table = config_stash
-    wanted = list(sites)
     rows = connection.execute(
         select(
             table.c.site,
@@ -251,7 +250,7 @@ def overview(connection: Connection, sites: Iterable[str]) -> list[StagedBy]:
             table.c.content_hash,
             table.c.staged,
         )
-        .where(table.c.site.in_(wanted))
+        .where(table.c.site.in_(sites))
         .order_by(table.c.site, table.c.username, table.c.path)
     )
     return [

@@ -35,24 +35,20 @@ _MOST_ENTRIES = 200
 @stored("reports")
 @frozen(kw_only=True)
 class Report(RecurringRow):
-    """``sites`` are ids with the names they had, all of them if empty.
+    """``limit`` are the roles to which its owner was restricted when it was written.
 
-    ``limit`` are the roles to which its owner was restricted at that time. ``failure`` is what
-    was wrong when it was made last, ``unsent`` when it was sent last. ``job`` is the last job that
-    made it, ``made`` when it was made. ``next_at`` is the first time of its schedule that has no
-    run yet.
+    ``failure`` is what was wrong when it was made last, ``unsent`` when it was sent last. ``job``
+    is the last job that made it, ``made`` when it was made.
     """
 
+    schedule_field = "send_types"
+
     number: Annotated[int, KEY, Shown("its number", "number", name="nr")]
-    record: Mapping[str, Any] = field(eq=False)
-    sites: Mapping[str, str] = field(factory=dict, eq=False)
     limit: tuple[str, ...] | None = None
     failure: str | None = None
     unsent: str | None = None
     job: int | None = None
     made: float | None = None
-    next_at: Annotated[int | None, INDEXED] = None
-    version: int = 0
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -84,10 +80,6 @@ class Report(RecurringRow):
     def settings(self, templates: Templates) -> ReportSettings:
         """Its parameters; BadRequest where they cannot be what they are, or the template."""
         return read(self.template(templates), self.record["params"])
-
-    def crons(self) -> list[str]:
-        """The expressions of its schedule."""
-        return schedule.expressions(self.record["send_types"])
 
     def access(
         self, identity: Identity, groups: Collection[str], *, own: bool

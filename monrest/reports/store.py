@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -141,7 +141,7 @@ def replace(
     A time of the old schedule that has come is a run before that; results stay.
     """
     values = _values(record, sites, limit, now, zone)
-    return STORED.reschedule(connection, old, old.version, values, now, zone, owner)
+    return STORED.reschedule(connection, old, values, now, zone, owner)
 
 
 @transaction
@@ -265,7 +265,7 @@ def begun(connection: Connection, report: Report, job: int) -> None:
 
 
 @transaction
-def keep(connection: Connection, report: Report, found: Iterable[File], now: float) -> bool:
+def keep(connection: Connection, report: Report, found: Sequence[File], now: float) -> bool:
     """Store a result instead of the last one; False when the report is gone."""
     query = update(reports).where(_same(report))
     if connection.execute(query.values(failure=None, made=now)).rowcount == 0:

@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
 from monrest.store.database import Database
-from monrest.store.tables import all_tables
+from monrest.store.tables import metadata
 
 _INTERVAL = 2.0
 _PATIENCE = 3.0
@@ -59,7 +59,7 @@ def _read(connection: Connection) -> None:
     """Read the beginning of each table; from an embedded database's file and not from memory."""
     if connection.dialect.name == "sqlite":
         connection.execute(text("PRAGMA shrink_memory"))
-    tables = all_tables().tables.values()
+    tables = metadata.tables.values()
     connection.execute(
         select(*(select(literal(1)).select_from(one).limit(1).scalar_subquery() for one in tables))
     ).one()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import cattrs
@@ -119,9 +119,9 @@ def resume(connection: Connection, number: int) -> None:
 
 
 @transaction
-def keep_secrets(connection: Connection, one: Webhook, found: Iterable[WebhookSecret]) -> bool:
+def keep_secrets(connection: Connection, one: Webhook, found: Sequence[WebhookSecret]) -> bool:
     """Store other secrets; False when the record was changed meanwhile."""
-    values = {"secrets": cattrs.unstructure(list(found))}
+    values = {"secrets": cattrs.unstructure(found)}
     return STORED.replace(connection, one.number, one.version, values)
 
 
