@@ -17,9 +17,10 @@ from monrest.base.errors import BadRequest, RestError
 from monrest.base.truth import flag
 from monrest.base.values import Answer, Caller, Endless, Identity, Outlet, RestRequest
 from monrest.events.filter import COLUMNS, EventFilter, read_filter
+from monrest.events.follower import Follower
 from monrest.events.group import Gap, ToldEvent, Write
 from monrest.events.model import TYPES, Cursor, read_cursor, rfc3339
-from monrest.events.service import Events, Follower
+from monrest.events.service import Events
 from monrest.events.snapshot import PresentProblems, problems
 from monrest.query.parse import parse_query
 from monrest.query.times import parse_time
@@ -139,14 +140,11 @@ class StreamListener:
         self.outlet.write(b"".join(map(self.wording.event, told)))
 
     def miss(self, gap: Gap) -> None:
-        since = read_cursor(gap.since, "since")
-        times = [place.time for site, place in since.places.items() if site]
-        low = min([*times, *([] if since.base is None else [since.base])], default=0)
         data = {
             "since": gap.since,
             "until": gap.until,
             "count": gap.count,
-            "logs": f"/logs?time[gte]={low}",
+            "logs": f"/logs?time[gte]={gap.time}",
         }
         self.outlet.write(self.wording.beside("gap", "", self.context.wall.now(), data))
 
@@ -298,5 +296,5 @@ async def _since(context: Context, request: RestRequest, given: str) -> Cursor |
         moment = await moment_of(context, request)
         found = parse_time(text, moment.now, moment.zone)
         if found is not None and found >= 0:
-            return Cursor(int(found))
+            return Cursor(base=int(found))
     return read_cursor(text, "since")

@@ -15,7 +15,8 @@ def _events(common: Common) -> Events:
     jobs = common.the(Jobs)
     events = Events(
         *(common.reactor, common.wall, common.registry, lambda: common.context, common.database),
-        duty=lambda: common.does("events of sites"),
+        duties=common.duties,
+        tells=lambda: common.does("events of sites"),
         jobs=jobs.here,
         logs=common.the(LogCache).source,
     )

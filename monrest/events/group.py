@@ -19,8 +19,7 @@ from twisted.python.failure import Failure
 
 from monrest.base.concurrency import pause
 from monrest.base.errors import RestError
-from monrest.events.event_source import Source
-from monrest.events.model import OWN, Cursor, Event, Place
+from monrest.events.model import Cursor, Event
 from monrest.events.selection import EventSelection
 
 MOST_WAITING = 20_000
@@ -50,11 +49,12 @@ class ToldEvent:
 
 @frozen
 class Gap:
-    """``count`` events or more were left out between two cursors."""
+    """``count`` events or more, since ``time``, were left out between two cursors."""
 
     since: str
     until: str
     count: int
+    time: int
 
 
 class GroupMember(Protocol):
@@ -80,20 +80,17 @@ class ListenerGroup:
     clock: IReactorTime
     room: Callable[[], int]
     """Gives how many bytes may wait."""
+    number: int
+    """The events up to there were judged, or happened before."""
     members: dict[GroupMember, None] = field(init=False, factory=dict)
-    sources: dict[str, Source] = field(init=False, factory=dict)
-    places: dict[str, Place] = field(init=False, factory=dict)
-    base: int | None = field(init=False, default=None)
     ring: deque[ToldEvent] = field(init=False, factory=deque)
     size: int = field(init=False, default=0)
     """About how many bytes wait."""
     start: int = field(init=False, default=0)
     """The number of the first event of the ring."""
-    expected: int = field(init=False, default=0)
-    """How many are about to be members."""
     lost: str = field(init=False, default="")
     """The cursor behind the last event that was dropped before all had it."""
-    _queue: deque[tuple[str, Sequence[Event], int | None]] = field(init=False, factory=deque)
+    _queue: deque[Sequence[Event]] = field(init=False, factory=deque)
     _working: Deferred[None] | None = field(init=False, default=None)
     _chunks: dict[tuple[int, Write], tuple[bytes, int]] = field(init=False, factory=dict)
     _round: deque[GroupMember] = field(init=False, factory=deque)
@@ -119,41 +116,13 @@ class ListenerGroup:
             self._next.cancel()
             self._next = None
 
-    def join(self, source: Source) -> None:
-        self.sources[source.id] = source
-        self.places[source.id] = source.place
-
-    def leave(self, site: str) -> None:
-        self.sources.pop(site, None)
-        self.places.pop(site, None)
-
-    def quiet_since(self) -> int | None:
-        """The second before which all was told by sources that tell nothing at present."""
-        settled = [
-            one.settled for one in self.sources.values() if one.id and one.place.time < one.settled
-        ]
-        return min(settled, default=None)
-
     def cursor(self) -> Cursor:
         """How far the members are that are not behind."""
-        return Cursor(self.base, self._named())
+        return Cursor(self.number)
 
-    def _named(self) -> dict[str, Place]:
-        base = self.base
-        return {
-            site: place
-            for site, place in self.places.items()
-            if base is None or place.time >= base or not self._is_quiet(site, base)
-        }
-
-    def _is_quiet(self, site: str, base: int) -> bool:
-        source = self.sources.get(site)
-        return site != OWN and source is not None and source.settled >= base
-
-    def take(self, site: str, events: Sequence[Event]) -> None:
-        if site not in self.sources:
-            return
-        self._queue.append((site, events, self.quiet_since()))
+    def take(self, events: Sequence[Event]) -> None:
+        """Judge the next events of the table."""
+        self._queue.append(events)
         if self._working is None:
             self._working = Deferred.fromCoroutine(self._work())
             self._working.addErrback(self._broken)
@@ -167,10 +136,9 @@ class ListenerGroup:
     async def _work(self) -> None:
         try:
             while self._queue:
-                site, events, base = self._queue.popleft()
+                events = self._queue.popleft()
                 await self.prepare(events)
-                self.base = base
-                await self._judged(site, events)
+                await self._judge_all(events)
                 self.pump()
         finally:
             self._working = None
@@ -188,16 +156,14 @@ class ListenerGroup:
             except RestError as error:
                 self.log.warn("objects of a filter are not read: {reason}", reason=error)
 
-    async def _judged(self, site: str, events: Sequence[Event]) -> None:
-        cursor = self.cursor()
-        named = dict(cursor.places)
+    async def _judge_all(self, events: Sequence[Event]) -> None:
         for at, event in enumerate(events):
-            if site not in self.places:
-                return
-            self.places[site] = named[site] = event.place
+            if event.number <= self.number:
+                continue
+            self.number = event.number
             data = self.judge(event)
             if data is not None:
-                self._append(ToldEvent(event, data, str(Cursor(self.base, named))))
+                self._append(ToldEvent(event, data, str(self.cursor())))
             if at % _BATCH == _BATCH - 1:
                 self.pump()
                 await pause(self.clock)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from attrs import define, field
 
-from monrest.events.model import Event, Place, object_subject, site_subject
+from monrest.events.model import Event, Place, line_id, object_subject, site_subject
 from monrest.logs.line import STAMP
 
 CLASSES = (1, 2, 3, 5)
@@ -77,13 +77,12 @@ class LineEvents:
                 data.update(_object(host, service), time=time, message=message)
                 yield Event(
                     site=self.site,
-                    place=Place(time, number),
                     type=kind,
                     time=time,
                     subject=object_subject(host, service) if host else site_subject(self.site),
                     data=data,
-                    host=host,
-                    service=service,
+                    name=line_id(self.site, Place(time, number)),
+                    nth=number,
                 )
 
     def note(self, key: tuple[str, str], state: int, *, hard: bool) -> int | None:

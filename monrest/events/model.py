@@ -1,7 +1,8 @@
 """An event, and how far a follower is (docs/spec/events.md).
 
-What happens at a site is told by its log: the number of an event is its place among the events of
-its second, so that every daemon gives the same line the same id.
+All events are rows of one table, and a stream goes on behind the number of a row. The id of an
+event of a log is its place among the events of its second, so that every daemon gives the same line
+the same id.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
-from attrs import Factory, evolve, field, frozen
+from attrs import evolve, field, frozen
+from sqlalchemy import Index
 
 from monrest.base.errors import BadRequest
+from monrest.store.stored import INDEXED, KEY, UNIQUE, StoredRow, stored
 
 OWN = ""
 """The site of what the daemon itself tells; no core has an empty id."""
@@ -43,44 +46,55 @@ _BASE = re.compile(r"[0-9]{1,16}", re.ASCII)
 
 @frozen(order=True)
 class Place:
-    """Behind which event of a site a follower is: the ``number``-th of the second ``time``.
+    """Behind which event of a site's log a stream is: the ``number``-th of the second ``time``.
 
-    Number 0 is before all events of that second. Of what the daemon tells by itself ``time`` is
-    the number of the event, which grows without end.
+    Number 0 is before all events of that second.
     """
 
     time: int
     number: int = 0
 
 
+@stored("events", Index("ix_events_log", "site", "time", "nth"))
 @frozen(kw_only=True, eq=False)
-class Event:
-    """One thing that happened, with its ``place`` among the events of its site.
+class Event(StoredRow):
+    """One thing that happened; ``number`` is 0 until it is stored.
 
     ``site`` is the id of the site, ``OWN`` where it is of none. ``time`` is in seconds since the
     epoch. ``subject`` is the path of what it is about, such as ``services/web01/Disk%20%2F``.
-    ``data`` is what clients get: names as in ``/logs``. ``host`` and ``service`` are the object,
-    empty for none. ``audience`` says who may see what the daemon itself tells.
+    ``data`` is what clients get: names as in ``/logs``. ``owner``: only this user may see it, with
+    all of ``roles``, and administrators. Of all with the same ``name`` the first one is stored,
+    whichever process saw it. ``nth``: it is that event of its second in the log of its site.
     """
 
-    site: str
-    place: Place
+    number: Annotated[int, KEY] = 0
+    time: Annotated[float, INDEXED]
     type: str
-    time: float
     subject: str
     data: dict[str, Any]
-    host: str = ""
-    service: str = ""
-    audience: Mapping[str, Any] = field(factory=dict)
-    name: str = ""
-    """Its id, where it is none of the log and nothing goes on behind it."""
-    by: str = field(default=Factory(lambda self: self.site, takes_self=True))
-    """Among whose events it has its place: the site's, or those of the daemon (``OWN``)."""
+    owner: str | None = None
+    roles: list[str] = field(factory=list)
+    site: str = OWN
+    name: Annotated[str | None, UNIQUE] = None
+    nth: int | None = None
+
+    @property
+    def host(self) -> str:
+        return str(self.data.get("host_name", "")) if self.site else ""
+
+    @property
+    def service(self) -> str:
+        return str(self.data.get("service_description", "")) if self.site else ""
+
+    @property
+    def place(self) -> Place | None:
+        """Where it is in the log of its site; None where no log has it."""
+        return None if self.nth is None else Place(int(self.time), self.nth)
 
     @property
     def id(self) -> str:
-        """Unique and the same from every daemon; a stream goes on behind it."""
-        return self.name or str(Cursor(places={self.by: self.place}))
+        """Unique, and for a line of a log the same everywhere; a stream goes on behind it."""
+        return self.name if self.name and (self.nth or not self.number) else f"@{self.number}"
 
     @property
     def size(self) -> int:
@@ -124,40 +138,57 @@ def site_subject(site: str) -> str:
     return f"sites/{quote(site, safe='')}"
 
 
-@frozen
-class Cursor:
-    """How far a stream over any number of sites has got.
+def line_id(site: str, place: Place) -> str:
+    """The id of an event of a log, and the place of a stream in that log."""
+    number = f".{place.number}" if place.number else ""
+    return f"{quote(site, safe='')}@{place.time}{number}"
 
-    ``places`` are those of single sites. Of every other site all events before the second ``base``
-    were told, and none from then on; None where nothing is known of the others: they begin with
-    the earliest of the places.
+
+@stored("event_sites")
+@frozen(kw_only=True)
+class Coverage(StoredRow):
+    """The events of a site's log from the second ``since`` on are stored, until the next begins.
+
+    Their numbers are greater than ``first``. ``token`` is the number of the duty under which the
+    site is watched.
     """
 
+    site: Annotated[str, KEY]
+    first: Annotated[int, KEY]
+    since: int
+    token: int = 0
+
+
+@frozen
+class Cursor:
+    """How far a stream is: it has all events up to ``number``, but for the sites of ``places``.
+
+    Of such a site it has what its log tells up to there. ``number`` is None where a client has
+    given a time or the id of an event instead: then it is before the second ``base``.
+    """
+
+    number: int | None = None
     base: int | None = None
     places: Mapping[str, Place] = field(factory=dict)
 
-    def of(self, site: str) -> Place | None:
-        """Where a site goes on; None: with what happens from now on."""
-        known = self.places.get(site)
-        if known is not None:
-            return known
-        if not site:
-            return None
-        base = self.base
-        if base is None:
-            base = min((one.time for name, one in self.places.items() if name), default=None)
-        return None if base is None else Place(base)
+    @property
+    def time(self) -> int | None:
+        """The earliest second from which something may be missing; None where no time is known."""
+        times = [one.time for one in self.places.values()]
+        return min([*times, *([] if self.base is None else [self.base])], default=None)
 
-    def behind(self, event: Event) -> Cursor:
-        """The same after one more event."""
-        return evolve(self, places={**self.places, event.by: event.place})
+    def at(self, site: str, place: Place) -> Cursor:
+        """The same with another place in the log of a site."""
+        return evolve(self, places={**self.places, site: place})
+
+    def without(self, site: str) -> Cursor:
+        """The same where nothing of a site is missing any more."""
+        return evolve(self, places={k: v for k, v in self.places.items() if k != site})
 
     def __str__(self) -> str:
         items = [] if self.base is None else [str(self.base)]
-        for site, place in self.places.items():
-            number = f".{place.number}" if place.number else ""
-            items.append(f"{quote(site, safe='')}@{place.time}{number}")
-        return ",".join(items)
+        items += [] if self.number is None else [f"@{self.number}"]
+        return ",".join([*items, *(line_id(site, one) for site, one in self.places.items())])
 
 
 def read_cursor(text: str, parameter: str) -> Cursor:
@@ -165,20 +196,24 @@ def read_cursor(text: str, parameter: str) -> Cursor:
 
     A bare number is a time: everything from that second on.
     """
-    base: int | None = None
+    number = base = None
     places: dict[str, Place] = {}
     for at, item in enumerate(text.strip().split(",")):
         found = _PLACE.fullmatch(item)
         if found is not None:
-            site, time, number = found.groups()
-            places[unquote(site)] = Place(int(time), int(number or 0))
+            site, time, nth = found.groups()
+            if site:
+                places[unquote(site)] = Place(int(time), int(nth or 0))
+            else:
+                number = int(time)
         elif at == 0 and _BASE.fullmatch(item):
             base = int(item)
         else:
             raise _no_cursor(parameter)
-    if any(one.time > _LATEST or one.number > _LATEST for one in places.values()):
+    figures = [number or 0, *(value for one in places.values() for value in (one.time, one.number))]
+    if max(figures) > _LATEST:
         raise _no_cursor(parameter)
-    return Cursor(base, places)
+    return Cursor(number, base, places)
 
 
 def _no_cursor(parameter: str) -> BadRequest:

@@ -10,11 +10,10 @@ from attrs import define, evolve, field
 from monrest.api.endpoint import Context
 from monrest.api.visibility import CONFIGURATION, HOSTS, SERVICES, SYSTEM, visible_sites
 from monrest.base.errors import BadRequest
-from monrest.base.values import Column, Identity, Row
+from monrest.base.values import ADMIN, Column, Identity, Row
 from monrest.events.filter import EVENTS, NAMES, EventFilter
 from monrest.events.model import OWN, Event
 from monrest.events.object_sets import ObjectSet
-from monrest.events.own_events import sees
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import (
     ColumnNames,
@@ -138,9 +137,9 @@ class EventSelection:
 
     def _sees(self, event: Event) -> bool:
         if event.site == OWN:
-            return sees(event, self.who) and (
-                "site" not in event.data or event.data["site"] in self.sites
-            )
+            mine = event.owner is None or self.who.may(ADMIN)
+            mine = mine or (event.owner == self.who.user and all(map(self.who.may, event.roles)))
+            return mine and ("site" not in event.data or event.data["site"] in self.sites)
         if event.site not in self.sites:
             return False
         if not event.host:

@@ -1,44 +1,44 @@
-"""The clients that listen to events, and where events come from (docs/spec/events.md).
+"""The clients that listen to events, and the sites whose events are stored (docs/spec/events.md).
 
-A site is watched once for all clients, and only as long as there are some. Clients that ask the
-same belong to one group, which judges each event once.
+Whichever process has the duty watches all sites, for as long as some process has clients. Each
+process reads the table. Clients that ask the same belong to one group, which judges an event once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from heapq import merge
-from operator import attrgetter
-from typing import ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from attrs import define, evolve, field
+from attrs import define, field
 from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from twisted.internet.defer import Deferred, DeferredList, DeferredLock, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.api.endpoint import Context
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Periodic, pause, shielded
+from monrest.base.concurrency import Periodic, after, pause, shielded
 from monrest.base.errors import RestError, Unavailable
 from monrest.base.values import Identity
-from monrest.events.event_source import Source
+from monrest.events import store
 from monrest.events.filter import EventFilter
-from monrest.events.group import Gap, ListenerGroup, ToldEvent
-from monrest.events.model import OWN, Cursor, Event, Place, read_cursor, site_subject
-from monrest.events.own_events import OwnEvents
+from monrest.events.follower import EventListener, Follower, Who
+from monrest.events.group import ListenerGroup
+from monrest.events.model import Cursor, Event, site_subject
 from monrest.events.selection import EventSelection
 from monrest.events.watch import SiteWatch
 from monrest.jobs.model import Job
 from monrest.jobs.store import one as one_job
-from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs.source import LogSource
 from monrest.sites.registry import Registry
 from monrest.sites.site import Site
 from monrest.store.database import Database
+from monrest.store.duties import Duties
+
+DUTY = "events of cores"
 
 RIGHTS_LAST = 4.0
 """Seconds for which the rights of a client, and its sites, are not read again."""
@@ -53,243 +53,26 @@ LOOKED = 2.0
 HEARTBEAT = 15.0
 """Seconds after which a stream shows that it lives."""
 
-_OWED = 1.0
-"""Seconds after which a site that was down is asked again for what a follower has missed."""
+_POLL = 0.25
+"""Seconds after which events are read that another process has stored."""
+
+_WATCHED = 1.0
+"""Seconds after which it is seen which sites are to be watched."""
+
+_PATIENCE, _AGAIN = 2.0, 0.1
+"""Seconds for which a stream waits until another process watches its sites, and between looks."""
 
 _SOME = 200
-"""Events that a follower that catches up gets in one go."""
-
-Who: TypeAlias = Callable[[], Awaitable[Identity]]
-"""The identity of the client, now; raises a RestError when it may listen no more."""
+"""Clients that are looked at in one go."""
 
 _GroupKey: TypeAlias = tuple[EventFilter, str, frozenset[str], bool]
 
 
-class EventListener(Protocol):
-    """Takes what a follower gets."""
-
-    @property
-    def paused(self) -> bool:
-        """Whether it takes nothing at present."""
-
-    def serve(self, follower: Follower) -> None:
-        """Take what its group has for it from ``follower.at`` on, and set that."""
-
-    def take(self, told: Sequence[ToldEvent]) -> None:
-        """Take events that are for it alone, because it is behind the others."""
-
-    def miss(self, gap: Gap) -> None:
-        """Note that events were left out."""
-
-    def beat(self, cursor: str) -> None:
-        """Note that nothing happens; ``cursor`` is where to go on, empty while it is behind."""
-
-
-@define(eq=False)
-class Follower:
-    """Gets events, at first those that were missed, then with all of its group.
-
-    ``ended`` fires when it is over, and fails when the client may listen no more. ``at`` is the
-    number of the next event of the group, -1 while it is behind.
-    """
-
-    log: ClassVar[Logger] = Logger()
-
-    events: Events
-    wanted: EventFilter
-    who: Who
-    identity: Identity
-    listener: EventListener
-    at: int = field(init=False, default=-1)
-    ended: Deferred[None] = field(init=False)
-    group: ListenerGroup = field(init=False)
-    _cursor: Cursor = field(init=False)
-    _last: str = field(init=False, default="")
-    """The cursor behind the last event of the group that it got."""
-    _behind: Deferred[None] | None = field(init=False, default=None)
-    _room: Deferred[None] | None = field(init=False, default=None)
-    _news: Deferred[None] | None = field(init=False, default=None)
-    _asked: dict[str, float] = field(init=False, factory=dict)
-    """When sources were asked that could not tell what is owed."""
-    _over: bool = field(init=False, default=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.ended = Deferred(lambda _: self.stop())
-
-    @property
-    def cursor(self) -> str:
-        """The place behind the events that it got."""
-        group = self.group
-        if self.at >= 0 and self.at == group.end and group.idle:
-            return str(group.cursor())
-        return self._last or str(self._cursor)
-
-    def begin(self, group: ListenerGroup, since: Cursor | None) -> None:
-        """Belong to ``group``, behind ``since`` or, without it, from now on."""
-        self.group, self._last = group, ""
-        group.members[self] = None
-        if since is None:
-            self._cursor = group.cursor()
-            self.at = group.end
-            return
-        self.at = -1
-        places = {site: since.of(site) or place for site, place in group.places.items()}
-        self._cursor = Cursor(None, places)
-        self._behind = Deferred.fromCoroutine(self._catch_up())
-        self._behind.addErrback(self._broken)
-
-    def _leave(self) -> None:
-        behind, self._behind = self._behind, None
-        if behind is not None:
-            behind.cancel()
-        self.group.members.pop(self, None)
-
-    def change(self, identity: Identity, group: ListenerGroup) -> None:
-        cursor = read_cursor(self.cursor, "since")
-        self._leave()
-        self.identity = identity
-        self.begin(group, cursor)
-
-    def stop(self) -> None:
-        if not self._over:
-            self._over = True
-            self._leave()
-            self.events.left(self)
-
-    def end(self, failure: Failure | None = None) -> None:
-        """``failure`` is the reason, where there is one."""
-        self.stop()
-        if not self.ended.called:
-            if failure is None:
-                self.ended.callback(None)
-            else:
-                self.ended.errback(failure)
-
-    def _broken(self, failure: Failure) -> None:
-        self._behind = None
-        if not failure.check(CancelledError):
-            self.log.failure("events that were missed could not be told", failure)
-            self.end(failure)
-
-    def serve(self) -> None:
-        group = self.group
-        news, self._news = self._news, None
-        if news is not None and not news.called:
-            news.callback(None)
-        if self.at < 0 or self.listener.paused:
-            return
-        if self.at < group.start:
-            self.listener.miss(Gap(self.cursor, group.lost, group.start - self.at))
-            self.at = group.start
-        if self.at < group.end:
-            self.listener.serve(self)
-
-    def took(self, at: int) -> None:
-        """Note that it has everything before the event ``at``."""
-        self.at = at
-        self._last = self.group.ring[at - 1 - self.group.start].cursor
-
-    def resume(self) -> None:
-        room, self._room = self._room, None
-        if room is not None:
-            room.callback(None)
-        elif not self._over and 0 <= self.at < self.group.end:
-            self.group.serve_again(self)
-
-    async def _catch_up(self) -> None:
-        """Tell what is behind the cursor, until nothing is left; then go with the others.
-
-        What a source cannot tell now comes when it can; only this follower waits for it, and its
-        cursor stays before what is missing.
-        """
-        group = self.group
-        while True:
-            owing = [one.id for one in tuple(group.sources.values()) if not await self._older(one)]
-            pending = self._pending(owing)
-            if pending is None:
-                continue
-            if pending:
-                await self._take(pending[:_SOME])
-                await self._room_again()
-            elif owing:
-                self._news = Deferred()
-                await self._news.addTimeout(_OWED, self.events.clock, lambda *_: None)
-            else:
-                break
-        self.at, self._behind = group.end, None
-        self.serve()
-
-    async def _older(self, source: Source) -> bool:
-        """Tell what the source does not remember; whether all of that could be told."""
-        await source.ready()
-        clock = self.events.clock
-        while (place := self._place(source)) < source.begin:
-            if clock.seconds() < self._asked.get(source.id, -_OWED) + _OWED:
-                return False
-            if await source.reach(place):
-                break
-            told, waiting = place, list[Event]()
-            try:
-                async for events in source.older(place):
-                    if self.group.waits_for(events):
-                        # What the cores answer needs room, and an open log holds some.
-                        waiting = events
-                        break
-                    await self._take(events)
-                    if self.listener.paused:
-                        # Lines that wait for a client would hold the room of others.
-                        break
-            except (LivestatusError, Unavailable):
-                self._asked[source.id] = clock.seconds()
-                return False
-            if waiting:
-                await self._take(waiting)
-            if self._place(source) == told:
-                # Nothing was there.
-                places = {**self._cursor.places, source.id: source.begin}
-                self._cursor = evolve(self._cursor, places=places)
-            await self._room_again()
-        return True
-
-    def _place(self, source: Source) -> Place:
-        return self._cursor.places.get(source.id, source.place)
-
-    def _pending(self, owing: Collection[str]) -> list[Event] | None:
-        """What others remember behind the cursor, by time; None if some is no more."""
-        found: list[list[Event]] = []
-        for site, source in self.group.sources.items():
-            if site in owing:
-                continue
-            place, end = self._place(source), self.group.places[site]
-            if place < source.begin and place < end:
-                return None
-            found.append([one for one in source.since(place) if one.place <= end])
-        return list(merge(*found, key=attrgetter("time")))
-
-    async def _take(self, events: Sequence[Event]) -> None:
-        group, told = self.group, list[ToldEvent]()
-        await group.prepare(events)
-        for event in events:
-            self._cursor = self._cursor.behind(event)
-            data = group.judge(event)
-            if data is not None:
-                told.append(ToldEvent(event, data, str(self._cursor)))
-        if told:
-            self.listener.take(told)
-            self._last = told[-1].cursor
-        await pause(self.events.clock)
-
-    async def _room_again(self) -> None:
-        while self.listener.paused:
-            self._room = Deferred()
-            await self._room
-
-
 @define(eq=False)
 class Events(Service):
-    """All followers of this process.
+    """All followers of this process, and the sites that it watches while it has the duty.
 
-    ``context`` is what requests get at present. ``duty`` says whether this process tells of sites,
+    ``context`` is what requests get at present. ``tells`` says whether this process tells of sites,
     ``jobs`` gives those at which it works, ``logs`` what has the log of all sites.
     """
 
@@ -300,23 +83,29 @@ class Events(Service):
     registry: Registry
     context: Callable[[], Context]
     database: Database
-    duty: Callable[[], bool]
+    duties: Duties
+    tells: Callable[[], bool]
     jobs: Callable[[], Iterable[Job]]
     logs: Callable[[], LogSource]
-    own: OwnEvents = field(init=False)
     followers: dict[Follower, None] = field(init=False, factory=dict)
     groups: dict[_GroupKey, ListenerGroup] = field(init=False, factory=dict)
     watches: dict[str, SiteWatch] = field(init=False, factory=dict)
-    _periodic: tuple[Periodic, ...] = field(init=False)
+    number: int | None = field(init=False, default=None)
+    """The number of the last event that groups have; None while nothing is read."""
+    _reading: DeferredLock = field(init=False, factory=DeferredLock)
+    _listening: tuple[Periodic, ...] = field(init=False)
+    """What is done while there are followers."""
     _always: Periodic = field(init=False)
     _states: dict[str, str] = field(init=False, factory=dict)
     _progress: dict[int, tuple[float, str]] = field(init=False, factory=dict)
     _stopping: list[Deferred[None]] = field(init=False, factory=list)
+    _leaving: Deferred[None] = field(init=False, factory=lambda: succeed(None))
 
     def __attrs_post_init__(self) -> None:
-        self.own = OwnEvents(self.database, self.clock, self.wall, self._told_own)
         self._always = Periodic(self.clock, LOOKED, self._look_around, "looking at sites and jobs")
-        self._periodic = (
+        self._listening = (
+            Periodic(self.clock, _POLL, self._read, "reading events", now=False),
+            Periodic(self.clock, _WATCHED, self._look_at_watches, "watching sites", now=False),
             Periodic(self.clock, RIGHTS_LAST, self._look, "looking at rights", now=False),
             Periodic(self.clock, HEARTBEAT, self._beat, "a heartbeat", now=False),
         )
@@ -329,10 +118,10 @@ class Events(Service):
         """End all streams; fires when no core is watched any more."""
         super().stopService()
         self.end()
-        stops = [one.stopService() for one in (*self._periodic, self._always) if one.running]
-        return DeferredList([*stops, *self._stopping], consumeErrors=True).addCallback(
-            lambda _: None
-        )
+        stops = [one.stopService() for one in (*self._listening, self._always) if one.running]
+        return DeferredList(
+            [*stops, *self._stopping, self._leaving], consumeErrors=True
+        ).addCallback(lambda _: None)
 
     def end(self) -> None:
         """End all streams: their clients go on somewhere else, where they were."""
@@ -341,8 +130,7 @@ class Events(Service):
 
     async def check(self, wanted: EventFilter, identity: Identity) -> None:
         """Raise BadRequest for what no event and no object has."""
-        known = self.groups.get(_group_key(wanted, identity))
-        if known is None or not known.sources:
+        if _group_key(wanted, identity) not in self.groups:
             await self._selection(wanted, identity).check()
 
     async def follow(
@@ -351,42 +139,42 @@ class Events(Service):
         """Give ``listener`` the events of ``wanted`` that ``who`` may see, those behind ``since``.
 
         Without ``since`` those from now on. It gets them when the follower begins, which is before
-        this returns. Raise BadRequest for what cannot be asked and whatever ``who`` raises.
+        this returns. Raise BadRequest for what cannot be asked, Unavailable, and whatever ``who``
+        raises.
         """
         identity = await who()
         follower = Follower(self, wanted, who, identity, listener)
         self.followers[follower] = None
-        if len(self.followers) == 1:
-            self.own.start()
-            for one in self._periodic:
+        for one in self._listening:
+            if not one.running:
                 one.startService()
         try:
-            group = await self._group(wanted, identity)
-            if since is not None and OWN not in since.places and since.base is not None:
-                place = await self.own.place_at(since.base)
-                since = evolve(since, places={**since.places, OWN: place})
-            follower.begin(group, since)
+            follower.begin(await self._group(wanted, identity), since)
         except BaseException:
             self.left(follower)
             raise
         return follower
 
     def left(self, follower: Follower) -> None:
-        """Forget a follower that has ended, and watch only what others need."""
+        """Forget a follower that has ended; without any nothing is watched or read."""
         self.followers.pop(follower, None)
         self._forget_groups()
         if not self.followers:
-            self._stopping.append(self.own.stop())
-            for one in self._periodic:
-                if one.running:
-                    one.stopService()
+            self.number = None
+            self._stopping = [one for one in self._stopping if not one.called]
+            self._stopping += [one.stopService() for one in self._listening if one.running]
+            self._watch_only({}, 0)
+            self._leaving = shielded(self._leave())
+
+    async def _leave(self) -> None:
+        with suppress(Unavailable):
+            await self.duties.leave(DUTY)
 
     def _forget_groups(self) -> None:
         for key, group in tuple(self.groups.items()):
-            if not group.members and not group.expected:
+            if not group.members:
                 group.close()
                 del self.groups[key]
-        self._unwatch()
 
     def _room(self) -> int:
         return MOST_BYTES // max(_FEW_GROUPS, len(self.groups))
@@ -396,79 +184,126 @@ class Events(Service):
         return EventSelection(wanted, identity, self.context, moment)
 
     async def _group(self, wanted: EventFilter, identity: Identity) -> ListenerGroup:
+        """The group of those that get the same; it has what happens from now on."""
         key = _group_key(wanted, identity)
-        group = self.groups.get(key)
-        if group is None:
-            group = ListenerGroup(self._selection(wanted, identity), self.clock, self._room)
-            self.groups[key] = group
-        group.expected += 1
-        try:
-            if not group.sources:
-                await group.selection.check()
-                await self._join(group)
-        finally:
-            group.expected -= 1
-        return group
+        if key not in self.groups:
+            selection = self._selection(wanted, identity)
+            await selection.check()
+            await self._watched(selection.sites)
+            number = await self.database.run(store.last)
+            if self.number is None:
+                self.number = number
+            if key not in self.groups:
+                self.groups[key] = ListenerGroup(selection, self.clock, self._room, number)
+        return self.groups[key]
 
-    async def _join(self, group: ListenerGroup) -> None:
-        """Have a group follow the sites that are meant now, and no others."""
-        wanted = group.selection.sites
-        for site in [one for one in group.sources if one and one not in wanted]:
-            group.leave(site)
-        if OWN not in group.sources:
-            await self.own.ready()
-            if self.own.known and OWN not in group.sources:
-                group.join(self.own)
-        new = [self._watch(one) for one in wanted if one not in group.sources]
-        for watch in new:
-            await watch.ready()
-            if watch.id not in group.sources and watch.id in group.selection.sites:
-                group.join(watch)
+    async def _watched(self, sites: Collection[str]) -> None:
+        """Wait until these sites are watched, here or by another process, or cannot be asked."""
+        await after(self._leaving)
+        self.duties.want(DUTY)
+        if self.duties.held(DUTY) is None:
+            await self.duties.look()
+        await self._look_at_watches()
+        if self.duties.held(DUTY) is not None:
+            for watch in [self.watches[one] for one in sites if one in self.watches]:
+                await watch.ready()
+            return
+        end = self.clock.seconds() + _PATIENCE
+        up = {one.id for one in self.registry.sites if one.health.state != "down"}
+        while not up.intersection(sites) <= await self.database.run(store.watched(DUTY)):
+            if self.clock.seconds() >= end:
+                return
+            await pause(self.clock, _AGAIN)
 
-    def _watch(self, site: str) -> SiteWatch:
-        watch = self.watches.get(site)
-        if watch is None:
-            watch = self.watches[site] = SiteWatch(
-                *(
+    async def _look_at_watches(self) -> None:
+        """Watch all sites while this process has the duty, and none otherwise."""
+        token = self.duties.held(DUTY)
+        listened = token is not None and bool(self.followers)
+        sites = {one.id: one for one in self.registry.sites} if listened else {}
+        self._watch_only(sites, 0 if token is None else token.number)
+        if token is None:
+            return
+        for site in sites:
+            if site not in self.watches:
+                self.watches[site] = SiteWatch(
                     site,
-                    partial(self._site, site),
+                    partial(self.site, site),
                     self.clock,
                     self.wall,
-                    self._told,
-                    self.own.keep,
-                    self.logs,
+                    partial(self.duties.change, token),
+                    token.number,
+                    self._wake,
                 )
-            )
-            watch.start()
-        return watch
+                self.watches[site].start()
 
-    def _site(self, site: str) -> Site | None:
+    def _watch_only(self, sites: Mapping[str, Site], token: int) -> None:
+        """Stop watching other sites, and those that were watched under a former duty."""
+        for site, watch in tuple(self.watches.items()):
+            if site not in sites or watch.token != token:
+                del self.watches[site]
+                self._stopping = [one for one in self._stopping if not one.called]
+                self._stopping.append(watch.stop())
+
+    def site(self, site: str) -> Site | None:
         return next((one for one in self.registry.sites if one.id == site), None)
 
-    def _told(self, watch: SiteWatch, events: Sequence[Event]) -> None:
-        for group in tuple(self.groups.values()):
-            if group.sources.get(watch.id) is watch:
-                group.take(watch.id, events)
+    def _wake(self) -> None:
+        shielded(self._read())
 
-    def _told_own(self, events: Sequence[Event]) -> None:
-        for group in tuple(self.groups.values()):
-            group.take(OWN, events)
+    async def _read(self) -> None:
+        """Give all groups what is new in the table."""
+        if self._reading.waiting:
+            return
+        await self._reading.acquire()
+        try:
+            while self.number is not None:
+                events = await self.database.run(store.behind(self.number))
+                if not events or self.number is None:
+                    return
+                self.number = events[-1].number
+                for group in tuple(self.groups.values()):
+                    group.take(events)
+        except Unavailable:
+            return
+        finally:
+            self._reading.release()
 
-    def _unwatch(self) -> None:
-        """Stop watching the sites that no group needs."""
-        needed = {site for group in self.groups.values() for site in group.selection.sites}
-        for site in [one for one in self.watches if one not in needed]:
-            stopped = self.watches.pop(site).stop()
-            self._stopping = [one for one in self._stopping if not one.called]
-            self._stopping.append(stopped)
+    def _tell(
+        self,
+        kind: str,
+        subject: str,
+        data: Mapping[str, Any],
+        owner: str | None = None,
+        roles: Iterable[str] = (),
+    ) -> None:
+        """Store an event of the daemon, soon; what the database does not take is lost."""
+        now = self.wall.now()
+        event = Event(
+            time=now,
+            type=kind,
+            subject=subject,
+            data={**data, "time": int(now)},
+            owner=owner,
+            roles=list(roles),
+        )
+
+        async def keep() -> None:
+            try:
+                await self.database.change(store.add([event], now))
+            except Unavailable:
+                self.log.warn("the event {kind} of {subject} is lost", kind=kind, subject=subject)
+            else:
+                await self._read()
+
+        shielded(keep())
 
     def tell_saved(self, site: str, user: str) -> None:
         data = {"site": site, "action": "saved", "author": user}
-        self.own.tell("config", site_subject(site), data)
+        self._tell("config", site_subject(site), data)
 
     async def _look_around(self) -> None:
         """Tell of sites that went up or down, and of jobs that have got on."""
-        if self.duty():
+        if self.tells():
             self._look_at_sites()
         here = {one.id: one for one in self.jobs()}
         for job in here.values():
@@ -499,7 +334,7 @@ class Events(Service):
                 data = {"site": site.id, "action": state}
                 if state == "down":
                     data["reason"] = site.last_error
-                self.own.tell("site", site_subject(site.id), data)
+                self._tell("site", site_subject(site.id), data)
         for gone in self._states.keys() - sites.keys():
             del self._states[gone]
 
@@ -511,7 +346,7 @@ class Events(Service):
             "comment": job.message,
             "command_name": job.cmd,
         }
-        self.own.tell("job", f"jobs/{job.id}", data, job.user, job.roles)
+        self._tell("job", f"jobs/{job.id}", data, job.user, job.roles)
 
     async def _look(self) -> None:
         """Read again the rights of each client, and the sites that exist for it."""
@@ -534,12 +369,10 @@ class Events(Service):
         for group in tuple(self.groups.values()):
             try:
                 await group.selection.look()
-                await self._join(group)
             except RestError as error:
                 for member in tuple(group.members):
                     assert isinstance(member, Follower)
                     member.end(Failure(error))
-        self._unwatch()
 
     async def _who(self, follower: Follower) -> Identity | Failure:
         try:

@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 from attrs import define, evolve, field, frozen
 
 from monrest.base.values import Row
-from monrest.events.model import object_subject
-from monrest.events.own_events import NewEvent
+from monrest.events.model import Event, object_subject
 from monrest.logs.state_events import ObjectKey
 from monrest.query.model import CoreFilter, Group, Pushed, Stat, Test
 from monrest.sites.normalise import RowTypes, as_int, as_text
@@ -100,7 +99,7 @@ class Fact:
 class ShownEvent:
     """An event that objects show; ``number`` is the id of the comment that it is about."""
 
-    event: NewEvent
+    event: Event
     host: str
     service: str
     number: int = 0
@@ -155,11 +154,11 @@ def named(keys: Iterable[ObjectKey], names: Sequence[str]) -> CoreFilter:
     return Group("or", tuple(each))
 
 
-def started_again(site: str, subject: str, start: int) -> NewEvent:
+def started_again(site: str, subject: str, start: int) -> Event:
     """The event of a core whose log does not tell that it has read its objects."""
-    data = {"action": "reloaded", "site": site}
+    data = {"action": "reloaded", "site": site, "time": start}
     name = _name(site, "config", start)
-    return NewEvent(time=start, type="config", subject=subject, data=data, site=site, name=name)
+    return Event(time=start, type="config", subject=subject, data=data, site=site, name=name)
 
 
 @define(eq=False)
@@ -381,11 +380,11 @@ class ShownObjects:
     ) -> ShownEvent:
         host, service = key
         names = {"host_name": host, "service_description": service}
-        event = NewEvent(
+        event = Event(
             time=time,
             type=type_,
             subject=object_subject(host, service),
-            data={**{name: value for name, value in names.items() if value}, **data},
+            data={**{name: value for name, value in names.items() if value}, **data, "time": time},
             site=self.site,
             name=_name(self.site, type_, key, data.get("action"), what),
         )

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from monrest.api.endpoint import Context
 from monrest.base.values import Identity, Row
-from monrest.events.model import Event, Place, object_subject
+from monrest.events.model import Event, object_subject
 from monrest.events.object_sets import rows_of_objects
 from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition, FilterTree
@@ -84,13 +84,10 @@ def _events(schema: TableSchema, rows: list[Row]) -> Iterator[tuple[Event, Seque
         }
         event = Event(
             site=site,
-            place=Place(since),
             type="state",
             time=since,
             subject=subject,
             data=data,
-            host=host,
-            service=service,
             name=f"{site}@{since}/{subject}",
         )
         yield event, groups_of(of_host, own)

@@ -1,4 +1,4 @@
-"""Watching one site for as long as somebody listens (docs/spec/events.md, "Watching a site").
+"""Watching one site, and storing its events (docs/spec/events.md, "Watching a site").
 
 A Naemon says when there are new lines, and is asked for them then. Other cores are asked every
 second. Objects tell what no line does.
@@ -6,11 +6,12 @@ second. Objects tell what no line does.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred, succeed
@@ -19,13 +20,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Shared, pause
+from monrest.base.concurrency import pause
 from monrest.base.errors import Unavailable
 from monrest.base.values import Row
-from monrest.events.event_source import Source
+from monrest.events import store
 from monrest.events.line_events import CLASSES, LineEvents
 from monrest.events.model import Event, Place, site_subject
-from monrest.events.own_events import NewEvent
 from monrest.events.shown import (
     MARGIN,
     MOST_BEFORE,
@@ -41,22 +41,21 @@ from monrest.events.shown import (
 from monrest.livestatus.core_errors import LivestatusError, ProtocolError
 from monrest.livestatus.pool import Pool
 from monrest.logs.line import DAY, in_order
-from monrest.logs.source import LogSource, Wanted, lines_from
+from monrest.logs.source import lines_from
 from monrest.logs.state_events import ObjectKey, TimedLine
 from monrest.query.model import CoreFilter, Group, Pushed, Test
 from monrest.sites.asking import prepare
 from monrest.sites.federation.federated_site import openly
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
-
-MOST_REMEMBERED = 20_000
-"""Events of a site that are kept for who comes later or reads slowly."""
-
-MOST_BYTES_REMEMBERED = 32_000_000
-"""About how much memory these take at most."""
+from monrest.store.database import Work
+from monrest.store.duties import DutyLostError
 
 BACK = 3600
-"""Seconds of log that are read once for all who want to go on from there."""
+"""Seconds of the log that are read when a site is watched again."""
+
+MOST_MISSED = 20_000
+"""Lines of these at most; those before are read from the log by each client that misses them."""
 
 _WAIT = 1.0
 """Seconds for which a core waits: a line that is written between two questions comes this late."""
@@ -73,6 +72,9 @@ _STARTED, _SOON = 30.0, 1.0
 
 _MOST_MISSED = 500
 """States that are told at once of those that no line told."""
+
+_AT_ONCE_STORED = 200
+"""Events of one transaction: the texts of thousands are large."""
 
 _POLL = 1.0
 _AWAY = 0.3
@@ -105,40 +107,54 @@ _REMOVES = frozenset({"DEL_HOST_COMMENT", "DEL_SVC_COMMENT"})
 _EVENTFUL = Group("or", tuple(Test("class", "=", str(number)) for number in CLASSES))
 
 
-@define(eq=False)
-class SiteWatch(Source):
-    """Tells ``told`` the events of the site ``id`` in their order, each once.
+_Brief: TypeAlias = tuple[float, tuple[str, str, str], int]
+"""Of an event its time, what happened to which object, and a hash of its texts."""
 
-    ``find`` gives the site as it is configured now, None when it is no more. ``keep`` takes what
-    objects show and the log does not tell; it raises Unavailable. ``logs`` gives what has the log
-    of all sites.
+
+def _brief(event: Event) -> _Brief:
+    texts = tuple(str(event.data.get(name, "")).strip() for name in _TEXTS)
+    return event.time, (event.type, event.data.get("action", ""), event.subject), hash(texts)
+
+
+@define(eq=False)
+class SiteWatch:
+    """Stores the events of the site ``id``, each once and those of its log in their order.
+
+    ``find`` gives the site as it is configured now, None when it is no more. ``change`` is a
+    transaction of this process, which has the duty ``token``: it raises Unavailable, and
+    DutyLostError. ``stored`` is called when there are new events.
     """
 
     log: ClassVar[Logger] = Logger()
 
-    most: int = field(init=False, default=MOST_REMEMBERED)
-    most_bytes: int = field(init=False, default=MOST_BYTES_REMEMBERED)
+    id: str
     find: Callable[[], Site | None]
     clock: IReactorTime
     wall: WallClock
-    told: Callable[[SiteWatch, Sequence[Event]], None]
-    keep: Callable[[Sequence[NewEvent]], Awaitable[None]]
-    logs: Callable[[], LogSource]
+    change: Callable[[Work[Any]], Awaitable[Any]]
+    token: int
+    stored: Callable[[], object]
+    place: Place = field(init=False)
+    """Behind the last line of the log that is stored."""
+    _settled: int = field(init=False, default=0)
+    """Before this second nothing more will turn up, as far as is known."""
     _reader: LineEvents = field(init=False)
     _counts: dict[int, int] = field(init=False, factory=dict)
     """How many events of a second are known."""
     _counted: int = field(init=False, default=0)
     """Events of the seconds from then on are counted, as far as there are some."""
+    _recent: deque[_Brief] = field(init=False, factory=lambda: deque[_Brief](maxlen=MOST_MISSED))
+    """What the log told last."""
     _began: float = field(init=False)
     """The date when the reactor's clock was 0."""
     _site: Site | None = field(init=False, default=None)
     _pool: Pool | None = field(init=False, default=None)
+    _positioned: bool = field(init=False, default=False)
     _seeded: bool = field(init=False, default=False)
+    _ready: bool = field(init=False, default=False)
+    _waiting: list[Deferred[None]] = field(init=False, factory=list)
     _run: Deferred[None] | None = field(init=False, default=None)
-    _reaching: Shared[None] | None = field(init=False, default=None)
     _shown: ShownObjects | None = field(init=False, default=None)
-    _kept: list[NewEvent] = field(init=False, factory=list)
-    """What is still to be kept."""
     _start: int = field(init=False, default=0)
     """When the core was started whose log was looked at."""
     _silent: bool = field(init=False, default=False)
@@ -155,10 +171,9 @@ class SiteWatch(Source):
         self._reader = LineEvents(self.id)
         self._began = self.wall.now() - self.clock.seconds()
         self._counted = int(self.wall.now())
-        self.place = self.begin = Place(self._counted)
+        self.place = Place(self._counted)
 
     def start(self) -> None:
-        """Begin with what happens from now on."""
         self._run = Deferred.fromCoroutine(self._loop())
         self._run.addErrback(self._over)
 
@@ -172,66 +187,48 @@ class SiteWatch(Source):
         return succeed(None) if pool is None else pool.stop()
 
     def _over(self, failure: Failure) -> None:
-        if not failure.check(CancelledError):
+        self._let_go()
+        if not failure.check(CancelledError, DutyLostError):
             self.log.failure("site {site} is watched no more", failure, site=self.id)
 
+    def ready(self) -> Deferred[None]:
+        """Fire when what happens from now on is stored, or the site cannot be asked."""
+        if self._ready:
+            return succeed(None)
+        one: Deferred[None] = Deferred(self._waiting.remove)
+        self._waiting.append(one)
+        return one
+
+    def _let_go(self) -> None:
+        """Fire what waits for ``ready``."""
+        self._ready = True
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            one.callback(None)
+
+    async def _keep(self, events: Sequence[Event]) -> None:
+        """Store events. While the database is away nothing is asked: the log has what happens."""
+        for at in range(0, len(events), _AT_ONCE_STORED):
+            while True:
+                try:
+                    some = events[at : at + _AT_ONCE_STORED]
+                    await self.change(store.add(some, self.wall.now()))
+                    break
+                except Unavailable as error:
+                    self.log.debug("events of {site} wait: {reason}", site=self.id, reason=error)
+                    await pause(self.clock, _POLL)
+            self.stored()
+
     def _take(self, events: Sequence[Event], *, back: bool) -> None:
+        """Note which events of the log are stored."""
         for event in events:
             place = event.place
+            assert place is not None
             self._counts[place.time] = place.number
             self.place = place if back else max(self.place, place)
-        self._remember(events)
+        self._recent.extend(map(_brief, events))
         if len(self._counts) > _MOST_SECONDS:
             self._counts = {t: n for t, n in self._counts.items() if t > self.place.time - BACK}
-
-    async def reach(self, place: Place) -> bool:
-        """Remember from ``place`` on where that is not much; one question serves all who ask."""
-        while place < self.begin and place.time >= self.place.time - BACK:
-            before, reaching = self.begin, self._reaching
-            if reaching is None:
-                # A site that is known to be down says so at once.
-                reaching = self._reaching = Shared()
-                reaching.run(self._reach(place), self._reached)
-            await reaching.wait()
-            if self.begin == before:
-                break
-        return place >= self.begin
-
-    def _reached(self) -> None:
-        self._reaching = None
-
-    async def _reach(self, place: Place) -> None:
-        site = self.find()
-        if site is None:
-            return
-        begin = self.begin
-        try:
-            await site.verdict()
-            end = Test("time", "<=", str(begin.time))
-            room = MOST_REMEMBERED - len(self._events)
-            lines = await self._lines(site, place.time, end, limit=room + 1)
-        except LivestatusError:
-            return
-        if len(lines) > room or self.begin != begin:
-            return
-        older = [one for one in LineEvents(self.id).events(lines) if one.place <= begin]
-        self._events.extendleft(reversed(older))
-        self._size += sum(one.size for one in older)
-        self.begin = Place(place.time)
-
-    async def older(self, place: Place) -> AsyncIterator[list[Event]]:
-        """See ``Source``. The log cache tells what it has, also of a core that is down."""
-        site = self.find()
-        if site is None:
-            return
-        reader, known = LineEvents(self.id), {place.time: place.number}
-        wanted = Wanted(
-            since=place.time, until=self.begin.time, texts="all", classes=frozenset(CLASSES)
-        )
-        async for lines in self.logs().slices(site, wanted):
-            events = [one for one in reader.events(lines, known) if one.place <= self.begin]
-            if events:
-                yield events
 
     async def _loop(self) -> None:
         while True:
@@ -247,11 +244,12 @@ class SiteWatch(Source):
             except LivestatusError as error:
                 self.log.debug("site {site}: {reason}", site=self.id, reason=error.reason)
                 # What happens while it cannot be asked is told as soon as it can.
-                self._known = True
                 self._let_go()
                 await pause(self.clock, _AWAY)
-            except CancelledError:
+            except (CancelledError, DutyLostError):
                 raise
+            except Unavailable:
+                await pause(self.clock, _POLL)
             except Exception:  # noqa: BLE001  one strange answer does not end a stream
                 self.log.failure("watching the site {site} failed", site=self.id)
                 await pause(self.clock, _POLL)
@@ -262,24 +260,25 @@ class SiteWatch(Source):
             pool.stop()
         self._site, self._seeded, self._shown = site, False, None
 
-    async def _watched(self, site: Site) -> None:
-        """Ask again and again, until the site is another one or fails."""
+    async def _begin(self, site: Site) -> None:
         if _waits(site):
             await self._started(site, site.health.program.program_start)
-        if not self._known:
+        if not self._positioned:
             await self._position(site)
         if not self._seeded:
             await self._seed(site)
         if self._shown is None:
             await self._begin_to_compare(site)
-        self._known = True
-        self._let_go()
-        between, woken = _AT_ONCE, True
+
+    async def _watched(self, site: Site) -> None:
+        """Ask again and again, until the site is another one or fails."""
+        await self._begin(site)
+        between, woken, noted = _AT_ONCE, True, False
         while self.find() is site:
             waits = _waits(site)
             now = self._now(site)
             problems, seen = await self._seen(site, now)
-            low = max(self.place.time, self.settled)
+            low = max(self.place.time, self._settled)
             back = now < low - _JUMP
             low = min(low, now) if back else low
             if low + 2 < self._counted:
@@ -290,16 +289,20 @@ class SiteWatch(Source):
             news = list(self._reader.events(lines, self._counts))
             if news:
                 await self._add_perf_data(site, news)
+                await self._keep(news)
                 self._take(news, back=back)
-                self.told(self, news)
                 if waits and any(map(self._is_shown_soon, news)):
                     self._next, self._then = self.clock.seconds(), _SOON
             elif now - 2 * self._behind(site) > low:
                 # Nothing for some time: the core need not look so far back.
-                self.settled = now - self._behind(site)
+                self._settled = now - self._behind(site)
             await self._keep([one.event for one in seen if not self._is_told(one)])
             if problems is not None:
                 await self._keep(await self._missed(site, problems, news))
+            if not noted:
+                noted = True
+                await self.change(store.note_watched(self.id, self.token))
+                self._let_go()
             if not waits:
                 await pause(self.clock, _POLL)
             elif news or woken:
@@ -345,20 +348,32 @@ class SiteWatch(Source):
         """Seconds before the present of the core in which lines may still turn up."""
         return _BEHIND if site.health.program.localtime is not None else _UNSURE
 
-    async def _position(self, site: Site) -> None:
-        """Know what is there already, which is told to nobody."""
-        low = min(self._now(site), int(self.wall.now())) - self._behind(site)
-        events = list(self._reader.events(await self._lines(site, low)))
-        self.place = self.begin = Place(low)
-        self._events.clear()
-        self._size = 0
-        self._take(events, back=False)
-        self.settled = self._counted = low
+    async def _position(self, site: Site, *, anew: bool = False) -> None:
+        """Go on behind the last line that is stored; begin where that is long ago, or ``anew``."""
+        now = min(self._now(site), int(self.wall.now()))
+        place = None if anew else await self.change(store.continued(self.id, now - BACK))
+        if place is not None:
+            lines = await self._lines(site, place.time, limit=MOST_MISSED + 1)
+            if len(lines) <= MOST_MISSED:
+                # The states before these lines are not known, only the present ones.
+                known = {place.time: place.number}
+                missed = list(LineEvents(self.id).events(lines, known))
+                await self._keep(missed)
+                self.place, self._counts = place, known
+                self._take(missed, back=False)
+            else:
+                place = None
+        if place is None:
+            self.place = Place(now - self._behind(site))
+            await self.change(store.begin(self.id, self.place.time))
+        self._settled = self._counted = self.place.time
+        self._positioned = True
 
     async def _count(self, site: Site, now: int) -> None:
         """Know what was there already in seconds that come once more, as the clock was set back."""
         before = Test("time", "<", str(self._counted))
         for event in LineEvents(self.id).events(await self._lines(site, now + 2, before)):
+            assert event.place is not None
             self._counts[event.place.time] = event.place.number
         self._counted = now
 
@@ -422,8 +437,11 @@ class SiteWatch(Source):
         lasting = [one for one in seen if one.time > now - BACK and one.type != "flapping"]
         late = sorted(lasting, key=attrgetter("time"))
         del late[:-MOST_BEFORE]
-        if late and not self._silent and not await self.reach(Place(int(late[0].time) - _SAME)):
-            late = []
+        if late and not self._silent:
+            lines = await self._lines(site, int(late[0].time) - _SAME, limit=MOST_MISSED + 1)
+            self._recent.extend(map(_brief, LineEvents(self.id).events(lines)))
+            if len(lines) > MOST_MISSED:
+                late = []
         self._shown = shown
         await self._keep([one.event for one in late if not self._is_told(one)])
 
@@ -445,7 +463,7 @@ class SiteWatch(Source):
             self._next, self._then = self.clock.seconds() + self._then, _COMPARED
             problems = await present_problems(partial(self._rows, site))
         if not waits:
-            low = min(now, self.settled or now) - MARGIN
+            low = min(now, self._settled or now) - MARGIN
             return problems, await self._look(shown, site, now, low)
         if problems is None:
             return None, []
@@ -461,7 +479,7 @@ class SiteWatch(Source):
 
     async def _missed(
         self, site: Site, problems: Mapping[ObjectKey, ProblemState], news: Sequence[Event]
-    ) -> list[NewEvent]:
+    ) -> list[Event]:
         """Hard states that no line has told; two looks have to say the same."""
         reader, shown = self._reader, self._shown
         assert shown is not None
@@ -503,7 +521,7 @@ class SiteWatch(Source):
         rows = await self._rows(site, pushed)
         if rows and self._silent:
             # Objects have told what it says.
-            await self._position(site)
+            await self._position(site, anew=True)
         self._silent, self._looked = not rows, self.clock.seconds()
         if self._start != start:
             self._start, self._next = start, self.clock.seconds() + _STARTED
@@ -512,32 +530,14 @@ class SiteWatch(Source):
 
     def _is_told(self, seen: ShownEvent) -> bool:
         """Whether the log tells the same."""
-        for event in reversed(self._events):
-            if event.time < seen.time - _SAME:
+        _, subject, texts = _brief(seen.event)
+        for time, other, said in reversed(self._recent):
+            if time < seen.time - _SAME:
                 return False
-            data = event.data
-            if event.type != seen.type or data.get("action") != seen.action:
-                continue
-            if (event.host, event.service) == (seen.host, seen.service):
-                said = seen.event.data
-                if seen.action == "removed" or (
-                    event.time <= seen.time + _SAME
-                    and all(data[name].strip() == said[name].strip() for name in _TEXTS)
-                ):
-                    return True
+            same = said == texts and time <= seen.time + _SAME
+            if other == subject and (same or seen.action == "removed"):
+                return True
         return False
-
-    async def _keep(self, events: Sequence[NewEvent]) -> None:
-        """Have events kept, and those that could not be kept before."""
-        self._kept += events
-        if self._kept:
-            try:
-                await self.keep(self._kept)
-            except Unavailable as error:
-                self.log.debug("events of {site} wait: {reason}", site=self.id, reason=error)
-                del self._kept[:-MOST_BEFORE]
-            else:
-                self._kept = []
 
     async def _add_perf_data(self, site: Site, events: list[Event]) -> None:
         """Add the performance data, which no line of the log has, to changes of states."""

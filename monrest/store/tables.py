@@ -195,22 +195,3 @@ config_ids = Table(
     Column("objects", LargeBinary, nullable=False),
 )
 """The ids of the objects in a file that was saved, as long as the file has this hash."""
-
-own_events = Table(
-    "own_events",
-    metadata,
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("time", Double, nullable=False, index=True),
-    Column("type", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("data", DOCUMENT, nullable=False),
-    Column("owner", Text),
-    Column("roles", DOCUMENT, nullable=False),
-    Column("site", Text),
-    Column("name", Text, unique=True),
-)
-"""Events that no log tells: ``owner`` and ``roles`` say who may see one, NULL for all.
-
-``site`` is where it happened, NULL for what the daemon tells. Several processes see the same: only
-the first event of a ``name`` is kept.
-"""

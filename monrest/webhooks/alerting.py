@@ -15,9 +15,9 @@ from attrs import define, evolve, field, frozen
 
 from monrest.base.errors import RestError
 from monrest.events.filter import EventFilter
+from monrest.events.follower import Who
 from monrest.events.group import Gap, ToldEvent
 from monrest.events.model import Event, object_subject, rfc3339
-from monrest.events.service import Who
 from monrest.store.database import Database
 from monrest.webhooks import store as statements
 from monrest.webhooks.bodies import JSON, severity_of, text_of, title_of

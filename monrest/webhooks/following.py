@@ -20,9 +20,9 @@ from monrest.base.concurrency import Threads
 from monrest.base.errors import RestError
 from monrest.base.values import Identity
 from monrest.events.filter import EventFilter, read_filter
+from monrest.events.follower import EventListener, Follower, Who
 from monrest.events.group import Gap, ToldEvent
 from monrest.events.model import Cursor, read_cursor
-from monrest.events.service import EventListener, Follower, Who
 from monrest.query.target import parameters
 from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.webhooks import store as statements

@@ -22,7 +22,7 @@ from monrest.base.errors import Unavailable
 from monrest.base.values import Identity
 from monrest.config import WebhooksConfig
 from monrest.events.group import ToldEvent
-from monrest.events.model import OWN, Event, Place, rfc3339
+from monrest.events.model import Event, rfc3339
 from monrest.store.database import Database, Work
 from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.webhooks import store as statements
@@ -214,10 +214,9 @@ class Webhooks(Service):
         """Send something that is no event, once and at once."""
         now = self.wall.now()
         event = Event(
-            site=OWN,
-            place=Place(int(now)),
             type="test",
             time=now,
+            name=f"test {now}",
             subject=f"webhooks/{hook.number}",
             data={"message": "a test of this webhook"},
         )

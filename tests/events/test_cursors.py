@@ -6,32 +6,38 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
 from monrest.events.filter import read_filter
-from monrest.events.model import TYPES, Cursor, Event, Place, read_cursor
+from monrest.events.model import TYPES, Cursor, Event, Place, line_id, read_cursor
 from tests.table import each
 
 PLACES = st.builds(Place, st.integers(0, 2**50), st.integers(0, 2**40))
 
 
-@given(st.none() | st.integers(0, 2**50), st.dictionaries(st.text(max_size=5), PLACES))
-def test_a_cursor_is_read_as_it_was_written(base, places):
-    cursor = Cursor(base, places)
+NUMBERS = st.none() | st.integers(0, 2**50)
+
+
+@given(NUMBERS, NUMBERS, st.dictionaries(st.text(min_size=1, max_size=5), PLACES))
+def test_a_cursor_is_read_as_it_was_written(number, base, places):
+    cursor = Cursor(number, base, places)
     if str(cursor):
         assert read_cursor(str(cursor), "since") == cursor
 
 
-def test_of_a_site_without_a_place_everything_from_the_base_on_is_wanted():
-    cursor = read_cursor("100,a@103.2,@7", "since")
-    assert [cursor.of(one) for one in ("a", "b", "")] == [Place(103, 2), Place(100), Place(7)]
-    assert read_cursor("a@103.2,b@90", "since").of("c") == Place(90)
-    assert read_cursor("@7", "since").of("c") is None
+def test_a_cursor_is_a_number_or_a_time_and_what_single_sites_have():
+    assert read_cursor("@7", "since") == Cursor(7)
+    assert read_cursor("100", "since").time == 100
+    old = read_cursor("100,a@103.2,b@90,@7", "since")
+    assert old == Cursor(7, 100, {"a": Place(103, 2), "b": Place(90)})
+    assert old.time == 90
+    assert read_cursor("@7", "since").time is None
 
 
 def test_the_id_of_an_event_is_a_cursor_behind_it():
+    place = Place(1700000000, 3)
     event = Event(
-        site="Bärlin, 1", place=Place(1700000000, 3), type="state", time=1700000000,
-        subject="hosts/a", data={"state": 1},
+        number=12, site="Bärlin, 1", type="state", time=1700000000, subject="hosts/a",
+        data={"state": 1}, name=line_id("Bärlin, 1", place), nth=3,
     )  # fmt: skip
-    assert read_cursor(event.id, "since").places == {"Bärlin, 1": Place(1700000000, 3)}
+    assert read_cursor(event.id, "since").places == {"Bärlin, 1": place}
     assert event.cloud_event() == {
         "specversion": "1.0",
         "id": "B%C3%A4rlin%2C%201@1700000000.3",

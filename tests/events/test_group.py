@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 
 from monrest.events import group as group_module
 from monrest.events.group import ListenerGroup
-from monrest.events.model import Event, Place
+from monrest.events.model import Event
 from tests.fakes.turn import turn
 
 TEXT = "x" * 1000
@@ -21,11 +21,6 @@ class Selection:
 
     def judge(self, event):
         return event.data
-
-
-class Source:
-    id, settled = "s1", 0
-    place = begin = Place(100)
 
 
 class Member:
@@ -71,18 +66,15 @@ def clock():
 @pytest.fixture
 def group(clock):
     written.calls = 0
-    made = ListenerGroup(Selection(), clock, lambda: 64_000_000)
-    made.join(Source())
-    return made
+    return ListenerGroup(Selection(), clock, lambda: 64_000_000, 0)
 
 
 def told(group, numbers, text=TEXT):
     group.take(
-        "s1",
         [
             Event(
-                site="s1", place=Place(100, number + 1), type="state", time=100,
-                subject="hosts/a", data={"number": number, "text": text},
+                number=number + 1, site="s1", type="state", time=100, subject="hosts/a",
+                data={"number": number, "text": text},
             )
             for number in numbers
         ],
@@ -153,6 +145,15 @@ def test_all_are_served_in_turns_of_some_milliseconds(clock, group):
         turn(clock)
     assert turns > 8
     assert all(numbers(one) == [0] for one in everybody)
+
+
+def test_what_happened_before_the_group_began_is_not_told(clock):
+    group = ListenerGroup(Selection(), clock, lambda: 64_000_000, 3)
+    (one,) = members(group, 1)
+    told(group, range(6), text="")
+    run(clock)
+    assert numbers(one) == [3, 4, 5]
+    assert str(group.cursor()) == "@6"
 
 
 def test_events_that_come_while_others_are_served_reach_all(clock, group):

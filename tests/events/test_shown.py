@@ -1,11 +1,8 @@
 """What objects show, and what of it is kept (docs/spec/events.md, "Comparing objects")."""
 
-from sqlalchemy import create_engine, select
 from twisted.internet.defer import Deferred
 
-from monrest.events.own_events import NewEvent, _added, _last_before
 from monrest.events.shown import ShownObjects
-from monrest.store.tables import metadata, own_events
 
 NOW = 1_795_400_000
 
@@ -85,21 +82,3 @@ def test_states_are_told_once_and_flags_when_they_begin_and_end():
     core.services = []
     found = now(shown.look_at_all(core.ask, NOW, NOW - 15))
     assert told(found) == [("flapping", "stopped", "web01", "ping")]
-
-
-def test_what_several_processes_see_is_kept_once():
-    engine = create_engine("sqlite://")
-    metadata.create_all(engine, tables=[own_events])
-
-    def seen(name, time=NOW):
-        return NewEvent(time=time, type="comment", subject="hosts/a", data={}, site="s", name=name)
-
-    with engine.begin() as connection:
-        _added([seen("one"), seen("two"), seen("one")], 0)(connection)
-        _added([seen("two"), seen(None), seen(None)], 0)(connection)
-        _added([seen("late", NOW - 50)], 0)(connection)
-        rows = connection.execute(select(own_events.c.number, own_events.c.name)).all()
-        assert rows == [(1, "one"), (2, "two"), (3, None), (4, None), (5, "late")]
-        assert _last_before(NOW - 60)(connection) == 0
-        assert _last_before(NOW)(connection) == 0
-        assert _last_before(NOW + 1)(connection) == 5

@@ -10,10 +10,12 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
-from monrest.base.errors import Unavailable
 from monrest.base.values import Capabilities
+from monrest.events import store
 from monrest.events.watch import SiteWatch
 from tests.fakes.clocks import Wall
+from tests.fakes.keystore import Store
+from tests.fakes.store import migrated_sqlite_url
 
 NOW = 1_795_400_000
 MANY = [f"many {number}" for number in range(20)]
@@ -125,28 +127,28 @@ class Core:
 class World:
     """A watch of it: ``events`` are all that were told, whether by a line or by an object."""
 
-    def __init__(self):
+    def __init__(self, folder):
         self.clock = Clock()
         self.clock.advance(NOW)
-        self.core, self.events, self.away = Core(self.clock), [], False
-        self.watch = SiteWatch(
-            "s1", lambda: self.core, self.clock, Wall(self.clock), self.told, self.keep, lambda: None
-        )  # fmt: skip
-        self.names = set()
+        self.core, self.events, self.number = Core(self.clock), [], 0
+        self.database = Store(migrated_sqlite_url(folder), self.clock)
+        self.database.startService()
+        self.watch = self.made()
         self.watch.start()
 
-    def told(self, _, events):
-        self.events += [("line", one.type, one.host, one.service, one.data) for one in events]
+    def made(self):
+        return SiteWatch(
+            "s1", lambda: self.core, self.clock, Wall(self.clock), self.database.change, 1, self.read
+        )  # fmt: skip
 
-    async def keep(self, events):
-        if self.away:
-            raise Unavailable("the database is away")
-        for one in events:
-            assert one.name not in self.names, "it is kept once"
-            self.names.add(one.name)
-            data = dict(one.data)
-            host, service = data.pop("host_name"), data.pop("service_description", "")
-            self.events.append(("object", one.type, host, service, data))
+    def read(self):
+        """Read what is new in the table."""
+        found = []
+        self.database.run(store.behind(self.number)).addCallback(found.extend)
+        for one in found:
+            self.number = one.number
+            by = "line" if one.nth else "object"
+            self.events.append((by, one.type, one.host, one.service, one.data))
 
     def pass_(self, seconds, step=0.05):
         for _ in range(round(seconds / step)):
@@ -162,11 +164,12 @@ class World:
 
 
 @pytest.fixture
-def world():
-    one = World()
+def world(tmp_path):
+    one = World(tmp_path)
     one.pass_(35)
     yield one
     one.watch.stop()
+    one.database.stopService()
 
 
 def test_the_log_is_never_asked_for_while_the_core_waits(world):
@@ -234,13 +237,60 @@ def test_soft_states_and_objects_that_are_gone_are_not_told(world):
 
 
 def test_missing_events_wait_for_the_database(world):
-    world.away = True
+    world.database.down = True
     world.core.change("ping", 2, line=False)
     world.pass_(130)
     assert world.events == []
-    world.away = False
+    world.database.down = False
     world.pass_(2)
     assert world.of("state") == [("object", "ping", 2)]
+
+
+def test_lines_wait_for_the_database_and_are_read_when_it_is_back(world):
+    world.database.down = True
+    for number in range(5):
+        world.core.change("ping", 1 + number % 2)
+        world.pass_(10)
+    assert world.events == []
+    world.database.down = False
+    world.pass_(2)
+    assert world.of("state") == [("line", "ping", 1 + number % 2) for number in range(5)]
+    assert [data["old_state"] for *_, data in world.events] == [0, 1, 2, 1, 2]
+
+
+def test_who_watches_next_goes_on_where_the_former_one_ended(world):
+    """One is killed between the line and its row; for a moment two have the duty."""
+    world.core.change("ping", 2)
+    world.pass_(1)
+    world.watch.stop()
+    world.core.change("http", 2)
+    world.pass_(600)
+    world.core.change("disk", 2)
+    other = world.made()
+    other.start()
+    world.watch = world.made()
+    world.watch.start()
+    world.pass_(40)
+    world.core.change("ping", 1)
+    world.pass_(2)
+    other.stop()
+    lines = [("line", "ping", 2), ("line", "http", 2), ("line", "disk", 2), ("line", "ping", 1)]
+    assert world.of("state") == lines
+
+
+def test_what_is_long_ago_is_left_to_the_log(world):
+    world.core.change("ping", 2)
+    world.pass_(1)
+    world.watch.stop()
+    world.pass_(3700, 10)
+    world.core.change("http", 2)
+    world.pass_(600, 10)
+    world.watch = world.made()
+    world.watch.start()
+    world.pass_(40)
+    assert world.of("state") == [("line", "ping", 2)]
+    world.core.change("disk", 2)
+    assert world.of("state")[1:] == [("line", "disk", 2)]
 
 
 def test_after_a_start_all_classes_are_asked_for_and_objects_are_looked_at_soon(world):

@@ -120,7 +120,8 @@ async def test_a_database_of_an_older_version_opens_with_all_that_is_in_it(
     assert {one: after[one] for one in before if one in after} == {
         one: rows for one, rows in before.items() if one in after
     }
-    assert before.keys() - after.keys() <= {"webhook_alerts"}
+    assert before.keys() - after.keys() <= {"webhook_alerts", "own_events"}
+    assert len(after["events"]) == len(before.get("own_events", ()))
 
 
 async def test_the_migrations_make_what_a_new_database_gets(opened, database_url):

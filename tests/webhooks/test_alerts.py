@@ -10,16 +10,9 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.events.model import Place
 from monrest.webhooks.alerting import after_look, alert_of
 from tests.fakes.store import migrated_sqlite_url
-from tests.webhooks import world as worlds
-from tests.webhooks.world import DEAD, NOW, TAKEN, World
-
-
-def event(number, **more):
-    """One that is behind the look with which the reading begins."""
-    return evolve(worlds.event(number, **more), place=Place(NOW + max(number, 4), number))
+from tests.webhooks.world import DEAD, NOW, TAKEN, World, event
 
 
 @pytest.fixture

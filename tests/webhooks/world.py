@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from monrest.base.values import Identity
 from monrest.config import WebhooksConfig
 from monrest.events.group import ToldEvent
-from monrest.events.model import Cursor, Event, Place, object_subject
+from monrest.events.model import Cursor, Event, object_subject
 from monrest.events.snapshot import PresentProblems
 from monrest.store.duties import Duties
 from monrest.webhooks import store as statements
@@ -33,8 +33,8 @@ def event(number=1, host="h", service="s", state=2, type="state", site="a", **da
             "plugin_output": f"output {number}", **data}  # fmt: skip
     subject = object_subject(host, service) if host else "sites/a"
     return Event(
-        site=site, place=Place(NOW, number), type=type, time=float(NOW + number), subject=subject,
-        data=data, host=host, service=service,
+        number=number, site=site, type=type, time=float(NOW + number), subject=subject, data=data,
+        name=f"{site}@{NOW}.{number}", nth=number,
     )  # fmt: skip
 
 
@@ -48,9 +48,9 @@ class Follower:
     def go_on(self):
         told = []
         for one in self.source.events if not self.listener.paused else ():
-            known = self.cursor.of(one.site)
-            if known is None or one.place > known:
-                self.cursor = self.cursor.behind(one)
+            base, number = self.cursor.base, self.cursor.number or 0
+            if one.time >= base if base is not None else one.number > number:
+                self.cursor = Cursor(one.number)
                 told.append(ToldEvent(one, one.data, str(self.cursor)))
         if told:
             self.listener.take(told)

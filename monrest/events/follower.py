@@ -1,0 +1,321 @@
+"""One client of the events: it catches up, and then goes with its group (docs/spec/events.md)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
+
+from attrs import define, evolve, field
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from monrest.base.concurrency import pause
+from monrest.base.errors import Unavailable
+from monrest.base.values import Identity
+from monrest.events import store
+from monrest.events.filter import EventFilter
+from monrest.events.group import Gap, ListenerGroup, ToldEvent
+from monrest.events.line_events import CLASSES, LineEvents
+from monrest.events.model import Cursor, Event, Place, line_id, read_cursor
+from monrest.livestatus.core_errors import LivestatusError
+from monrest.logs.source import Wanted
+from monrest.store.database import Work
+
+if TYPE_CHECKING:
+    from monrest.events.service import Events
+
+T = TypeVar("T")
+
+_OWED = 1.0
+"""Seconds after which a site that was down is asked again for what a follower has missed."""
+
+_SOON = 0.05
+_SOME = 200
+"""Events that a follower that catches up gets in one go."""
+
+Who: TypeAlias = Callable[[], Awaitable[Identity]]
+"""The identity of the client, now; raises a RestError when it may listen no more."""
+
+
+class EventListener(Protocol):
+    """Takes what a follower gets."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether it takes nothing at present."""
+
+    def serve(self, follower: Follower) -> None:
+        """Take what its group has for it from ``follower.at`` on, and set that."""
+
+    def take(self, told: Sequence[ToldEvent]) -> None:
+        """Take events that are for it alone, because it is behind the others."""
+
+    def miss(self, gap: Gap) -> None:
+        """Note that events were left out."""
+
+    def beat(self, cursor: str) -> None:
+        """Note that nothing happens; ``cursor`` is where to go on, empty while it is behind."""
+
+
+@define(eq=False)
+class Follower:
+    """Gets events, at first those that were missed, then with all of its group.
+
+    ``ended`` fires when it is over, and fails when the client may listen no more. ``at`` is the
+    number of the next event of the group, -1 while it is behind.
+    """
+
+    log: ClassVar[Logger] = Logger()
+
+    events: Events
+    wanted: EventFilter
+    who: Who
+    identity: Identity
+    listener: EventListener
+    at: int = field(init=False, default=-1)
+    ended: Deferred[None] = field(init=False)
+    group: ListenerGroup = field(init=False)
+    _cursor: Cursor = field(init=False)
+    """How far it is, while it is behind."""
+    _last: str = field(init=False, default="")
+    """The cursor behind the last event that it got, """
+    _time: int = field(init=False)
+    """and the time of that event, or of the beginning."""
+    _behind: Deferred[None] | None = field(init=False, default=None)
+    _room: Deferred[None] | None = field(init=False, default=None)
+    _news: Deferred[None] | None = field(init=False, default=None)
+    _over: bool = field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.ended = Deferred(lambda _: self.stop())
+
+    @property
+    def cursor(self) -> str:
+        """The place behind the events that it got."""
+        group = self.group
+        if self.at >= 0 and self.at == group.end and group.idle:
+            return str(group.cursor())
+        return self._last or str(self._cursor)
+
+    def begin(self, group: ListenerGroup, since: Cursor | None) -> None:
+        """Belong to ``group``, behind ``since`` or, without it, from now on."""
+        self.group, self._last, self._time = group, "", int(self.events.wall.now())
+        group.members[self] = None
+        if since is None:
+            self._cursor = group.cursor()
+            self.at = group.end
+            return
+        self.at, self._cursor = -1, since
+        self._behind = Deferred.fromCoroutine(self._catch_up())
+        self._behind.addErrback(self._broken)
+
+    def _leave(self) -> None:
+        behind, self._behind = self._behind, None
+        if behind is not None:
+            behind.cancel()
+        self.group.members.pop(self, None)
+
+    def change(self, identity: Identity, group: ListenerGroup) -> None:
+        cursor = read_cursor(self.cursor, "since")
+        self._leave()
+        self.identity = identity
+        self.begin(group, cursor)
+
+    def stop(self) -> None:
+        if not self._over:
+            self._over = True
+            self._leave()
+            self.events.left(self)
+
+    def end(self, failure: Failure | None = None) -> None:
+        """``failure`` is the reason, where there is one."""
+        self.stop()
+        if not self.ended.called:
+            if failure is None:
+                self.ended.callback(None)
+            else:
+                self.ended.errback(failure)
+
+    def _broken(self, failure: Failure) -> None:
+        self._behind = None
+        if not failure.check(CancelledError):
+            self.log.failure("events that were missed could not be told", failure)
+            self.end(failure)
+
+    def serve(self) -> None:
+        group = self.group
+        news, self._news = self._news, None
+        if news is not None and not news.called:
+            news.callback(None)
+        if self.at < 0 or self.listener.paused:
+            return
+        if self.at < group.start:
+            missed = group.start - self.at
+            self.listener.miss(Gap(self.cursor, group.lost, missed, self._time))
+            self.at = group.start
+        if self.at < group.end:
+            self.listener.serve(self)
+
+    def took(self, at: int) -> None:
+        """Note that it has everything before the event ``at``."""
+        self.at = at
+        self._note(self.group.ring[at - 1 - self.group.start])
+
+    def _note(self, told: ToldEvent) -> None:
+        self._last, self._time = told.cursor, int(told.event.time)
+
+    def resume(self) -> None:
+        room, self._room = self._room, None
+        if room is not None:
+            room.callback(None)
+        elif not self._over and 0 <= self.at < self.group.end:
+            self.group.serve_again(self)
+
+    async def _catch_up(self) -> None:
+        """Tell what is behind the cursor, until nothing is left; then go with the others.
+
+        What a site cannot tell now comes when it can; only this follower waits for it, and its
+        cursor names the place of that site until then.
+        """
+        group, clock = self.group, self.events.clock
+        self._cursor = await self._missed(self._cursor)
+        asked: dict[str, float] = {}
+        while True:
+            number, end, owed = self._number, group.number, self._cursor.places
+            due = [one for one in owed if clock.seconds() >= asked.get(one, 0.0)]
+            if number < end:
+                rows = await self._read(store.behind(number, _SOME))
+                events = [one for one in rows if one.number <= end]
+                # Of a site that owes something the older events come first.
+                await self._take([one for one in events if not (one.nth and one.site in owed)])
+                number = events[-1].number if events else end
+                self._cursor = evolve(self._cursor, number=number)
+                await self._room_again()
+            elif number > end:
+                # Another process was quicker.
+                await pause(clock, _SOON)
+            elif due:
+                for site in due:
+                    if site not in group.selection.sites or await self._tell_older(site):
+                        self._cursor = self._cursor.without(site)
+                    else:
+                        asked[site] = clock.seconds() + _OWED
+            elif owed:
+                self._news = Deferred()
+                await self._news.addTimeout(_OWED, clock, lambda *_: None)
+            else:
+                break
+        self.at, self._behind = group.end, None
+        self.serve()
+
+    @property
+    def _number(self) -> int:
+        assert self._cursor.number is not None
+        return self._cursor.number
+
+    async def _missed(self, since: Cursor) -> Cursor:
+        """The number up to which nothing is missed, but for sites behind their places."""
+        sites = self.group.selection.sites
+        places = {site: place for site, place in since.places.items() if site in sites}
+        number, time, now = since.number, since.time, self.events.wall.now()
+        if number is None and since.base is None and len(since.places) == 1:
+            ((site, place),) = since.places.items()
+            number = await self._read(store.number_of(line_id(site, place)))
+            places = {} if number is not None else places
+        elif since.base is not None:
+            number = None
+        if number is None:
+            assert time is not None
+            covered = await self._read(store.coverage)
+            for site in sites:
+                if site not in covered or covered[site].since > time:
+                    places.setdefault(site, Place(time))
+            return Cursor(await self._read(store.before(time)), None, places)
+        first, last = await self._read(store.kept)
+        if not first <= number <= last:
+            known = min(max(number, first), last)
+            gap = Gap(str(since), str(Cursor(known)), abs(known - number), int(now - store.KEPT))
+            self.listener.miss(gap)
+            number = known
+        others = [site for site in sites if site not in places]
+        places |= await self._read(store.uncovered(others, number, now))
+        return Cursor(number, None, places)
+
+    async def _tell_older(self, site: str) -> bool:
+        """Tell what is missed of a site, at first what only its log has; whether that was all."""
+        group = self.group
+        covered = (await self._read(store.coverage)).get(site)
+        until = int(self.events.wall.now()) if covered is None else covered.since - 1
+        while self._cursor.places[site].time <= until:
+            waiting: list[Event] = []
+            try:
+                async for events in self._older(site, until):
+                    if group.waits_for(events):
+                        # What the cores answer needs room, and an open log holds some.
+                        waiting = events
+                        break
+                    await self._take(events)
+                    if self.listener.paused:
+                        # Lines that wait for a client would hold the room of others.
+                        break
+                else:
+                    if covered is None:
+                        return False
+                    self._cursor = self._cursor.at(site, Place(covered.since))
+            except (LivestatusError, Unavailable):
+                return False
+            await self._take(waiting)
+            await self._room_again()
+        assert covered is not None
+        while rows := await self._read(
+            store.of_log(site, covered.since, self._cursor.places[site], self._number)
+        ):
+            await self._take(rows)
+            await self._room_again()
+        return True
+
+    async def _older(self, site: str, until: int) -> AsyncIterator[list[Event]]:
+        """What the log tells of a site that is missed, up to the second ``until``.
+
+        The log cache has it also of a core that is down.
+        """
+        found = self.events.site(site)
+        if found is None:
+            return
+        place = self._cursor.places[site]
+        reader, known = LineEvents(site), {place.time: place.number}
+        wanted = Wanted(since=place.time, until=until, texts="all", classes=frozenset(CLASSES))
+        async for lines in self.events.logs().slices(found, wanted):
+            events = [one for one in reader.events(lines, known) if one.time <= until]
+            if events:
+                yield events
+
+    async def _take(self, events: Sequence[Event]) -> None:
+        group, told = self.group, list[ToldEvent]()
+        await group.prepare(events)
+        for event in events:
+            if event.place is not None and event.site in self._cursor.places:
+                self._cursor = self._cursor.at(event.site, event.place)
+            else:
+                self._cursor = evolve(self._cursor, number=event.number)
+            data = group.judge(event)
+            if data is not None:
+                told.append(ToldEvent(event, data, str(self._cursor)))
+        if told:
+            self.listener.take(told)
+            self._note(told[-1])
+        await pause(self.events.clock)
+
+    async def _room_again(self) -> None:
+        while self.listener.paused:
+            self._room = Deferred()
+            await self._room
+
+    async def _read(self, work: Work[T]) -> T:
+        """The result of ``work``; while the database is away it is waited for."""
+        while True:
+            try:
+                return await self.events.database.run(work)
+            except Unavailable:
+                await pause(self.events.clock, _OWED)

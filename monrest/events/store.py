@@ -1,0 +1,230 @@
+"""Work for one transaction each: what the database is asked about events (docs/spec/events.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from attrs import evolve
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from monrest.events.model import OWN, Coverage, Event, Place
+from monrest.store.database import transaction
+from monrest.store.space import require_space
+from monrest.store.tables import duties
+
+KEPT = 7 * 86400.0
+"""Seconds after which events are removed."""
+
+MOST_KEPT = 1_000_000
+
+SLICE = 500
+"""Events that are read in one transaction."""
+
+_CLEANED = 1_000
+"""How often, in events, old ones are removed."""
+
+_TRIES = 5
+
+events, event_sites = Event.table, Coverage.table
+
+
+def last(connection: Connection) -> int:
+    """The last number of an event, or of the beginning of a coverage."""
+    numbers = (func.max(events.c.number), func.max(event_sites.c.first))
+    return max(connection.execute(select(one)).scalar() or 0 for one in numbers)
+
+
+@transaction
+def behind(connection: Connection, number: int, most: int = SLICE) -> list[Event]:
+    """The next events behind a number."""
+    this = events.c.number > number
+    return _read(connection, this, (events.c.number,), most)
+
+
+@transaction
+def of_log(connection: Connection, site: str, low: int, place: Place, end: int) -> list[Event]:
+    """The next events of the log of a site from the second ``low`` on that are behind ``place``.
+
+    Only those with numbers up to ``end``.
+    """
+    second = events.c.time
+    this = (
+        (events.c.site == site)
+        & events.c.nth.is_not(None)
+        & (second >= low)
+        & ((second > place.time) | ((second == place.time) & (events.c.nth > place.number)))
+        & (events.c.number <= end)
+    )
+    return _read(connection, this, (second, events.c.nth), SLICE)
+
+
+def _read(
+    connection: Connection,
+    this: ColumnElement[bool],
+    order: Sequence[ColumnElement[object]],
+    most: int,
+) -> list[Event]:
+    query = select(events).where(this).order_by(*order).limit(most)
+    return [Event.of(row) for row in connection.execute(query)]
+
+
+@transaction
+def before(connection: Connection, time: int) -> int:
+    """The number before those from ``time`` on: one that was seen late is behind younger ones."""
+    first = connection.execute(select(func.min(events.c.number)).where(events.c.time >= time))
+    number = first.scalar()
+    return last(connection) if number is None else int(number) - 1
+
+
+@transaction
+def number_of(connection: Connection, name: str) -> int | None:
+    return connection.execute(select(events.c.number).where(events.c.name == name)).scalar()
+
+
+def kept(connection: Connection) -> tuple[int, int]:
+    """The number behind which no event was removed, and the last one."""
+    query = select(func.max(event_sites.c.first)).where(event_sites.c.site == OWN)
+    return connection.execute(query).scalar() or 0, last(connection)
+
+
+def _coverages(connection: Connection) -> list[Coverage]:
+    query = select(event_sites).order_by(event_sites.c.first)
+    return [Coverage.of(row) for row in connection.execute(query)]
+
+
+def coverage(connection: Connection) -> dict[str, Coverage]:
+    """The last one of each site."""
+    return {one.site: one for one in _coverages(connection)}
+
+
+@transaction
+def watched(connection: Connection, duty: str) -> set[str]:
+    """The sites that the holder of the duty watches."""
+    query = (
+        select(event_sites.c.site)
+        .join(duties, duties.c.number == event_sites.c.token)
+        .where(duties.c.name == duty, duties.c.run != 0)
+    )
+    return set(connection.execute(query).scalars())
+
+
+def _last_place(connection: Connection, site: str, end: int) -> Place:
+    """The place of the last event of a site's log with a number up to ``end``."""
+    query = (
+        select(events.c.time, events.c.nth)
+        .where(events.c.site == site, events.c.nth.is_not(None), events.c.number <= end)
+        .order_by(events.c.time.desc(), events.c.nth.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    return Place(0) if row is None else Place(int(row.time), row.nth)
+
+
+@transaction
+def uncovered(
+    connection: Connection, sites: Collection[str], number: int, now: float
+) -> dict[str, Place]:
+    """The sites of which not all events behind a number are stored, with their places then."""
+    known: dict[str, list[Coverage]] = {site: [] for site in sites}
+    for one in _coverages(connection):
+        known.get(one.site, []).append(one)
+    places = {}
+    for site, coverages in known.items():
+        before = [one for one in coverages if one.first <= number]
+        if before and before[-1] is coverages[-1]:
+            continue
+        if before:
+            places[site] = max(_last_place(connection, site, number), Place(before[-1].since))
+        else:
+            numbers = events.c.number
+            near = select(func.max(numbers)).where(numbers <= number).scalar_subquery()
+            time = select(events.c.time).where(numbers == near)
+            places[site] = Place(int(connection.execute(time).scalar() or now))
+    return places
+
+
+@transaction
+def continued(connection: Connection, site: str, since: int) -> Place | None:
+    """Where the log of a site is read on; None where that is before the second ``since``."""
+    known = [one for one in _coverages(connection) if one.site == site]
+    if not known:
+        return None
+    place = max(_last_place(connection, site, last(connection)), Place(known[-1].since))
+    return place if place.time >= since else None
+
+
+@transaction
+def begin(connection: Connection, site: str, since: int) -> None:
+    """Have all events of a site's log from the second ``since`` on from now on."""
+    made = Coverage(site=site, since=since, first=last(connection) + 1)
+    connection.execute(insert(event_sites).values(made.values()))
+
+
+@transaction
+def note_watched(connection: Connection, site: str, token: int) -> None:
+    """A site is watched: those whose streams begin in other processes need not wait any more."""
+    this = event_sites.c.site == site
+    connection.execute(update(event_sites).where(this).values(token=token))
+
+
+@transaction
+def add(connection: Connection, found: Sequence[Event], now: float) -> None:
+    """Add those whose names are not stored yet behind all others.
+
+    A process that takes the same number waits, and tries another: so a smaller number is never
+    seen after a greater one.
+    """
+    require_space(connection)
+    for left in reversed(range(_TRIES)):
+        new = _new(connection, found)
+        if not new:
+            return
+        first = last(connection) + 1
+        rows = [evolve(one, number=first + at).values() for at, one in enumerate(new)]
+        try:
+            with connection.begin_nested():
+                connection.execute(insert(events), rows)
+        except IntegrityError:
+            if not left:
+                raise
+            continue
+        if first // _CLEANED != (first + len(rows)) // _CLEANED:
+            _clean(connection, now - KEPT, first)
+        return
+
+
+def _clean(connection: Connection, old: float, first: int) -> None:
+    """Remove what is too old or too much, and note behind which number nothing was removed."""
+    spare = connection.execute(select(events.c.time).where(events.c.number == first - MOST_KEPT))
+    old = max(old, spare.scalar() or 0.0)
+    gone = delete(events).where(events.c.time < old, events.c.number < first)
+    if not connection.execute(gone).rowcount:
+        return
+    known = _coverages(connection)
+    latest = {one.site: one.first for one in known}
+    for one in known:
+        this = (event_sites.c.site == one.site) & (event_sites.c.first == one.first)
+        if one.since < old and one.first < latest[one.site]:
+            connection.execute(delete(event_sites).where(this))
+        elif one.since < old:
+            connection.execute(update(event_sites).where(this).values(since=int(old) + 1))
+    left = connection.execute(select(func.min(events.c.number))).scalar()
+    connection.execute(delete(event_sites).where(event_sites.c.site == OWN))
+    made = Coverage(site=OWN, since=int(old), first=first - 1 if left is None else left - 1)
+    connection.execute(insert(event_sites).values(made.values()))
+
+
+def _new(connection: Connection, found: Sequence[Event]) -> list[Event]:
+    """Those whose names are not stored yet, each name once."""
+    known: set[str | None] = set()
+    names = [one.name for one in found if one.name is not None]
+    for at in range(0, len(names), SLICE):
+        some = events.c.name.in_(names[at : at + SLICE])
+        known.update(connection.execute(select(events.c.name).where(some)).scalars())
+    new: list[Event] = []
+    for one in found:
+        if one.name is None or one.name not in known:
+            new.append(one)
+            known.add(one.name)
+    return new
