@@ -159,13 +159,16 @@ class Following:
             self._writing.addErrback(self._broken)
 
     def miss(self, gap: Gap) -> None:
-        """Begin anew where events were stored last, since some were left out."""
+        """Read on without the events that are kept no more; read others again."""
+        known = gap.since == self.hook.position
         self.log.info(
-            "webhook {number}: {count} events are read again",
+            "webhook {number}: {count} events {what}",
             number=self.hook.number,
             count=gap.count,
+            what="were removed before they were read" if known else "are read again",
         )
-        self._leave()
+        if not known:
+            self._leave()
 
     def beat(self, cursor: str) -> None:
         """Note now and then how far it is, so that a restart reads little again."""

@@ -59,7 +59,7 @@ def hook(daemon, receiver):
 
 def test_kills_between_the_core_and_the_reader_lose_nothing(tmp_path, core, receiver):
     """Whenever the daemon is killed; what a receiver gets twice has the same id."""
-    chance = random.Random(23)  # noqa: S311  no secret
+    chance = random.Random(23)
     daemon = started(tmp_path, core).start()
     told, number = [], 0
     try:
@@ -74,7 +74,7 @@ def test_kills_between_the_core_and_the_reader_lose_nothing(tmp_path, core, rece
             stream.next(plugin_output=f"alert {chance.randrange(number, last)}.")
             daemon.stop(signal.SIGKILL)
             sender.join()
-            until(lambda: stream.ended, "the stream ends")
+            until(lambda ended=stream: ended.ended, "the stream ends")
             cursor = stream.id
             stream.close()
             told += stream.events

@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from monrest.base.errors import Forbidden
+from monrest.events.group import Gap
 from monrest.webhooks import store as statements
 from monrest.webhooks.delivering import AT_ONCE, MOST_TRIES, pause_after
 from monrest.webhooks.model import WebhookSecret
@@ -382,6 +383,25 @@ def test_what_was_read_and_not_stored_is_read_again(small):
     small.pass_(60)
     assert [one.event for one in reversed(small.deliveries())] == [f"a@{NOW}.1", f"a@{NOW}.2"]
     assert len(small.receiver.posts) == 2
+
+
+def test_events_that_were_removed_before_they_were_read_are_left_out(small):
+    small.add()
+    small.join()
+    small.pass_(3)
+    small.source.happen(event(1))
+    small.change(lambda c: c.execute(webhooks.update().values(version=2)))
+    small.pass_(5)
+    (follower,) = small.source.followers
+    follower.listener.miss(Gap("@1", "@7", 6, NOW))
+    small.pass_(5)
+    assert small.source.followers == [follower], "it would have the same gap again"
+    small.source.happen(event(8))
+    small.pass_(5)
+    follower.listener.miss(Gap("@8", "@90", 82, NOW))
+    small.pass_(5)
+    assert small.source.followers != [follower], "they are read again from the table"
+    assert small.receiver.outputs("h/s") == [1, 8]
 
 
 def test_events_that_are_told_twice_are_sent_once(small):
