@@ -101,31 +101,32 @@ class Follower:
     def begin(self, group: ListenerGroup, since: Cursor | None) -> None:
         """Belong to ``group``, behind ``since`` or, without it, from now on."""
         self.group, self._last, self._time = group, "", int(self.events.wall.now())
+        self._cursor, self.at = group.cursor(), group.end
+        if self._over:
+            return  # the daemon stops
         group.members[self] = None
         if since is None:
-            self._cursor = group.cursor()
-            self.at = group.end
             return
         self.at, self._cursor = -1, since
         self._behind = Deferred.fromCoroutine(self._catch_up())
         self._behind.addErrback(self._broken)
 
-    def _leave(self) -> None:
+    def _stop_catching_up(self) -> None:
         behind, self._behind = self._behind, None
         if behind is not None:
             behind.cancel()
-        self.group.members.pop(self, None)
 
     def change(self, identity: Identity, group: ListenerGroup) -> None:
         cursor = read_cursor(self.cursor, "since")
-        self._leave()
+        self._stop_catching_up()
+        self.group.members.pop(self, None)
         self.identity = identity
         self.begin(group, cursor)
 
     def stop(self) -> None:
         if not self._over:
             self._over = True
-            self._leave()
+            self._stop_catching_up()
             self.events.left(self)
 
     def end(self, failure: Failure | None = None) -> None:

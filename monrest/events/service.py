@@ -119,9 +119,8 @@ class Events(Service):
         super().stopService()
         self.end()
         stops = [one.stopService() for one in (*self._listening, self._always) if one.running]
-        return DeferredList(
-            [*stops, *self._stopping, self._leaving], consumeErrors=True
-        ).addCallback(lambda _: None)
+        ends = DeferredList([*stops, *self._stopping, self._leaving], consumeErrors=True)
+        return ends.addCallback(lambda _: None)
 
     def end(self) -> None:
         """End all streams: their clients go on somewhere else, where they were."""
@@ -158,6 +157,8 @@ class Events(Service):
     def left(self, follower: Follower) -> None:
         """Forget a follower that has ended; without any nothing is watched or read."""
         self.followers.pop(follower, None)
+        for group in self.groups.values():
+            group.members.pop(follower, None)
         self._forget_groups()
         if not self.followers:
             self.number = None
