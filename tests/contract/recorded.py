@@ -51,8 +51,7 @@ CHANGING = (
     (re.compile(r'(?<="instances":\[")\w+'), "0123456789abcdef"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000"), "DATE"),
     # Places in a stream: how many events there were before depends on what was seen together.
-    (re.compile(r"@\d+(?=,demo@)"), "@0"),
-    (re.compile(r"(demo@1741773600)\.\d+"), r"\1.0"),
+    (re.compile(r'((?:id: |snapshot:|"cursor":")@)\d+'), r"\g<1>0"),
     (re.compile(r'(?<="mtime":)\d+'), "0"),
 )
 """What differs from one demo, machine or release to the next."""
