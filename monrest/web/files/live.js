@@ -36,10 +36,10 @@ export async function follow(sites, happened, signal) {
       const answer = await ask(`/events?${query}`, { signal });
       if (answer.status < 500 && !answer.ok) return `${answer.status} · ${(await answer.json()).message}`;
       if (answer.ok) {
-        // What happened before the stream began shows now.
-        if (!cursor) happened();
         for await (const line of lines(answer.body)) {
           const event = JSON.parse(line);
+          // What happened before the stream began, which its first heartbeat says, shows now.
+          if (!cursor && event.cursor) happened();
           cursor = event.cursor ?? cursor;
           if (event.type === "end") return event.data.message;
           if (BESIDE.has(event.type)) continue;
