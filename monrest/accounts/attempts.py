@@ -1,6 +1,6 @@
 """One attempt with a name and a password, by a login or by basic authentication.
 
-The answer to a failed one follows docs/spec/accounts.md, "Who is nobody".
+The answer to a failed one follows docs/spec/accounts.md, "Authentication".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a caller to an identity (docs/spec/accounts.md, "Who is nobody").
+"""From a caller to an identity (docs/spec/accounts.md, "Authentication").
 
 One method decides, in this order: key, session cookie, basic authentication, the user header of a
 trusted proxy, the user of a Unix socket, the default user. A key that is

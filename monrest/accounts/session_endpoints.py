@@ -1,4 +1,4 @@
-"""Sessions: log in and out with a cookie, list, read (docs/spec/accounts.md, "Sessions")."""
+"""Sessions: log in and out with a cookie, list, read (docs/spec/accounts.md)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ inherited value, ``0`` the word ``null`` cancels inheritance, ``*`` repeated lin
 comma), then ``ref=`` the type it names, ``aliases=``, ``letters=`` of an option list (``n`` none
 and ``a`` all are always accepted) and ``default=`` (``=x`` copies attribute x).
 
-Rules: docs/spec/objectconfig.md, "Values".
+Rules: docs/spec/objectconfig.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ much alike. So equal ends are taken off first, then definitions that occur once 
 the fixed points, then lines that do; what is left between two of those is small, or is taken as
 changed from its first to its last line.
 
-Rules: docs/spec/objectconfig.md, "Diff" and "Staged changes and the disk".
+Rules: docs/spec/objectconfig.md, "Staged changes and the disk".
 """
 
 from __future__ import annotations

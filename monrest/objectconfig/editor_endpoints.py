@@ -1,4 +1,4 @@
-"""The files that the editor offers to a user (docs/spec/objectconfig.md, "The file editor")."""
+"""The files that the editor offers to a user (docs/spec/objectconfig.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Files, differences and the quick check, as the user's staged changes make them.
 
-Rules: docs/spec/objectconfig.md, "Diff" and "The precheck".
+Rules: docs/spec/objectconfig.md, "The precheck".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``LineReader`` walks over a text and finds one definition after the other with the offsets of its
 text, so that the owner of the text can change one definition and leave the rest alone.
 
-Rules: docs/spec/objectconfig.md, "Grammar" and "Layout".
+Rules: docs/spec/objectconfig.md, "Grammar".
 """
 
 from __future__ import annotations
