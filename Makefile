@@ -73,7 +73,7 @@ book: $(VENV)/.book
 
 # The pages that are made from declarations.
 pages: $(VENV)/.runtime
-	$(BIN)/python -m monrest.daemon.reference > docs/api.md
+	$(BIN)/python -m monrest.daemon.reference docs/api
 	$(BIN)/python -m monrest.daemon.paths > monrest/cli/paths.txt
 	$(BIN)/python -m monrest.cli.manpage > docs/monrest.1
 	$(BIN)/python -m monrest.daemon.client_rows > monrest/client/rows.py

@@ -1,6 +1,6 @@
-"""The reference page, written from the declarations: ``docs/api.md``.
+"""The pages of the reference, written from the declarations: an index and a page for each family.
 
-``python -m monrest.daemon.reference > docs/api.md``
+``python -m monrest.daemon.reference docs/api`` writes them into that folder.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import orjson
 
@@ -21,19 +22,13 @@ from monrest.api.endpoint import (
     DeclaredParameter,
     Endpoint,
 )
+from monrest.api.family import Family
 from monrest.base.values import Column
 from monrest.commands.describe import INTRODUCTION, arguments_text, marked
 from monrest.commands.endpoints import COMMAND_PARAMETERS
 from monrest.commands.permissions import needed
-from monrest.daemon.families import ENDPOINTS
-from monrest.explorer.chapters import (
-    CHAPTERS,
-    COMMAND_CHAPTER,
-    chapter_of,
-    columns_of,
-    further_columns,
-    root_of,
-)
+from monrest.daemon import families
+from monrest.explorer.chapters import columns_of, further_columns, root_of
 from monrest.explorer.examples import Example, examples
 from monrest.livestatus.catalogue import COMMANDS, Command
 from monrest.query.column_names import TableSchema
@@ -46,7 +41,7 @@ _INTRODUCTION = f"""\
 # API reference
 
 Generated from the declarations of the endpoints: change those, then run `make docs`.
-`docs/guide/requests.md` explains filters, columns, functions, sites and output formats.
+[Requests](../guide/requests.md) explains filters, columns, functions, sites and output formats.
 
 Paths follow the root `/mon/r`. A POST to a path that has only GET is the GET with its parameters
 from the body, PUT is POST, HEAD is GET without a body. A name in a path is percent-encoded, a
@@ -84,19 +79,103 @@ _COMMON = {
 }
 
 
-def reference(endpoints: Sequence[Endpoint] = ENDPOINTS) -> str:
-    """The whole page as Markdown. Raises ValueError if an endpoint fits under no heading."""
-    return "\n\n".join(_blocks(endpoints)) + "\n"
+_ROWS = "rows"
+"""The family of the collections, each of which has a page of its own."""
+
+_OTHER_ROWS = "sites"
+"""The page of what the cores have beside collections."""
+
+_COMMANDS_PAGE = "external-commands"
+
+_RENAMED = {
+    "commands": _COMMANDS_PAGE,
+    "downtimes": "recurring-downtimes",
+    "explorer": "instance",
+}
+"""Families that have the name of a collection, and one that is too small for a page."""
+
+_TITLES = {
+    "instance": ("This instance", "guide/browser"),
+    "hosts": ("Hosts", "guide/requests"),
+    "services": ("Services", "guide/requests"),
+    "hostgroups": ("Host groups", "guide/requests"),
+    "servicegroups": ("Service groups", "guide/requests"),
+    "contacts": ("Contacts", "guide/requests"),
+    "contactgroups": ("Contact groups", "guide/requests"),
+    "commands": ("Check commands", "guide/requests"),
+    "timeperiods": ("Time periods", "guide/requests"),
+    "comments": ("Comments", "guide/requests"),
+    "downtimes": ("Downtimes", "guide/requests"),
+    "external-commands": ("External commands", "guide/commands"),
+    "sites": ("Sites and cores", "guide/sites"),
+    "accounts": ("Users, sessions, API keys", "guide/rights"),
+    "jobs": ("Background jobs", "guide/jobs"),
+    "cluster": ("Cluster and health", "guide/cluster"),
+    "logs": ("Logs and the log cache", "guide/log-cache"),
+    "availability": ("Availability and outages", "guide/availability"),
+    "objectconfig": ("Object configuration", "guide/objectconfig"),
+    "events": ("Events", "guide/events"),
+    "recurring-downtimes": ("Recurring downtimes", "guide/downtimes"),
+    "broadcasts": ("Broadcasts", "guide/broadcasts"),
+    "bp": ("Business processes", "guide/bp"),
+    "panorama": ("Dashboards", "guide/dashboards"),
+    "nodecontrol": ("Node-control", "guide/nodecontrol"),
+    "reports": ("Reports", "guide/reports"),
+    "webhooks": ("Webhooks", "howto/webhooks"),
+}
+"""Name of a page to its title and the page that explains the family."""
 
 
-def _blocks(endpoints: Sequence[Endpoint]) -> Iterator[str]:
+def reference(registered: Mapping[str, Family] | None = None) -> dict[str, str]:
+    """All pages as Markdown, by their names without the ending; ``index`` is the first.
+
+    ``registered``: families by name, None for all.
+    """
+    pages: dict[str, list[Endpoint]] = {}
+    for name, family in (_registered() if registered is None else registered).items():
+        for one in families.endpoints_of([family]):
+            pages.setdefault(_page_of(name, one), []).append(one)
+    ordered = {name: pages[name] for name in [*_TITLES, *sorted(pages)] if name in pages}
+    made = {"index": _index(ordered)}
+    made.update((name, _page(name, found)) for name, found in ordered.items())
+    return {name: "\n\n".join(blocks) + "\n" for name, blocks in made.items()}
+
+
+def _registered() -> dict[str, Family]:
+    """The families, each by the name under which the registry imports it."""
+    modules = vars(families).items()
+    return {
+        name: module.FAMILY
+        for name, module in modules
+        if getattr(module, "FAMILY", None) in families.FAMILIES
+    }
+
+
+def _page_of(family: str, one: Endpoint) -> str:
+    if family != _ROWS:
+        return _RENAMED.get(family, family)
+    root = root_of(one)
+    return root if root in SCHEMAS and root in _TITLES else _OTHER_ROWS
+
+
+def _title(page: str) -> str:
+    return _TITLES[page][0] if page in _TITLES else page
+
+
+def _index(pages: Mapping[str, Sequence[Endpoint]]) -> Iterator[str]:
     yield _INTRODUCTION
+    yield "## Pages"
+    yield "\n".join(f"- [{_title(name)}]({name}.md)" for name in pages)
     yield "## Endpoints"
+    listed = sorted(
+        ((one, name) for name, found in pages.items() for one in found),
+        key=lambda each: each[0].path,
+    )
     yield _table(
         ("Method", "Path", "Purpose"),
         (
-            (method, f"[`{one.path}`](#{_anchor(_heading(one))})", one.description)
-            for one in sorted(endpoints, key=lambda one: one.path)
+            (method, f"[`{one.path}`]({name}.md#{_anchor(_heading(one))})", one.description)
+            for one, name in listed
             for method in one.methods
         ),
     )
@@ -109,42 +188,42 @@ def _blocks(endpoints: Sequence[Endpoint]) -> Iterator[str]:
     for title, parameters in _COMMON.items():
         yield f"### {title}"
         yield _parameters(parameters)
-    chapters = {one: chapter_of(one) for one in endpoints}
-    shown: dict[tuple[Column, ...], str] = {}
+    yield "\n".join(["```{toctree}", ":hidden:", "", *pages, "```"])
+
+
+def _page(name: str, found: Sequence[Endpoint]) -> Iterator[str]:
+    yield f"# {_title(name)}"
+    if name in _TITLES:
+        yield f"[How to use it](../{_TITLES[name][1]}.md)."
+    shown: dict[object, str] = {}
     kept = examples()
-    for title, roots in CHAPTERS:
-        if title == COMMAND_CHAPTER:
-            continue
-        yield f"## {title}"
-        found = [one for one in endpoints if chapters[one] == title]
-        for one in sorted(found, key=lambda one: (roots.index(root_of(one)), one.path)):
-            yield from _endpoint(one, shown, kept)
-    yield f"## {COMMAND_CHAPTER}"
-    yield _COMMANDS
-    yield INTRODUCTION
-    commands = [one for one in endpoints if chapters[one] == COMMAND_CHAPTER]
-    for one in sorted(commands, key=lambda one: one.path == "/cmd"):
+    if name == _COMMANDS_PAGE:
+        yield _COMMANDS
+        yield INTRODUCTION
+    for one in sorted(found, key=lambda one: one.path):
         yield from _endpoint(one, shown, kept)
-    for kind in COMMANDS:
-        yield f"### Commands of {kind}"
-        yield _table(
-            ("Command", "Arguments", "Meaning", "Needs"),
-            (_command(one) for _, one in sorted(COMMANDS[kind].items())),
-        )
-    yield "## Columns of the collections"
-    yield (
-        "Columns marked *more* are not part of an answer without `columns`, but can be selected, "
-        "filtered and sorted by, as can further columns of the core's own table."
-    )
-    for schema in SCHEMAS.values():
-        yield from _collection(schema)
+    if name == _COMMANDS_PAGE:
+        for kind in COMMANDS:
+            yield f"## Commands of {kind}"
+            yield _table(
+                ("Command", "Arguments", "Meaning", "Needs"),
+                (_command(one) for _, one in sorted(COMMANDS[kind].items())),
+            )
+    for schema in dict.fromkeys(one.schema for one in found if one.schema):
+        if _home_of(schema) == name:
+            yield from _collection(schema)
+
+
+def _home_of(schema: TableSchema) -> str:
+    """The page that describes the columns of a collection."""
+    return schema.name if schema.name in _TITLES else _OTHER_ROWS
 
 
 def _endpoint(
-    one: Endpoint, shown: dict[tuple[Column, ...], str], kept: Mapping[str, Example]
+    one: Endpoint, shown: dict[object, str], kept: Mapping[str, Example]
 ) -> Iterator[str]:
-    """One endpoint; ``shown`` has the paths where columns were described that others have too."""
-    yield f"### {_heading(one)}"
+    """One endpoint; ``shown``: columns and parameters that the page has, to where they are."""
+    yield f"## {_heading(one)}"
     sentences = [f"{one.description[:1].upper()}{one.description[1:].replace('<', '&lt;')}."]
     if one.text:
         sentences.append(one.text)
@@ -155,15 +234,18 @@ def _endpoint(
         sentences.append(f"Takes a body of up to {one.body_limit:,} bytes.")
     if one.schema:
         name = one.schema.name
-        sentences.append(f"Columns: [{name}](#columns-of-{name}).")
+        sentences.append(f"Columns: [{name}]({_home_of(one.schema)}.md#columns-of-{name}).")
     elif one.columns in shown:
         sentences.append(f"Columns as `{shown[one.columns]}`.")
     common = next((title for title, each in _COMMON.items() if each == one.parameters), "")
     if common:
         anchor = common.lower().replace(" ", "-")
-        sentences.append(f"Takes [{common[0].lower()}{common[1:]}](#{anchor}).")
+        sentences.append(f"Takes [{common[0].lower()}{common[1:]}](index.md#{anchor}).")
+    elif one.parameters in shown:
+        sentences.append(f"Parameters as `{shown[one.parameters]}`.")
     yield " ".join(sentences)
-    if one.parameters and not common:
+    if one.parameters and not common and one.parameters not in shown:
+        shown[one.parameters] = _heading(one).replace("`", "")
         yield _parameters(one.parameters)
     if one.columns and one.columns not in shown:
         shown[one.columns] = one.path
@@ -206,7 +288,11 @@ def _line(document: object) -> str:
 
 
 def _collection(schema: TableSchema) -> Iterator[str]:
-    yield f"### Columns of {schema.name}"
+    yield f"## Columns of {schema.name}"
+    yield (
+        "Columns marked *more* are not part of an answer without `columns`, but can be selected, "
+        "filtered and sorted by, as can further columns of the core's own table."
+    )
     yield _table(
         ("Column", "Type", "Unit", "Meaning", ""),
         ((*_column(one), "" if default else "*more*") for one, default in columns_of(schema)),
@@ -252,5 +338,14 @@ def _cell(text: str) -> str:
     return text if "`" in text else text.replace("<", "&lt;")
 
 
+def write(folder: Path) -> None:
+    """Write all pages into ``folder``, which has no other pages afterwards."""
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.md"):
+        old.unlink()
+    for name, text in reference().items():
+        (folder / f"{name}.md").write_text(text, "utf-8")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    write(Path(sys.argv[1]))

@@ -138,7 +138,9 @@ def suggestion(kind: str, name: str) -> str:
         return f"{name} is a command for type {' and '.join(others)}"
     known = COMMANDS[_SPELLINGS[kind]]
     close = get_close_matches(name, known) or [other for other in known if name in other][:3]
-    return f"similar commands: {', '.join(close)}" if close else "docs/api.md lists all commands"
+    if not close:
+        return "docs/api/external-commands.md lists all commands"
+    return f"similar commands: {', '.join(close)}"
 
 
 def _read() -> Mapping[CommandKind, Mapping[str, Command]]:

@@ -84,7 +84,7 @@ def test_both_names_of_the_attempts_are_known():
         ("hosts", "Schedule_Svc_Downtime", "schedule_svc_downtime is a command for type service"),
         ("sites", "del_comment", "del_comment is a command for type host and service"),
         ("hosts", "obsessing", "similar commands: start_obsessing_over_host, stop_"),
-        ("contacts", "xyz", "docs/api.md lists all commands"),
+        ("contacts", "xyz", "docs/api/external-commands.md lists all commands"),
     ],
 )
 def test_what_may_be_meant(kind, name, hint):
