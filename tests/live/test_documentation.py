@@ -43,6 +43,7 @@ NOT_RUN = {
     "apt": "installs a package",
     "editor": "a person types",
     "systemctl": "there is no systemd",
+    "journalctl": "there is no systemd",
     "python3 -m venv": "installs into /opt",
     "/opt/monrest/bin": "is in /opt",
     "ln -s": "writes to /usr",
@@ -54,8 +55,8 @@ NOT_RUN = {
     "createuser": "needs a PostgreSQL",
     "createdb": "needs a PostgreSQL",
     "monrest import": "test_import has an old front end",
-    "monrest serve": "test_the_tutorial_ends_at_a_core starts it",
-    "monrest check-config --connect": "test_the_tutorial_ends_at_a_core has a core",
+    "monrest serve": "test_the_first_minutes_on_a_core starts it",
+    "monrest check-config --connect": "test_the_first_minutes_on_a_core has a core",
     "#!/bin/sh\ncopy=$(mktemp)": "needs a Naemon",
 }
 """Command lines, by how they begin, of which only the syntax is tested, and why."""
@@ -66,7 +67,7 @@ NOT_RUN_INLINE = {
     "monrest r -m POST /mon/cluster/restart": "there is no cluster",
     "monrest r -k": "names the option",
     "monrest key create": "names the command",
-    "monrest serve": "test_the_tutorial_ends_at_a_core starts it",
+    "monrest serve": "test_the_first_minutes_on_a_core starts it",
     "monrest serve --demo": "is what all of this runs before",
 }
 """The same for those in sentences and tables, where capital letters stand for something as well."""
@@ -392,9 +393,13 @@ def test_addresses_of_panels(shell):
 
 
 def test_queries_of_the_metrics(shell):
-    page = (DOCS / "guide" / "metrics.md").read_text().partition("## Useful queries")[2]
-    found = re.findall(r"^\| .+? \| `(.+)` \|$", page, re.MULTILINE)
-    assert len(found) == 6
+    queries = (DOCS / "guide" / "metrics.md").read_text().partition("## Useful queries")[2]
+    alerts = (DOCS / "howto" / "runbook.md").read_text().partition("## Alerts")[2]
+    found = []
+    for page, many in ((queries, 6), (alerts.partition("\n## ")[0], 10)):
+        rows = re.findall(r"^\| .+? \| `(.+)` \|$", page, re.MULTILINE)
+        assert len(rows) == many
+        found += rows
     rules = [{"record": f"query:{number}", "expr": one} for number, one in enumerate(found)]
     path = shell.folder / "rules.yml"
     path.write_text(yaml.safe_dump({"groups": [{"name": "page", "rules": rules}]}))
@@ -516,7 +521,7 @@ def test_a_check_alarms_at_its_value_and_not_before(shell):
 
 @pytest.fixture
 def own(shell, ready, tmp_path):
-    """What the tutorial ends with: a daemon with the configuration of its page before a core."""
+    """A daemon with the configuration of the page about the first minutes, before a core."""
     core = ready(EmbeddedCore(tmp_path))
     own = copy(shell)
     own.core = core
@@ -531,10 +536,12 @@ def own(shell, ready, tmp_path):
         "PATH": shell.environment["PATH"],
         "MONREST_URL": f"unix:{tmp_path}/monrest.sock",
     }
-    (config,) = (one.text for one in of_the_end("toml"))
+    (config,) = (one.text for one in of_the_first_minutes("toml"))
     own.config = shell.folder / "monrest.toml"
     own.config.write_text(own.local(config))
-    serve = next(line for one in of_the_end("sh") for line, _ in commands(one) if "serve" in line)
+    serve = next(
+        line for one in of_the_first_minutes("sh") for line, _ in commands(one) if "serve" in line
+    )
     with (shell.folder / "serve").open("w") as output:
         own.process = start(
             client(serve), output, program=CLIENT, cwd=shell.folder, env=own.environment
@@ -548,19 +555,19 @@ def own(shell, ready, tmp_path):
         core.stop()
 
 
-def of_the_end(language):
-    """The examples of the tutorial's last step but one."""
-    page = (DOCS / "tutorial.md").read_text()
-    begin = page[: page.index("## 8.")].count("\n")
+def of_the_first_minutes(language):
+    """The examples of a daemon that is tried before a core."""
+    page = (DOCS / "guide" / "first-core.md").read_text()
+    begin, end = (page[: page.index(f"## {title}")].count("\n") for title in ("Try it", "As a"))
     return [
         one
         for one in BLOCKS
-        if (one.page, one.language) == ("tutorial.md", language) and one.line > begin
+        if (one.page, one.language) == ("guide/first-core.md", language) and begin < one.line < end
     ]
 
 
-def test_the_tutorial_ends_at_a_core(own):
-    lines = [line for block in of_the_end("sh") for line, _shown in commands(block)]
+def test_the_first_minutes_on_a_core(own):
+    lines = [line for block in of_the_first_minutes("sh") for line, _shown in commands(block)]
     lines.remove("monrest serve --config monrest.toml")
     assert lines[0].startswith("monrest check-config --connect")
     done = own.run(lines)
