@@ -1,4 +1,4 @@
-"""The runbook names lines of the log that the daemon writes."""
+"""The runbook has each alert, and names lines of the log that the daemon writes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import ast
 import re
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/howto/runbook.md").read_text("utf-8")
+
+
+def test_each_alert_has_a_heading():
+    rules = yaml.safe_load((ROOT / "etc/prometheus/monrest.rules.yml").read_text("utf-8"))
+    alerts = [rule["alert"] for group in rules["groups"] for rule in group["rules"]]
+    assert sorted(re.findall(r"^## (Monrest\w+): ", PAGE, re.MULTILINE)) == sorted(alerts)
 
 
 def texts():
