@@ -1,6 +1,6 @@
 """Work for one transaction each: what the database is asked about business processes.
 
-Rules: docs/spec/store.md, "Records", and docs/spec/bp.md, "Links".
+Rules: docs/spec/store.md, "Records", and docs/spec/bp.md.
 """
 
 from __future__ import annotations
