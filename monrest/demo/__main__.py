@@ -21,7 +21,7 @@ from typing import Any
 from twisted.internet.error import CannotListenError
 
 from monrest.base.clock import MachineClock, measure_spans
-from monrest.demo.definitions import ObjectConfigError
+from monrest.demo.inventory import ObjectConfigError
 from monrest.demo.service import DemoCore, report
 
 ENDED = "the core has ended: "
@@ -55,7 +55,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--history", type=float, default=2, metavar="DAYS", help="days of log to invent"
     )
-    parser.add_argument("--listen-tcp", type=int, metavar="PORT", help="also 127.0.0.1:PORT")
     return parser.parse_args()
 
 
@@ -101,7 +100,6 @@ def main() -> None:
         hosts=options.hosts,
         services=options.services,
         history_days=options.history,
-        tcp_port=options.listen_tcp,
         on_end=lambda: core.callLater(0, core.stop),
     )
     # Making a large site with the collector on takes twice as long.

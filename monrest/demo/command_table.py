@@ -57,7 +57,6 @@ class GivenCommand:
 
     @property
     def target(self) -> HostOrService:
-        """The host or service that the first argument names."""
         target: HostOrService = self["host_name"] if "host_name" in self.values else self["service"]
         return target
 
@@ -116,7 +115,7 @@ def run(simulation: Simulation, line: str) -> str | None:
     if command is None:
         return f"Unknown command '{name}'"
     try:
-        values = _read_arguments(core, command, _split(rest, command))
+        values = _read_arguments(core, command, rest)
     except CommandError as error:
         return str(error)
     if name != "LOG":
@@ -128,28 +127,18 @@ def run(simulation: Simulation, line: str) -> str | None:
     return None
 
 
-def _split(rest: str | None, command: ExternalCommand) -> list[str]:
-    """Fields of the arguments; a text at the end keeps its semicolons."""
-    if rest is None:
-        return []
-    fields = sum(map(_width, command.arguments))
-    if fields and command.arguments[-1].type == "str":
-        return rest.split(";", fields - 1)
-    return rest.split(";")
+def _read_arguments(core: Core, command: ExternalCommand, rest: str | None) -> dict[str, Any]:
+    """Check and convert the arguments; a text at the end keeps its semicolons.
 
-
-def _width(argument: ExternalArgument) -> int:
-    return 2 if argument.type == "service" else 1
-
-
-def _read_arguments(core: Core, command: ExternalCommand, parts: list[str]) -> dict[str, Any]:
-    """Check and convert the arguments. Raises CommandError."""
+    Raises CommandError.
+    """
+    arguments = command.arguments
+    widths = [2 if argument.type == "service" else 1 for argument in arguments]
+    most = sum(widths) - 1 if arguments and arguments[-1].type == "str" else -1
+    parts = [] if rest is None else rest.split(";", most)
     values: dict[str, Any] = {}
-    position = 0
-    for number, argument in enumerate(command.arguments):
-        width = _width(argument)
-        taken = parts[position : position + width]
-        position += width
+    for number, (argument, width) in enumerate(zip(arguments, widths, strict=True)):
+        taken, parts = parts[:width], parts[width:]
         if len(taken) == width and any(taken):
             values[argument.name] = _convert(core, argument, number, taken)
         elif argument.optional:
@@ -158,8 +147,8 @@ def _read_arguments(core: Core, command: ExternalCommand, parts: list[str]) -> d
             raise CommandError(
                 f"No value for argument {argument.name} provided, and no default found"
             )
-    if command.arguments and len(parts) > position:
-        raise CommandError(f"Too many arguments to command - expected {len(command.arguments)}")
+    if arguments and parts:
+        raise CommandError(f"Too many arguments to command - expected {len(arguments)}")
     return values
 
 
@@ -316,17 +305,12 @@ def _contact_period(attribute: str) -> Obey:
     return obey
 
 
-def _program_switching(attribute: str) -> Obey:
+def _program(attribute: str) -> Obey:
+    """Switch something of the whole program, or set its event handler."""
+
     def obey(given: GivenCommand) -> None:
-        setattr(given.core.switches, attribute, given.switches_on)
-        given.core.tell("program")
-
-    return obey
-
-
-def _program_setting(attribute: str) -> Obey:
-    def obey(given: GivenCommand) -> None:
-        setattr(given.core.switches, attribute, given["event_handler_command"])
+        value = given.values.get("event_handler_command", given.switches_on)
+        setattr(given.core.switches, attribute, value)
         given.core.tell("program")
 
     return obey
@@ -348,7 +332,7 @@ def _restart(given: GivenCommand) -> None:
 
 
 def _nothing(_given: GivenCommand) -> None:
-    """Saving state has nothing to save here; stopping is for who started the simulation."""
+    """Saving state has nothing to save here; only its own process ends the simulation."""
 
 
 def _plan_downtime(given: GivenCommand, target: HostOrService, trigger: int) -> CoreDowntime | None:
@@ -485,7 +469,6 @@ _TEXT = "author:str;comment:str"
 _VARIABLE = "varname:str;varvalue:str?"
 _FILTERS = "hostname:str?;service_desc:str?;start_time:timestamp?;comment:str?"
 _HOST, _SERVICE = "host_name:host", "service:service"
-_HOSTGROUP, _SERVICEGROUP = "hostgroup_name:hostgroup", "servicegroup_name:servicegroup"
 
 _PLAIN: Mapping[str, tuple[str, Obey]] = {
     "LOG": ("message:str", _log),
@@ -497,11 +480,11 @@ _PLAIN: Mapping[str, tuple[str, Obey]] = {
     "READ_STATE_INFORMATION": ("", _nothing),
     "CHANGE_GLOBAL_HOST_EVENT_HANDLER": (
         "event_handler_command:str",
-        _program_setting("global_host_event_handler"),
+        _program("global_host_event_handler"),
     ),
     "CHANGE_GLOBAL_SVC_EVENT_HANDLER": (
         "event_handler_command:str",
-        _program_setting("global_service_event_handler"),
+        _program("global_service_event_handler"),
     ),
     "CHANGE_CONTACT_HOST_NOTIFICATION_TIMEPERIOD": (
         "contact_name:contact;timeperiod:timeperiod",
@@ -513,14 +496,18 @@ _PLAIN: Mapping[str, tuple[str, Obey]] = {
     ),
     "CHANGE_CUSTOM_CONTACT_VAR": (f"contact_name:contact;{_VARIABLE}", _variable),
     "SCHEDULE_HOST_SVC_DOWNTIME": (f"{_HOST};{_DOWNTIME}", _downtimes(_services)),
-    "SCHEDULE_HOSTGROUP_HOST_DOWNTIME": (f"{_HOSTGROUP};{_DOWNTIME}", _downtimes(_hosts)),
-    "SCHEDULE_HOSTGROUP_SVC_DOWNTIME": (f"{_HOSTGROUP};{_DOWNTIME}", _downtimes(_services)),
-    "SCHEDULE_SERVICEGROUP_HOST_DOWNTIME": (f"{_SERVICEGROUP};{_DOWNTIME}", _downtimes(_hosts)),
-    "SCHEDULE_SERVICEGROUP_SVC_DOWNTIME": (f"{_SERVICEGROUP};{_DOWNTIME}", _downtimes(_services)),
+    **{
+        f"SCHEDULE_{group.upper()}_{kind}_DOWNTIME": (
+            f"{group}_name:{group};{_DOWNTIME}",
+            _downtimes(pick),
+        )
+        for group in ("hostgroup", "servicegroup")
+        for kind, pick in (("HOST", _hosts), ("SVC", _services))
+    },
     "SCHEDULE_AND_PROPAGATE_HOST_DOWNTIME": (f"{_HOST};{_DOWNTIME}", _propagated),
     "SCHEDULE_AND_PROPAGATE_TRIGGERED_HOST_DOWNTIME": (f"{_HOST};{_DOWNTIME}", _propagated),
     "DEL_DOWNTIME_BY_HOST_NAME": (_FILTERS, _delete_downtimes),
-    "DEL_DOWNTIME_BY_HOSTGROUP_NAME": (f"{_HOSTGROUP};{_FILTERS}", _delete_downtimes),
+    "DEL_DOWNTIME_BY_HOSTGROUP_NAME": (f"hostgroup_name:hostgroup;{_FILTERS}", _delete_downtimes),
     "DEL_DOWNTIME_BY_START_TIME_COMMENT": (
         "start_time:timestamp?;comment:str?",
         _delete_downtimes,
@@ -584,12 +571,12 @@ _PASSIVE = "accept_passive_checks"
 _NOTIFICATIONS = "notifications_enabled"
 
 _ENABLED: Mapping[str, tuple[str, Obey]] = {
-    "NOTIFICATIONS": ("", _program_switching("enable_notifications")),
-    "EVENT_HANDLERS": ("", _program_switching("enable_event_handlers")),
-    "FLAP_DETECTION": ("", _program_switching("enable_flap_detection")),
-    "PERFORMANCE_DATA": ("", _program_switching("process_performance_data")),
-    "HOST_FRESHNESS_CHECKS": ("", _program_switching("check_host_freshness")),
-    "SERVICE_FRESHNESS_CHECKS": ("", _program_switching("check_service_freshness")),
+    "NOTIFICATIONS": ("", _program("enable_notifications")),
+    "EVENT_HANDLERS": ("", _program("enable_event_handlers")),
+    "FLAP_DETECTION": ("", _program("enable_flap_detection")),
+    "PERFORMANCE_DATA": ("", _program("process_performance_data")),
+    "HOST_FRESHNESS_CHECKS": ("", _program("check_host_freshness")),
+    "SERVICE_FRESHNESS_CHECKS": ("", _program("check_service_freshness")),
     "{}_CHECK": ("{}", _switching(_CHECKS, _targets)),
     "{}_NOTIFICATIONS": ("{}", _switching(_NOTIFICATIONS, _targets)),
     "{}_EVENT_HANDLER": ("{}", _switching("event_handler_enabled", _targets)),
@@ -626,12 +613,12 @@ _ENABLED: Mapping[str, tuple[str, Obey]] = {
 """Commands that begin with ENABLE and DISABLE."""
 
 _STARTED: Mapping[str, tuple[str, Obey]] = {
-    "ACCEPTING_PASSIVE_HOST_CHECKS": ("", _program_switching("accept_passive_host_checks")),
-    "ACCEPTING_PASSIVE_SVC_CHECKS": ("", _program_switching("accept_passive_service_checks")),
-    "EXECUTING_HOST_CHECKS": ("", _program_switching("execute_host_checks")),
-    "EXECUTING_SVC_CHECKS": ("", _program_switching("execute_service_checks")),
-    "OBSESSING_OVER_HOST_CHECKS": ("", _program_switching("obsess_over_hosts")),
-    "OBSESSING_OVER_SVC_CHECKS": ("", _program_switching("obsess_over_services")),
+    "ACCEPTING_PASSIVE_HOST_CHECKS": ("", _program("accept_passive_host_checks")),
+    "ACCEPTING_PASSIVE_SVC_CHECKS": ("", _program("accept_passive_service_checks")),
+    "EXECUTING_HOST_CHECKS": ("", _program("execute_host_checks")),
+    "EXECUTING_SVC_CHECKS": ("", _program("execute_service_checks")),
+    "OBSESSING_OVER_HOST_CHECKS": ("", _program("obsess_over_hosts")),
+    "OBSESSING_OVER_SVC_CHECKS": ("", _program("obsess_over_services")),
     "OBSESSING_OVER_{}": ("{}", _switching("obsess", _targets)),
 }
 """Commands that begin with START and STOP."""

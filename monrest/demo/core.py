@@ -13,6 +13,7 @@ from attrs import define, field
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.clock import WallClock
+from monrest.base.signals import Signal
 from monrest.demo.inventory import Inventory
 from monrest.demo.logbook import Logbook
 from monrest.demo.objects import Comment, CoreDowntime, HostOrService
@@ -70,8 +71,8 @@ class Core:
     rates: dict[str, float] = field(factory=lambda: dict.fromkeys(COUNTERS, 0.0))
     state_serial: int = 0
     """Grows with every change of a state, so that sums over objects can be remembered."""
-    waiting: list[Callable[[str], None]] = field(factory=list)
-    """Called with the trigger word of everything that happens."""
+    tell: Signal[[str]] = field(factory=Signal)
+    """The trigger word of everything that happens: check, state, log, downtime, comment ..."""
     restart: Callable[[], None] | None = None
     """Reads the object files again and starts with them; None: they stay as they are."""
     _comment_id: int = 0
@@ -79,16 +80,13 @@ class Core:
     _periods: dict[str, int] = field(factory=dict)
     _periods_at: int = -1
 
-    def __attrs_post_init__(self) -> None:
-        self.log.heard = self._logged
-
     def now(self) -> int:
-        """The unix time in whole seconds."""
         return int(self.wall.now())
 
     def note(self, text: str) -> None:
-        """Write a line of the log."""
-        self.log.write(self.wall.now(), text)
+        self.log.past(self.now(), text)
+        self.counters["log_messages"] += 1
+        self.tell("log")
 
     def in_period(self, name: str) -> int:
         """Whether now lies in a time period, 0 or 1; no period is always. Kept for one second."""
@@ -112,18 +110,8 @@ class Core:
         return any("" in one.custom_variables.values() for one in found)
 
     def changed(self, target: HostOrService) -> None:
-        """Note that an object's status is new."""
         target.last_update = self.wall.now()
         self.state_serial += 1
-
-    def tell(self, trigger: str) -> None:
-        """Wake all that wait for a trigger: check, state, log, downtime, comment ..."""
-        for wake in list(self.waiting):
-            wake(trigger)
-
-    def _logged(self) -> None:
-        self.counters["log_messages"] += 1
-        self.tell("log")
 
     def add_comment(
         self,

@@ -8,147 +8,34 @@ A value is the attribute of that name unless a function here calculates it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from operator import attrgetter, itemgetter
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from attrs import define, evolve, field, fields, frozen
+from attrs import define, field, fields
 
 from monrest.demo.core import INTERVAL_LENGTH, LIVESTATUS_VERSION, PROGRAM_VERSION, Core, Switches
 from monrest.demo.logbook import ALERT, NOTIFICATION, PASSIVE, STATE, LogEntry
 from monrest.demo.objects import (
-    HARD,
     MODIFIED,
     Checkable,
     DependsOn,
     Host,
     HostGroup,
-    HostOrService,
     Service,
     ServiceGroup,
 )
-from monrest.objectconfig.timeperiods import Anchor, DateRule, Timeperiod
-from monrest.query.column_names import EMPTY
+from monrest.lql.tables import Column, Part, Rows, Table, ValueOf
+from monrest.objectconfig.timeperiods import Anchor, DateRule
 from monrest.query.sendable import COUNTERS
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.static import NAEMON
 
-Style: TypeAlias = Literal["", "time", "micro", "bits", "pairs", "perf", "counter"]
-ValueOf: TypeAlias = Callable[[Any], Any]
-TableRows: TypeAlias = list[Any]
-Sees: TypeAlias = Callable[[str], Callable[[Any], bool]]
 
-
-@frozen
-class ObjectColumn:
-    """A column of an object: ``get`` gives its value from the object.
-
-    ``style`` says how it differs from its type: ``time`` moves with the Localtime header,
-    ``micro`` prints six decimals, ``bits`` is a list read from a number, ``pairs`` is a list
-    whose members are joined by the host/service separator, ``perf`` is performance data. A
-    ``counter`` can only be read: a real core refuses to filter by it and dies of a Stats function.
-    ``deadly`` says whether a real core would at present die of a filter on the column, and
-    ``compared`` gives what a filter compares where that is not the value (docs/spec/livestatus.md).
-    """
-
-    name: str
-    type: str
-    description: str
-    get: ValueOf
-    style: Style = ""
-    deadly: Callable[[], bool] | None = None
-    compared: ValueOf | None = None
-
-
-@frozen(eq=False)
-class Part:
-    """Columns of one kind of object inside a table's rows.
-
-    ``step`` leads from a row to the object, None where the row is the object. With ``optional``
-    it may answer None, and the columns are then empty.
-    """
-
-    prefix: str
-    columns: tuple[ObjectColumn, ...]
-    step: ValueOf | None = None
-    optional: bool = False
-
-
-@frozen(eq=False)
-class ShownColumn:
-    """A column as a table shows it: under its name there, reached through a part."""
-
-    name: str
-    base: ObjectColumn
-    part: Part
-
-    def getter(self) -> ValueOf:
-        """A function from a row to the value."""
-        get, step = self.base.get, self.part.step
-        if step is None:
-            return get
-        if not self.part.optional:
-            return lambda row: get(step(row))
-        empty = EMPTY[self.base.type]
-
-        def through(row: Any) -> Any:
-            found = step(row)
-            return empty if found is None else get(found)
-
-        return through
-
-    def compared(self) -> ShownColumn:
-        get = self.base.compared
-        return self if get is None else evolve(self, base=evolve(self.base, get=get))
-
-    def shifted(self, seconds: int) -> ShownColumn:
-        """The column with its times moved, for the Localtime header."""
-        if self.base.style != "time" or not seconds:
-            return self
-        get = self.base.get
-        return evolve(self, base=evolve(self.base, get=lambda row: get(row) + seconds))
-
-
-@frozen(eq=False)
-class CoreTable:
-    """A Livestatus table.
-
-    ``rows`` gives all rows. ``indexes`` map a column name to a function from a value to the rows
-    that have it. ``visible`` answers whether a contact may see a row (None: all may).
-    ``own_prefix`` may stand before own column names. ``wait_object`` finds the row that the
-    header WaitObject names.
-    """
-
-    name: str
-    parts: tuple[Part, ...]
-    rows: Callable[[], TableRows]
-    own_prefix: str = ""
-    visible: Sees | None = None
-    indexes: Mapping[str, Callable[[str], TableRows]] = field(factory=dict)
-    wait_object: Callable[[str], Any] | None = None
-    columns: Mapping[str, ShownColumn] = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        found = {
-            part.prefix + base.name: ShownColumn(part.prefix + base.name, base, part)
-            for part in self.parts
-            for base in part.columns
-        }
-        object.__setattr__(self, "columns", dict(sorted(found.items())))
-
-    def find(self, name: str) -> ShownColumn | None:
-        """The column of a name, or None; the table's own prefix is accepted and cut."""
-        found = self.columns.get(name)
-        if found is None and self.own_prefix and name.startswith(self.own_prefix):
-            return self.columns.get(name[len(self.own_prefix) :])
-        return found
-
-
-def build_tables(core: Core) -> dict[str, CoreTable]:
+def build_tables(core: Core) -> dict[str, Table]:
     columns = _columns(core)
     inventory = core.inventory
     hosts, services = inventory.hosts, inventory.services
-    service = (Part("", columns["services"]), Part("host_", columns["hosts"], attrgetter("host")))
     host_member = Part("", columns["hosts"], itemgetter(1))
     service_member = (
         Part("", columns["services"], itemgetter(1)),
@@ -156,69 +43,58 @@ def build_tables(core: Core) -> dict[str, CoreTable]:
     )
     hostgroup = Part("hostgroup_", columns["hostgroups"], itemgetter(0))
     servicegroup = Part("servicegroup_", columns["servicegroups"], itemgetter(0))
-    entry = (
+    of_entry = (
         Part("host_", columns["hosts"], attrgetter("target.host")),
         Part("service_", columns["services"], _service_of, optional=True),
     )
 
-    def own(name: str) -> tuple[Part, ...]:
-        return (Part("", columns[name]),)
+    def table(name: str, rows: Callable[[], Rows], *joined: Part, **more: Any) -> Table:
+        parts = (Part("", columns[name]), *joined)
+        return Table(name, parts, rows, f"{name[:-1]}_", **more)
 
-    def named(name: str, items: Mapping[str, Any], visible: Sees | None = None) -> CoreTable:
+    def named(name: str, items: Mapping[str, Any], **more: Any) -> Table:
         """A table of objects that are found by their name."""
         indexes = {"name": lambda key: [items[key]] if key in items else []}
-        find = items.get if name == "hosts" else None
-        return CoreTable(name, own(name), _all(items), f"{name[:-1]}_", visible, indexes, find)
+        return table(name, _all(items), indexes=indexes, **more)
 
-    def services_on(name: str) -> TableRows:
-        return list(hosts[name].services) if name in hosts else []
-
-    def joined(name: str, parts: tuple[Part, ...], rows: Callable[[], TableRows]) -> CoreTable:
+    def members(name: str, groups: Mapping[str, Any], *parts: Part) -> Table:
         """A table with a row for each membership: (group, member)."""
-        return CoreTable(name, parts, rows, f"{name.partition('sby')[0]}_", _sees_member)
+        own_prefix = f"{name.partition('sby')[0]}_"
 
-    def entries(name: str, items: Mapping[int, Any]) -> CoreTable:
-        """A table of what belongs to a host or a service."""
-        return CoreTable(name, (*own(name), *entry), _all(items), f"{name[:-1]}_", _sees_entry)
+        def rows() -> Rows:
+            found = [(group, member) for group in groups.values() for member in group.members]
+            if name != "servicesbyhostgroup":
+                return found
+            return [(group, item) for group, host in found for item in host.services]
 
-    def hosts_by_group() -> TableRows:
-        groups = inventory.hostgroups.values()
-        return [(group, host) for group in groups for host in group.members]
-
-    def services_by_group() -> TableRows:
-        groups = inventory.servicegroups.values()
-        return [(group, item) for group in groups for item in group.members]
-
-    def services_by_hostgroup() -> TableRows:
-        return [(group, item) for group, host in hosts_by_group() for item in host.services]
+        return Table(name, parts, rows, own_prefix, _sees_member)
 
     tables = [
-        named("hosts", hosts, _sees_target),
-        CoreTable(
+        named("hosts", hosts, visible=_sees_target, wait_object=hosts.get),
+        table(
             "services",
-            service,
             _all(services),
-            "service_",
-            _sees_target,
-            {"host_name": services_on},
-            lambda text: _service_named(services, text),
+            Part("host_", columns["hosts"], attrgetter("host")),
+            visible=_sees_target,
+            indexes={"host_name": lambda name: hosts[name].services[:] if name in hosts else []},
+            wait_object=lambda text: _service_named(services, text),
         ),
-        named("hostgroups", inventory.hostgroups, _sees_group),
-        named("servicegroups", inventory.servicegroups, _sees_group),
-        joined("hostsbygroup", (host_member, hostgroup), hosts_by_group),
-        joined("servicesbygroup", (*service_member, servicegroup), services_by_group),
-        joined("servicesbyhostgroup", (*service_member, hostgroup), services_by_hostgroup),
+        named("hostgroups", inventory.hostgroups, visible=_sees_group),
+        named("servicegroups", inventory.servicegroups, visible=_sees_group),
+        members("hostsbygroup", inventory.hostgroups, host_member, hostgroup),
+        members("servicesbygroup", inventory.servicegroups, *service_member, servicegroup),
+        members("servicesbyhostgroup", inventory.hostgroups, *service_member, hostgroup),
         named("contacts", inventory.contacts),
         named("contactgroups", inventory.contactgroups),
         named("commands", inventory.commands),
         named("timeperiods", inventory.timeperiods),
-        entries("comments", core.comments),
-        entries("downtimes", core.downtimes),
+        table("comments", _all(core.comments), *of_entry, visible=_sees_entry),
+        table("downtimes", _all(core.downtimes), *of_entry, visible=_sees_entry),
         _log(core, columns),
-        CoreTable("status", own("status"), lambda: [core], wait_object=lambda _name: core),
+        Table("status", (Part("", columns["status"]),), lambda: [core], wait_object=lambda _: core),
     ]
-    pairs: list[tuple[str, ShownColumn]] = []
-    tables.append(CoreTable("columns", (Part("", _COLUMNS),), lambda: pairs))
+    pairs: Rows = []
+    tables.append(Table("columns", (Part("", _COLUMNS),), lambda: pairs))
     pairs += (
         (table.name, one)
         for table in sorted(tables, key=attrgetter("name"))
@@ -227,7 +103,7 @@ def build_tables(core: Core) -> dict[str, CoreTable]:
     return {table.name: table for table in tables}
 
 
-def _log(core: Core, columns: Mapping[str, tuple[ObjectColumn, ...]]) -> CoreTable:
+def _log(core: Core, columns: Mapping[str, tuple[Column, ...]]) -> Table:
     """The log, joined with what its lines name."""
     inventory = core.inventory
 
@@ -253,13 +129,15 @@ def _log(core: Core, columns: Mapping[str, tuple[ObjectColumn, ...]]) -> CoreTab
 
         return check
 
-    return CoreTable("log", (Part("", columns["log"]), *parts), core.log.newest_first, visible=sees)
+    newest_first = core.log.newest_first
+    own = Part("", columns["log"])
+    return Table("log", (own, *parts), newest_first, visible=sees, between=newest_first)
 
 
 _OBJECT_CLASSES = frozenset({ALERT, NOTIFICATION, PASSIVE, STATE})
 
 
-def _all(items: Mapping[Any, Any]) -> Callable[[], TableRows]:
+def _all(items: Mapping[Any, Any]) -> Callable[[], Rows]:
     return lambda: list(items.values())
 
 
@@ -281,11 +159,7 @@ def _service_named(services: Mapping[tuple[str, str], Service], text: str) -> Se
 
 def _sees_target(contact: str) -> Callable[[Any], bool]:
     """Contacts of a host; of a service or its host (the loose setting)."""
-
-    def check(target: Any) -> bool:
-        return contact in target.authorized or contact in target.host.authorized
-
-    return check
+    return lambda row: contact in row.authorized or contact in row.host.authorized
 
 
 def _sees_group(contact: str) -> Callable[[Any], bool]:
@@ -305,48 +179,43 @@ def _sees_entry(contact: str) -> Callable[[Any], bool]:
 
 
 _COLUMNS = (
-    ObjectColumn("table", "string", "name of the table", itemgetter(0)),
-    ObjectColumn("name", "string", "name of the column", lambda row: row[1].name),
-    ObjectColumn(
-        "description", "string", "what the column holds", lambda row: row[1].base.description
-    ),
-    ObjectColumn(
-        "type", "string", "string, int, float, list or dict", lambda row: row[1].base.type
-    ),
+    Column("table", "string", "name of the table", itemgetter(0)),
+    Column("name", "string", "name of the column", lambda row: row[1].name),
+    Column("description", "string", "what the column holds", lambda row: row[1].description),
+    Column("type", "string", "string, int, float, list or dict", lambda row: row[1].type),
 )
-_STYLES: Mapping[str, Style] = {
-    "last_update": "micro",
-    "modified_attributes_list": "bits",
-    "perf_data": "perf",
-    **{f"{name}{suffix}": "counter" for name in COUNTERS for suffix in ("", "_rate")},
+_STYLES: Mapping[tuple[str, str], Any] = {
+    **{(table, "last_update"): "micro" for table in ("hosts", "services")},
+    **{(table, "perf_data"): "perf" for table in ("hosts", "services")},
+    **{("services", name): "pairs" for name in ("parents", "depends_exec", "depends_notify")},
+    ("servicegroups", "members"): "pairs",
+    **{("status", f"{name}{suffix}"): "counter" for name in COUNTERS for suffix in ("", "_rate")},
 }
-_PAIRS = frozenset(
-    {
-        *(("services", name) for name in ("parents", "depends_exec", "depends_notify")),
-        ("servicegroups", "members"),
-    }
-)
 
 
-def _columns(core: Core) -> dict[str, tuple[ObjectColumn, ...]]:
-    """The own columns of each table that a Naemon has."""
+def _columns(core: Core) -> dict[str, tuple[Column, ...]]:
     calculated = _calculated(core)
     counted = _counted(core)
     schemas = {schema.table: schema for schema in SCHEMAS.values()}
     found = {}
     for table, types in NAEMON.items():
-        declared = schemas[table].columns
         columns = []
         for name, kind in types.items():
-            get = calculated[table].get(name) or counted.get(name) or attrgetter(name)
-            is_time = getattr(declared[name], "core_type", "time") == "time"
-            style = _STYLES.get(name) or ("time" if is_time else "")
-            style = "pairs" if (table, name) in _PAIRS else style
-            deadly = core.valueless if name == "custom_variable_values" else None
-            text = declared[name].column.description
+            declared = schemas[table].columns[name]
+            is_time = getattr(declared, "core_type", "time") == "time"
             raw = name.removesuffix("_expanded")
-            compared = None if raw == name else attrgetter(raw)
-            columns.append(ObjectColumn(name, kind, text, get, style, deadly, compared))
+            columns.append(
+                Column(
+                    name,
+                    kind,
+                    declared.column.description,
+                    calculated[table].get(name) or counted.get(name) or attrgetter(name),
+                    style=_STYLES.get((table, name)) or ("time" if is_time else ""),
+                    bits=MODIFIED if name == "modified_attributes_list" else None,
+                    deadly=core.valueless if name == "custom_variable_values" else None,
+                    compared=None if raw == name else attrgetter(raw),
+                )
+            )
         found[table] = tuple(columns)
     return found
 
@@ -357,31 +226,29 @@ def _calculated(core: Core) -> dict[str, dict[str, ValueOf]]:
     variables: dict[str, ValueOf] = {
         "custom_variable_names": lambda item: tuple(item.custom_variables),
         "custom_variable_values": lambda item: tuple(item.custom_variables.values()),
-        "modified_attributes_list": lambda item: _modified_names(item.modified_attributes),
+        "modified_attributes_list": lambda item: tuple(
+            word for word, bit in MODIFIED.items() if item.modified_attributes & bit
+        ),
     }
     checkable = variables | _of_checkables(core)
+    members: dict[str, ValueOf] = {
+        "members": lambda group: tuple(one.key for one in group.members),
+        "members_with_state": lambda group: tuple(
+            (*one.names, one.state, one.has_been_checked) for one in group.members
+        ),
+    }
     entry: dict[str, ValueOf] = {
         "is_service": lambda item: int(isinstance(item.target, Service)),
         "type": lambda item: 1 + isinstance(item.target, Service),
     }
     return {
         "hosts": checkable | _OF_HOSTS,
-        "services": checkable | {"parents": lambda service: tuple(map(_pair, service.parents))},
-        "hostgroups": {
-            "members": lambda group: tuple(host.name for host in group.members),
-            "members_with_state": lambda group: tuple(
-                (host.name, host.state, host.has_been_checked) for host in group.members
-            ),
-        },
-        "servicegroups": {
-            "members": lambda group: tuple(map(_pair, group.members)),
-            "members_with_state": lambda group: tuple(
-                (item.name, *_state(item)) for item in group.members
-            ),
-        },
+        "services": checkable,
+        "hostgroups": members,
+        "servicegroups": members,
         "contacts": {
             **variables,
-            **{f"address{number + 1}": _address(number) for number in range(6)},
+            **{f"address{n + 1}": _item(attrgetter("addresses"), n) for n in range(6)},
             "in_host_notification_period": lambda contact: core.in_period(
                 contact.host_notification_period
             ),
@@ -405,33 +272,35 @@ def _calculated(core: Core) -> dict[str, dict[str, ValueOf]]:
         "log": {"class": attrgetter("class_")},
         "status": {
             **{name: attrgetter(f"switches.{name}") for name in _SWITCHES},
-            **{name: _item("counters", name) for name in COUNTERS},
-            **{f"{name}_rate": _item("rates", name) for name in COUNTERS},
-            "livestatus_version": lambda _core: LIVESTATUS_VERSION,
-            "program_version": lambda _core: PROGRAM_VERSION,
-            "cached_log_messages": lambda _core: len(core.log.entries),
-            "interval_length": lambda _core: INTERVAL_LENGTH,
+            **{name: _item(attrgetter("counters"), name) for name in COUNTERS},
+            **{f"{name}_rate": _item(attrgetter("rates"), name) for name in COUNTERS},
+            "livestatus_version": lambda _: LIVESTATUS_VERSION,
+            "program_version": lambda _: PROGRAM_VERSION,
+            "cached_log_messages": lambda _: len(core.log.entries),
+            "interval_length": lambda _: INTERVAL_LENGTH,
             "nagios_pid": attrgetter("pid"),
-            "num_hosts": lambda _core: len(inventory.hosts),
-            "num_services": lambda _core: len(inventory.services),
+            "num_hosts": lambda _: len(inventory.hosts),
+            "num_services": lambda _: len(inventory.services),
         },
     }
 
 
+def _item(of: ValueOf, key: Any) -> ValueOf:
+    return lambda row: of(row)[key]
+
+
+def _rules(kind: int) -> ValueOf:
+    return lambda period: tuple(exception_info(rule) for rule in period.rules if rule.kind == kind)
+
+
 _SWITCHES = [one.name for one in fields(Switches) if not one.name.startswith("global_")]
-
-
-def _item(attribute: str, name: str) -> ValueOf:
-    return lambda core: getattr(core, attribute)[name]
-
-
-def _address(number: int) -> ValueOf:
-    return lambda contact: contact.addresses[number]
-
-
-def _modified_names(number: int) -> tuple[str, ...]:
-    """The words for the bits of ``modified_attributes``."""
-    return tuple(word for word, bit in MODIFIED.items() if number & bit) if number else ()
+_COMMENT_INFO = attrgetter(
+    "id", "author", "comment", "entry_time", "entry_type", "expires", "expire_time"
+)
+_DOWNTIME_INFO = attrgetter(
+    "id", "author", "comment", "entry_time", "start_time", "end_time", "fixed", "duration",
+    "triggered_by",
+)  # fmt: skip
 
 
 def _of_checkables(core: Core) -> dict[str, ValueOf]:
@@ -443,83 +312,47 @@ def _of_checkables(core: Core) -> dict[str, ValueOf]:
             return 0.0
         return (core.wall.now() - target.last_check) / span
 
+    def depends(attribute: str, element: ValueOf) -> ValueOf:
+        return lambda target: tuple(map(element, getattr(target, attribute)))
+
+    def info(link: DependsOn) -> tuple[Any, ...]:
+        criteria = "".join(sorted(link.criteria))
+        return (*link.master.names, criteria, link.period, int(link.inherits_parent))
+
     executing, notifying = "execution_dependencies", "notification_dependencies"
     return {
         "checks_enabled": attrgetter("active_checks_enabled"),
         "obsess_over_host": attrgetter("obsess"),
         "obsess_over_service": attrgetter("obsess"),
-        "pnpgraph_present": lambda _target: -1,
+        "pnpgraph_present": lambda _: -1,
         "staleness": staleness,
         "in_check_period": lambda target: core.in_period(target.check_period),
         "in_notification_period": lambda target: core.in_period(target.notification_period),
+        "parents": lambda target: tuple(one.key for one in target.parents),
         "comments": lambda target: tuple(target.comments),
-        "comments_with_info": _records(
-            "comments",
-            attrgetter("id", "author", "comment", "entry_time", "entry_type", "expires",
-                       "expire_time"),
-        ),
+        "comments_with_info": lambda target: tuple(map(_COMMENT_INFO, target.comments.values())),
         "downtimes": lambda target: tuple(target.downtimes),
-        "downtimes_with_info": _records(
-            "downtimes",
-            attrgetter("id", "author", "comment", "entry_time", "start_time", "end_time", "fixed",
-                       "duration", "triggered_by"),
-        ),
-        "depends_exec": _listing(executing, lambda link: _name(link.master)),
-        "depends_exec_with_info": _listing(executing, _dependency_info),
-        "depends_notify": _listing(notifying, lambda link: _name(link.master)),
-        "depends_notify_with_info": _listing(notifying, _dependency_info),
-    }  # fmt: skip
+        "downtimes_with_info": lambda target: tuple(map(_DOWNTIME_INFO, target.downtimes.values())),
+        "depends_exec": depends(executing, attrgetter("master.key")),
+        "depends_exec_with_info": depends(executing, info),
+        "depends_notify": depends(notifying, attrgetter("master.key")),
+        "depends_notify_with_info": depends(notifying, info),
+    }
 
 
-def _listing(attribute: str, element: ValueOf) -> ValueOf:
-    get = attrgetter(attribute)
-    return lambda target: tuple(map(element, get(target)))
-
-
-def _records(attribute: str, element: ValueOf) -> ValueOf:
-    get = attrgetter(attribute)
-    return lambda target: tuple(map(element, get(target).values()))
-
-
-def _pair(service: Service) -> tuple[str, str]:
-    return (service.name, service.description)
-
-
-def _name(target: HostOrService) -> Any:
-    return target.name if isinstance(target, Host) else _pair(target)
-
-
-def _dependency_info(link: DependsOn) -> tuple[Any, ...]:
-    master = link.master
-    names = (master.name,) if isinstance(master, Host) else _pair(master)
-    return (*names, "".join(sorted(link.criteria)), link.period, int(link.inherits_parent))
-
-
-def _state(service: Service) -> tuple[str, int, int]:
-    return (service.description, service.state, service.has_been_checked)
-
-
-def _hard_state(target: Host | Service) -> int:
-    """The state that counts: the present one when good or hard, else the last hard one."""
-    if target.state == 0 or target.state_type == HARD:
-        return target.state
-    return target.last_hard_state
-
+_STATE = attrgetter("description", "state", "has_been_checked")
+_STATE_INFO = attrgetter("description", "state", "has_been_checked", "plugin_output")
 
 _OF_HOSTS: dict[str, ValueOf] = {
-    "check_flapping_recovery_notification": lambda _host: 0,
-    "hard_state": _hard_state,
+    "check_flapping_recovery_notification": lambda _: 0,
     "total_services": lambda host: len(host.services),
     "x_3d": lambda host: host.coordinates[0],
     "y_3d": lambda host: host.coordinates[1],
     "z_3d": lambda host: host.coordinates[2],
-    "parents": lambda host: tuple(one.name for one in host.parents),
     "childs": lambda host: tuple(one.name for one in host.children),
     "services": lambda host: tuple(item.description for item in host.services),
-    "services_with_state": lambda host: tuple(map(_state, host.services)),
-    "services_with_info": lambda host: tuple(
-        (*_state(item), item.plugin_output) for item in host.services
-    ),
+    "services_with_state": lambda host: tuple(map(_STATE, host.services)),
+    "services_with_info": lambda host: tuple(map(_STATE_INFO, host.services)),
 }
 
 
@@ -537,50 +370,47 @@ def _counted(core: Core) -> dict[str, ValueOf]:
     worst = ("worst_host_state", "worst_service_state", "worst_service_hard_state")
     names = ("num_hosts", "num_hosts_pending", "num_services", "num_services_pending")
     every = (*names, *_HOST_COUNTS, *_COUNTS, *_HARD_COUNTS, *worst)
-    return {name: sums.getter(name) for name in every}
+    return {name: _item(sums.of, name) for name in every}
 
 
 @define(eq=False)
 class _Sums:
-    """Counts by the name of their column, remembered for each object until a state changes."""
+    """Counts by the name of their column, remembered for each object until a state changes.
+
+    A row shows twenty of them, and each would look at all services.
+    """
 
     core: Core
     _serial: int = -1
     _known: dict[int, Counter[str]] = field(factory=dict)
 
-    def getter(self, name: str) -> ValueOf:
-        """A function from a host or a group to one of its counts."""
-        return lambda item: self._of(item)[name]
-
-    def _of(self, item: Host | HostGroup | ServiceGroup) -> Counter[str]:
+    def of(self, item: Host | HostGroup | ServiceGroup) -> Counter[str]:
         if self._serial != self.core.state_serial:
             self._serial, self._known = self.core.state_serial, {}
         found = self._known.get(id(item))
         if found is None:
             found = self._known[id(item)] = Counter()
-            if isinstance(item, Host):
-                _count_services(found, item.services)
-            elif isinstance(item, HostGroup):
-                for host in item.members:
-                    _count_host(found, host)
-            else:
-                _count_services(found, item.members)
+            for member in [item] if isinstance(item, Host) else item.members:
+                if isinstance(member, Service):
+                    _count_service(found, member)
+                    continue
+                _count_host(found, member)
+                for service in member.services:
+                    _count_service(found, service)
         return found
 
 
-def _count_services(counts: Counter[str], services: Iterable[Service]) -> None:
-    worst, worst_hard = counts["worst_service_state"], counts["worst_service_hard_state"]
-    for service in services:
-        counts["num_services"] += 1
-        if not service.has_been_checked:
-            counts["num_services_pending"] += 1
-            continue
-        state, hard = service.state, _hard_state(service)
-        counts[_COUNTS[state]] += 1
-        counts[_HARD_COUNTS[hard]] += 1
-        worst = max(worst, state, key=_RANK.__getitem__)
-        worst_hard = max(worst_hard, hard, key=_RANK.__getitem__)
-    counts["worst_service_state"], counts["worst_service_hard_state"] = worst, worst_hard
+def _count_service(counts: Counter[str], service: Service) -> None:
+    counts["num_services"] += 1
+    if not service.has_been_checked:
+        counts["num_services_pending"] += 1
+        return
+    for state, names, worst in (
+        (service.state, _COUNTS, "worst_service_state"),
+        (service.hard_state, _HARD_COUNTS, "worst_service_hard_state"),
+    ):
+        counts[names[state]] += 1
+        counts[worst] = max(counts[worst], state, key=_RANK.__getitem__)
 
 
 def _count_host(counts: Counter[str], host: Host) -> None:
@@ -591,18 +421,10 @@ def _count_host(counts: Counter[str], host: Host) -> None:
         counts["worst_host_state"] = worst
     else:
         counts["num_hosts_pending"] += 1
-    _count_services(counts, host.services)
 
 
 _RULES = ("calendar_dates", "month_date", "month_day", "month_week_day", "week_day")
 """What the columns of exceptions are called, by kind of rule from 1 on."""
-
-
-def _rules(kind: int) -> ValueOf:
-    def get(period: Timeperiod) -> tuple[dict[str, Any], ...]:
-        return tuple(exception_info(rule) for rule in period.rules if rule.kind == kind)
-
-    return get
 
 
 def exception_info(rule: DateRule) -> dict[str, Any]:

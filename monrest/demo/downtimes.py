@@ -112,7 +112,6 @@ def advance(core: Core, downtime: CoreDowntime) -> None:
 
 
 def advance_all(core: Core) -> None:
-    """Start and end what is due."""
     for downtime in list(core.downtimes.values()):
         advance(core, downtime)
 
@@ -219,7 +218,6 @@ def remove_acknowledgement(core: Core, target: HostOrService, word: str = "") ->
 
 
 def expire(core: Core) -> None:
-    """Delete comments and acknowledgements whose time is over."""
     now = core.now()
     for comment in list(core.comments.values()):
         if comment.expires and comment.expire_time <= now:

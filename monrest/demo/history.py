@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from operator import itemgetter
 from random import Random
+from typing import TypeAlias
 
 from attrs import define
 
@@ -31,12 +33,8 @@ class Incident:
     recovery: str = ""
 
 
-@define(eq=False)
-class _Line:
-    """A log line of the past, to be put in order."""
-
-    time: int
-    text: str
+_Line: TypeAlias = tuple[int, str]
+"""Time and text of a line of the log."""
 
 
 def generate(core: Core, days: float) -> None:
@@ -157,22 +155,24 @@ def _lines(core: Core, target: HostOrService, incidents: list[Incident]) -> list
             hard = attempt >= most
             type_name = STATE_TYPES[HARD if hard else SOFT]
             text = f"{kind} ALERT: {name};{word};{type_name};{attempt};{output}"
-            found.append(_Line(moment, text))
+            found.append((moment, text))
             if hard or (end is not None and moment + retry >= end):
                 break
             attempt, moment = attempt + 1, moment + retry
         if hard:
-            found += _told(core, target, moment, word, output)
+            found += _notifications(core, target, moment, word, output)
         if end is not None:
             good = incident.recovery = output_of(core.rng, target, 0)[0]
             text = f"{kind} ALERT: {name};{target.state_name(0)};{type_name};{attempt};{good}"
-            found.append(_Line(end, text))
+            found.append((end, text))
             if hard:
-                found += _told(core, target, end, target.state_name(0), good)
+                found += _notifications(core, target, end, target.state_name(0), good)
     return found
 
 
-def _told(core: Core, target: HostOrService, moment: int, word: str, output: str) -> list[_Line]:
+def _notifications(
+    core: Core, target: HostOrService, moment: int, word: str, output: str
+) -> list[_Line]:
     if not target.notifications_enabled:
         return []
     found = []
@@ -182,7 +182,7 @@ def _told(core: Core, target: HostOrService, moment: int, word: str, output: str
         if getattr(contact, f"{target.kind}_notifications_enabled"):
             commands = getattr(contact, f"{target.kind}_notification_commands")
             texts = [f"{start}: {name};{target.label};{word};{item};{output}" for item in commands]
-            found += [_Line(moment, text) for text in texts]
+            found += [(moment, text) for text in texts]
     return found
 
 
@@ -194,19 +194,18 @@ def _write(
     now: int,
 ) -> None:
     """Write the lines in order of time, with a new file and the current states every midnight."""
-    lines = [line for line in lines if line.time <= now]
-    lines.sort(key=lambda line: line.time)
+    lines = sorted((line for line in lines if line[0] <= now), key=itemgetter(0))
     position = 0
     for midnight in _midnights(core, begin, now):
-        while position < len(lines) and lines[position].time < midnight:
-            core.log.past(lines[position].time, lines[position].text)
+        while position < len(lines) and lines[position][0] < midnight:
+            core.log.past(*lines[position])
             position += 1
         core.log.rotate(midnight)
         core.last_log_rotation = midnight
         for target in core.inventory.targets():
             core.log.past(midnight, _state_at(target, incidents.get(id(target)), midnight))
     for line in lines[position:]:
-        core.log.past(line.time, line.text)
+        core.log.past(*line)
 
 
 def _transitions(core: Core, begin: int, now: int) -> list[_Line]:
@@ -215,12 +214,12 @@ def _transitions(core: Core, begin: int, now: int) -> list[_Line]:
     found = []
     for period in periods.values():
         inside = period.holds(begin, core.zone, periods.get)
-        found.append(_Line(begin, f"TIMEPERIOD TRANSITION: {period.name};-1;{inside:d}"))
+        found.append((begin, f"TIMEPERIOD TRANSITION: {period.name};-1;{inside:d}"))
         for moment in _edges(core, period, begin, now):
             before, inside = inside, period.holds(moment, core.zone, periods.get)
             if before != inside:
                 text = f"TIMEPERIOD TRANSITION: {period.name};{before:d};{inside:d}"
-                found.append(_Line(moment, text))
+                found.append((moment, text))
     return found
 
 

@@ -1,15 +1,23 @@
-"""From a configured site to the core's objects, all tables linked with each other."""
+"""From the object files of a site to the core's objects, all tables linked with each other.
+
+The object configuration (``monrest/objectconfig``) finds and parses the files, resolves templates
+and says what is wrong; here are the values as the core keeps them.
+
+Rules: docs/spec/objectconfig.md, "Expansion".
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
-from attrs import define, field, fields
+from attrs import define, evolve, field, fields
 
-from monrest.demo.definitions import ObjectRecord, parse
+from monrest.config import ConfigTool
 from monrest.demo.objects import (
-    Checkable,
     CheckCommand,
     ContactGroup,
     CoreContact,
@@ -20,12 +28,36 @@ from monrest.demo.objects import (
     Service,
     ServiceGroup,
 )
-from monrest.demo.registration import ConfiguredSite, build
-from monrest.objectconfig.timeperiods import Timeperiod
+from monrest.objectconfig.attributes import (
+    OBJECT_TYPES,
+    core_text,
+    elements,
+    is_null,
+    is_registered,
+    listed_names,
+    number_of,
+)
+from monrest.objectconfig.document import Block, ConfigFile
+from monrest.objectconfig.inheritance import NameIndex, Resolver
+from monrest.objectconfig.model import ConfigObject, SiteFile, SiteModel
+from monrest.objectconfig.precheck import precheck
+from monrest.objectconfig.references import Selection, members_of_groups
+from monrest.objectconfig.site_files import FileSet, discover
+from monrest.objectconfig.timeperiods import Timeperiod, timeperiod
 
-_MACRO = re.compile(r"\$([A-Za-z0-9_:-]+)\$")
-_EXPANDED = ("notes", "notes_url", "action_url", "icon_image")
-_GROUP_TEXTS = ("alias", "notes", "notes_url", "action_url")
+
+class ObjectConfigError(Exception):
+    """Object files that a core would refuse; ``problems`` holds at least one."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+ServiceKey = tuple[str, str]
+"""Host name and service description."""
+
+Key = TypeVar("Key", str, ServiceKey)
 
 
 @define(eq=False, repr=False)
@@ -37,7 +69,7 @@ class Inventory:
     contacts: dict[str, CoreContact] = field(factory=dict)
     contactgroups: dict[str, ContactGroup] = field(factory=dict)
     hosts: dict[str, Host] = field(factory=dict)
-    services: dict[tuple[str, str], Service] = field(factory=dict)
+    services: dict[ServiceKey, Service] = field(factory=dict)
     hostgroups: dict[str, HostGroup] = field(factory=dict)
     servicegroups: dict[str, ServiceGroup] = field(factory=dict)
 
@@ -49,7 +81,6 @@ class Inventory:
             table.update(getattr(other, one.name))
 
     def targets(self) -> list[HostOrService]:
-        """All hosts, then all services."""
         return [*self.hosts.values(), *self.services.values()]
 
     def find(self, host: str, description: str = "") -> HostOrService | None:
@@ -57,315 +88,471 @@ class Inventory:
         return self.services.get((host, description)) if description else self.hosts.get(host)
 
 
-def make_inventory(site: ConfiguredSite) -> Inventory:
-    """Make the core's objects. The site has been checked already."""
-    found = Inventory(timeperiods=dict(site.timeperiods))
-    for number, (name, record) in enumerate(site.commands.items()):
-        found.commands[name] = CheckCommand(number, name, record.text("command_line"))
-    _contacts(site, found)
-    for number, (name, record) in enumerate(site.hosts.items()):
-        found.hosts[name] = _host(site, number, record)
-    cache: dict[int, dict[str, Any]] = {}
-    for number, (key, record) in enumerate(site.services.items()):
-        shared = cache.get(id(record))
-        if shared is None:
-            shared = cache[id(record)] = _service_values(record)
-        found.services[key] = _service(site, number, key, shared, found.hosts[key[0]])
-    _links(site, found)
-    _groups(site, found)
-    for target in found.targets():
-        for attribute in _EXPANDED:
-            text = getattr(target, attribute)
-            setattr(target, f"{attribute}_expanded", expand(text, target) if text else "")
-    return found
+def read(path: Path) -> Inventory:
+    """The objects of a folder of files, or of the main file of a core that names them.
 
-
-def expand(text: str, target: HostOrService) -> str:
-    """Replace the macros of configuration texts; unknown ones stay."""
-
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        host = target.host
-        known = {
-            "HOSTNAME": host.name,
-            "HOSTALIAS": host.alias,
-            "HOSTDISPLAYNAME": host.display_name,
-            "HOSTADDRESS": host.address,
+    Raises ObjectConfigError with everything a core would refuse.
+    """
+    tool = ConfigTool(obj_dir=(str(path),)) if path.is_dir() else ConfigTool(core_conf=str(path))
+    try:
+        found = discover(tool)
+        # Bytes that are not UTF-8 are kept, as the core does.
+        texts = {
+            file.path: Path(file.path).read_bytes().decode("utf-8", "surrogateescape")
+            for file in found.files
         }
-        if isinstance(target, Service):
-            known["SERVICEDESC"] = target.description
-            known["SERVICEDISPLAYNAME"] = target.display_name
-            known |= {f"_SERVICE{key}": item for key, item in target.custom_variables.items()}
-        known |= {f"_HOST{key}": item for key, item in host.custom_variables.items()}
-        return known.get(name, match[0])
-
-    return _MACRO.sub(value, text).replace("$$", "$")
+    except OSError as error:
+        raise ObjectConfigError([f"cannot read {error.filename}: {error.strerror}"]) from None
+    if not texts and not found.problems:
+        raise ObjectConfigError([f"no object files (*.cfg) found in {path}"])
+    return make_inventory(texts, found)
 
 
-def _contacts(site: ConfiguredSite, found: Inventory) -> None:
-    groups: dict[str, list[str]] = {}
-    for number, (name, record) in enumerate(site.contactgroups.items()):
-        members = site.contactgroup_members[name]
-        found.contactgroups[name] = ContactGroup(number, name, record.text("alias"), members)
-        for member in members:
-            groups.setdefault(member, []).append(name)
-    for number, (name, record) in enumerate(site.contacts.items()):
-        periods = ("host_notification_period", "service_notification_period")
-        flags = ("host_notifications_enabled", "service_notifications_enabled")
-        options = ("host_notification_options", "service_notification_options")
-        commands = ("host_notification_commands", "service_notification_commands")
-        values: dict[str, Any] = {
-            **{key: record.text(key) for key in ("alias", "email", "pager", *periods)},
-            **{key: record.flag(key) for key in flags},
-            **{key: record.options(key) for key in options},
-            **{key: record.names(key) for key in commands},
+def make_inventory(
+    texts: Mapping[str, str], files: FileSet | None = None, *, checked: bool = True
+) -> Inventory:
+    """The objects of the texts of object files by path. Raises ObjectConfigError.
+
+    Without ``checked`` they are known to be good.
+    """
+    documents = [ConfigFile.parse_text(path, text) for path, text in texts.items()]
+    objects = _resolved(documents)
+    if checked:
+        loaded = {
+            document.path: SiteFile(document.path, document, False, None, found)
+            for document, found in zip(documents, objects, strict=True)
         }
-        found.contacts[name] = CoreContact(
-            id=number,
-            name=name,
-            addresses=tuple(record.text(f"address{index}") for index in range(1, 7)),
-            can_submit_commands=record.flag("can_submit_commands"),
-            groups=tuple(sorted(groups.get(name, ()))),
-            custom_variables=_variables(record),
-            **values,
+        model = SiteModel(files or FileSet(), loaded, () if files is None else files.problems)
+        accepted = {
+            problem.message
+            for document in documents
+            for problem in document.problems
+            if not problem.fatal
+        }
+        problems = [problem for problem in precheck(model) if problem not in accepted]
+        if problems:
+            raise ObjectConfigError(problems)
+    return _Registration(itertools.chain(*objects)).inventory()
+
+
+def _resolved(documents: Iterable[ConfigFile]) -> list[tuple[ConfigObject, ...]]:
+    """The objects of each file with everything that their templates give.
+
+    Templates are left out: a core looks at what is wrong in one where an object uses it. An object
+    still uses those that are missing, which have no name of their own.
+    """
+    found = [
+        [ConfigObject("", one.type, file.path, one.line, False, one) for one in file.blocks]
+        for file in documents
+    ]
+    names = NameIndex(itertools.chain(*found))
+    resolver = Resolver(names.template, most=sum(map(len, found)) + 1)
+
+    def resolved(item: ConfigObject) -> ConfigObject:
+        values = resolver.values(item)
+        used = resolver.templates(item) if "use" in item.attributes else ()
+        missing = [
+            name
+            for name in used
+            if not any(one.attributes.get("name") for one in names.templates(item.type, name))
+        ]
+        if missing:
+            values["use"] = ",".join(missing)
+        return evolve(item, block=Block(item.type, item.line, values, "", ""))
+
+    return [
+        tuple(
+            resolved(item) for item in items if not item.disabled and is_registered(item.attributes)
         )
+        for items in found
+    ]
 
 
-_TEXTS = ("display_name", "check_command", "event_handler", "notes", "notes_url", "action_url",
-          "icon_image", "icon_image_alt")  # fmt: skip
-_FLOATS = ("check_interval", "retry_interval", "first_notification_delay", "low_flap_threshold",
-           "high_flap_threshold")  # fmt: skip
+@define(eq=False)
+class _Record:
+    """A registered object with everything its templates give."""
+
+    type: str
+    path: str
+    values: Mapping[str, str]
+
+    def is_set(self, *attributes: str) -> bool:
+        """Whether the object or a template sets one of them, be it to ``null``."""
+        return any(attribute in self.values for attribute in attributes)
+
+    def text(self, attribute: str) -> str:
+        """The text, or the default, or empty. ``=x`` defaults copy attribute x."""
+        text = self.values.get(attribute)
+        if text is not None:
+            return "" if is_null(self.type, attribute, text) else core_text(text)
+        default = OBJECT_TYPES[self.type].attributes[attribute].default
+        return self.text(default[1:]) if default.startswith("=") else default
+
+    def number(self, attribute: str) -> float:
+        """The number; what is no number reads as 0."""
+        return number_of(self.text(attribute))
+
+    def flag(self, attribute: str) -> int:
+        return int(self.text(attribute)[:1] == "1")
+
+    def names(self, attribute: str) -> tuple[str, ...]:
+        return tuple(elements(self.text(attribute)))
+
+    def options(self, attribute: str) -> frozenset[str]:
+        """The letters of an option list; ``a`` stands for all of them, ``n`` for none."""
+        letters = OBJECT_TYPES[self.type].attributes[attribute].letters
+        words = {word: letter for letter, word in letters.items()} | {"all": "a"}
+        found = {words.get(item, item) for item in self.names(attribute)}
+        return frozenset(letters if "a" in found else found & letters.keys())
+
+    def custom_variables(self) -> dict[str, str]:
+        """By upper-case name; one that is set to ``null`` is there without a value."""
+        return {
+            name[1:].upper(): "" if text == "null" else core_text(text)
+            for name, text in self.values.items()
+            if name.startswith("_")
+        }
+
+
+def _named(known: Collection[str]) -> Callable[[str], Iterable[str] | None]:
+    """What an element of a list of names stands for."""
+
+    def members(name: str) -> Iterable[str] | None:
+        return known if name == "*" else (name,) if name in known else None
+
+    return members
+
+
+def _grouped(groups: Mapping[str, Collection[str]]) -> Callable[[str], Iterable[str] | None]:
+    """What an element of a list of groups stands for."""
+
+    def members(name: str) -> Iterable[str] | None:
+        return itertools.chain(*groups.values()) if name == "*" else groups.get(name)
+
+    return members
+
+
+_TEXTS = ("display_name", "check_command", "event_handler", "check_period", "notification_period",
+          "notes", "notes_url", "action_url", "icon_image", "icon_image_alt")  # fmt: skip
+_FLOATS = ("check_interval", "retry_interval", "notification_interval", "first_notification_delay",
+           "low_flap_threshold", "high_flap_threshold")  # fmt: skip
 _INTEGERS = ("max_check_attempts", "check_timeout", "hourly_value", "freshness_threshold")
 _FLAGS = ("active_checks_enabled", "check_freshness", "event_handler_enabled",
           "flap_detection_enabled", "notifications_enabled")  # fmt: skip
+_OPTIONS = ("notification_options", "flap_detection_options")
+_FROM_HOST = ("check_period", "notification_period", "notification_interval")
+"""What a service takes from its host when it is not set."""
 
 
-def _variables(record: ObjectRecord) -> dict[str, str]:
-    """Custom variables; one that is set to ``null`` is there without a value."""
-    return {name: "" if text == "null" else text for name, text in record.custom.items()}
-
-
-def _common(record: ObjectRecord) -> dict[str, Any]:
+def _checkable(record: _Record) -> dict[str, Any]:
     states = "odu" if record.type == "host" else "owcu"
     return {
         **{name: record.text(name) for name in _TEXTS},
         **{name: record.number(name) for name in _FLOATS},
         **{name: int(record.number(name)) for name in _INTEGERS},
         **{name: record.flag(name) for name in _FLAGS},
+        **{name: record.options(name) for name in _OPTIONS},
         "accept_passive_checks": record.flag("passive_checks_enabled"),
         "process_performance_data": record.flag("process_perf_data"),
         "obsess": record.flag(f"obsess_over_{record.type}"),
-        "notification_options": record.options("notification_options"),
-        "flap_detection_options": record.options("flap_detection_options"),
         "initial_state": max(states.find(record.text("initial_state")[:1]), 0),
     }
 
 
-def _host(site: ConfiguredSite, number: int, record: ObjectRecord) -> Host:
-    values = _common(record)
-    coordinates = [float(part) for part in record.names("3d_coords")[:3]]
-    flat = [float(part) for part in record.names("2d_coords")[:2]]
-    x, y, z = (coordinates or [*flat, 0.0] if coordinates or flat else [0.0] * 3)[:3]
-    return Host(
-        id=number,
-        name=record.name,
-        filename=record.source.definition.file,
-        alias=record.text("alias"),
-        address=record.text("address"),
-        statusmap_image=record.text("statusmap_image"),
-        coordinates=(x, y, z),
-        check_period=record.text("check_period"),
-        notification_period=record.text("notification_period"),
-        notification_interval=record.number("notification_interval"),
-        contacts=site.contacts_of(record),
-        contact_groups=tuple(sorted(record.names("contact_groups"))),
-        custom_variables=_variables(record),
-        should_be_scheduled=int(bool(values["check_command"])),
-        **values,
-    )
+def _group(record: _Record) -> dict[str, str]:
+    return {name: record.text(name) for name in ("alias", "notes", "notes_url", "action_url")}
 
 
-def _service_values(record: ObjectRecord) -> dict[str, Any]:
-    return _common(record) | {"custom": _variables(record)}
+class _Registration:
+    """Registers the objects of a site, whose files have been checked."""
 
+    def __init__(self, objects: Iterable[ConfigObject]) -> None:
+        self.found = Inventory()
+        self.records: dict[str, list[_Record]] = {kind: [] for kind in OBJECT_TYPES}
+        for item in objects:
+            self.records[item.type].append(_Record(item.type, item.path, item.attributes))
+        self.hosts = self._by_name("host")
+        self.contacts = self._by_name("contact")
+        self.contactgroups = self._by_name("contactgroup")
+        self.contacts_in = self._members("contact", self.contacts, self._listed(self.contacts))
+        self.hosts_in = self._members("host", self.hosts, self._listed(self.hosts))
+        self.services = self._services()
+        self.on_host: dict[str, list[str]] = {name: [] for name in self.hosts}
+        for host, description in self.services:
+            self.on_host[host].append(description)
+        self.services_in = self._members("service", self.services, self._pairs)
 
-def _service(
-    site: ConfiguredSite, number: int, key: tuple[str, str], shared: dict[str, Any], host: Host
-) -> Service:
-    values = dict(shared)
-    custom = dict(values.pop("custom"))
-    record = site.services[key]
-    source = site.contact_source(key)
-    own = source is record
-    interval = record.is_set("notification_interval")
-    service = Service(
-        id=number,
-        host=host,
-        description=key[1],
-        check_period=site.from_host(key, "check_period"),
-        notification_period=site.from_host(key, "notification_period"),
-        notification_interval=record.number("notification_interval")
-        if interval
-        else host.notification_interval,
-        contacts=site.contacts_of(record) if own else host.contacts,
-        contact_groups=tuple(sorted(record.names("contact_groups")))
-        if own
-        else host.contact_groups,
-        custom_variables=custom,
-        **values,
-    )
-    host.services.append(service)
-    return service
+    def inventory(self) -> Inventory:
+        found = self.found
+        for number, (name, record) in enumerate(self._by_name("command").items()):
+            found.commands[name] = CheckCommand(number, name, record.text("command_line"))
+        known = OBJECT_TYPES["timeperiod"].attributes
+        for name, record in self._by_name("timeperiod").items():
+            values = {key: record.text(key) for key in record.values if key in known}
+            rules = [(key, text) for key, text in record.values.items() if key not in known]
+            found.timeperiods[name] = timeperiod(name, values["alias"], values, rules)
+        self._make_contacts()
+        self._make_hosts()
+        self._make_services()
+        self._make_groups()
+        self._link()
+        for target in found.targets():
+            for name in ("notes", "notes_url", "action_url", "icon_image"):
+                if text := getattr(target, name):
+                    setattr(target, f"{name}_expanded", expand(text, target))
+        return found
 
+    def _by_name(self, kind: str) -> dict[str, _Record]:
+        key = OBJECT_TYPES[kind].key[0]
+        return {record.text(key): record for record in self.records[kind]}
 
-def _links(site: ConfiguredSite, found: Inventory) -> None:
-    for name, parents in site.host_parents.items():
-        host = found.hosts[name]
-        host.parents = [found.hosts[parent] for parent in parents]
-        for parent in host.parents:
-            parent.children.append(host)
-    for key, above in site.service_parents.items():
-        if above:
-            found.services[key].parents = [found.services[pair] for pair in above]
-    edges: list[tuple[Checkable, HostOrService, Any]] = [
-        *((found.hosts[d.dependent], found.hosts[d.master], d) for d in site.host_dependencies),
-        *(
-            (found.services[d.dependent], found.services[d.master], d)
-            for d in site.service_dependencies
-        ),
-    ]
-    for dependent, master, edge in edges:
-        link = DependsOn(master, edge.criteria, edge.period, edge.inherits_parent)
-        if edge.kind == "execution":
-            dependent.execution_dependencies.append(link)
-        else:
-            dependent.notification_dependencies.append(link)
-    shared: dict[tuple[str, ...], frozenset[str]] = {}
-    for target in found.targets():
-        names = target.contacts
-        target.authorized = shared.setdefault(names, frozenset(names))
-    for step in site.host_escalations:
-        found.hosts[step.target].authorized |= set(site.contacts_of(step.record))
-    for rung in site.service_escalations:
-        found.services[rung.target].authorized |= set(site.contacts_of(rung.record))
+    def _listed(
+        self, known: Mapping[str, _Record]
+    ) -> Callable[[_Record], tuple[set[str], set[str]]]:
+        def own(group: _Record) -> tuple[set[str], set[str]]:
+            found = Selection()
+            found.take(group.text("members"), _named(known))
+            return set(found.wanted), found.rejected
 
+        return own
 
-def _groups(site: ConfiguredSite, found: Inventory) -> None:
-    names: dict[int, list[str]] = {}
-    for number, (name, record) in enumerate(site.hostgroups.items()):
-        members = [found.hosts[member] for member in site.hostgroup_members[name]]
-        texts = {key: record.text(key) for key in _GROUP_TEXTS}
-        found.hostgroups[name] = HostGroup(number, name, members=members, **texts)
-        for host in members:
-            names.setdefault(id(host), []).append(name)
-    for number, (name, record) in enumerate(site.servicegroups.items()):
-        pairs = [found.services[pair] for pair in site.servicegroup_members[name]]
-        texts = {key: record.text(key) for key in _GROUP_TEXTS}
-        found.servicegroups[name] = ServiceGroup(number, name, members=pairs, **texts)
-        for service in pairs:
-            names.setdefault(id(service), []).append(name)
-    for target in found.targets():
-        target.groups = tuple(sorted(names.get(id(target), ())))
+    def _pairs(self, group: _Record) -> tuple[set[ServiceKey], set[ServiceKey]]:
+        """The members of a service group, which come as host,description pairs."""
+        wanted: set[ServiceKey] = set()
+        rejected: set[ServiceKey] = set()
+        parts = group.names("members")
+        for host, element in zip(parts[::2], parts[1::2], strict=True):
+            ((description, rejects),) = listed_names(element)
+            found = _named(self.on_host.get(host, ()))(description) or ()
+            (rejected if rejects else wanted).update((host, item) for item in found)
+        return wanted, rejected
 
+    def _members(
+        self,
+        kind: str,
+        objects: Mapping[Key, _Record],
+        own: Callable[[_Record], tuple[set[Key], set[Key]]],
+    ) -> dict[str, list[Key]]:
+        """Sorted members by group name; ``own`` gives what a group itself takes in and out."""
+        groups = self._by_name(f"{kind}group")
+        direct: dict[str, set[Key]] = {}
+        rejected: dict[str, set[Key]] = {}
+        for name, group in groups.items():
+            direct[name], rejected[name] = own(group)
+        for key, record in objects.items():
+            joined = Selection()
+            joined.take(record.text(f"{kind}groups"), _named(groups))
+            for name in joined.result():
+                direct[name].add(key)
+        below = {name: group.names(f"{kind}group_members") for name, group in groups.items()}
+        found = members_of_groups(direct, rejected, below)
+        return {name: sorted(found[name]) for name in groups}
 
-_CHECKS = ("ping", "disk", "load", "mem", "http", "users", "procs", "traffic", "temp", "backup")
+    def _services(self) -> dict[ServiceKey, _Record]:
+        """The definition of each service: one that names the host goes before one for groups."""
+        direct: dict[ServiceKey, _Record] = {}
+        found: dict[ServiceKey, _Record] = {}
+        for record in self.records["service"]:
+            description = record.text("service_description")
+            hosts = Selection()
+            hosts.take(record.text("host_name"), _named(self.hosts))
+            own = set(hosts.wanted)
+            hosts.take(record.text("hostgroup_name"), _grouped(self.hosts_in))
+            for host in hosts.result():
+                found[host, description] = record
+                if host in own:
+                    direct[host, description] = record
+        return found | direct
 
-_COMMON = """
-define timeperiod {
-    timeperiod_name 24x7
-    alias Always
-    sunday 00:00-24:00
-    monday 00:00-24:00
-    tuesday 00:00-24:00
-    wednesday 00:00-24:00
-    thursday 00:00-24:00
-    friday 00:00-24:00
-    saturday 00:00-24:00
-}
-define command {
-    command_name notify
-    command_line /usr/bin/printf "%b" "$NOTIFICATIONTYPE$" | /usr/bin/mail -s demo $CONTACTEMAIL$
-}
-define contact {
-    contact_name admin
-    alias Administrator
-    email admin@example.org
-    host_notification_period 24x7
-    service_notification_period 24x7
-    host_notification_options d,u,r
-    service_notification_options w,u,c,r
-    host_notification_commands notify
-    service_notification_commands notify
-}
-define contactgroup {
-    contactgroup_name admins
-    alias Administrators
-    members admin
-}
-define host {
-    name generic-host
-    check_command check_host!3000.0,80%!5000.0,100%
-    max_check_attempts 3
-    check_interval 5
-    retry_interval 1
-    check_period 24x7
-    notification_period 24x7
-    notification_interval 60
-    contact_groups admins
-    notes_url https://wiki.example.org/host/$HOSTNAME$
-    _DATACENTER east
-    register 0
-}
-define service {
-    name generic-service
-    max_check_attempts 3
-    check_interval 5
-    retry_interval 1
-    check_period 24x7
-    notification_period 24x7
-    notification_interval 60
-    contact_groups admins
-    action_url https://graphs.example.org/$HOSTNAME$/$SERVICEDESC$
-    register 0
-}
-define command {
-    command_name check_host
-    command_line $USER1$/check_icmp -H $HOSTADDRESS$ -w $ARG1$ -c $ARG2$
-}
-"""
+    def _contacts_of(self, record: _Record) -> tuple[str, ...]:
+        """Contacts that ``contacts`` and ``contact_groups`` of an object name, sorted."""
+        found = set(record.names("contacts"))
+        for group in record.names("contact_groups"):
+            found.update(self.contacts_in.get(group, ()))
+        return tuple(sorted(found & self.contacts.keys()))
 
-
-def synthetic_site(hosts: int, services: int) -> ConfiguredSite:
-    """A site with that many hosts and services, the services spread evenly over the hosts."""
-    text = [
-        _COMMON,
-        *(
-            f"define command {{\ncommand_name check_{word}\n"
-            f"command_line $USER1$/check_{word} -H $HOSTADDRESS$ -w $ARG1$ -c $ARG2$\n}}\n"
-            f"define servicegroup {{\nservicegroup_name {word}\nalias All {word}\n}}\n"
-            for word in _CHECKS
-        ),
-    ]
-    groups = max(hosts // 50, 1)
-    text += [
-        f"define hostgroup {{\nhostgroup_name group-{number:03}\nalias Group {number}\n}}\n"
-        for number in range(groups)
-    ]
-    most, rest = divmod(services, max(hosts, 1))
-    for number in range(hosts):
-        name = f"host-{number:05}"
-        text.append(
-            f"define host {{\nuse generic-host\nhost_name {name}\nalias Demo host {number}\n"
-            f"address 10.{number // 65536 % 256}.{number // 256 % 256}.{number % 256}\n"
-            f"hostgroups group-{number % groups:03}\n_RACK r{number % 40}\n"
-            f"{'_NOTE null' if number % 7 == 0 else ''}\n}}\n"
-        )
-        for index in range(most + (number < rest)):
-            word = _CHECKS[index % len(_CHECKS)]
-            text.append(
-                f"define service {{\nuse generic-service\nhost_name {name}\n"
-                f"service_description {word} {index:02}\ncheck_command check_{word}!80!90\n"
-                f"servicegroups {word}\n_LEVEL {index % 4}\n}}\n"
+    def _make_contacts(self) -> None:
+        groups: dict[str, list[str]] = {name: [] for name in self.contacts}
+        for number, (name, record) in enumerate(self.contactgroups.items()):
+            members = tuple(self.contacts_in[name])
+            self.found.contactgroups[name] = ContactGroup(
+                number, name, record.text("alias"), members
             )
-    parsed = parse("".join(text), "synthetic")
-    return build(parsed.definitions, parsed.problems)
+            for member in members:
+                groups[member].append(name)
+        texts = ("alias", "email", "pager")
+        values: dict[str, Any]
+        for number, (name, record) in enumerate(self.contacts.items()):
+            values = {key: record.text(key) for key in texts}
+            for kind in ("host", "service"):
+                start = f"{kind}_notification"
+                values[f"{start}s_enabled"] = record.flag(f"{start}s_enabled")
+                values[f"{start}_period"] = record.text(f"{start}_period")
+                values[f"{start}_options"] = record.options(f"{start}_options")
+                values[f"{start}_commands"] = record.names(f"{start}_commands")
+            self.found.contacts[name] = CoreContact(
+                id=number,
+                name=name,
+                addresses=tuple(record.text(f"address{index}") for index in range(1, 7)),
+                can_submit_commands=record.flag("can_submit_commands"),
+                groups=tuple(sorted(groups[name])),
+                custom_variables=record.custom_variables(),
+                **values,
+            )
+
+    def _make_hosts(self) -> None:
+        for number, (name, record) in enumerate(self.hosts.items()):
+            values = _checkable(record)
+            places = record.names("3d_coords") or (*record.names("2d_coords"), "0")
+            x, y, z = map(float, places[:3] if len(places) > 2 else "000")
+            self.found.hosts[name] = Host(
+                id=number,
+                name=name,
+                filename=record.path,
+                alias=record.text("alias"),
+                address=record.text("address"),
+                statusmap_image=record.text("statusmap_image"),
+                coordinates=(x, y, z),
+                contacts=self._contacts_of(record),
+                contact_groups=tuple(sorted(record.names("contact_groups"))),
+                custom_variables=record.custom_variables(),
+                should_be_scheduled=int(bool(values["check_command"])),
+                **values,
+            )
+
+    def _make_services(self) -> None:
+        # One definition may stand for services on many hosts.
+        known: dict[int, dict[str, Any]] = {}
+        for number, ((name, description), record) in enumerate(self.services.items()):
+            host = self.found.hosts[name]
+            values = known.get(id(record))
+            if values is None:
+                values = known[id(record)] = _checkable(record) | {
+                    "contacts": self._contacts_of(record),
+                    "contact_groups": tuple(sorted(record.names("contact_groups"))),
+                }
+            inherited = [one for one in _FROM_HOST if not record.is_set(one)]
+            if not record.is_set("contacts", "contact_groups"):
+                inherited += ("contacts", "contact_groups")
+            service = Service(
+                id=number,
+                host=host,
+                description=description,
+                custom_variables=record.custom_variables(),
+                **values | {one: getattr(host, one) for one in inherited},
+            )
+            self.found.services[name, description] = service
+            host.services.append(service)
+
+    def _make_groups(self) -> None:
+        found = self.found
+        names: dict[int, list[str]] = {id(target): [] for target in found.targets()}
+        for number, (name, record) in enumerate(self._by_name("hostgroup").items()):
+            hosts = [found.hosts[member] for member in self.hosts_in[name]]
+            group = HostGroup(number, name, members=hosts, **_group(record))
+            found.hostgroups[name] = group
+            for host in hosts:
+                names[id(host)].append(name)
+        for number, (name, record) in enumerate(self._by_name("servicegroup").items()):
+            services = [found.services[member] for member in self.services_in[name]]
+            found.servicegroups[name] = ServiceGroup(
+                number, name, members=services, **_group(record)
+            )
+            for service in services:
+                names[id(service)].append(name)
+        for target in found.targets():
+            target.groups = tuple(sorted(names[id(target)]))
+
+    def _link(self) -> None:
+        """Parents, dependencies, and who may see an object: its contacts, by escalations too."""
+        hosts, services = self.found.hosts, self.found.services
+        for name, host in hosts.items():
+            host.parents = [hosts[one] for one in dict.fromkeys(self.hosts[name].names("parents"))]
+            for parent in host.parents:
+                parent.children.append(host)
+        for key, service in services.items():
+            parts = self.services[key].names("parents")
+            if len(parts) == 1:
+                parts = (key[0], *parts)
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            service.parents = [services[pair] for pair in pairs]
+        shared: dict[tuple[str, ...], frozenset[str]] = {}
+        for target in self.found.targets():
+            names = target.contacts
+            target.authorized = shared.setdefault(names, frozenset(names))
+        for record in self.records["hostescalation"]:
+            for name in self._hosts_of(record):
+                hosts[name].authorized |= set(self._contacts_of(record))
+        for record in self.records["serviceescalation"]:
+            for key in self._services_of(record, self._hosts_of(record)):
+                services[key].authorized |= set(self._contacts_of(record))
+        for record in self.records["hostdependency"]:
+            sides = [self._hosts_of(record), self._hosts_of(record, "dependent_")]
+            for master, dependent in itertools.product(*sides):
+                _depend(record, hosts[master], hosts[dependent])
+        for record in self.records["servicedependency"]:
+            for key, other in self._service_dependency(record):
+                _depend(record, services[key], services[other])
+
+    def _hosts_of(self, record: _Record, prefix: str = "") -> list[str]:
+        groups, own = Selection(), Selection()
+        groups.take(record.text(f"{prefix}hostgroup_name"), _grouped(self.hosts_in))
+        own.take(record.text(f"{prefix}host_name"), _named(self.hosts))
+        # Rejects in host lists act on group members only.
+        groups.rejected |= own.rejected
+        return list(dict.fromkeys([*own.wanted, *groups.result()]))
+
+    def _services_of(
+        self, record: _Record, hosts: Iterable[str], prefix: str = ""
+    ) -> list[ServiceKey]:
+        """Services by descriptions on hosts, and members of service groups."""
+        found: list[ServiceKey] = []
+        for host in hosts:
+            named = Selection()
+            named.take(record.text(f"{prefix}service_description"), _named(self.on_host[host]))
+            found += [(host, name) for name in named.result()]
+        for name in record.names(f"{prefix}servicegroup_name"):
+            found += self.services_in[name]
+        return list(dict.fromkeys(found))
+
+    def _service_dependency(self, record: _Record) -> Iterator[tuple[ServiceKey, ServiceKey]]:
+        """Every master service with every dependent one; a missing host side is the other's."""
+        masters, dependents = self._hosts_of(record), self._hosts_of(record, "dependent_")
+        sides = [(masters, dependents)]
+        if bool(masters) is not bool(dependents) and not record.names("servicegroup_name"):
+            sides = [([host], [host]) for host in masters or dependents]
+        for left, right in sides:
+            yield from itertools.product(
+                self._services_of(record, left), self._services_of(record, right, "dependent_")
+            )
+
+
+def _depend(record: _Record, master: Host | Service, dependent: HostOrService) -> None:
+    inherits = record.flag("inherits_parent") == 1
+    for kind, links in (
+        ("execution", dependent.execution_dependencies),
+        ("notification", dependent.notification_dependencies),
+    ):
+        criteria = record.options(f"{kind}_failure_criteria")
+        if criteria and master is not dependent:
+            links.append(DependsOn(master, criteria, record.text("dependency_period"), inherits))
+
+
+_MACRO = re.compile(r"\$([A-Za-z0-9_:-]+)\$")
+
+
+def expand(text: str, target: HostOrService) -> str:
+    """Replace the macros of configuration texts; unknown ones stay."""
+    host = target.host
+    known = {
+        "HOSTNAME": host.name,
+        "HOSTALIAS": host.alias,
+        "HOSTDISPLAYNAME": host.display_name,
+        "HOSTADDRESS": host.address,
+        **{f"_HOST{key}": item for key, item in host.custom_variables.items()},
+    }
+    if isinstance(target, Service):
+        known["SERVICEDESC"] = target.description
+        known["SERVICEDISPLAYNAME"] = target.display_name
+        known |= {f"_SERVICE{key}": item for key, item in target.custom_variables.items()}
+    return _MACRO.sub(lambda match: known.get(match[1], match[0]), text).replace("$$", "$")

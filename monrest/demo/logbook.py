@@ -6,7 +6,6 @@ The module's parsing has its peculiarities, which are kept (docs/spec/demo.md).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort_right
-from collections.abc import Callable
 from operator import attrgetter
 
 from attrs import define, field
@@ -132,25 +131,18 @@ def _command(entry: LogEntry, options: str) -> None:
 
 @define(eq=False)
 class Logbook:
-    """All lines, ordered by time. ``heard`` is called after each new line."""
+    """All lines, ordered by time."""
 
-    heard: Callable[[], None] = field(default=lambda: None)
     entries: list[LogEntry] = field(factory=list)
     lines_in_file: int = 0
 
-    def write(self, moment: float, text: str) -> None:
-        """Append a line; newlines become the two characters backslash and n."""
-        self.past(int(moment), text)
-        self.heard()
-
     def past(self, moment: int, text: str) -> None:
-        """Append a line of the history, which wakes no waiting request.
+        """Append a line; newlines become the two characters backslash and n.
 
         A line of a clock that was put back stands where its time belongs.
         """
-        if "\n" in text:
-            text = text.replace("\n", "\\n")
         self.lines_in_file += 1
+        text = text.replace("\n", "\\n")
         entry = LogEntry(moment, self.lines_in_file, f"[{moment}] {text}")
         if self.entries and moment < self.entries[-1].time:
             insort_right(self.entries, entry, key=attrgetter("time"))

@@ -119,8 +119,7 @@ def dependency_fails(core: Core, link: DependsOn) -> bool:
         return False
     if not master.has_been_checked:
         return "p" in link.criteria
-    state = master.state if master.state_type == HARD else master.last_hard_state
-    if master.letter(state) in link.criteria:
+    if master.letter(master.hard_state) in link.criteria:
         return True
     return link.inherits_parent and any(
         dependency_fails(core, above)

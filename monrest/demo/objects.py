@@ -240,12 +240,17 @@ class Checkable:
         number = self.state if state is None else state
         return self.states[min(number, len(self.states) - 1)]
 
+    @property
+    def hard_state(self) -> int:
+        """The state that counts: the present one when good or hard, else the last hard one."""
+        if self.state == 0 or self.state_type == HARD:
+            return self.state
+        return self.last_hard_state
+
     def letter(self, state: int) -> str:
-        """The letter of a state in option lists."""
         return self.letters[state]
 
     def seen(self, state: int, moment: int) -> None:
-        """Note when a state was there last."""
         setattr(self, f"last_time_{self.states[state].lower()}", moment)
 
 
@@ -269,6 +274,15 @@ class Host(Checkable):
     last_time_up: int = 0
     last_time_down: int = 0
     last_time_unreachable: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def key(self) -> str:
+        """How columns name it."""
+        return self.name
 
     @property
     def label(self) -> str:
@@ -305,6 +319,15 @@ class Service(Checkable):
     @property
     def name(self) -> str:
         return self.host.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.host.name, self.description)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """How columns name it."""
+        return self.names
 
     @property
     def label(self) -> str:

@@ -63,7 +63,6 @@ class Simulation:
     _last_counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTERS, 0))
 
     def start(self) -> None:
-        """Plan the first checks and let time run."""
         core = self.core
         self.replan()
         self._day = datetime.fromtimestamp(core.now(), core.zone).date()
@@ -88,7 +87,6 @@ class Simulation:
         self._periods = {name: core.in_period(name) for name in core.inventory.timeperiods}
 
     def stop(self) -> None:
-        """Cancel what is planned."""
         for call in (self._call, self._more):
             if call is not None and call.active():
                 call.cancel()
@@ -175,7 +173,6 @@ class Simulation:
         return not any(dependency_fails(core, link) for link in target.execution_dependencies)
 
     def _next_state(self, target: HostOrService) -> int:
-        """The next step of the random walk."""
         rng, word, now = self.core.rng, behaviour(target), target.state
         host = isinstance(target, Host)
         if word == "steady":

@@ -8,13 +8,9 @@ import pytest
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from monrest.demo.command_table import run
 from monrest.demo.core import Core
-from monrest.demo.core_tables import build_tables
-from monrest.demo.definitions import parse
 from monrest.demo.inventory import make_inventory
-from monrest.demo.protocol import LivestatusFactory
-from monrest.demo.registration import build
+from monrest.demo.service import livestatus
 from monrest.demo.simulation import Simulation
 from tests.fakes.clocks import Wall
 
@@ -156,22 +152,15 @@ class Bench:
     """A core, its clock, and connections to it."""
 
     def __init__(self, text=SITE, seed=1):
-        parsed = parse(text, "site.cfg")
         self.clock = Clock()
         self.clock.advance(START)
-        inventory = make_inventory(build(parsed.definitions, parsed.problems))
+        inventory = make_inventory({"site.cfg": text})
         self.core = Core(self.clock, Wall(self.clock), inventory, Random(seed), UTC)
         self.core.program_start = START
         self.simulation = Simulation(self.core)
-        self.tables = build_tables(self.core)
         self.deaths = []
-        self.factory = LivestatusFactory(
-            self.core,
-            self.tables,
-            self.clock,
-            lambda line: run(self.simulation, line),
-            self.deaths.append,
-        )
+        self.factory = livestatus(self.simulation, self.deaths.append)
+        self.tables = self.factory.tables
 
     def connect(self):
         """An open connection: its protocol and transport."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.demo.answer import Format, spoil
+from monrest.lql.formats import Format, spoil
 
 
 def body(bench, *lines):

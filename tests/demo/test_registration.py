@@ -2,9 +2,7 @@
 
 import pytest
 
-from monrest.demo.definitions import ObjectConfigError, parse
-from monrest.demo.registration import build, load
-from tests.table import each
+from monrest.demo.inventory import ObjectConfigError, make_inventory, read
 
 BASE = """
 define command {
@@ -84,22 +82,26 @@ HOSTS = (
 
 
 def site(text):
-    parsed = parse(BASE + text, "x.cfg")
-    return build(parsed.definitions, parsed.problems)
+    return make_inventory({"x.cfg": BASE + text})
+
+
+def names(group):
+    """The members of a group of hosts, or of services with their hosts."""
+    return [getattr(one, "label", one) for one in group.members]
 
 
 def problems(text):
     with pytest.raises(ObjectConfigError) as caught:
         site(text)
-    return [problem.text for problem in caught.value.problems]
+    return caught.value.problems
 
 
 def test_host_groups():
-    found = site(HOSTS).hostgroup_members
-    assert found["g3"] == ("h1", "h3", "h4")
-    assert found["g4"] == ("h2", "h3", "h4")
-    assert found["all"] == ("h1", "h2", "h3")
-    assert found["empty"] == ()
+    found = site(HOSTS).hostgroups
+    assert names(found["g3"]) == ["h1", "h3", "h4"]
+    assert names(found["g4"]) == ["h2", "h3", "h4"]
+    assert names(found["all"]) == ["h1", "h2", "h3"]
+    assert names(found["empty"]) == []
 
 
 @pytest.mark.parametrize(
@@ -123,14 +125,16 @@ def test_a_service_by_host_beats_one_by_group():
         + service("C", "hostgroup_name g3,all")
         + service("C", "host_name h4", "check_command other")
     )
-    commands = {name: item.text("check_command") for (name, _), item in found.services.items()}
+    commands = {name: item.check_command for (name, _), item in found.services.items()}
     assert commands == {"h1": "c", "h2": "c", "h3": "c", "h4": "other"}
 
 
 def test_contact_groups():
     found = site(HOSTS)
-    assert found.contactgroup_members == {"cg1": ("c1", "c2"), "cg2": ("c2",)}
-    assert found.contacts_of(found.hosts["h1"]) == ("c1", "c2")
+    groups = {name: group.members for name, group in found.contactgroups.items()}
+    assert groups == {"cg1": ("c1", "c2"), "cg2": ("c2",)}
+    assert found.contacts["c2"].groups == ("cg1", "cg2")
+    assert found.hosts["h1"].contacts == ("c1", "c2")
 
 
 def test_service_groups():
@@ -142,8 +146,9 @@ def test_service_groups():
         + define("servicegroup", "servicegroup_name by-service", "servicegroup_members s",
                  "members h4,!B")
     )  # fmt: skip
-    assert found.servicegroup_members["s"] == (("h1", "B"), ("h4", "B"), ("h4", "D"))
-    assert found.servicegroup_members["by-service"] == (("h1", "B"), ("h4", "D"))
+    assert names(found.servicegroups["s"]) == ["h1;B", "h4;B", "h4;D"]
+    assert names(found.servicegroups["by-service"]) == ["h1;B", "h4;D"]
+    assert found.services["h4", "D"].groups == ("by-service", "s")
 
 
 def test_a_service_inherits_from_its_host():
@@ -153,59 +158,80 @@ def test_a_service_inherits_from_its_host():
         + service("own", "host_name h", "contacts null")
         + service("inherits", "host_name h")
         + service("period", "host_name h", "check_period null")
-    )
-    assert found.contacts_of(found.contact_source(("h", "own"))) == ()
-    assert found.contacts_of(found.contact_source(("h", "inherits"))) == ("c1",)
-    assert found.from_host(("h", "inherits"), "check_period") == "always"
-    assert found.from_host(("h", "period"), "check_period") == ""
-    assert found.from_host(("h", "inherits"), "notification_interval") == "7"
-    assert found.services["h", "inherits"].number("check_interval") == 5
+    ).services
+    assert found["h", "own"].contacts == ()
+    assert found["h", "inherits"].contacts == ("c1",)
+    assert found["h", "inherits"].check_period == "always"
+    assert found["h", "period"].check_period == ""
+    assert found["h", "inherits"].notification_interval == 7
+    assert found["h", "inherits"].check_interval == 5
+
+
+def links(target):
+    kinds = ("execution", "notification")
+    return {
+        kind: [(link.master.label, link.criteria) for link in found]
+        for kind in kinds
+        if (found := getattr(target, f"{kind}_dependencies"))
+    }
 
 
 def test_service_dependency_on_the_same_host():
     found = site(
         HOSTS
-        + service("B", "host_name h1")
-        + service("C", "host_name h1")
-        + define("servicedependency", "host_name h1", "service_description B",
+        + service("B", "host_name h1,h2")
+        + service("C", "host_name h1,h2")
+        + define("servicedependency", "host_name h1,h2", "service_description B",
                  "dependent_service_description C", "notification_failure_criteria w,c",
                  "execution_failure_criteria n")
-    )  # fmt: skip
-    (edge,) = found.service_dependencies
-    assert (edge.master, edge.dependent, edge.kind) == (("h1", "B"), ("h1", "C"), "notification")
-    assert edge.criteria == {"w", "c"}
+    ).services  # fmt: skip
+    assert links(found["h1", "C"]) == {"notification": [("h1;B", {"w", "c"})]}
+    assert links(found["h2", "C"]) == {"notification": [("h2;B", {"w", "c"})]}
+    assert links(found["h1", "B"]) == {}
+
+
+def test_dependencies_of_service_groups():
+    found = site(
+        HOSTS
+        + service("B", "host_name h1", "servicegroups s")
+        + service("C", "host_name h2")
+        + define("servicegroup", "servicegroup_name s")
+        + define("servicedependency", "servicegroup_name s", "dependent_host_name h2",
+                 "dependent_service_description C", "execution_failure_criteria c")
+    ).services  # fmt: skip
+    assert links(found["h2", "C"]) == {"execution": [("h1;B", {"c"})]}
 
 
 def test_host_dependencies_are_every_pair():
     found = site(
         HOSTS
-        + define("hostdependency", "hostgroup_name g3,!g1", "dependent_host_name h2",
+        + define("hostdependency", "hostgroup_name g3,!g1", "dependent_host_name h2,h3",
                  "execution_failure_criteria d", "notification_failure_criteria down,u",
                  "inherits_parent 1")
-    )  # fmt: skip
-    edges = [(edge.master, edge.dependent, edge.kind) for edge in found.host_dependencies]
-    assert sorted(edges) == [
-        ("h3", "h2", "execution"),
-        ("h3", "h2", "notification"),
-        ("h4", "h2", "execution"),
-        ("h4", "h2", "notification"),
-    ]
-    assert found.host_dependencies[0].inherits_parent
+    ).hosts  # fmt: skip
+    masters = [("h3", {"d"}), ("h4", {"d"})]
+    assert links(found["h2"]) == {
+        "execution": masters,
+        "notification": [("h3", {"d", "u"}), ("h4", {"d", "u"})],
+    }
+    assert found["h2"].execution_dependencies[0].inherits_parent
+    # A host does not depend on itself.
+    assert links(found["h3"])["execution"] == masters[1:]
 
 
-def test_escalations():
+def test_contacts_of_escalations_see_the_object():
     found = site(
         HOSTS
-        + service("B", "hostgroup_name g3")
-        + define("hostescalation", "host_name h1", "first_notification 2", "contacts c2")
-        + define("serviceescalation", "hostgroup_name g3", "service_description B",
+        + service("B", "hostgroup_name g3", "contacts c1")
+        + define("hostescalation", "host_name h2", "first_notification 2", "contacts c2",
                  "last_notification 0")
+        + define("serviceescalation", "hostgroup_name g3,!g1", "service_description B",
+                 "first_notification 1", "last_notification 0", "contact_groups cg2")
     )  # fmt: skip
-    (first,) = found.host_escalations
-    assert (first.target, first.first, first.last) == ("h1", 2, -2)
-    assert [item.target for item in found.service_escalations] == [
-        ("h1", "B"), ("h3", "B"), ("h4", "B"),
-    ]  # fmt: skip
+    assert found.hosts["h2"].authorized == {"c2"}
+    assert found.hosts["h3"].authorized == set()
+    seen = {key: item.authorized for key, item in found.services.items()}
+    assert seen == {("h1", "B"): {"c1"}, ("h3", "B"): {"c1", "c2"}, ("h4", "B"): {"c1", "c2"}}
 
 
 def test_service_parents():
@@ -214,57 +240,59 @@ def test_service_parents():
         + service("B", "host_name h1,h2")
         + service("C", "host_name h1", "parents B")
         + service("D", "host_name h1", "parents h1,B,h2,B")
-    )
-    assert found.service_parents["h1", "C"] == (("h1", "B"),)
-    assert found.service_parents["h1", "D"] == (("h1", "B"), ("h2", "B"))
+    ).services
+    assert [item.label for item in found["h1", "C"].parents] == ["h1;B"]
+    assert [item.label for item in found["h1", "D"].parents] == ["h1;B", "h2;B"]
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "says"),
     [
-        (define("host", "host_name h"), "max_check_attempts"),
-        (host("h", "max_check_attempts 0"), "max_check_attempts"),
-        (host("h", "check_interval -1"), "check_interval"),
-        (host("h", "active_checks_enabled yes"), "active_checks_enabled: 0 or 1 expected"),
-        (host("h", "notification_options d,x"), "notification_options: one of d, u, r, f, s, n, a"),
-        (host("h", "check_command nope!1"), "check_command: nope is not known"),
-        (host("h", "check_period nope"), "check_period: nope is not known"),
-        (host("h", "contacts nope"), "contacts: nope is not known"),
-        (host("h", "contact_groups !nope"), "contact_groups: nope is not known"),
-        (host("h", "hostgroups nope"), "hostgroups: nope is not known"),
-        (host("h", "parents nope"), "parents: nope cannot be a parent"),
-        (host("h", "parents h"), "parents: h cannot be a parent"),
-        (host("a", "parents b") + host("b", "parents a"), "its own ancestor"),
-        (host("h") + host("h"), "duplicate host h"),
-        (define("host", "use hst"), "host without host_name"),
-        (service("S"), "without host_name or hostgroup_name"),
-        (service("S", "host_name nope"), "host_name: nope is not known"),
-        (host("h") + define("service", "host_name h", "max_check_attempts 1",
-                            "service_description S"), "without check_command"),
-        (define("contact", "contact_name c9"), "without host_notification_commands"),
-        (define("timeperiod", "timeperiod_name t"), "without alias"),
-        (define("timeperiod", "timeperiod_name t", "alias T", "monday 9-17",), "HH:MM"),
-        (define("timeperiod", "timeperiod_name t", "alias T", "exclude x"), "exclude"),
-        (hostgroup("g", "hostgroup_members g"), "contains itself"),
-        (define("servicegroup", "servicegroup_name s", "members h"), "pairs"),
-        (HOSTS + define("hostdependency", "host_name h1", "dependent_host_name h1",
-                        "execution_failure_criteria d"), "circular"),
+        (define("host", "host_name h"), "host h has no max_check_attempts in x.cfg:"),
+        (host("h", "check_command nope!1"), "referenced command 'nope' does not exist in x.cfg:"),
+        ("define host {\nnonsense 1\n}\n", "unknown attribute: nonsense"),
+        (host("h") + host("h"), "duplicate host definition h"),
     ],
-)  # fmt: skip
-def test_what_the_core_refuses(text, says):
+)
+def test_what_the_precheck_finds_is_refused(text, says):
     assert any(says in problem for problem in problems(text))
 
 
+def test_a_template_is_looked_at_where_an_object_uses_it():
+    template = define("host", "name t", "register 0", "max_check_attempts 1", "parents nope")
+    assert list(site(template).hosts) == []
+    used = define("host", "use t", "host_name h")
+    assert any("host 'nope' does not exist" in text for text in problems(template + used))
+    chain = "".join(
+        define("host", f"name t{number}", f"use t{number + 1}", "register 0")
+        for number in range(3000)
+    )
+    last = define("host", "name t3000", "use t0", "register 0", "max_check_attempts 7")
+    long = site(chain + last + define("host", "use t0", "host_name h")).hosts["h"]
+    assert long.max_check_attempts == 7
+
+
+def test_a_repeated_attribute_is_accepted():
+    assert site(host("h", "alias one", "alias two")).hosts["h"].alias == "two"
+
+
 def test_files_of_a_folder_are_one_site(tmp_path):
-    (tmp_path / "base.cfg").write_text(BASE)
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "base.cfg").write_text(BASE)
     (tmp_path / "hosts.cfg").write_text(HOSTS + host("bad", "parents nope"))
-    with pytest.raises(ObjectConfigError) as caught:
-        load(tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path}/hosts.cfg:")
+    with pytest.raises(ObjectConfigError, match=r"host 'nope' does not exist in hosts\.cfg:"):
+        read(tmp_path)
     (tmp_path / "hosts.cfg").write_text(HOSTS)
-    assert len(load(tmp_path).hosts) == 4
-    with pytest.raises(ObjectConfigError, match="nothing:0: No such file"):
-        load(tmp_path / "nothing")
+    assert len(read(tmp_path).hosts) == 4
+    with pytest.raises(ObjectConfigError, match="nothing: No such file"):
+        read(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ObjectConfigError, match="no object files"):
-        load(tmp_path / "empty")
+        read(tmp_path / "empty")
+
+
+def test_bytes_that_are_no_text_are_kept(tmp_path):
+    (tmp_path / "a.cfg").write_bytes(
+        BASE.encode() + host("h", "alias l\udce9").encode(errors="surrogateescape")
+    )
+    assert read(tmp_path).hosts["h"].alias == "l\udce9"

@@ -10,10 +10,8 @@ from twisted.internet import reactor
 from twisted.internet.task import deferLater
 
 from monrest.base.clock import MachineClock
-from monrest.demo.definitions import ObjectConfigError, parse
-from monrest.demo.inventory import make_inventory
-from monrest.demo.registration import build
-from monrest.demo.service import DemoCore, demo_objects, read, report, restart
+from monrest.demo.inventory import ObjectConfigError, make_inventory, read
+from monrest.demo.service import DemoCore, demo_objects, report, restart
 from tests.forks import DEMO, ran
 
 HOST = """
@@ -27,8 +25,7 @@ define host {
 
 
 def fresh(text):
-    parsed = parse(text, "site.cfg")
-    return make_inventory(build(parsed.definitions, parsed.problems))
+    return make_inventory({"site.cfg": text})
 
 
 @pytest.fixture
@@ -165,7 +162,7 @@ async def test_wrong_files_end_the_core(files):
         await settled(core)
         await deferLater(reactor, 0)
         assert ends == ["the object files do not load"]
-        assert any("template nothing" in entry.message for entry in core.core.log.entries)
+        assert any("template 'nothing'" in entry.message for entry in core.core.log.entries)
         assert not (files.parent / "live").exists()
 
 

@@ -13,7 +13,7 @@ from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol
 
 from monrest.base.clock import MachineClock
-from monrest.demo.definitions import ObjectConfigError
+from monrest.demo.inventory import ObjectConfigError
 from monrest.demo.service import DemoCore
 from tests.forks import DEMO, ran
 
@@ -65,7 +65,7 @@ async def test_a_left_over_socket_is_replaced(tmp_path):
 
 def test_wrong_files_are_refused_with_their_place(tmp_path):
     (tmp_path / "bad.cfg").write_text("define host {\nhost_name h\nuse nothing\n}\n")
-    with pytest.raises(ObjectConfigError, match=r"bad\.cfg:3: template nothing"):
+    with pytest.raises(ObjectConfigError, match=r"template 'nothing' does not exist in bad\.cfg:1"):
         DemoCore(
             reactor, MachineClock(), str(tmp_path / "live"), objects_dir=tmp_path
         ).startService()
@@ -99,5 +99,5 @@ def test_the_program_says_why_it_cannot_start(tmp_path):
                "--objects", str(tmp_path)]  # fmt: skip
     status, output = ran(command, program=DEMO)
     assert status == 1
-    assert "bad.cfg:1: unknown object type 'nonsense'" in output
+    assert "unknown object type 'nonsense' in bad.cfg:1" in output
     assert "Traceback" not in output

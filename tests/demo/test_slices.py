@@ -7,9 +7,9 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
 from monrest.demo.core import Core
-from monrest.demo.core_tables import build_tables
-from monrest.demo.inventory import make_inventory, synthetic_site
-from monrest.demo.protocol import LivestatusFactory
+from monrest.demo.invented import invented_objects
+from monrest.demo.inventory import make_inventory
+from monrest.demo.service import livestatus
 from monrest.demo.simulation import Simulation
 from tests.fakes.clocks import Wall
 
@@ -27,16 +27,15 @@ class RestlessClock(Clock):
 def make(hosts, services):
     clock = RestlessClock()
     clock.advance(1795000000)
-    core = Core(
-        clock, Wall(clock), make_inventory(synthetic_site(hosts, services)), Random(1), None
-    )
+    inventory = make_inventory({"x.cfg": invented_objects(hosts, services)}, checked=False)
+    core = Core(clock, Wall(clock), inventory, Random(1), None)
     core.program_start = 1
     return core, clock
 
 
 def test_a_large_answer_lets_others_in_between():
     core, clock = make(50, 1000)
-    factory = LivestatusFactory(core, build_tables(core), clock, lambda _line: None, die=print)
+    factory = livestatus(Simulation(core), print)
     large, small = StringTransport(), StringTransport()
     first, second = factory.buildProtocol(None), factory.buildProtocol(None)
     first.makeConnection(large)
@@ -61,7 +60,7 @@ def test_a_large_answer_lets_others_in_between():
 
 def test_time_limits_end_a_long_answer():
     core, clock = make(50, 1000)
-    factory = LivestatusFactory(core, build_tables(core), clock, lambda _line: None, die=print)
+    factory = livestatus(Simulation(core), print)
     transport = StringTransport()
     connection = factory.buildProtocol(None)
     connection.makeConnection(transport)

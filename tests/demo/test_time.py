@@ -9,9 +9,9 @@ from twisted.internet.task import Clock
 
 from monrest.demo.core import Core
 from monrest.demo.history import generate
-from monrest.demo.inventory import make_inventory, synthetic_site
+from monrest.demo.invented import invented_objects
+from monrest.demo.inventory import make_inventory, read
 from monrest.demo.objects import Host
-from monrest.demo.registration import load
 from monrest.demo.service import demo_objects
 from monrest.demo.simulation import Simulation, is_simulated
 from tests.fakes.clocks import Wall
@@ -19,10 +19,10 @@ from tests.fakes.clocks import Wall
 START = 1795000000
 
 
-def make(site=None, seed=1, days=2):
+def make(inventory=None, seed=1, days=2):
     clock = Clock()
     clock.advance(START)
-    core = Core(clock, Wall(clock), make_inventory(site or load(demo_objects())), Random(seed), UTC)
+    core = Core(clock, Wall(clock), inventory or read(demo_objects()), Random(seed), UTC)
     simulation = Simulation(core)
     generate(core, days)
     return core, simulation, clock
@@ -277,7 +277,7 @@ def test_periods_that_begin_are_logged():
 
 @pytest.mark.parametrize(("hosts", "services"), [(1, 0), (7, 45), (60, 120)])
 def test_invented_sites(hosts, services):
-    core, _, _ = make(synthetic_site(hosts, services), days=0.2)
+    core, _, _ = make(make_inventory({"x": invented_objects(hosts, services)}), days=0.2)
     assert len(core.inventory.hosts) == hosts
     assert len(core.inventory.services) == services
     assert all(target.has_been_checked for target in core.inventory.targets())

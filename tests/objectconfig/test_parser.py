@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.demo.definitions import find_files, parse, read_file
 from monrest.objectconfig.attributes import core_text
 from monrest.objectconfig.document import ConfigFile, comments_of
 
@@ -13,11 +12,15 @@ def block(*lines, kind="host"):
     return f"define {kind} {{\n" + "\n".join(lines) + "\n}\n"
 
 
+def parse(text):
+    return ConfigFile.parse_text("x.cfg", text)
+
+
 def only(text):
-    parsed = parse(text, "x.cfg")
-    assert parsed.problems == []
-    (definition,) = parsed.definitions
-    return definition.block.attributes
+    parsed = parse(text)
+    assert [problem for problem in parsed.problems if problem.fatal] == []
+    (found,) = parsed.blocks
+    return found.attributes
 
 
 @pytest.mark.parametrize(
@@ -56,13 +59,13 @@ def test_aliases_become_canonical_names():
 
 def test_places_and_comments_are_kept():
     text = "# one\n; two\n" + block("# three", "host_name h ; four") + "# after\n"
-    parsed = parse(text, "x.cfg")
-    (definition,) = parsed.definitions
-    assert (definition.file, definition.line) == ("x.cfg", 3)
-    assert definition.block.comments == ["# one", "; two", "# three"]
-    assert definition.line_of("host_name") == 5
-    assert definition.block.inline == {"host_name": "; four"}
-    assert comments_of(ConfigFile.parse_text("x.cfg", text).trailer) == ["# after"]
+    parsed = parse(text)
+    (found,) = parsed.blocks
+    assert found.line == 3
+    assert found.comments == ["# one", "; two", "# three"]
+    assert found.places()["host_name"] == 5
+    assert found.inline == {"host_name": "; four"}
+    assert comments_of(parsed.trailer) == ["# after"]
 
 
 def test_repeated_lines_join_where_the_core_joins_them():
@@ -73,7 +76,7 @@ def test_repeated_lines_join_where_the_core_joins_them():
 
 def test_disabled_definitions_are_flagged():
     text = "#define host {\n#  host_name off\n#}\n" + block("host_name on")
-    first, second = (item.block for item in parse(text, "x.cfg").definitions)
+    first, second = parse(text).blocks
     assert (first.disabled, first.attributes["host_name"]) == (True, "off")
     assert (second.disabled, second.attributes["host_name"]) == (False, "on")
 
@@ -108,7 +111,7 @@ def test_date_rules_are_split_before_the_first_range():
     ],
 )
 def test_problems_name_the_line(text, line, says):
-    problem = parse(text, "x.cfg").problems[0]
+    problem = parse(text).problems[0]
     assert problem.line == line
     assert says in problem.text
     assert str(problem).startswith(f"x.cfg:{line}: ")
@@ -116,21 +119,5 @@ def test_problems_name_the_line(text, line, says):
 
 @given(st.text(alphabet="define host{}\n#;\\_ a1:-,", max_size=200))
 def test_no_text_breaks_the_parser(text):
-    parsed = parse(text, "x.cfg")
+    parsed = parse(text)
     assert all(problem.text for problem in parsed.problems)
-
-
-def test_files_are_found_in_order_and_keep_bad_bytes(tmp_path):
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "z.cfg").write_bytes(
-        block("alias l").encode().replace(b" l", b" l\xe9") + b"# \xe9\n"
-    )
-    (tmp_path / "a.cfg").write_text(block("alias first"))
-    (tmp_path / "note.txt").write_text("nothing")
-    files = find_files(tmp_path)
-    assert [path.name for path in files] == ["a.cfg", "z.cfg"]
-    assert find_files(files[0]) == [files[0]]
-    read = read_file(files[1])
-    (definition,) = read.definitions
-    assert read.problems == []
-    assert definition.block.attributes == {"alias": "l\udce9"}

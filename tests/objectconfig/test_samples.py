@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from monrest.demo.definitions import read_file
-from monrest.demo.registration import build
+from monrest.demo.inventory import make_inventory
 from monrest.objectconfig.document import ConfigFile
 from tests.fakes.samples import samples
 
@@ -89,12 +88,11 @@ def test_a_core_would_load_them():
     # What the package's own main file names: five files, and the commands of the plugins.
     names = ("commands", "contacts", "timeperiods", "templates", "localhost")
     paths = [samples("nagios4", "objects", f"{name}.cfg") for name in names]
-    parsed = [read_file(path) for path in (*paths, *sorted(samples("plugins").rglob("*.cfg")))]
-    assert [problem for file in parsed for problem in file.problems] == []
-    site = build(item for file in parsed for item in file.definitions)
-    assert sorted(site.hosts) == ["localhost"]
-    assert ("localhost", "PING") in site.services
-    assert len(site.commands) > 100
+    paths += sorted(samples("plugins").rglob("*.cfg"))
+    found = make_inventory({str(path): path.read_text() for path in paths})
+    assert list(found.hosts) == ["localhost"]
+    assert ("localhost", "PING") in found.services
+    assert len(found.commands) > 100
 
 
 def test_the_language_of_icinga_2_is_refused_clearly():
