@@ -193,6 +193,7 @@ Pick: TypeAlias = Callable[[GivenCommand], Iterable[HostOrService]]
 
 
 def _targets(given: GivenCommand) -> list[HostOrService]:
+    """The objects that the first argument names."""
     return given.targets
 
 
@@ -314,10 +315,6 @@ def _program(attribute: str) -> Obey:
         given.core.tell("program")
 
     return obey
-
-
-def _log(given: GivenCommand) -> None:
-    given.core.note(given["message"])
 
 
 def _restart(given: GivenCommand) -> None:
@@ -471,7 +468,7 @@ _FILTERS = "hostname:str?;service_desc:str?;start_time:timestamp?;comment:str?"
 _HOST, _SERVICE = "host_name:host", "service:service"
 
 _PLAIN: Mapping[str, tuple[str, Obey]] = {
-    "LOG": ("message:str", _log),
+    "LOG": ("message:str", lambda given: given.core.note(given["message"])),
     "RESTART_PROCESS": ("", _restart),
     "RESTART_PROGRAM": ("", _restart),
     "SHUTDOWN_PROCESS": ("", _nothing),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, tzinfo
+from itertools import count
 from pathlib import Path
 from random import Random
 from zoneinfo import ZoneInfo
@@ -75,8 +76,8 @@ class Core:
     """The trigger word of everything that happens: check, state, log, downtime, comment ..."""
     restart: Callable[[], None] | None = None
     """Reads the object files again and starts with them; None: they stay as they are."""
-    _comment_id: int = 0
-    _downtime_id: int = 0
+    downtime_ids: Iterator[int] = field(factory=lambda: count(1))
+    _comment_ids: Iterator[int] = field(factory=lambda: count(1))
     _periods: dict[str, int] = field(factory=dict)
     _periods_at: int = -1
 
@@ -125,9 +126,8 @@ class Core:
         expire_time: int = 0,
     ) -> Comment:
         """Add a comment. ``entry_type`` and ``source`` are those of the comments table."""
-        self._comment_id += 1
         comment = Comment(
-            id=self._comment_id,
+            id=next(self._comment_ids),
             target=target,
             author=author,
             comment=text,
@@ -153,10 +153,6 @@ class Core:
         self.changed(comment.target)
         self.tell("comment")
         return True
-
-    def next_downtime_id(self) -> int:
-        self._downtime_id += 1
-        return self._downtime_id
 
 
 def local_zone() -> tzinfo:

@@ -21,9 +21,8 @@ from monrest.demo.objects import (
     Checkable,
     DependsOn,
     Host,
-    HostGroup,
+    ObjectGroup,
     Service,
-    ServiceGroup,
 )
 from monrest.lql.tables import Column, Part, Rows, Table, ValueOf
 from monrest.objectconfig.timeperiods import Anchor, DateRule
@@ -384,7 +383,7 @@ class _Sums:
     _serial: int = -1
     _known: dict[int, Counter[str]] = field(factory=dict)
 
-    def of(self, item: Host | HostGroup | ServiceGroup) -> Counter[str]:
+    def of(self, item: Host | ObjectGroup[Any]) -> Counter[str]:
         if self._serial != self.core.state_serial:
             self._serial, self._known = self.core.state_serial, {}
         found = self._known.get(id(item))

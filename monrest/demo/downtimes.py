@@ -69,7 +69,7 @@ def schedule(
         )
     note = core.add_comment(target, _PROCESS, text, entry_type=2, persistent=0)
     downtime = CoreDowntime(
-        id=core.next_downtime_id(),
+        id=next(core.downtime_ids),
         target=target,
         author=author,
         comment=comment,
@@ -100,7 +100,10 @@ def advance(core: Core, downtime: CoreDowntime) -> None:
     now = core.now()
     if downtime.started:
         if now >= downtime.ends:
-            _stop(core, downtime)
+            kind = downtime.target.kind.capitalize()
+            text = f"{kind} has exited from a period of scheduled downtime"
+            _leave(core, downtime, "STOPPED", text, "DOWNTIMEEND")
+            _drop(core, downtime)
     elif now >= downtime.end_time:
         _drop(core, downtime)
     elif (
@@ -109,11 +112,6 @@ def advance(core: Core, downtime: CoreDowntime) -> None:
         and (downtime.fixed or downtime.target.state)
     ):
         start_downtime(core, downtime)
-
-
-def advance_all(core: Core) -> None:
-    for downtime in list(core.downtimes.values()):
-        advance(core, downtime)
 
 
 def start_downtime(core: Core, downtime: CoreDowntime) -> None:
@@ -136,33 +134,27 @@ def start_downtime(core: Core, downtime: CoreDowntime) -> None:
             start_downtime(core, other)
 
 
-def _stop(core: Core, downtime: CoreDowntime) -> None:
-    target, kind = downtime.target, downtime.target.kind
-    target.scheduled_downtime_depth -= 1
-    if not target.scheduled_downtime_depth:
-        text = f"{kind.capitalize()} has exited from a period of scheduled downtime"
-        _log(core, target, "STOPPED", text)
-        notify(core, target, "DOWNTIMEEND", downtime.author, downtime.comment)
-    _drop(core, downtime)
-
-
 def cancel(core: Core, number: int) -> bool:
     """Delete a downtime and those that it triggers; whether there was one."""
     downtime = core.downtimes.get(number)
     if downtime is None:
         return False
-    target, kind = downtime.target, downtime.target.kind
     if downtime.started:
-        target.scheduled_downtime_depth -= 1
-        if not target.scheduled_downtime_depth:
-            text = f"Scheduled downtime for {kind} has been cancelled."
-            _log(core, target, "CANCELLED", text)
-            notify(core, target, "DOWNTIMECANCELLED", downtime.author, downtime.comment)
+        text = f"Scheduled downtime for {downtime.target.kind} has been cancelled."
+        _leave(core, downtime, "CANCELLED", text, "DOWNTIMECANCELLED")
     _drop(core, downtime)
     for other in list(core.downtimes.values()):
         if other.triggered_by == number:
             cancel(core, other.id)
     return True
+
+
+def _leave(core: Core, downtime: CoreDowntime, word: str, text: str, reason: str) -> None:
+    target = downtime.target
+    target.scheduled_downtime_depth -= 1
+    if not target.scheduled_downtime_depth:
+        _log(core, target, word, text)
+        notify(core, target, reason, downtime.author, downtime.comment)
 
 
 def _drop(core: Core, downtime: CoreDowntime) -> None:

@@ -12,7 +12,7 @@ import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from attrs import define, evolve, field, fields
 
@@ -23,10 +23,9 @@ from monrest.demo.objects import (
     CoreContact,
     DependsOn,
     Host,
-    HostGroup,
     HostOrService,
+    ObjectGroup,
     Service,
-    ServiceGroup,
 )
 from monrest.objectconfig.attributes import (
     OBJECT_TYPES,
@@ -43,7 +42,7 @@ from monrest.objectconfig.model import ConfigObject, SiteFile, SiteModel
 from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.references import Selection, members_of_groups
 from monrest.objectconfig.site_files import FileSet, discover
-from monrest.objectconfig.timeperiods import Timeperiod, timeperiod
+from monrest.objectconfig.timeperiods import Timeperiod, TimeperiodError, timeperiod
 
 
 class ObjectConfigError(Exception):
@@ -57,8 +56,6 @@ class ObjectConfigError(Exception):
 ServiceKey = tuple[str, str]
 """Host name and service description."""
 
-Key = TypeVar("Key", str, ServiceKey)
-
 
 @define(eq=False, repr=False)
 class Inventory:
@@ -70,8 +67,8 @@ class Inventory:
     contactgroups: dict[str, ContactGroup] = field(factory=dict)
     hosts: dict[str, Host] = field(factory=dict)
     services: dict[ServiceKey, Service] = field(factory=dict)
-    hostgroups: dict[str, HostGroup] = field(factory=dict)
-    servicegroups: dict[str, ServiceGroup] = field(factory=dict)
+    hostgroups: dict[str, ObjectGroup[Host]] = field(factory=dict)
+    servicegroups: dict[str, ObjectGroup[Service]] = field(factory=dict)
 
     def replace(self, other: Inventory) -> None:
         """Take over all objects of ``other``, in the same tables."""
@@ -188,22 +185,28 @@ class _Record:
         default = OBJECT_TYPES[self.type].attributes[attribute].default
         return self.text(default[1:]) if default.startswith("=") else default
 
-    def number(self, attribute: str) -> float:
-        """The number; what is no number reads as 0."""
-        return number_of(self.text(attribute))
-
-    def flag(self, attribute: str) -> int:
-        return int(self.text(attribute)[:1] == "1")
-
     def names(self, attribute: str) -> tuple[str, ...]:
         return tuple(elements(self.text(attribute)))
 
-    def options(self, attribute: str) -> frozenset[str]:
-        """The letters of an option list; ``a`` stands for all of them, ``n`` for none."""
-        letters = OBJECT_TYPES[self.type].attributes[attribute].letters
+    def value(self, attribute: str) -> Any:
+        """What the core makes of the text: a number, 0 or 1, letters of options, names."""
+        declared, text = OBJECT_TYPES[self.type].attributes[attribute], self.text(attribute)
+        if declared.kind in ("int", "number"):
+            # What is no number reads as 0.
+            return int(number_of(text)) if declared.kind == "int" else number_of(text)
+        if declared.kind == "bool":
+            return int(text[:1] == "1")
+        if declared.kind == "list":
+            return self.names(attribute)
+        if declared.kind != "options":
+            return text
+        letters = declared.letters
         words = {word: letter for letter, word in letters.items()} | {"all": "a"}
-        found = {words.get(item, item) for item in self.names(attribute)}
+        found = {words.get(item, item) for item in elements(text)}
         return frozenset(letters if "a" in found else found & letters.keys())
+
+    def values_of_same_name(self) -> dict[str, Any]:
+        return {attribute: self.value(attribute) for attribute in _SAME_NAME[self.type]}
 
     def custom_variables(self) -> dict[str, str]:
         """By upper-case name; one that is set to ``null`` is there without a value."""
@@ -232,35 +235,22 @@ def _grouped(groups: Mapping[str, Collection[str]]) -> Callable[[str], Iterable[
     return members
 
 
-_TEXTS = ("display_name", "check_command", "event_handler", "check_period", "notification_period",
-          "notes", "notes_url", "action_url", "icon_image", "icon_image_alt")  # fmt: skip
-_FLOATS = ("check_interval", "retry_interval", "notification_interval", "first_notification_delay",
-           "low_flap_threshold", "high_flap_threshold")  # fmt: skip
-_INTEGERS = ("max_check_attempts", "check_timeout", "hourly_value", "freshness_threshold")
-_FLAGS = ("active_checks_enabled", "check_freshness", "event_handler_enabled",
-          "flap_detection_enabled", "notifications_enabled")  # fmt: skip
-_OPTIONS = ("notification_options", "flap_detection_options")
+def _same_name(kind: str, objects: type) -> tuple[str, ...]:
+    """The attributes of a kind of object that have the same name in the core's class."""
+    known = OBJECT_TYPES[kind].attributes.keys() - _OTHERWISE
+    return tuple(one.name for one in fields(objects) if one.name in known)
+
+
+_OTHERWISE = {"name", "members", "parents", "contacts", "contact_groups", "initial_state"}
+_SAME_NAME: Mapping[str, tuple[str, ...]] = {
+    "host": _same_name("host", Host),
+    "service": _same_name("service", Service),
+    "contact": _same_name("contact", CoreContact),
+    "hostgroup": _same_name("hostgroup", ObjectGroup),
+    "servicegroup": _same_name("servicegroup", ObjectGroup),
+}
 _FROM_HOST = ("check_period", "notification_period", "notification_interval")
 """What a service takes from its host when it is not set."""
-
-
-def _checkable(record: _Record) -> dict[str, Any]:
-    states = "odu" if record.type == "host" else "owcu"
-    return {
-        **{name: record.text(name) for name in _TEXTS},
-        **{name: record.number(name) for name in _FLOATS},
-        **{name: int(record.number(name)) for name in _INTEGERS},
-        **{name: record.flag(name) for name in _FLAGS},
-        **{name: record.options(name) for name in _OPTIONS},
-        "accept_passive_checks": record.flag("passive_checks_enabled"),
-        "process_performance_data": record.flag("process_perf_data"),
-        "obsess": record.flag(f"obsess_over_{record.type}"),
-        "initial_state": max(states.find(record.text("initial_state")[:1]), 0),
-    }
-
-
-def _group(record: _Record) -> dict[str, str]:
-    return {name: record.text(name) for name in ("alias", "notes", "notes_url", "action_url")}
 
 
 class _Registration:
@@ -274,13 +264,13 @@ class _Registration:
         self.hosts = self._by_name("host")
         self.contacts = self._by_name("contact")
         self.contactgroups = self._by_name("contactgroup")
-        self.contacts_in = self._members("contact", self.contacts, self._listed(self.contacts))
-        self.hosts_in = self._members("host", self.hosts, self._listed(self.hosts))
+        self.contacts_in = self._members("contact", self.contacts)
+        self.hosts_in = self._members("host", self.hosts)
         self.services = self._services()
         self.on_host: dict[str, list[str]] = {name: [] for name in self.hosts}
         for host, description in self.services:
             self.on_host[host].append(description)
-        self.services_in = self._members("service", self.services, self._pairs)
+        self.services_in = self._members("service", self.services)
 
     def inventory(self) -> Inventory:
         found = self.found
@@ -290,7 +280,10 @@ class _Registration:
         for name, record in self._by_name("timeperiod").items():
             values = {key: record.text(key) for key in record.values if key in known}
             rules = [(key, text) for key, text in record.values.items() if key not in known]
-            found.timeperiods[name] = timeperiod(name, values["alias"], values, rules)
+            try:
+                found.timeperiods[name] = timeperiod(name, values["alias"], values, rules)
+            except TimeperiodError as error:
+                raise ObjectConfigError([f"timeperiod {name}: {error}"]) from None
         self._make_contacts()
         self._make_hosts()
         self._make_services()
@@ -306,16 +299,6 @@ class _Registration:
         key = OBJECT_TYPES[kind].key[0]
         return {record.text(key): record for record in self.records[kind]}
 
-    def _listed(
-        self, known: Mapping[str, _Record]
-    ) -> Callable[[_Record], tuple[set[str], set[str]]]:
-        def own(group: _Record) -> tuple[set[str], set[str]]:
-            found = Selection()
-            found.take(group.text("members"), _named(known))
-            return set(found.wanted), found.rejected
-
-        return own
-
     def _pairs(self, group: _Record) -> tuple[set[ServiceKey], set[ServiceKey]]:
         """The members of a service group, which come as host,description pairs."""
         wanted: set[ServiceKey] = set()
@@ -327,18 +310,18 @@ class _Registration:
             (rejected if rejects else wanted).update((host, item) for item in found)
         return wanted, rejected
 
-    def _members(
-        self,
-        kind: str,
-        objects: Mapping[Key, _Record],
-        own: Callable[[_Record], tuple[set[Key], set[Key]]],
-    ) -> dict[str, list[Key]]:
-        """Sorted members by group name; ``own`` gives what a group itself takes in and out."""
+    def _members(self, kind: str, objects: Mapping[Any, _Record]) -> dict[str, list[Any]]:
+        """The sorted members of each group: hosts, contacts, or services with their hosts."""
         groups = self._by_name(f"{kind}group")
-        direct: dict[str, set[Key]] = {}
-        rejected: dict[str, set[Key]] = {}
+        direct: dict[str, set[Any]] = {}
+        rejected: dict[str, set[Any]] = {}
         for name, group in groups.items():
-            direct[name], rejected[name] = own(group)
+            if kind == "service":
+                direct[name], rejected[name] = self._pairs(group)
+            else:
+                listed = Selection()
+                listed.take(group.text("members"), _named(objects))
+                direct[name], rejected[name] = set(listed.wanted), listed.rejected
         for key, record in objects.items():
             joined = Selection()
             joined.take(record.text(f"{kind}groups"), _named(groups))
@@ -380,41 +363,37 @@ class _Registration:
             )
             for member in members:
                 groups[member].append(name)
-        texts = ("alias", "email", "pager")
-        values: dict[str, Any]
         for number, (name, record) in enumerate(self.contacts.items()):
-            values = {key: record.text(key) for key in texts}
-            for kind in ("host", "service"):
-                start = f"{kind}_notification"
-                values[f"{start}s_enabled"] = record.flag(f"{start}s_enabled")
-                values[f"{start}_period"] = record.text(f"{start}_period")
-                values[f"{start}_options"] = record.options(f"{start}_options")
-                values[f"{start}_commands"] = record.names(f"{start}_commands")
             self.found.contacts[name] = CoreContact(
                 id=number,
                 name=name,
                 addresses=tuple(record.text(f"address{index}") for index in range(1, 7)),
-                can_submit_commands=record.flag("can_submit_commands"),
                 groups=tuple(sorted(groups[name])),
                 custom_variables=record.custom_variables(),
-                **values,
+                **record.values_of_same_name(),
             )
+
+    def _checkable(self, record: _Record, letters: str) -> dict[str, Any]:
+        """What hosts and services have in common; ``letters`` are those of their states."""
+        return record.values_of_same_name() | {
+            "accept_passive_checks": record.value("passive_checks_enabled"),
+            "process_performance_data": record.value("process_perf_data"),
+            "obsess": record.value(f"obsess_over_{record.type}"),
+            "initial_state": max(letters.find(record.text("initial_state")[:1]), 0),
+            "contacts": self._contacts_of(record),
+            "contact_groups": tuple(sorted(record.names("contact_groups"))),
+        }
 
     def _make_hosts(self) -> None:
         for number, (name, record) in enumerate(self.hosts.items()):
-            values = _checkable(record)
+            values = self._checkable(record, Host.letters)
             places = record.names("3d_coords") or (*record.names("2d_coords"), "0")
-            x, y, z = map(float, places[:3] if len(places) > 2 else "000")
+            x, y, z = map(number_of, places[:3] if len(places) > 2 else "000")
             self.found.hosts[name] = Host(
                 id=number,
                 name=name,
                 filename=record.path,
-                alias=record.text("alias"),
-                address=record.text("address"),
-                statusmap_image=record.text("statusmap_image"),
                 coordinates=(x, y, z),
-                contacts=self._contacts_of(record),
-                contact_groups=tuple(sorted(record.names("contact_groups"))),
                 custom_variables=record.custom_variables(),
                 should_be_scheduled=int(bool(values["check_command"])),
                 **values,
@@ -427,10 +406,7 @@ class _Registration:
             host = self.found.hosts[name]
             values = known.get(id(record))
             if values is None:
-                values = known[id(record)] = _checkable(record) | {
-                    "contacts": self._contacts_of(record),
-                    "contact_groups": tuple(sorted(record.names("contact_groups"))),
-                }
+                values = known[id(record)] = self._checkable(record, Service.letters)
             inherited = [one for one in _FROM_HOST if not record.is_set(one)]
             if not record.is_set("contacts", "contact_groups"):
                 inherited += ("contacts", "contact_groups")
@@ -447,19 +423,17 @@ class _Registration:
     def _make_groups(self) -> None:
         found = self.found
         names: dict[int, list[str]] = {id(target): [] for target in found.targets()}
-        for number, (name, record) in enumerate(self._by_name("hostgroup").items()):
-            hosts = [found.hosts[member] for member in self.hosts_in[name]]
-            group = HostGroup(number, name, members=hosts, **_group(record))
-            found.hostgroups[name] = group
-            for host in hosts:
-                names[id(host)].append(name)
-        for number, (name, record) in enumerate(self._by_name("servicegroup").items()):
-            services = [found.services[member] for member in self.services_in[name]]
-            found.servicegroups[name] = ServiceGroup(
-                number, name, members=services, **_group(record)
-            )
-            for service in services:
-                names[id(service)].append(name)
+        tables: tuple[tuple[str, dict[str, Any], Mapping[Any, Any], Mapping[str, Any]], ...] = (
+            ("hostgroup", found.hostgroups, found.hosts, self.hosts_in),
+            ("servicegroup", found.servicegroups, found.services, self.services_in),
+        )
+        for kind, groups, objects, members_in in tables:
+            for number, (name, record) in enumerate(self._by_name(kind).items()):
+                members = [objects[key] for key in members_in[name]]
+                texts = record.values_of_same_name()
+                groups[name] = ObjectGroup(number, name, members, **texts)
+                for member in members:
+                    names[id(member)].append(name)
         for target in found.targets():
             target.groups = tuple(sorted(names[id(target)]))
 
@@ -467,7 +441,8 @@ class _Registration:
         """Parents, dependencies, and who may see an object: its contacts, by escalations too."""
         hosts, services = self.found.hosts, self.found.services
         for name, host in hosts.items():
-            host.parents = [hosts[one] for one in dict.fromkeys(self.hosts[name].names("parents"))]
+            parents = dict.fromkeys(self.hosts[name].names("parents"))
+            host.parents = [hosts[one] for one in parents if one in hosts]
             for parent in host.parents:
                 parent.children.append(host)
         for key, service in services.items():
@@ -475,7 +450,7 @@ class _Registration:
             if len(parts) == 1:
                 parts = (key[0], *parts)
             pairs = zip(parts[::2], parts[1::2], strict=True)
-            service.parents = [services[pair] for pair in pairs]
+            service.parents = [services[pair] for pair in pairs if pair in services]
         shared: dict[tuple[str, ...], frozenset[str]] = {}
         for target in self.found.targets():
             names = target.contacts
@@ -512,7 +487,7 @@ class _Registration:
             named.take(record.text(f"{prefix}service_description"), _named(self.on_host[host]))
             found += [(host, name) for name in named.result()]
         for name in record.names(f"{prefix}servicegroup_name"):
-            found += self.services_in[name]
+            found += self.services_in.get(name, ())
         return list(dict.fromkeys(found))
 
     def _service_dependency(self, record: _Record) -> Iterator[tuple[ServiceKey, ServiceKey]]:
@@ -528,12 +503,12 @@ class _Registration:
 
 
 def _depend(record: _Record, master: Host | Service, dependent: HostOrService) -> None:
-    inherits = record.flag("inherits_parent") == 1
+    inherits = bool(record.value("inherits_parent"))
     for kind, links in (
         ("execution", dependent.execution_dependencies),
         ("notification", dependent.notification_dependencies),
     ):
-        criteria = record.options(f"{kind}_failure_criteria")
+        criteria = record.value(f"{kind}_failure_criteria")
         if criteria and master is not dependent:
             links.append(DependsOn(master, criteria, record.text("dependency_period"), inherits))
 

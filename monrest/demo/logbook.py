@@ -16,7 +16,7 @@ _STATE_LAYOUT = ("state_type_text", "state_type", "attempt", "plugin_output")
 _EVENT_LAYOUT = ("state_type", "comment")
 _ACK_LAYOUT = ("state_type", "contact_name", "comment")
 _NOTE_LAYOUT = ("state_type_text", "command_name", "plugin_output")
-_PASSIVE_LAYOUT = ("state_number", "plugin_output")
+_PASSIVE_LAYOUT = ("state", "plugin_output")
 
 _KINDS: dict[str, tuple[int, tuple[str, ...]]] = {}
 for _kind, _names in (("HOST", ("host_name",)), ("SERVICE", ("host_name", "service_description"))):
@@ -72,44 +72,38 @@ class LogEntry:
         """Fill the fields from the message; done once, when the line is first asked for."""
         if not self.parsed:
             self.parsed = True
-            _parse(self)
+            self._parse(self.message[13:])
         return self
 
-
-def _parse(entry: LogEntry) -> None:
-    text = entry.message[13:]
-    kind, colon, rest = text.partition(":")
-    entry.options = rest.lstrip() if colon else ""
-    known = _KINDS.get(kind) if colon else None
-    if known is not None:
-        entry.type = kind
-        entry.class_ = known[0]
-        _fields(entry, kind, known[1], rest.removeprefix(" "))
-    elif kind == "EXTERNAL COMMAND":
-        entry.type, entry.class_ = kind, COMMAND
-        _command(entry, entry.options)
-    else:
-        entry.type = text
-        if kind == "TIMEPERIOD TRANSITION":
-            entry.class_ = STATE
-        elif any(word in text for word in _PROGRAM_WORDS):
-            entry.class_ = PROGRAM
-
-
-def _fields(entry: LogEntry, kind: str, layout: tuple[str, ...], rest: str) -> None:
-    parts = rest.split(";")
-    host = "HOST" in kind
-    for name, value in zip(layout, parts, strict=False):
-        if name == "state_type_text":
-            entry.state = _state(value, host=host)
-            if kind.endswith("NOTIFICATION"):
-                entry.state_type = value
-        elif name == "state_number":
-            entry.state = int(value) if value.isdigit() else 0
-        elif name == "attempt":
-            entry.attempt = int(value) if value.isdigit() else 0
+    def _parse(self, text: str) -> None:
+        kind, colon, rest = text.partition(":")
+        self.options = rest.lstrip() if colon else ""
+        if colon and kind in _KINDS:
+            self.type = kind
+            self.class_, layout = _KINDS[kind]
+            for name, value in zip(layout, rest.removeprefix(" ").split(";"), strict=False):
+                if name == "state_type_text":
+                    self.state = _state(value, host="HOST" in kind)
+                    if kind.endswith("NOTIFICATION"):
+                        self.state_type = value
+                elif name in ("state", "attempt"):
+                    setattr(self, name, int(value) if value.isdigit() else 0)
+                else:
+                    setattr(self, name, value)
+        elif kind == "EXTERNAL COMMAND":
+            self.type, self.class_ = kind, COMMAND
+            name, *arguments = self.options.split(";")
+            service = "_SVC" in name
+            if arguments and (service or ("_HOST" in name and "_HOSTGROUP" not in name)):
+                self.host_name = arguments[0]
+                if service and len(arguments) > 1:
+                    self.service_description = arguments[1]
         else:
-            setattr(entry, name, value)
+            self.type = text
+            if kind == "TIMEPERIOD TRANSITION":
+                self.class_ = STATE
+            elif any(word in text for word in _PROGRAM_WORDS):
+                self.class_ = PROGRAM
 
 
 def _state(word: str, *, host: bool) -> int:
@@ -118,15 +112,6 @@ def _state(word: str, *, host: bool) -> int:
     if host:
         return {"P": 0, "Y": 0, "N": 1, "E": 2}.get(last, 3)
     return {"K": 0, "Y": 0, "G": 1, "L": 2, "N": 3}.get(last, 4)
-
-
-def _command(entry: LogEntry, options: str) -> None:
-    name, *arguments = options.split(";")
-    service = "_SVC" in name
-    if arguments and (service or ("_HOST" in name and "_HOSTGROUP" not in name)):
-        entry.host_name = arguments[0]
-        if service and len(arguments) > 1:
-            entry.service_description = arguments[1]
 
 
 @define(eq=False)
@@ -149,10 +134,10 @@ class Logbook:
         else:
             self.entries.append(entry)
 
-    def rotate(self, moment: int, kind: str = "DAILY") -> None:
+    def rotate(self, moment: int) -> None:
         """Begin a new file, in which line numbers start at 1 again."""
         self.lines_in_file = 0
-        self.past(moment, f"LOG ROTATION: {kind}")
+        self.past(moment, "LOG ROTATION: DAILY")
         self.past(moment, "LOG VERSION: 2.0")
 
     def newest_first(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from attrs import define, field
 
@@ -338,27 +338,17 @@ class Service(Checkable):
 HostOrService: TypeAlias = Host | Service
 
 
+Member = TypeVar("Member", Host, Service)
+
+
 @define(eq=False)
-class ObjectGroup:
-    """What host and service groups share."""
+class ObjectGroup(Generic[Member]):
+    """Hosts, sorted by name, or services, sorted by host and description, under one name."""
 
     id: int
     name: str
+    members: list[Member]
     alias: str
     notes: str
     notes_url: str
     action_url: str
-
-
-@define(eq=False)
-class HostGroup(ObjectGroup):
-    """Hosts under one name, members sorted by name."""
-
-    members: list[Host] = field(factory=list)
-
-
-@define(eq=False)
-class ServiceGroup(ObjectGroup):
-    """Services under one name, members sorted by host and description."""
-
-    members: list[Service] = field(factory=list)

@@ -19,7 +19,7 @@ from twisted.internet.interfaces import IDelayedCall
 
 from monrest.demo.checks import Result, process
 from monrest.demo.core import INTERVAL_LENGTH, Core
-from monrest.demo.downtimes import advance_all, expire
+from monrest.demo.downtimes import advance, expire
 from monrest.demo.notifications import dependency_fails
 from monrest.demo.objects import STATE_TYPES, Host, HostOrService, Service
 from monrest.query.sendable import COUNTERS
@@ -112,7 +112,8 @@ class Simulation:
         self._call = core.clock.callLater(_TICK, self._tick)
         self._ticks += 1
         core.last_command_check = core.now()
-        advance_all(core)
+        for downtime in list(core.downtimes.values()):
+            advance(core, downtime)
         expire(core)
         if self._ticks % 5 == 0:
             self._count()
@@ -217,15 +218,12 @@ class Simulation:
             core.last_log_rotation = now
             core.log.rotate(now)
             for target in core.inventory.targets():
-                core.log.past(now, current_line(target))
-
-
-def current_line(target: HostOrService) -> str:
-    """The line that repeats a state after the log was rotated."""
-    return (
-        f"CURRENT {target.kind.upper()} STATE: {target.label};{target.state_name()};"
-        f"{STATE_TYPES[target.state_type]};{target.current_attempt};{target.plugin_output}"
-    )
+                state = f"{target.state_name()};{STATE_TYPES[target.state_type]}"
+                core.log.past(
+                    now,
+                    f"CURRENT {target.kind.upper()} STATE: {target.label};{state};"
+                    f"{target.current_attempt};{target.plugin_output}",
+                )
 
 
 Output: TypeAlias = tuple[str, str, str]
@@ -349,23 +347,16 @@ _PLUGINS: dict[str, Callable[[Random, int, HostOrService], Output]] = {
 }
 
 
-def _host(rng: Random, state: int, host: Host) -> Output:
+def output_of(rng: Random, target: HostOrService, state: int) -> Output:
+    """Invent the output of a check of a target that ends in a state."""
+    if isinstance(target, Service):
+        command = target.check_command.split("!")[0]
+        plugin = next((plugin for word, plugin in _PLUGINS.items() if word in command), _generic)
+        return plugin(rng, state, target)
     if state:
-        word = host.state_name(state)
         lines = "" if state == 1 else "no way through the hosts before it"
         perf = "rta=0.000ms;3000.000;5000.000;0; pl=100%;80;100;;"
-        return f"CRITICAL - {word}: no answer, lost 100%", lines, perf
+        return f"CRITICAL - {target.state_name(state)}: no answer, lost 100%", lines, perf
     rta = rng.uniform(0.02, 40)
     perf = f"rta={rta:.3f}ms;3000.000;5000.000;0; pl=0%;80;100;;"
     return f"OK - rta {rta:.3f}ms, lost 0%", "", perf
-
-
-def output_of(rng: Random, target: HostOrService, state: int) -> Output:
-    """Invent the output of a check of a target that ends in a state."""
-    if isinstance(target, Host):
-        return _host(rng, state, target)
-    command = target.check_command.split("!")[0]
-    for word, plugin in _PLUGINS.items():
-        if word in command:
-            return plugin(rng, state, target)
-    return _generic(rng, state, target)
