@@ -21,7 +21,7 @@ from monrest.demo.downtimes import (
     schedule,
 )
 from monrest.demo.notifications import notify
-from monrest.demo.objects import MODIFIED, CoreContact, CoreDowntime, Host, HostOrService
+from monrest.demo.objects import CoreDowntime, Host, HostOrService
 from monrest.demo.simulation import Simulation
 
 
@@ -56,17 +56,17 @@ class GivenCommand:
         return self.simulation.core
 
     @property
-    def target(self) -> HostOrService:
-        target: HostOrService = self["host_name"] if "host_name" in self.values else self["service"]
-        return target
+    def target(self) -> Any:
+        """The host, service or contact that the first argument names."""
+        return self.targets[0]
 
     @property
-    def targets(self) -> list[HostOrService]:
+    def targets(self) -> list[Any]:
         """The same, or the members of the group that the first argument names."""
-        for name in ("hostgroup_name", "servicegroup_name"):
-            if name in self.values:
-                return list(self[name].members)
-        return [self.target]
+        name, first = next(iter(self.values.items()))
+        if name == "contactgroup_name":
+            return [self.core.inventory.contacts[member] for member in first.members]
+        return list(first.members) if name.endswith("group_name") else [first]
 
     @property
     def switches_on(self) -> int:
@@ -263,13 +263,10 @@ def _setting(argument: str, attribute: str) -> Obey:
 
 def _variable(given: GivenCommand) -> None:
     """Only variables that the configuration has can be changed."""
-    target = given["contact_name"] if "contact_name" in given.values else given.target
-    name = given["varname"].upper().removeprefix("_")
+    target, name = given.target, given["varname"].upper().removeprefix("_")
     if name in target.custom_variables:
-        target.custom_variables[name] = given["varvalue"]
-        target.modified_attributes |= MODIFIED["custom_variable"]
-        if not isinstance(target, CoreContact):
-            given.core.changed(target)
+        target.change("custom_variables", target.custom_variables | {name: given["varvalue"]})
+        given.core.changed(target)
 
 
 def _present(argument: str, attribute: str) -> Obey:
@@ -278,30 +275,6 @@ def _present(argument: str, attribute: str) -> Obey:
     def obey(given: GivenCommand) -> None:
         setattr(given.target, attribute, given[argument])
         given.core.changed(given.target)
-
-    return obey
-
-
-def _contacts_switching(attribute: str) -> Obey:
-    def obey(given: GivenCommand) -> None:
-        if "contact_name" in given.values:
-            contacts = [given["contact_name"]]
-        else:
-            known = given.core.inventory.contacts
-            contacts = [known[name] for name in given["contactgroup_name"].members]
-        for contact in contacts:
-            if getattr(contact, attribute) != given.switches_on:
-                setattr(contact, attribute, given.switches_on)
-                contact.modified_attributes |= MODIFIED["notifications_enabled"]
-
-    return obey
-
-
-def _contact_period(attribute: str) -> Obey:
-    def obey(given: GivenCommand) -> None:
-        contact = given["contact_name"]
-        setattr(contact, attribute, given["timeperiod"].name)
-        contact.modified_attributes |= MODIFIED["notification_timeperiod"]
 
     return obey
 
@@ -485,11 +458,11 @@ _PLAIN: Mapping[str, tuple[str, Obey]] = {
     ),
     "CHANGE_CONTACT_HOST_NOTIFICATION_TIMEPERIOD": (
         "contact_name:contact;timeperiod:timeperiod",
-        _contact_period("host_notification_period"),
+        _setting("timeperiod", "host_notification_period"),
     ),
     "CHANGE_CONTACT_SVC_NOTIFICATION_TIMEPERIOD": (
         "contact_name:contact;timeperiod:timeperiod",
-        _contact_period("service_notification_period"),
+        _setting("timeperiod", "service_notification_period"),
     ),
     "CHANGE_CUSTOM_CONTACT_VAR": (f"contact_name:contact;{_VARIABLE}", _variable),
     "SCHEDULE_HOST_SVC_DOWNTIME": (f"{_HOST};{_DOWNTIME}", _downtimes(_services)),
@@ -598,7 +571,7 @@ _ENABLED: Mapping[str, tuple[str, Obey]] = {
     **{
         f"{owner.upper()}_{kind}_NOTIFICATIONS": (
             f"{owner}_name:{owner}",
-            _contacts_switching(attribute),
+            _switching(attribute, _targets),
         )
         for owner in ("contact", "contactgroup")
         for kind, attribute in (

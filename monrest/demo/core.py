@@ -17,7 +17,7 @@ from monrest.base.clock import WallClock
 from monrest.base.signals import Signal
 from monrest.demo.inventory import Inventory
 from monrest.demo.logbook import Logbook
-from monrest.demo.objects import Comment, CoreDowntime, HostOrService
+from monrest.demo.objects import Comment, CoreContact, CoreDowntime, HostOrService
 from monrest.query.sendable import COUNTERS
 
 PROGRAM_VERSION = "1.5.2-demo"
@@ -110,8 +110,9 @@ class Core:
         found = [*self.inventory.targets(), *self.inventory.contacts.values()]
         return any("" in one.custom_variables.values() for one in found)
 
-    def changed(self, target: HostOrService) -> None:
-        target.last_update = self.wall.now()
+    def changed(self, target: HostOrService | CoreContact) -> None:
+        if not isinstance(target, CoreContact):
+            target.last_update = self.wall.now()
         self.state_serial += 1
 
     def add_comment(

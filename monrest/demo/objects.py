@@ -6,6 +6,7 @@ wherever a column shows the attribute as it is, so that a column needs no code o
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -54,7 +55,19 @@ class CheckCommand:
 
 
 @define(eq=False, kw_only=True)
-class CoreContact:
+class Changeable:
+    """What commands change; the bits of ``MODIFIED`` say that they did."""
+
+    modified_attributes: int = 0
+
+    def change(self, attribute: str, value: Any) -> None:
+        setattr(self, attribute, value)
+        # Contacts have notifications_enabled and notification_period for hosts and for services.
+        self.modified_attributes |= _BITS[re.sub("^(host|service)_", "", attribute)]
+
+
+@define(eq=False, kw_only=True)
+class CoreContact(Changeable):
     """A user who is notified and may log in."""
 
     id: int
@@ -74,7 +87,6 @@ class CoreContact:
     service_notification_commands: tuple[str, ...]
     groups: tuple[str, ...]
     custom_variables: dict[str, str]
-    modified_attributes: int = 0
 
 
 @define(eq=False)
@@ -136,7 +148,7 @@ class CoreDowntime:
 
 
 @define(eq=False, kw_only=True)
-class Checkable:
+class Checkable(Changeable):
     """What hosts and services share."""
 
     kind: ClassVar[str]
@@ -225,15 +237,9 @@ class Checkable:
     is_flapping: int = 0
     percent_state_change: float = 0.0
     recent_states: deque[int] = field(factory=lambda: deque(maxlen=21))
-    modified_attributes: int = 0
     due: float | None = None
     """When the next check is due, by the clock that cannot be set; None without a planned one."""
     forced: bool = False
-
-    def change(self, attribute: str, value: Any) -> None:
-        """Set what a command changes, and note that one did."""
-        setattr(self, attribute, value)
-        self.modified_attributes |= _BITS[attribute]
 
     def state_name(self, state: int | None = None) -> str:
         """The word for a state, of the present one when none is given."""

@@ -251,7 +251,7 @@ def _carry(before: HostOrService, target: HostOrService) -> None:
         for word, name in ATTRIBUTES.items()
         if name and before.modified_attributes & MODIFIED[word]
     ]
-    for name in (*kept, *changed, "comments", "downtimes"):
+    for name in (*kept, *changed, "modified_attributes", "comments", "downtimes"):
         setattr(target, name, getattr(before, name))
     for comment in target.comments.values():
         comment.target = target
