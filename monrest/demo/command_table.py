@@ -69,6 +69,11 @@ class GivenCommand:
         return list(first.members) if name.endswith("group_name") else [first]
 
     @property
+    def last(self) -> Any:
+        """The last argument."""
+        return list(self.values.values())[-1]
+
+    @property
     def switches_on(self) -> int:
         """1 for ENABLE and START, 0 for DISABLE and STOP."""
         return int(self.name.startswith(("ENABLE", "START")))
@@ -252,11 +257,22 @@ def _switching(attribute: str, pick: Pick) -> Obey:
     return obey
 
 
-def _setting(argument: str, attribute: str) -> Obey:
+def _setting(attribute: str) -> Obey:
+    """Set something to the last argument."""
+
     def obey(given: GivenCommand) -> None:
-        target, value = given.target, given[argument]
-        target.change(attribute, getattr(value, "name", value))
-        given.core.changed(target)
+        given.target.change(attribute, getattr(given.last, "name", given.last))
+        given.core.changed(given.target)
+
+    return obey
+
+
+def _present(attribute: str) -> Obey:
+    """The same of what belongs to the present state and no configuration."""
+
+    def obey(given: GivenCommand) -> None:
+        setattr(given.target, attribute, given.last)
+        given.core.changed(given.target)
 
     return obey
 
@@ -269,21 +285,11 @@ def _variable(given: GivenCommand) -> None:
         given.core.changed(target)
 
 
-def _present(argument: str, attribute: str) -> Obey:
-    """Set what belongs to the present state and no configuration."""
-
-    def obey(given: GivenCommand) -> None:
-        setattr(given.target, attribute, given[argument])
-        given.core.changed(given.target)
-
-    return obey
-
-
 def _program(attribute: str) -> Obey:
     """Switch something of the whole program, or set its event handler."""
 
     def obey(given: GivenCommand) -> None:
-        value = given.values.get("event_handler_command", given.switches_on)
+        value = given.last if given.values else given.switches_on
         setattr(given.core.switches, attribute, value)
         given.core.tell("program")
 
@@ -436,6 +442,7 @@ _DOWNTIME = (
 )
 _ACK = "sticky:int;notify:bool;persistent:bool"
 _TEXT = "author:str;comment:str"
+_AT = "check_time:timestamp"
 _VARIABLE = "varname:str;varvalue:str?"
 _FILTERS = "hostname:str?;service_desc:str?;start_time:timestamp?;comment:str?"
 _HOST, _SERVICE = "host_name:host", "service:service"
@@ -458,11 +465,11 @@ _PLAIN: Mapping[str, tuple[str, Obey]] = {
     ),
     "CHANGE_CONTACT_HOST_NOTIFICATION_TIMEPERIOD": (
         "contact_name:contact;timeperiod:timeperiod",
-        _setting("timeperiod", "host_notification_period"),
+        _setting("host_notification_period"),
     ),
     "CHANGE_CONTACT_SVC_NOTIFICATION_TIMEPERIOD": (
         "contact_name:contact;timeperiod:timeperiod",
-        _setting("timeperiod", "service_notification_period"),
+        _setting("service_notification_period"),
     ),
     "CHANGE_CUSTOM_CONTACT_VAR": (f"contact_name:contact;{_VARIABLE}", _variable),
     "SCHEDULE_HOST_SVC_DOWNTIME": (f"{_HOST};{_DOWNTIME}", _downtimes(_services)),
@@ -478,15 +485,9 @@ _PLAIN: Mapping[str, tuple[str, Obey]] = {
     "SCHEDULE_AND_PROPAGATE_TRIGGERED_HOST_DOWNTIME": (f"{_HOST};{_DOWNTIME}", _propagated),
     "DEL_DOWNTIME_BY_HOST_NAME": (_FILTERS, _delete_downtimes),
     "DEL_DOWNTIME_BY_HOSTGROUP_NAME": (f"hostgroup_name:hostgroup;{_FILTERS}", _delete_downtimes),
-    "DEL_DOWNTIME_BY_START_TIME_COMMENT": (
-        "start_time:timestamp?;comment:str?",
-        _delete_downtimes,
-    ),
-    "SCHEDULE_HOST_SVC_CHECKS": (f"{_HOST};check_time:timestamp", _schedule_checks(_services)),
-    "SCHEDULE_FORCED_HOST_SVC_CHECKS": (
-        f"{_HOST};check_time:timestamp",
-        _schedule_checks(_services),
-    ),
+    "DEL_DOWNTIME_BY_START_TIME_COMMENT": ("start_time:timestamp?;comment:str?", _delete_downtimes),
+    "SCHEDULE_HOST_SVC_CHECKS": (f"{_HOST};{_AT}", _schedule_checks(_services)),
+    "SCHEDULE_FORCED_HOST_SVC_CHECKS": (f"{_HOST};{_AT}", _schedule_checks(_services)),
     "PROCESS_HOST_CHECK_RESULT": (f"{_HOST};status_code:ulong;plugin_output:str?", _result),
     "PROCESS_SERVICE_CHECK_RESULT": (f"{_SERVICE};status_code:ulong;plugin_output:str?", _result),
 }
@@ -500,38 +501,23 @@ _OF_BOTH: Mapping[str, tuple[str, Obey]] = {
     "ADD_{}_COMMENT": (f"{{}};persistent:bool;{_TEXT}", _add_comment),
     "DEL_{}_COMMENT": ("comment_id:id", _delete_comment),
     "DEL_ALL_{}_COMMENTS": ("{}", _delete_comments),
-    "SCHEDULE_{}_CHECK": ("{};check_time:timestamp", _schedule_checks(_targets)),
-    "SCHEDULE_FORCED_{}_CHECK": ("{};check_time:timestamp", _schedule_checks(_targets)),
+    "SCHEDULE_{}_CHECK": (f"{{}};{_AT}", _schedule_checks(_targets)),
+    "SCHEDULE_FORCED_{}_CHECK": (f"{{}};{_AT}", _schedule_checks(_targets)),
     "SEND_CUSTOM_{}_NOTIFICATION": (f"{{}};options:ulong;{_TEXT}", _custom_notification),
     "SET_{}_NOTIFICATION_NUMBER": (
         "{};notification_number:int",
-        _present("notification_number", "current_notification_number"),
+        _present("current_notification_number"),
     ),
-    "DELAY_{}_NOTIFICATION": (
-        "{};notification_time:timestamp",
-        _present("notification_time", "next_notification"),
-    ),
-    "CHANGE_{}_MODATTR": ("{};value:ulong", _present("value", "modified_attributes")),
+    "DELAY_{}_NOTIFICATION": ("{};notification_time:timestamp", _present("next_notification")),
+    "CHANGE_{}_MODATTR": ("{};value:ulong", _present("modified_attributes")),
     "CHANGE_CUSTOM_{}_VAR": (f"{{}};{_VARIABLE}", _variable),
-    "CHANGE_NORMAL_{}_CHECK_INTERVAL": (
-        "{};check_interval:ulong",
-        _setting("check_interval", "check_interval"),
-    ),
-    "CHANGE_RETRY_{}_CHECK_INTERVAL": (
-        "{};check_interval:ulong",
-        _setting("check_interval", "retry_interval"),
-    ),
-    "CHANGE_MAX_{}_CHECK_ATTEMPTS": (
-        "{};check_attempts:ulong",
-        _setting("check_attempts", "max_check_attempts"),
-    ),
-    "CHANGE_{}_CHECK_TIMEPERIOD": (
-        "{};timeperiod:timeperiod",
-        _setting("timeperiod", "check_period"),
-    ),
+    "CHANGE_NORMAL_{}_CHECK_INTERVAL": ("{};check_interval:ulong", _setting("check_interval")),
+    "CHANGE_RETRY_{}_CHECK_INTERVAL": ("{};check_interval:ulong", _setting("retry_interval")),
+    "CHANGE_MAX_{}_CHECK_ATTEMPTS": ("{};check_attempts:ulong", _setting("max_check_attempts")),
+    "CHANGE_{}_CHECK_TIMEPERIOD": ("{};timeperiod:timeperiod", _setting("check_period")),
     "CHANGE_{}_NOTIFICATION_TIMEPERIOD": (
         "{};timeperiod:timeperiod",
-        _setting("timeperiod", "notification_period"),
+        _setting("notification_period"),
     ),
 }
 """Commands for hosts (HOST) and for services (SVC); the other braces are the object."""
