@@ -103,9 +103,9 @@ def process(core: Core, target: HostOrService, result: Result) -> None:
         target.last_hard_state = state
     if state == 0:
         target.current_attempt = 1
-    core.tell("check")
+    core.happened("check")
     if changed:
-        core.tell("state")
+        core.happened("state")
 
 
 def _attempt(target: HostOrService, state: int, *, first: bool, at_once: bool) -> None:

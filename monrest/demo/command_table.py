@@ -128,7 +128,7 @@ def run(simulation: Simulation, line: str) -> str | None:
         text = name if rest is None else f"{name};{rest}"
         core.note(f"EXTERNAL COMMAND: {text}")
     command.obey(GivenCommand(simulation, name, values))
-    core.tell("command")
+    core.happened("command")
     return None
 
 
@@ -291,7 +291,7 @@ def _program(attribute: str) -> Obey:
     def obey(given: GivenCommand) -> None:
         value = given.last if given.values else given.switches_on
         setattr(given.core.switches, attribute, value)
-        given.core.tell("program")
+        given.core.happened("program")
 
     return obey
 
@@ -304,7 +304,7 @@ def _restart(given: GivenCommand) -> None:
         core.restart()
         return
     core.program_start = core.now()
-    core.tell("program")
+    core.happened("program")
 
 
 def _nothing(_given: GivenCommand) -> None:
@@ -581,7 +581,7 @@ _STARTED: Mapping[str, tuple[str, Obey]] = {
 
 
 def _commands() -> dict[str, ExternalCommand]:
-    """Every command that the tables tell, for hosts and for services."""
+    """Every command of the tables, for hosts and for services."""
     rows = [
         *_PLAIN.items(),
         *_OF_BOTH.items(),

@@ -72,7 +72,7 @@ class Core:
     rates: dict[str, float] = field(factory=lambda: dict.fromkeys(COUNTERS, 0.0))
     state_serial: int = 0
     """Grows with every change of a state, so that sums over objects can be remembered."""
-    tell: Signal[[str]] = field(factory=Signal)
+    happened: Signal[[str]] = field(factory=Signal)
     """The trigger word of everything that happens: check, state, log, downtime, comment ..."""
     restart: Callable[[], None] | None = None
     """Reads the object files again and starts with them; None: they stay as they are."""
@@ -87,7 +87,7 @@ class Core:
     def note(self, text: str) -> None:
         self.log.past(self.now(), text)
         self.counters["log_messages"] += 1
-        self.tell("log")
+        self.happened("log")
 
     def in_period(self, name: str) -> int:
         """Whether now lies in a time period, 0 or 1; no period is always. Kept for one second."""
@@ -142,7 +142,7 @@ class Core:
         self.comments[comment.id] = comment
         target.comments[comment.id] = comment
         self.changed(target)
-        self.tell("comment")
+        self.happened("comment")
         return comment
 
     def delete_comment(self, number: int) -> bool:
@@ -152,7 +152,7 @@ class Core:
             return False
         comment.target.comments.pop(number, None)
         self.changed(comment.target)
-        self.tell("comment")
+        self.happened("comment")
         return True
 
 

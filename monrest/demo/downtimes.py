@@ -38,7 +38,7 @@ def schedule(
     """Plan a downtime with its comment.
 
     None when it is over already, ends before it starts, lasts no time or waits for a downtime
-    that is not there; only the log tells.
+    that is not there; then only the log has a line about it.
     """
     if start >= end or end <= core.now():
         return None
@@ -86,7 +86,7 @@ def schedule(
     if not fixed:
         target.pending_flex_downtime += 1
     core.changed(target)
-    core.tell("downtime")
+    core.happened("downtime")
     trigger = core.downtimes.get(downtime.triggered_by)
     if trigger is not None and trigger.started:
         start_downtime(core, downtime)
@@ -128,7 +128,7 @@ def start_downtime(core: Core, downtime: CoreDowntime) -> None:
         notify(core, target, "DOWNTIMESTART", downtime.author, downtime.comment)
     target.scheduled_downtime_depth += 1
     core.changed(target)
-    core.tell("downtime")
+    core.happened("downtime")
     for other in list(core.downtimes.values()):
         if other.triggered_by == downtime.id:
             start_downtime(core, other)
@@ -165,7 +165,7 @@ def _drop(core: Core, downtime: CoreDowntime) -> None:
         target.pending_flex_downtime -= 1
     core.delete_comment(downtime.comment_id)
     core.changed(target)
-    core.tell("downtime")
+    core.happened("downtime")
 
 
 def acknowledge(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from operator import itemgetter
 from random import Random
@@ -196,7 +198,8 @@ def _write(
     """Write the lines in order of time, with a new file and the current states every midnight."""
     lines = sorted((line for line in lines if line[0] <= now), key=itemgetter(0))
     position = 0
-    for midnight in _midnights(core, begin, now):
+    midnights = [int(one.timestamp()) for one in _midnights(core, begin, now)]
+    for midnight in [begin, *midnights[1:]]:
         while position < len(lines) and lines[position][0] < midnight:
             core.log.past(*lines[position])
             position += 1
@@ -228,24 +231,19 @@ def _edges(core: Core, period: Timeperiod, begin: int, now: int) -> list[int]:
     periods = core.inventory.timeperiods
     concerned = [period, *(periods[name] for name in period.exclude if name in periods)]
     found: set[int] = set()
-    day = datetime.fromtimestamp(begin, core.zone).date()
-    while day <= datetime.fromtimestamp(now, core.zone).date():
-        midnight = datetime(day.year, day.month, day.day, tzinfo=core.zone)
-        seconds = {0, *(edge for one in concerned for pair in one.ranges_on(day) for edge in pair)}
+    for midnight in _midnights(core, begin, now):
+        ranges = [pair for one in concerned for pair in one.ranges_on(midnight.date())]
+        seconds = {0, *itertools.chain(*ranges)}
         found.update(int((midnight + timedelta(seconds=one)).timestamp()) for one in seconds)
-        day += timedelta(days=1)
     return sorted(one for one in found if begin < one < now)
 
 
-def _midnights(core: Core, begin: int, now: int) -> list[int]:
+def _midnights(core: Core, begin: int, now: int) -> Iterator[datetime]:
+    """With which the days begin, the first of them before ``begin``."""
     day = datetime.fromtimestamp(begin, core.zone).date()
-    found = [begin]
-    while True:
+    while day <= datetime.fromtimestamp(now, core.zone).date():
+        yield datetime(day.year, day.month, day.day, tzinfo=core.zone)
         day += timedelta(days=1)
-        midnight = int(datetime(day.year, day.month, day.day, tzinfo=core.zone).timestamp())
-        if midnight > now:
-            return found
-        found.append(midnight)
 
 
 def _state_at(target: HostOrService, incidents: list[Incident] | None, moment: int) -> str:

@@ -180,7 +180,7 @@ def livestatus(simulation: Simulation, die: Callable[[str], None]) -> Livestatus
     factory = LivestatusFactory(
         build_tables(core), core.clock, core.wall, partial(run, simulation), die, core.counters
     )
-    core.tell.hear(factory.happened)
+    core.happened.hear(factory.happened)
     return factory
 
 
@@ -241,7 +241,7 @@ def restart(core: Core, simulation: Simulation, fresh: Inventory) -> None:
     core.program_start = core.now()
     core.note(f"Naemon {PROGRAM_VERSION} starting... (PID={core.pid})")
     simulation.replan()
-    core.tell("program")
+    core.happened("program")
 
 
 def _carry(before: HostOrService, target: HostOrService) -> None:

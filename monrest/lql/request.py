@@ -205,7 +205,7 @@ _STACKS = {"": "filters", "Stats": "stats", "WaitCondition": "wait_conditions"}
 
 
 def _join(stack: list[Any], how: str, word: str, value: str) -> None:
-    """Replace as many conditions at the end as the header says by one."""
+    """Replace as many conditions at the end as the header counts by one."""
     count = 1 if how == "Negate" else _whole(word, value)
     start = max(len(stack) - count, 0)
     last: Sequence[RowCondition] = stack[start:]
