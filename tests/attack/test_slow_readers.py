@@ -76,7 +76,7 @@ def test_rows_that_are_sorted_here_are_in_memory_for_one_at_a_time(made, large):
 
 def test_rows_of_another_instance(made, large):
     far = made(large, sections=PATIENT).start()
-    near = made([far_site("far", far, superuser_key(far), timeout=60.0)])
+    near = made([far_site("far", far, superuser_key(far), timeout=600.0)], sections=PATIENT)
     near.start(connected={"far-one", "far-two"})
     before = near.memory()
     for _ in range(2):

@@ -20,7 +20,11 @@ import pytest
 
 SAME_FOR_ALL_CORES = "the command line before the demo"
 
-MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
+MAIN = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    " from monrest.cli.main import main; sys.exit(main())"
+)
+"""A run of the tests in the background of a shell ignores SIGINT, and so would what it starts."""
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 TABLE = (
     "r",

@@ -62,19 +62,34 @@ async def test_what_helps_a_command_that_takes_too_long_is_told():
     assert found.output == "ended after 0.1 seconds, the time limit; start it later"
 
 
+class Limited:
+    """The reactor, whose calls of ten minutes hence come when the test says it."""
+
+    def __init__(self):
+        self.late = []
+
+    def __getattr__(self, name):
+        return getattr(reactor, name)
+
+    def callLater(self, seconds, call, *arguments):
+        if seconds == 600.0:
+            self.late.append(lambda: call(*arguments))
+        return reactor.callLater(seconds, call, *arguments)
+
+
 async def test_a_command_that_takes_too_long_ends_with_everything_it_started(tmp_path):
-    pids = tmp_path / "pids"
-    found = await result(
-        f"echo begun; echo $$ >> {pids}; (echo $BASHPID; exec sleep 600) & echo $! >> {pids}; wait",
-        0.5,
-    )
+    pids, limited = tmp_path / "pids", Limited()
+    line = f"echo begun; echo $$ >> {pids}; (exec sleep 600) & echo $! >> {pids}; wait"
+    running = run(limited, line, {}, 600.0)
+    await until(lambda: pids.exists() and pids.read_text().count("\n") == 2)
+    (end,) = limited.late
+    end()
+    found = await running
     assert found.timed_out
     assert found.failed
     assert found.output.startswith("begun\n")
-    assert found.output.endswith("ended after 0.5 seconds, the time limit")
-    numbers = pids.read_text().split()
-    assert len(numbers) == 2
-    for number in numbers:
+    assert found.output.endswith("ended after 600 seconds, the time limit")
+    for number in pids.read_text().split():
         await gone(int(number))
 
 
