@@ -255,7 +255,7 @@ async def test_threads():
     with pytest.raises(ZeroDivisionError):
         await threads.run(lambda: 1 / 0)
     held, done = threading.Event(), []
-    running = threads.run(lambda: held.wait(10))
+    running = threads.run(lambda: held.wait(300))
     stopping = threads.stopService()
     stopping.addBoth(done.append)
     assert done == []

@@ -152,11 +152,11 @@ def test_what_is_installed_starts(installed, tmp_path):
             address, key = next(one for one in found if one).groups()
             headers = {"X-Mon-Auth-Key": key, "X-Mon-Auth-User": "admin"}
             request = urllib.request.Request(f"{address}/mon", headers=headers)
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=300) as answer:
                 assert f'"mon_version":"{__version__}"'.encode() in answer.read()
         finally:
             daemon.terminate()
-            daemon.communicate(timeout=60)
+            daemon.communicate(timeout=300)
     assert daemon.returncode == -signal.SIGTERM  # as twistd ends
 
 
@@ -268,7 +268,7 @@ def why_no_package():
 
 def until(condition, what):
     """Wait for another process."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline, f"gave up waiting until {what}"
         time.sleep(0.1)
@@ -337,7 +337,7 @@ class Machine:
     def end(self):
         """End everything that runs there."""
         self.first.stdin.close()
-        self.first.wait(60)
+        self.first.wait(300)
 
 
 @pytest.fixture(scope="module")
@@ -400,7 +400,7 @@ def life_of_a_package(machine, names):
             for name in ("ExecStartPre", "ExecStart")
         )
         with machine.start(before) as check:
-            assert "is good" in check.communicate(timeout=60)[0]
+            assert "is good" in check.communicate(timeout=300)[0]
         daemon = machine.start(command)
         until(lambda: daemon.poll() is not None or serves(), "the daemon answers")
         assert daemon.poll() is None, daemon.stdout.read()
@@ -408,7 +408,7 @@ def life_of_a_package(machine, names):
 
     def stopped(daemon):
         os.kill(child_of(daemon), signal.SIGTERM)
-        return daemon.communicate(timeout=60)[0]
+        return daemon.communicate(timeout=300)[0]
 
     assert dpkg("-i", f"/shared/{names[0]}") == "start monrest.service"
     assert machine.sh("getent passwd monrest | cut -d: -f6,7") == (

@@ -48,7 +48,7 @@ class Minded:
     def result(self):
         """Status, output and errors at the end, which the test waits for with an open input."""
         with self.process as process:
-            status = process.wait(60)
+            status = process.wait(300)
             return status, process.stdout.read().decode(), process.stderr.read().decode()
 
 
@@ -65,7 +65,7 @@ def mind(tmp_path):
     for one in started:
         with contextlib.suppress(OSError):
             one.process.stdin.close()
-        one.process.wait(60)
+        one.process.wait(300)
         one.process.stdout.close()
         one.process.stderr.close()
 
@@ -102,7 +102,7 @@ def test_a_daemon_that_died(mind):
     pids = one.pids(4)
     assert all(map(lives, pids))
     one.process.stdin.close()
-    assert one.process.wait(60) == 1
+    assert one.process.wait(300) == 1
     assert not any(map(lives, pids))
     assert one.process.stderr.read().endswith(b"it was ended: the daemon ended\n")
 
@@ -134,7 +134,7 @@ def test_it_is_asked_to_end(mind):
     one = mind(FAMILY)
     pids = one.pids(4)
     one.process.send_signal(signal.SIGTERM)
-    assert one.process.wait(60) == 143
+    assert one.process.wait(300) == 143
     assert not any(map(lives, pids))
 
 
@@ -142,7 +142,7 @@ def test_a_minder_that_is_killed_takes_the_command_with_it(mind):
     one = mind("echo $$ >> {pids}; exec sleep 600")
     (pid,) = one.pids(1)
     one.process.kill()
-    one.process.wait(60)
+    one.process.wait(300)
     while lives(pid):
         time.sleep(0.01)
 

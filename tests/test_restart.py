@@ -33,7 +33,7 @@ def run(folder, *arguments, more="{}", **environment):
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

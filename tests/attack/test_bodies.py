@@ -48,7 +48,7 @@ def key(daemon):
 
 
 def send(daemon, key, path, kind, body, method="POST", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=300)
     given = {"X-Mon-Auth-Key": key, **headers} | ({"Content-Type": kind} if kind else {})
     try:
         # What is too long is answered while it is still sent.

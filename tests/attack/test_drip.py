@@ -33,7 +33,7 @@ async def settled(clock, condition):
             reactor.callLater(0.001, look)
 
     look()
-    await done.addTimeout(20, reactor)
+    await done.addTimeout(300, reactor)
 
 
 def timed_out(client):

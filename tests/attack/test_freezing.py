@@ -134,7 +134,7 @@ class Opened:
 
     def __init__(self, daemon, parameters):
         body = urlencode(parameters).encode()
-        self.socket = socket.create_connection(("127.0.0.1", daemon.port), timeout=60)
+        self.socket = socket.create_connection(("127.0.0.1", daemon.port), timeout=300)
         self.socket.sendall(
             b"POST /mon/r/services HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
             b"Content-Type: application/x-www-form-urlencoded\r\n"
@@ -155,7 +155,7 @@ class Opened:
         self.done.set()
 
     def status(self):
-        assert self.done.wait(120)
+        assert self.done.wait(300)
         return int(self.received.split(b" ", 2)[1])
 
 

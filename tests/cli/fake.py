@@ -112,6 +112,6 @@ def command(*words, home, stdin=None, **more):
         env=environment(home, **more),
         input=stdin,
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )

@@ -96,7 +96,7 @@ def test_no_command_has_an_option_twice():
 def test_the_man_page_reads_without_warnings():
     ran = subprocess.run(
         ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", str(REPOSITORY / "docs" / "monrest.1")],
-        capture_output=True, env={"MANWIDTH": "120", "MANROFFOPT": "", "PATH": "/usr/bin:/bin"}, timeout=60, check=False,
+        capture_output=True, env={"MANWIDTH": "120", "MANROFFOPT": "", "PATH": "/usr/bin:/bin"}, timeout=300, check=False,
     )  # fmt: skip
     # Bold and underlined letters come as letter, backspace, letter.
     shown = flat(re.sub(".\b", "", ran.stdout.decode())).replace("\u2010 ", "")
@@ -119,7 +119,7 @@ def completed(line, tmp_path):
     )
     ran = subprocess.run(
         ["bash", "-c", code, "bash", str(tmp_path / "monrest.bash"), *words],
-        capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False,
+        capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False,
     )  # fmt: skip
     assert ran.returncode == 0
     return [word for word in ran.stdout.split("\n") if word]
@@ -206,5 +206,5 @@ def test_the_shell_reads_its_script(shell, tmp_path):
         pytest.skip(f"needs {shell}")
     path = tmp_path / "script"
     path.write_text(script(shell))
-    ran = subprocess.run([shell, "-n", str(path)], capture_output=True, timeout=60, check=False)
+    ran = subprocess.run([shell, "-n", str(path)], capture_output=True, timeout=300, check=False)
     assert (ran.returncode, ran.stderr) == (0, b"")

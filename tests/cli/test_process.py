@@ -33,7 +33,7 @@ def modules(*words, home, **more):
         [sys.executable, "-c", SHOW, *words],
         env=environment(home, **more),
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert b"monrest.cli.main" in ran.stderr, ran.stderr
@@ -196,7 +196,7 @@ def test_a_large_answer_does_not_fill_the_memory(fake, tmp_path):
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, check=False,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300, check=False,
     )  # fmt: skip
     assert int(ran.stderr.split()[1]) < 50_000
 
@@ -208,7 +208,7 @@ def test_a_full_disk(fake, tmp_path, size):
     with Path("/dev/full").open("wb") as full:
         ran = subprocess.run(
             [sys.executable, "-c", MAIN, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
-            stdout=full, stderr=subprocess.PIPE, timeout=60, check=False,
+            stdout=full, stderr=subprocess.PIPE, timeout=300, check=False,
         )  # fmt: skip
     assert ran.returncode == 1
     assert ran.stderr == b"monrest: cannot write to standard output: No space left on device\n"
@@ -286,7 +286,7 @@ def on_terminal(*words, home, **more):
                 break
             shown += piece
     os.close(master)
-    return process.wait(10), shown.decode()
+    return process.wait(300), shown.decode()
 
 
 def test_an_excel_file_is_nothing_for_a_terminal(fake, tmp_path):

@@ -232,7 +232,7 @@ def test_the_program_checks_and_tells_a_core_to_restart(files, tmp_path):
                 received = b""
                 while data := connection.recv(100):
                     received += data
-            output, _ = process.communicate(timeout=20)
+            output, _ = process.communicate(timeout=300)
     assert process.returncode == 0
     assert b"] RESTART_PROCESS\n\n" in received
     assert "Checked 20 hosts." in output

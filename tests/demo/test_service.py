@@ -88,7 +88,7 @@ def test_the_program(tmp_path):
                 received += data
         assert json.loads(received[16:]) == [[30]]
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=20) == (b"", b"")
+        assert process.communicate(timeout=300) == (b"", b"")
         assert process.returncode == 0
     assert not path.exists()
 

@@ -26,7 +26,7 @@ class HookReceiver:
                 outer.posts.append((headers, body))
                 if not outer._go.is_set():
                     outer.held.set()
-                    outer._go.wait(60)
+                    outer._go.wait(300)
                 with suppress(OSError):
                     status = outer.answer(headers, body)
                     self.send_response(status)

@@ -83,7 +83,7 @@ class MailServer:
     def _wait(self, word):
         if self.hold == word:
             self.held.set()
-            self.go.wait(60)
+            self.go.wait(300)
 
     def _talk(self, connection):
         stream = connection.makefile("rb")

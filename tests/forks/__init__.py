@@ -116,7 +116,7 @@ def start(argv, output=None, *, program="", cwd=REPOSITORY, env=None):
     return process
 
 
-def ran(argv, *, program="", seconds=60, **more):
+def ran(argv, *, program="", seconds=300, **more):
     """Start a command line, wait, and give its exit status and all that it has printed."""
     with tempfile.TemporaryFile() as output:
         process = start(argv, output, program=program, **more)
@@ -144,7 +144,7 @@ def _server():
 
     def end():
         near.close()
-        server.wait(60)
+        server.wait(300)
 
     atexit.register(end)
     return near

@@ -28,7 +28,7 @@ class Command:
             [sys.executable, "-c", MAIN, *words],
             env=self.environment,
             capture_output=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert ran.returncode == status, (words, ran.stdout[:2000], ran.stderr)
@@ -170,7 +170,7 @@ def test_the_first_key(by_socket, own, tmp_path):
                 [sys.executable, "-c", MAIN, "r", "/mon/whoami"],
                 env=olga.environment,
                 capture_output=True,
-                timeout=60,
+                timeout=300,
                 check=False,
             ).returncode
             == 1

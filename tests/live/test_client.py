@@ -136,7 +136,7 @@ def test_coroutines(environment, served, replaced):
     before = f"URL, KEY, SOCKET = {served.address!r}, {served.key!r}, 'unix:{socket}'\n"
     ran = subprocess.run(
         [sys.executable, "-c", before + program], cwd=REPOSITORY, env=environment,
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()

@@ -86,7 +86,7 @@ def test_a_node_that_is_cut_off_is_told(cluster):
         path = f"/mon/cluster/{cluster.id_of(1)}"
         cluster.to_node[1].drop()
         try:
-            answer = client.request("POST", "/mon/cluster/heartbeat", timeout=60).json
+            answer = client.request("POST", "/mon/cluster/heartbeat", timeout=300).json
             assert answer["nodes"][cluster.id_of(1)] is None
             assert answer["nodes"][cluster.id_of(2)] is not None
             row = client.rows(path)

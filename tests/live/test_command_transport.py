@@ -198,7 +198,7 @@ def test_requests_wait_for_each_other_and_arrive_whole(daemon, client, told):
 
 def test_a_thousand_commands(client, own, told):
     began = time.monotonic()
-    response = client.post_json("/cmd?backends=good", entries(1000, "many"), timeout=60)
+    response = client.post_json("/cmd?backends=good", entries(1000, "many"), timeout=300)
     assert time.monotonic() - began < 30  # a hang, not a measurement
     assert response.status == 200, response
     assert texts(told()) == [f"many {number}" for number in range(1000)]
@@ -293,7 +293,7 @@ def test_every_refusal_of_a_core_belongs_to_its_command(core, recorder, made, tm
     for number in range(7, 250, 10):
         body[number] = impossible(core, number)
     with daemon.client() as client:
-        response = client.post_json("/cmd", body, timeout=60)
+        response = client.post_json("/cmd", body, timeout=300)
     wrong = [result["index"] for result in response.json if result["code"] != 200]
     assert wrong == list(range(7, 250, 10))
     for result in response.json:
@@ -315,7 +315,7 @@ def test_every_refusal_of_a_core_belongs_to_its_command(core, recorder, made, tm
         {"cmd": "del_comment", "host": "web01", "comment_id": number} for number, _ in comments()
     ]
     with daemon.client() as client:
-        assert {one["code"] for one in client.post_json("/cmd", body, timeout=60).json} == {200}
+        assert {one["code"] for one in client.post_json("/cmd", body, timeout=300).json} == {200}
     until(lambda: not comments(), "they are gone again")
 
 

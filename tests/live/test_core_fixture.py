@@ -71,7 +71,7 @@ def test_a_line_that_ends_a_real_core_ends_the_embedded_one(ready, tmp_path):
             assert EmbeddedCore.deaths() == []
             with pytest.raises(ValueError):  # there is no answer at all
                 core.ask(request)
-            core.process.wait(60)
+            core.process.wait(300)
             assert EmbeddedCore.deaths() == [f"{ENDED}{line}"]
             assert EmbeddedCore.deaths() == []
         finally:

@@ -268,7 +268,7 @@ class Held:
         self.found = []
         self.thread = threading.Thread(target=self.run, args=(daemon,), daemon=True)
         self.thread.start()
-        assert mortal.waiting.wait(60)
+        assert mortal.waiting.wait(300)
         self.read = self.count()
 
     def count(self):

@@ -547,7 +547,7 @@ def own(shell, ready, tmp_path):
         yield own
     finally:
         own.process.terminate()
-        own.process.wait(60)
+        own.process.wait(300)
         core.stop()
 
 

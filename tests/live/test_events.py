@@ -78,11 +78,13 @@ def test_ends_that_no_line_tells_are_told_of_their_object_to_its_contacts(own, t
         """The second look begins after the first one has read what is there now."""
         mark = tape.mark()
         until(
-            lambda: sum(
-                one.startswith(b"GET comments\n") and b"\nStats: " in one
-                for one in tape.since(mark)
-            )
-            >= 2,
+            lambda: (
+                sum(
+                    one.startswith(b"GET comments\n") and b"\nStats: " in one
+                    for one in tape.since(mark)
+                )
+                >= 2
+            ),
             "the comments are looked at twice",
             seconds=130.0,
         )

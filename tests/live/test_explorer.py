@@ -98,7 +98,7 @@ class Page:
         found = self.browser.find_elements(By.CSS_SELECTOR, selector)
         return [one.text for one in found]
 
-    def wait(self, ask, seconds=20):
+    def wait(self, ask, seconds=120):
         """What ``ask`` gives as soon as it is true."""
         ignored = (StaleElementReferenceException, ElementNotInteractableException)
         try:

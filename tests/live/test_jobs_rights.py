@@ -128,7 +128,7 @@ def test_who_may_not_any_more_has_nothing_begun(guarded, slow, how):
         slow.lie(None, "services")
         slow.hold()
         running = begun(admin, "GET", "/services?background=1")
-        assert slow.waiting.wait(60)
+        assert slow.waiting.wait(300)
         with As(guarded.port, X_Mon_Auth_Key=key) as olga:
             form = {"body": "comment_data=late&background=1",
                     "headers": {"Content-Type": "application/x-www-form-urlencoded"}}  # fmt: skip

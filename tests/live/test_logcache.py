@@ -42,7 +42,7 @@ def cached(core, tmp_path_factory):
     try:
         daemon.start()
         with daemon.client() as client:
-            until(lambda: updated(client), "the first import is done", seconds=60)
+            until(lambda: updated(client), "the first import is done")
         yield daemon
     finally:
         daemon.stop()

@@ -281,7 +281,7 @@ def test_facts_are_gathered_when_asked_and_never_at_start(made, embedded, tmp_pa
     with daemon.client() as admin:
         until(
             lambda: all(row["os_updates"] == ["a"] for row in admin.rows(PATH)),
-            "its time has come", seconds=90, pause=0.5,
+            "its time has come", pause=0.5,
         )  # fmt: skip
     # It may have come more than once by now.
     minutes = [line.split()[0] for line in calls.read_text().splitlines()[1:]]

@@ -179,7 +179,7 @@ def drive(served, document, mode, examples, checks):
                 return  # what is wrong is in the output of the job
             tried += 1
             response = case.call(
-                base_url=f"http://127.0.0.1:{served.port}/mon/r", session=session, timeout=60
+                base_url=f"http://127.0.0.1:{served.port}/mon/r", session=session, timeout=300
             )
             try:
                 case.validate_response(response, checks=checks)

@@ -67,7 +67,7 @@ MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
 def monrest(daemon, *words):
     url = f"http://127.0.0.1:{daemon.port}"
     command = [sys.executable, "-c", MAIN, "r", "--url", url, "--key", daemon.key, "-A", "admin"]
-    ran = subprocess.run([*command, *words], capture_output=True, timeout=60, check=False)
+    ran = subprocess.run([*command, *words], capture_output=True, timeout=300, check=False)
     return ran.returncode, ran.stdout.decode(), ran.stderr.decode()
 
 

@@ -23,7 +23,7 @@ def run(*arguments, cwd=REPOSITORY):
     """Run Python with these arguments in ``cwd``."""
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True,
-        timeout=60, check=False, cwd=cwd,
+        timeout=300, check=False, cwd=cwd,
     )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def test_a_port_in_use_ends_the_start(made, embedded):
             [site("s1", f"unix:{embedded.socket}")], sections={"server": {"listen": listen}}
         )
         daemon.spawn()
-        assert daemon.process.wait(60) != 0
+        assert daemon.process.wait(300) != 0
     assert str(port) in daemon.log
 
 
@@ -183,7 +183,7 @@ def test_readiness_reload_and_stop_are_notified(made, embedded, tmp_path):
         message("READY=1")
         daemon.process.send_signal(signal.SIGTERM)
         message("STOPPING=1")
-        daemon.process.wait(60)
+        daemon.process.wait(300)
 
 
 def test_readiness_over_an_abstract_socket(made, embedded):
@@ -211,7 +211,7 @@ def test_the_core_is_restarted_below_the_daemon(made, ready, tmp_path):
     with daemon.client() as client:
         assert client.rows("/hosts/totals")["total"] == 6
         core.process.kill()
-        core.process.wait(60)
+        core.process.wait(300)
         until(lambda: client.get("/hosts").status == 502, "the core is missed")
         core.stop()
         ready(core)
@@ -226,7 +226,7 @@ def test_a_demo_whose_port_is_taken_says_how_to_take_another(tmp_path):
         ran = subprocess.run(
             command_line("--demo", "--port", str(port)),
             env={**os.environ, "TMPDIR": str(tmp_path)},
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
     assert ran.returncode == 1
     text = f"127.0.0.1:{port}: Address already in use; make demo PORT=9000, or --port 9000, takes"

@@ -88,7 +88,7 @@ def test_killed_before_the_server_has_the_text(daemon, mails, step):
     with daemon.client() as client:
         number = create(client)
         ask_for_a_mail(client, number)
-    assert mails.held.wait(60)
+    assert mails.held.wait(300)
     daemon.stop(signal.SIGKILL)
     mails.release()
     daemon.start()
@@ -102,7 +102,7 @@ def test_killed_while_the_server_takes_it(daemon, mails):
     with daemon.client() as client:
         number = create(client)
         ask_for_a_mail(client, number)
-    assert mails.held.wait(60)
+    assert mails.held.wait(300)
     daemon.stop(signal.SIGKILL)
     mails.release()
     daemon.start()
@@ -118,7 +118,7 @@ def test_killed_while_it_is_made(daemon, mails, liar):
         liar.lie(None, "hosts")
         liar.hold()
         ask_for_a_mail(client, number)
-    assert liar.waiting.wait(60)
+    assert liar.waiting.wait(300)
     daemon.stop(signal.SIGKILL)
     liar.release()
     assert mails.mails == []

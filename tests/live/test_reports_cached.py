@@ -207,7 +207,7 @@ def test_a_report_is_canceled(cached, liar):
         liar.lie(None, "log")
         liar.hold()
         number = background(client, "/hosts/availability?start=-4d&logcache=0")
-        assert liar.waiting.wait(60)
+        assert liar.waiting.wait(300)
         assert client.request("DELETE", f"/mon/jobs/{number}").json["message"] == "canceled job"
         row = client.rows(f"/mon/jobs/{number}")
         assert (row["is_running"], row["message"]) == (0, "canceled")
@@ -254,7 +254,7 @@ def test_a_first_import_as_a_job(fresh, liar):
 def test_a_first_import_that_is_canceled_and_killed(fresh, liar):
     with fresh.start().client() as client:
         number = background(client, "/mon/logcache/update", "POST")
-        assert liar.waiting.wait(60)
+        assert liar.waiting.wait(300)
         assert client.request("DELETE", f"/mon/jobs/{number}").json["message"] == "canceled job"
     fresh.stop(signal.SIGKILL)
     liar.release()

@@ -146,7 +146,7 @@ def test_the_command_line_tells_them_on_standard_error(daemon, tmp_path):
             [sys.executable, "-c", main, "r", *words],
             env=environment,
             capture_output=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         assert (ran.returncode == 0) is not fails

@@ -131,7 +131,7 @@ def test_a_receiver_that_is_slow_with_one_object_gets_the_others(client, own, re
 
     def answer(headers, body):
         if json.loads(body)["subject"].endswith("/http"):
-            go.wait(60)
+            go.wait(300)
         return 204
 
     receiver.answer = answer
@@ -266,7 +266,7 @@ def test_killed_in_the_middle_of_a_delivery(daemon, client, own, receiver):
     receiver.hold()
     create(client, receiver)
     first = result_of(own, 2)
-    assert receiver.held.wait(60)
+    assert receiver.held.wait(300)
     daemon.stop(signal.SIGKILL)
     last = result_of(own, 0)
     held = Counter(receiver.ids)
@@ -303,7 +303,7 @@ def test_a_killed_node_of_a_cluster(tmp_path, postgres_server, own, receiver):
         until(lambda: first in texts(receiver) or len(receiver.posts) > 2, "it sends")
         receiver.hold()
         last = [result_of(own, 0)]
-        assert receiver.held.wait(60)
+        assert receiver.held.wait(300)
         nodes.nodes[dead].kill()
         last += [result_of(own, 2), result_of(own, 0)]
         receiver.release()

@@ -66,7 +66,7 @@ def test_what_a_core_says_arrives_also_when_it_was_killed(kind, tmp_path, ready,
         texts = change()
         until(lambda: arrived() == texts, "both arrive")
         core.process.send_signal(signal.SIGKILL)
-        core.process.wait(60)
+        core.process.wait(300)
         core.stop()
         core.start()
         texts += change()

@@ -163,7 +163,7 @@ def test_a_job_is_canceled_at_another_worker(own, slow):
     slow.lie(None, "hosts")
     slow.hold()
     number = one.get("/hosts?background=1").json["job_id"]
-    assert slow.waiting.wait(30)
+    assert slow.waiting.wait(300)
     ended = other.request("DELETE", f"/mon/jobs/{number}")
     assert (ended.status, ended.json["message"]) == (200, "canceled job")
     assert one.rows(f"/mon/jobs/{number}")["stderr"] == "canceled by admin"
@@ -303,7 +303,7 @@ def test_a_killed_worker_begins_anew_and_only_its_requests_fail(own, slow):
     ]
     for thread in threads:
         thread.start()
-    assert slow.waiting.wait(30)
+    assert slow.waiting.wait(300)
     until(lambda: len(slow.open) >= 2, "both ask the core")
     first = processes(daemon)[1]
     kill(first)
@@ -335,11 +335,11 @@ def test_workers_end_with_their_parent_and_finish_what_they_have(own, slow):
     slow.lie(None, "hosts")
     slow.hold()
     request = InFlight(daemon, "/hosts?columns=name")
-    assert slow.waiting.wait(30)
+    assert slow.waiting.wait(300)
     workers = living(daemon)
     assert len(workers) == 2
     daemon.process.kill()
-    daemon.process.wait(30)
+    daemon.process.wait(300)
     until(lambda: sum(runs(pid) for pid in workers) == 1, "the one without a request is gone")
     until(lambda: refuses(daemon.port), "the other one takes nobody new")
     # A daemon that is started now is the same node, and finds its port free.
@@ -370,7 +370,7 @@ def test_the_end_waits_for_requests_and_leaves_nothing(own, slow):
     slow.lie(None, "hosts")
     slow.hold()
     request = InFlight(daemon, "/hosts?columns=name")
-    assert slow.waiting.wait(30)
+    assert slow.waiting.wait(300)
     workers = living(daemon)
     daemon.process.send_signal(signal.SIGTERM)
     until(lambda: not path.exists(), "it takes nobody any more")
@@ -388,7 +388,7 @@ def test_a_start_that_cannot_be_ends_with_a_message(own):
         taken.bind(("127.0.0.1", daemon.port))
         taken.listen()
         daemon.spawn()
-        assert daemon.process.wait(60) == 1
+        assert daemon.process.wait(300) == 1
     assert f"cannot listen on tcp:{daemon.port}" in daemon.log
 
 
@@ -438,7 +438,7 @@ def handshake(port, authority):
     context = ssl.create_default_context(cafile=authority.ca_file)
     try:
         with (
-            socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
+            socket.create_connection(("127.0.0.1", port), timeout=300) as plain,
             context.wrap_socket(plain, server_hostname="localhost") as wrapped,
         ):
             wrapped.sendall(b"GET /mon/r/mon/ready HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -142,4 +142,4 @@ async def gone(number):
             return True
 
     waiting: Deferred[None] = Deferred.fromCoroutine(until(dead))
-    await waiting.addTimeout(10, reactor)
+    await waiting.addTimeout(300, reactor)

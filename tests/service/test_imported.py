@@ -55,7 +55,7 @@ def started(tmp_path, workers):
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     lines = [line.split() for line in process.stdout.splitlines() if "seen" in line.split()]

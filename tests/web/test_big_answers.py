@@ -70,7 +70,7 @@ async def test_a_reader_that_waits_gets_the_rest_when_it_reads_again(serve):
             reactor.callLater(0.02, look, channel.taken())
 
     look(-1)
-    await paused.addTimeout(20, reactor)
+    await paused.addTimeout(300, reactor)
     transport = channel.transport
     waiting = len(transport.dataBuffer) + sum(map(len, transport._tempDataBuffer))
     assert waiting < 1 << 18

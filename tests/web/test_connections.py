@@ -63,7 +63,7 @@ async def test_a_client_that_leaves_cancels_its_request(serve):
     client.send(get("/hosts"))
     await arrived
     client.transport.abortConnection()
-    await cancelled.addTimeout(20, reactor)
+    await cancelled.addTimeout(300, reactor)
 
 
 async def test_a_client_that_leaves_while_its_problems_are_written(serve):

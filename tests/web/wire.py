@@ -29,7 +29,7 @@ class Wire(Protocol):
         done = Deferred()
         self.waiting.append((condition, done))
         self.look()
-        return done.addTimeout(20, reactor)
+        return done.addTimeout(300, reactor)
 
     def look(self):
         for entry in tuple(self.waiting):

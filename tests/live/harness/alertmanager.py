@@ -66,5 +66,5 @@ class Alertmanager:
     def stop(self):
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(60)
+            self.process.wait(300)
             self.output.close()

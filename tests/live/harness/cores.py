@@ -212,10 +212,10 @@ class Core:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(60)
+                self.process.wait(300)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait(60)
+                self.process.wait(300)
         self.log.close()
 
 

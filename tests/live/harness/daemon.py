@@ -139,7 +139,7 @@ class Daemon:
         """
         before = self.log.count(ALL_LISTEN) if (self.folder / "twistd.log").exists() else 0
         self.spawn(**environment)
-        until(self.answers, f"the daemon answers:\n{self.log}", seconds=60)
+        until(self.answers, f"the daemon answers:\n{self.log}", seconds=300)
         if self.sections.get("server", {}).get("workers", 1) > 1:
             until(lambda: self.log.count(ALL_LISTEN) > before, "all workers listen")
         wanted = {entry["id"] for entry in self.sites} if connected is None else set(connected)
@@ -154,7 +154,7 @@ class Daemon:
                     wanted <= {row["id"] for row in client.rows("/sites") if row["connected"] == 1}
                 ),
                 f"sites {sorted(wanted)} are connected",
-                seconds=60,
+                seconds=300,
             )
 
     def answers(self):
@@ -213,13 +213,13 @@ class Daemon:
     def kill(self):
         """End all of its processes at once; a worker that lost its parent alone ends in order."""
         self.send_signal(signal.SIGKILL)
-        self.process.wait(60)
+        self.process.wait(300)
 
     def hang_up(self):
         """Ask for a reload of the configuration."""
         self.process.send_signal(signal.SIGHUP)
 
-    def stop(self, number=signal.SIGTERM, *, seconds=60):
+    def stop(self, number=signal.SIGTERM, *, seconds=300):
         """End the process and return its exit status."""
         if self.process is None:
             return None
@@ -232,7 +232,7 @@ class Daemon:
                 self.process.wait(seconds)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait(60)
+                self.process.wait(300)
                 raise
         self.output.close()
         assert STRAY not in self.log, self.log

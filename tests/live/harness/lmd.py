@@ -163,7 +163,7 @@ class FakeLmd:
             return False
         # Whatever came behind the first request is lost.
         self.requests.append(lines)
-        self.gate.wait(60)
+        self.gate.wait(300)
         try:
             answer, stays = self.answer(lines)
         except BadRequest as refusal:

@@ -144,11 +144,11 @@ class LyingSite:
         chosen = self.tables is None or table in self.tables
         if chosen and not self.gate.is_set():
             self.waiting.set()
-            self.gate.wait(60)
+            self.gate.wait(300)
         # Read once: a deed that is set while the core answers is for later requests.
         deed = self.deed if chosen else None
         if deed == "silent":
-            self.ended.wait(120)
+            self.ended.wait(300)
             return False
         kept = [
             line
@@ -168,10 +168,10 @@ class LyingSite:
         if self.tables is not None and "COMMAND" in self.tables:
             if not self.gate.is_set():
                 self.waiting.set()
-                self.gate.wait(60)
+                self.gate.wait(300)
             if self.deed is not None and not self.patience:
                 if self.deed == "silent" or DEEDS[self.deed](self, connection, [[1]]):
-                    self.ended.wait(120)
+                    self.ended.wait(300)
                 return False
             self.patience = max(0, self.patience - 1)
         self.commands.append(line)

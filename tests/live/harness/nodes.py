@@ -43,7 +43,7 @@ class Nodes:
     def start(self):
         for node in self.nodes:
             node.start()
-        until(self.all_known, "all nodes know each other", seconds=60)
+        until(self.all_known, "all nodes know each other")
         return self
 
     def all_known(self):

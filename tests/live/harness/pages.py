@@ -177,7 +177,7 @@ class Shell:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         outputs = ran.stdout.split(END)

@@ -62,7 +62,7 @@ class Pretender:
 
     def hang(self, handler):
         """Say nothing until the end of the test."""
-        self.ended.wait(60)
+        self.ended.wait(300)
         handler.close_connection = True
 
     def site(self, key, **more):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 
-def until(condition, what, *, seconds=60.0, pause=None):
+def until(condition, what, *, seconds=300.0, pause=None):
     """Call ``condition`` until it is true and return its value; fail by name at the deadline.
 
     Without ``pause`` it is called the less often the longer it takes: whoever waits for minutes
