@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 from weakref import WeakSet
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,7 +15,7 @@ from twisted.logger import LogLevel, globalLogPublisher
 
 from monrest.base.clock import measure_spans
 from monrest.query.model import Test
-from tests.examples import examples
+from tests.examples import SHARE, examples
 from tests.fakes.postgres import (
     database_url,
     empty_database_url,
@@ -53,6 +54,7 @@ def reactor_that_nobody_sets():
 
 
 _LIVE = Path(__file__).parent / "live"
+_STORE = Path(__file__).parent / "store"
 
 _WAITING = [
     _LIVE / f"test_{name}.py"
@@ -65,8 +67,28 @@ _WAITING = [
 """They wait for minutes, until a lease ends or a minute begins, and work for seconds; longest first."""
 
 
-def pytest_collection_modifyitems(items):
+_BOTH = ("sqlite", "postgresql")
+
+
+def on_the_other_database(item):
+    """Whether a test that runs on each kind of database has its turn on the other one.
+
+    Half of them run on SQLite and half on PostgreSQL, and those of the database itself on both;
+    with MONREST_EXAMPLES=1 all do.
+    """
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    kind = params.get("database_url", params.get("empty_database_url"))
+    if kind is None or SHARE >= 1 or item.path.is_relative_to(_STORE):
+        return False
+    rest = [one for one in item.callspec.id.split("-") if one not in _BOTH]
+    return kind != _BOTH[crc32("-".join([item.originalname, *rest]).encode()) % 2]
+
+
+def pytest_collection_modifyitems(config, items):
     """Modules that wait are spread over the others, so that there is always something to do."""
+    others = {item for item in items if on_the_other_database(item)}
+    config.hook.pytest_deselected(items=list(others))
+    items[:] = [item for item in items if item not in others]
     modules = {}
     for item in items:
         modules.setdefault(item.path, []).append(item)

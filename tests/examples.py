@@ -2,9 +2,9 @@
 
 import os
 
-SHARE = float(os.environ.get("MONREST_EXAMPLES", "0.25"))
+SHARE = float(os.environ.get("MONREST_EXAMPLES", "0.1"))
 
 
-def examples(count):
-    """A quarter of ``count`` in each run of the suite; MONREST_EXAMPLES=1 (or more) tries them all."""
-    return max(10, round(count * SHARE))
+def examples(count, least=10):
+    """A tenth of ``count`` in each run of the suite; MONREST_EXAMPLES=1 (or more) tries them all."""
+    return max(least, round(count * SHARE))

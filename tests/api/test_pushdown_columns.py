@@ -95,7 +95,7 @@ def operands(values: list[Any], core_type: str) -> list[tuple[str, str]]:
     for value in values:
         members = value if isinstance(value, list) else [value]
         found.update({str(one): None for one in members if isinstance(one, str | int | float)})
-    texts = [text for text in found if text.isprintable()][: 4 if CORE else 2]
+    texts = [text for text in found if text.isprintable()][: 4 if CORE else 1]
     if core_type in ("int", "time", "float"):
         return [(op, text) for op in NUMBER_OPERATORS for text in [*texts, "0", "4294967296"]]
     if core_type == "list":

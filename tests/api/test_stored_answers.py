@@ -63,7 +63,7 @@ def context(tmp_path_factory):
     folder = tmp_path_factory.mktemp("core")
     standstill = Standstill()
     core = DemoCore(
-        standstill, Wall(standstill), str(folder / "live"), seed=7, hosts=20, services=1000
+        standstill, Wall(standstill), str(folder / "live"), seed=7, hosts=20, services=300
     )
     address = f"unix:{folder / 'live'}"
     sites = [SiteConfig(id=name, name=name.upper(), address=address) for name in "ab"]

@@ -20,6 +20,7 @@ from monrest.downtimes.model import checked
 from monrest.downtimes.service import DUTY
 from monrest.livestatus.command import Target
 from tests.downtimes.world import BEGIN, DAILY, NOW, SIX, Core, World
+from tests.examples import examples
 from tests.fakes.audited import audited
 from tests.fakes.keystore import result
 from tests.fakes.store import sqlite_url
@@ -387,5 +388,8 @@ class Cluster(RuleBasedStateMachine):
 
 TestCluster = Cluster.TestCase
 TestCluster.settings = settings(
-    max_examples=12, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(12, 3),
+    stateful_step_count=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )

@@ -13,7 +13,7 @@ from tests import forks
 from tests.logs.child import filled
 from tests.logs.core import done, importer, stored
 
-LINES = 2000
+LINES = 1000
 CHILD = Path(__file__).with_name("child.py")
 
 

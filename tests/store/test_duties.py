@@ -17,6 +17,7 @@ from monrest.base.errors import Unavailable
 from monrest.store.duties import SECONDS, Duties, DutyLostError, Token, still_held
 from monrest.store.tables import duties as table
 from monrest.store.tables import duty_daemons
+from tests.examples import examples
 from tests.fakes.keystore import Store, result
 from tests.fakes.store import sqlite_url
 from tests.store.rows import add, names, numbered
@@ -293,7 +294,10 @@ class Cluster(RuleBasedStateMachine):
 
 TestCluster = Cluster.TestCase
 TestCluster.settings = settings(
-    max_examples=20, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(20, 4),
+    stateful_step_count=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
 
 

@@ -22,6 +22,7 @@ from twisted.internet.threads import blockingCallFromThread
 
 from monrest.objectconfig import save, store
 from monrest.objectconfig.save import ChangedOnDiskError
+from tests.examples import examples
 from tests.fakes.store import migrated_sqlite_url
 from tests.objectconfig.staging.site import Daemon, Site, later
 
@@ -270,4 +271,4 @@ class Interleaved(RuleBasedStateMachine):
 
 
 TestInterleaved = Interleaved.TestCase
-TestInterleaved.settings = settings(max_examples=20, stateful_step_count=20)
+TestInterleaved.settings = settings(max_examples=examples(20, 4), stateful_step_count=20)
