@@ -25,7 +25,6 @@ from monrest.base.concurrency import Periodic, Threads, pause, shielded
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.errors import Unavailable
 from monrest.base.meters import Sample
-from monrest.base.processes import Lease
 from monrest.base.signals import Signal
 from monrest.base.values import Caller, Identity
 from monrest.base.workers import Workers
@@ -55,7 +54,7 @@ class JobHousekeeping:
     """``starting`` are the ids of jobs that are being stored at this moment.
 
     ``doubtful``: a job may be stored that nobody works at, because the answer of the database
-    was lost. ``lease`` is renewed with each beat, ``timer`` measures it.
+    was lost. ``alive_until`` is until when others surely take this daemon for alive, by ``timer``.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -66,9 +65,9 @@ class JobHousekeeping:
     slots: Slots
     node: DaemonNode
     starting: set[int]
-    lease: Lease
     timer: Callable[[], float] = boot_time
     doubtful: bool = field(default=False, init=False)
+    alive_until: float = field(default=0.0, init=False)
     _beats: Heartbeats[int | None] = field(init=False, factory=lambda: Heartbeats(2 * WATCH))
 
     def begins(self) -> float:
@@ -103,7 +102,7 @@ class JobHousekeeping:
             if isinstance(error, Unavailable):
                 return
             raise
-        self.lease.renew(began + HELD)
+        self.alive_until = max(self.alive_until, began + HELD)
         for number, live in before.items():
             if number not in unended:
                 # The others took this daemon for dead, and their word is stored.
@@ -205,7 +204,6 @@ class Jobs(Service):
     _slots: Slots = field(init=False)
     _runner: JobRunner = field(init=False)
     _housekeeping: JobHousekeeping = field(init=False)
-    lease: Lease = field(factory=Lease, init=False)
     _starting: set[int] = field(factory=set, init=False)
     _waiters: dict[Deferred[None], RunningJob | None] = field(factory=dict, init=False)
     _periodic: tuple[Periodic, ...] = field(default=(), init=False)
@@ -234,6 +232,10 @@ class Jobs(Service):
         if job.host_id == self.node.id and job.run != self.node.run:
             return job.lost(self.wall.now())
         return job
+
+    def surely_alive(self) -> bool:
+        """Whether no other daemon can have given up the jobs of this one, as far as it knows."""
+        return self._housekeeping.timer() < self._housekeeping.alive_until
 
     def here(self) -> list[Job]:
         """Those at which this process works, or that wait for it."""
@@ -348,7 +350,7 @@ class Jobs(Service):
             try:
                 began = self._housekeeping.begins()
                 stored = await self.database.change(statements.add(job))
-                self.lease.renew(began)
+                self._housekeeping.alive_until = max(self._housekeeping.alive_until, began)
             except Unavailable:
                 self._housekeeping.doubtful = True
                 raise
@@ -416,7 +418,6 @@ class Jobs(Service):
             slots=self._slots,
             node=self.node,
             starting=self._starting,
-            lease=self.lease,
         )
         self._periodic = (
             Periodic(self.clock, _BEAT, self._housekeeping.beat, "reporting on jobs", now=False),

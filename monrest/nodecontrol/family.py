@@ -16,7 +16,7 @@ def _node_control(common: Common) -> NodeControl:
         *(common.registry, config.nodecontrol),
         folder=config.server.var_dir,
         ended=jobs.ending,
-        lease=jobs.lease,
+        surely_alive=jobs.surely_alive,
         zone=config.display.zone(),
     )
 

@@ -7,9 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import tzinfo
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import quote
 
 from attrs import define, field
 from twisted.application.service import Service
@@ -20,6 +18,7 @@ from twisted.internet.defer import (
     DeferredSemaphore,
     succeed,
 )
+from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from monrest.base import processes
@@ -44,6 +43,7 @@ _LATEST = 3600.0
 """Seconds for which a time that has come is still due."""
 _SPARE = 30.0
 """Seconds after which a gatherer is dead that should have ended."""
+_LOOK_ALIVE = 1.0
 _CLAIM = 10.0
 """Seconds for which an operation may have no job yet."""
 _LONGEST_ERROR = 2000
@@ -56,7 +56,7 @@ class NodeControl(Service):
     """``config`` may be replaced while it runs; ``folder`` is the one of the daemon's state.
 
     ``ended`` says how the job with a number ended: None while it has not, else why it failed,
-    empty if it did not. ``lease`` is that of the jobs: when it is over, others may have begun.
+    empty if it did not. While this daemon is not ``surely_alive``, others may end its jobs.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -70,7 +70,7 @@ class NodeControl(Service):
     config: NodeControlConfig
     folder: str
     ended: Callable[[int], Awaitable[str | None]]
-    lease: processes.Lease
+    surely_alive: Callable[[], bool]
     zone: tzinfo
     _token: Token | None = field(default=None, init=False)
     _since: dict[What, float] = field(factory=dict, init=False)
@@ -312,8 +312,7 @@ class NodeControl(Service):
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         output = ""
         failed = BROKEN
-        # Locked while a command of the node runs on this machine.
-        lock = str(Path(self.folder, f"node-{quote(site.id, safe='')}.lock"))
+        given_up = False
 
         def heard(data: bytes) -> None:
             nonlocal output
@@ -322,22 +321,36 @@ class NodeControl(Service):
             progress(0, message=f"{name}: {lines[2][-_LONGEST_LINE:]}")
 
         progress(0, message=name)
+        running = processes.run(
+            self.reactor,
+            processes.shell(f"exec 2>&1\n{command}"),
+            {"MON_NODE": site.id, "MON_OPERATION": name},
+            self.config.command_timeout,
+            heard,
+        )
+
+        def look() -> None:
+            nonlocal given_up
+            if not self.surely_alive():
+                given_up = True
+                running.cancel()
+
+        looking = LoopingCall(look)
+        looking.clock = self.reactor
+        looking.start(_LOOK_ALIVE)
         try:
-            ended = await processes.run(
-                self.reactor,
-                processes.shell(f"exec 2>&1\n{command}"),
-                {"MON_NODE": site.id, "MON_OPERATION": name},
-                self.config.command_timeout,
-                heard,
-                processes.Minded(self.lease, lock),
-            )
+            ended = await running
             failed = outcome(ended.status, output)
             if failed == BROKEN and (ended.timed_out or ended.err):
                 output += f"\n{ended.reason()}"
         except CancelledError:
-            output += "\ncanceled"
-            raise
+            output += (
+                "\nended: the daemon could not reach the database" if given_up else "\ncanceled"
+            )
+            if not given_up:
+                raise
         finally:
+            looking.stop()
             text = output.replace("\0", "\N{REPLACEMENT CHARACTER}")
             log = Log(site=site.id, name=name, failed=failed, at=int(self.wall.now()), output=text)
             with suppress(Unavailable):

@@ -10,7 +10,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.base.errors import Conflict
-from monrest.base.processes import Lease
 from monrest.base.values import nobody_follows
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.config.sections import SiteConfig
@@ -81,7 +80,7 @@ class World:
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         made = NodeControl(
             *(clock, Wall(clock), store, AtOnce(), duties),
-            *(SiteList(tuple(self.sites)), self.config, "/", self.end, Lease(), UTC),
+            *(SiteList(tuple(self.sites)), self.config, "/", self.end, lambda: True, UTC),
         )
         made.startService()
         duties.startService()

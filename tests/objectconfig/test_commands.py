@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,39 +59,35 @@ async def test_more_output_than_is_kept_is_read_and_counted():
     assert found.output == "x" * MOST_OUTPUT + "\n[1234 more bytes of output left out]"
 
 
+async def test_the_status_of_a_time_limit_of_its_own_is_no_time_limit_of_ours():
+    found = await result("timeout 0.05 sleep 600")
+    assert (found.status, found.timed_out, found.output) == (124, False, "")
+
+
+async def test_without_any_time_left_a_command_is_ended_at_once():
+    assert (await result("sleep 600", 0.0)).timed_out
+
+
 async def test_what_helps_a_command_that_takes_too_long_is_told():
     found = await run(reactor, "sleep 600", {}, 0.1, hint="start it later")
     assert found.output == "ended after 0.1 seconds, the time limit; start it later"
 
 
-class Limited:
-    """The reactor, whose calls of ten minutes hence come when the test says it."""
-
-    def __init__(self):
-        self.late = []
-
-    def __getattr__(self, name):
-        return getattr(reactor, name)
-
-    def callLater(self, seconds, call, *arguments):
-        if seconds == 600.0:
-            self.late.append(lambda: call(*arguments))
-        return reactor.callLater(seconds, call, *arguments)
-
-
 async def test_a_command_that_takes_too_long_ends_with_everything_it_started(tmp_path):
-    pids, limited = tmp_path / "pids", Limited()
-    line = f"echo begun; echo $$ >> {pids}; (exec sleep 600) & echo $! >> {pids}; wait"
-    running = run(limited, line, {}, 600.0)
-    await until(lambda: pids.exists() and pids.read_text().count("\n") == 2)
-    (end,) = limited.late
-    end()
-    found = await running
+    pids = tmp_path / "pids"
+    found = await result(
+        # The third does not listen, and the command itself ends at once.
+        f"echo begun; echo $$ >> {pids}; (echo $BASHPID; exec sleep 600) & echo $! >> {pids}; "
+        f"(trap '' TERM; while :; do sleep 0.05; done) & echo $! >> {pids}; wait",
+        5.0,
+    )
     assert found.timed_out
     assert found.failed
     assert found.output.startswith("begun\n")
-    assert found.output.endswith("ended after 600 seconds, the time limit")
-    for number in pids.read_text().split():
+    assert found.output.endswith("ended after 5 seconds, the time limit")
+    numbers = pids.read_text().split()
+    assert len(numbers) == 3
+    for number in numbers:
         await gone(int(number))
 
 
@@ -120,8 +118,24 @@ async def test_who_does_not_wait_any_more_ends_the_command(tmp_path):
     await gone(int(pid.read_text()))
 
 
+async def test_a_command_ends_with_the_daemon(tmp_path):
+    pids = tmp_path / "pids"
+    program = (
+        "import sys\nfrom twisted.internet import reactor\n"
+        "from monrest.base.processes import run, shell\n"
+        "run(reactor, shell(sys.argv[1]), {}, 600.0)\nreactor.run()\n"
+    )
+    command = f"sleep 600 & echo $! >> {pids}; echo $$ >> {pids}; wait"
+    daemon = subprocess.Popen([sys.executable, "-c", program, command])
+    await until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+    daemon.kill()
+    daemon.wait()
+    for number in pids.read_text().split():
+        await gone(int(number))
+
+
 async def test_a_program_that_cannot_be_started(monkeypatch):
-    monkeypatch.setattr("sys.executable", "/no/such/python")
+    monkeypatch.setenv("PATH", "/no/such/folder")
     found = await result("true")
     assert found.failed
 
@@ -142,4 +156,4 @@ async def gone(number):
             return True
 
     waiting: Deferred[None] = Deferred.fromCoroutine(until(dead))
-    await waiting.addTimeout(300, reactor)
+    await waiting.addTimeout(10, reactor)
