@@ -99,6 +99,7 @@ setup(
         "nh3>=0.3",
         "orjson>=3.11",
         "prometheus-client>=0.22",
+        "psutil>=7.0",
         "service-identity>=24.2",
         "shtab>=1.13",
         "SQLAlchemy>=2.1",

@@ -17,21 +17,20 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import psutil
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 
 from monrest import __version__
 from monrest.base import processes
-from monrest.base.concurrency import Shared, Threads, pause
+from monrest.base.concurrency import Shared, Threads
 from monrest.nodecontrol.model import GatherError, What, facts_of
 
 _SAMPLE = 0.5
 """Seconds over which the load of the processors is measured."""
 
-_STAT = "/proc/stat"
-_MEMINFO = "/proc/meminfo"
-_MEGABYTE = 1024  # of /proc/meminfo's kB
-_IDLE = (3, 4)  # idle, iowait
+_OS_RELEASE = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
+_MEGABYTE = 1024 * 1024
 _INSTALLED = re.compile(r"^Inst (\S+) (?:\[[^\]]*\] )?\(([^)]*)\)", re.MULTILINE)
 _UPDATE = re.compile(r"^([^\s.]\S*)\.[a-z0-9_]+[ \t]+[0-9]\S*[ \t]+\S+[ \t]*$", re.MULTILINE)
 _ADVISORY = re.compile(
@@ -93,46 +92,6 @@ def os_release(text: str) -> tuple[str, str]:
     return found.get("NAME", ""), found.get("VERSION_ID", "")
 
 
-def memory(text: str) -> tuple[int, int] | None:
-    """Read total and free memory in MB from ``/proc/meminfo``; caches count as free.
-
-    None where it does not say so.
-    """
-    found: dict[str, int] = {}
-    for line in text.splitlines():
-        key, _, value = line.partition(":")
-        number = value.split()[:1]
-        if number and number[0].isdigit():
-            found[key] = int(number[0])
-    if "MemTotal" not in found or not {"MemAvailable", "MemFree"} & found.keys():
-        return None
-    free = found.get("MemAvailable")
-    if free is None:
-        free = sum(found.get(key, 0) for key in ("MemFree", "Buffers", "Cached"))
-    return found["MemTotal"] // _MEGABYTE, free // _MEGABYTE
-
-
-def processor_times(text: str) -> tuple[int, int] | None:
-    """Read all time and idle time of the processors from ``/proc/stat``; None without them."""
-    fields = text.partition("\n")[0].split()
-    if fields[:1] != ["cpu"]:
-        return None
-    # Time of guests is in that of users already.
-    times = [int(one) for one in fields[1:9] if one.isdigit()]
-    return sum(times), sum(times[at] for at in _IDLE if at < len(times))
-
-
-def load(before: tuple[int, int] | None, after: tuple[int, int] | None) -> float | None:
-    """Give the percentage of time in which the processors worked between two readings.
-
-    None where there are no readings, or no time has passed between them.
-    """
-    if before is None or after is None or after[0] <= before[0]:
-        return None
-    passed = after[0] - before[0]
-    return round(min(max(100.0 * (1 - (after[1] - before[1]) / passed), 0.0), 100.0), 1)
-
-
 def apt_updates(text: str) -> tuple[list[str], list[str]]:
     """Read all updates, and those for security, from a simulated upgrade of apt-get."""
     found = _INSTALLED.findall(text)
@@ -170,26 +129,19 @@ async def _awaited(work: Awaitable[NodeFacts]) -> NodeFacts:
 
 @frozen
 class _Sources:
-    """Reads what facts come from; ``missing`` says in words what could not be read."""
+    """Where facts come from; ``missing`` has the reason of each that could not be read."""
 
     missing: list[str] = field(factory=list)
 
-    def read(self, *paths: str) -> str:
-        """Read the first of these files that is there."""
-        reasons = []
-        for path in paths:
-            try:
-                return Path(path).read_text(errors="replace")
-            except OSError as error:
-                reasons.append(f"{path}: {error.strerror}")
-        self.missing.append("; ".join(reasons))
-        return ""
-
-    def lacks(self, what: str) -> None:
-        """Note that a source lacks something, unless it could not be read anyway."""
-        path = what.partition(":")[0]
-        if not any(one.startswith(path) for one in self.missing):
-            self.missing.append(what)
+    def read(self, source: str, reading: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The facts of a source; none, and a reason, where the system does not tell them."""
+        try:
+            return reading()
+        except OSError as error:
+            self.missing.append(f"{error.filename or source}: {error.strerror or error}")
+        except (LookupError, TypeError, ValueError):  # of psutil, for what it does not expect
+            self.missing.append(f"{source}: unknown format")
+        return {}
 
 
 @frozen
@@ -245,57 +197,62 @@ class LocalHost:
 
     async def _learn(self, what: What) -> NodeFacts:
         sources = _Sources()
-        before = await self.threads.run(lambda: processor_times(sources.read(_STAT)))
-        await pause(self.reactor, _SAMPLE)
-        data = await self.threads.run(lambda: self._runtime(before, sources))
+        data = await self.threads.run(lambda: self._runtime(sources))
         if what == "facts":
             data |= await self.threads.run(lambda: self._facts(sources))
             data |= await self._machine(sources)
             data |= await self._updates(sources)
-        return NodeFacts(data, "; ".join(dict.fromkeys(sources.missing)))
+        return NodeFacts(data, "; ".join(sources.missing))
 
-    def _runtime(self, before: tuple[int, int] | None, sources: _Sources) -> dict[str, Any]:
-        data: dict[str, Any] = {}
-        percent = load(before, processor_times(sources.read(_STAT)))
-        if percent is None:
-            sources.lacks(f"{_STAT}: expected times of the processors that grow")
-        else:
-            data["cpu_perc"] = percent
-        found = memory(sources.read(_MEMINFO))
-        if found is None:
-            sources.lacks(f"{_MEMINFO}: expected MemTotal and MemAvailable")
-        else:
-            data["memtotal"], data["memfree"] = found
-        try:
-            disk = shutil.disk_usage(self.folder)
-        except OSError as error:
-            sources.lacks(f"{self.folder}: {error.strerror}")
-        else:
-            data["dist_disk_free"], data["dist_disk_total"] = disk.free, disk.total
-        return data
+    def _runtime(self, sources: _Sources) -> dict[str, Any]:
+        """What changes by the minute, measured in a thread; unknown is never 0."""
+
+        def processors() -> Mapping[str, float]:
+            return {"cpu_perc": psutil.cpu_percent(_SAMPLE)}
+
+        def memory() -> Mapping[str, int]:
+            found = psutil.virtual_memory()
+            return {"memtotal": found.total // _MEGABYTE, "memfree": found.available // _MEGABYTE}
+
+        def disk() -> Mapping[str, int]:
+            found = psutil.disk_usage(self.folder)
+            return {"dist_disk_free": found.free, "dist_disk_total": found.total}
+
+        return {
+            **sources.read("processors", processors),
+            **sources.read("memory", memory),
+            **sources.read("disk", disk),
+        }
 
     def _facts(self, sources: _Sources) -> dict[str, Any]:
-        name, version = os_release(sources.read("/etc/os-release", "/usr/lib/os-release"))
+        def system() -> Mapping[str, str]:
+            path = next((one for one in _OS_RELEASE if one.is_file()), _OS_RELEASE[0])
+            name, version = os_release(path.read_text(errors="replace"))
+            return {"os_name": name, "os_version": version}
+
         return {
             "cm_fqdn": full_name(socket.gethostname(), socket.getaddrinfo),
             "cpu_cores": len(os.sched_getaffinity(0)),
             "dist_version": __version__,
             "dist_versions": [__version__],
             "kernel": os.uname().release,
-            "os_name": name,
-            "os_version": version,
+            **sources.read("operating system", system),
         }
 
     async def _run(self, *arguments: str) -> processes.Ended:
         return await processes.run(self.reactor, arguments, {"LC_ALL": "C"}, self.seconds)
 
-    async def _machine(self, sources: _Sources) -> dict[str, str]:
+    async def _machine(self, sources: _Sources) -> Mapping[str, str]:
         """The kind of guest that the host is, empty if it is none."""
-        program = self.find("systemd-detect-virt")
-        if program is None:
-            flags = await self.threads.run(lambda: sources.read("/proc/cpuinfo"))
+
+        def processor() -> Mapping[str, str]:
+            flags = Path("/proc/cpuinfo").read_text(errors="replace")
             guest = re.search(r"^flags\b.*\bhypervisor\b", flags, re.MULTILINE)
             return {"machine_type": "virtual" if guest else ""}
+
+        program = self.find("systemd-detect-virt")
+        if program is None:
+            return await self.threads.run(lambda: sources.read("/proc/cpuinfo", processor))
         kind = (await self._run(program)).out.decode("ascii", "replace").strip()
         return {"machine_type": "" if kind == "none" else kind}
 
@@ -304,22 +261,22 @@ class LocalHost:
         if (program := self.find("apt-get")) is not None:
             ended = await self._run(program, "-s", "-o", "Debug::NoLocking=true", "upgrade")
             if reason := ended.reason():
-                sources.lacks(f"{program}: {reason}")
+                sources.missing.append(f"{program}: {reason}")
                 return {}
             updates, security = apt_updates(ended.out.decode("utf-8", "replace"))
             return {"os_security": security, "os_updates": updates}
         program = self.find("dnf") or self.find("yum")
         if program is None:
-            sources.lacks("os_updates: expected apt-get, dnf or yum")
+            sources.missing.append("os_updates: expected apt-get, dnf or yum")
             return {}
         ended = await self._run(program, "-q", "check-update")
         if ended.status not in (0, _UPDATES_COMING):
-            sources.lacks(f"{program}: {ended.reason()}")
+            sources.missing.append(f"{program}: {ended.reason()}")
             return {}
         found = {"os_updates": dnf_updates(ended.out.decode("utf-8", "replace"))}
         advisories = await self._run(program, "-q", "updateinfo", "list", "security")
         if reason := advisories.reason():
-            sources.lacks(f"{program}: {reason}")
+            sources.missing.append(f"{program}: {reason}")
             return found
         security = dnf_advisories(advisories.out.decode("utf-8", "replace"))
         return {**found, "os_security": security}
