@@ -8,12 +8,9 @@ from twisted.internet.defer import Deferred
 from monrest.base.concurrency import pause
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import SiteProblem
-from monrest.commands.effects import Effect, Unseen, expected
 from monrest.commands.readback import passes
-from monrest.livestatus.catalogue import ALL
-from monrest.livestatus.command import Target
-from monrest.query.model import Group, Test, columns_of
-from tests.api.cores import NOW, TABLES, World, host, service
+from monrest.query.model import Group, Test
+from tests.api.cores import NOW, World, host, service
 from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
 
 PATH = "/hosts/h1/cmd/disable_host_check"
@@ -256,32 +253,6 @@ def test_in_a_list_the_effect_is_what_is_left(world):
         entry("disable_host_check", 1), entry("enable_host_check", 1), parameters=(("wait", "1"),)
     )
     assert [one.get("effect") for one in answer.value] == ["seen", None]
-
-
-@pytest.mark.parametrize("kind", ["naemon", "icinga2"])
-def test_filters_of_all_effects_can_be_tested_here(kind, world):
-    """Every effect compares only in ways that ``passes`` knows, with columns that exist."""
-    sample = {"timestamp": str(NOW), "integer": "1", "boolean": "1", "duration": "0"}
-    core = world.site("x", kind).capabilities
-    seen = 0
-    for command in ALL:
-        arguments = {one.name: sample.get(one.type, "x") for one in command.arguments} | (
-            {"comment_author": "a", "comment_data": "b"} if command.wants_comment else {}
-        )
-        target = Target(command.kind, *(["n"] if command.kind != "sites" else []))
-        found = expected(command, target, arguments, NOW, core, (1, 2))
-        if isinstance(found, Unseen):
-            continue
-        assert isinstance(found, Effect)
-        seen += 1
-        columns = dict.fromkeys([*found.columns, *columns_of(found.filter)])
-        types = {name: TABLES[found.table].get(name, "string") for name in columns}
-        row = [
-            [] if kind == "list" else 0 if kind in ("int", "time") else ""
-            for kind in types.values()
-        ]
-        passes(found.filter, row, {name: at for at, name in enumerate(columns)})
-    assert seen > 80
 
 
 ROW = {"name": "h1", "groups": ["a", "b"], "time": 10, "is_service": True}

@@ -1,25 +1,10 @@
 """Commands in words."""
 
-from monrest.commands.arguments import arguments_of
-from monrest.commands.describe import INTRODUCTION, arguments_text, help_text, marked
+from monrest.commands.describe import INTRODUCTION, help_text, marked
 from monrest.config.sections import CommandsConfig
-from monrest.livestatus.catalogue import ALL, find
-from tests.table import each
+from monrest.livestatus.catalogue import find
 
 CONFIG = CommandsConfig()
-
-
-@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
-def test_every_argument_is_named_with_its_default(command):
-    text = arguments_text(command)
-    for one in command.arguments:
-        part = text.partition(f"`{one.name}` ")[2].partition(";")[0]
-        assert "required" in part if one.required else "default " in part
-    help_ = help_text(command, CONFIG, "the role x")
-    assert help_.startswith(command.description)
-    assert help_.endswith(" Needs the role x.")
-    assert all(f"{one.name} (" in help_ for one in arguments_of(command))
-    assert "`" not in help_
 
 
 def test_a_line_of_help():

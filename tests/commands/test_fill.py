@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from datetime import UTC
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -42,23 +41,6 @@ def target_of(kind, name="own", service="svc"):
 
 def arguments_for(command):
     return {one.name: VALUES.get(one.type, f"<{one.name}>") for one in command.arguments}
-
-
-def on_the_wire(command):
-    """What a core is told; a command whose objects are looked up first says which column it fills."""
-    if command.lookup:
-        assert orders(command, target_of(command.kind), arguments_for(command)) == ()
-        return f"{command.template} for each of them"
-    (order,) = orders(command, target_of(command.kind), arguments_for(command))
-    text = line(order, NOW, decodes_backslashes=False)
-    assert text.startswith(f"COMMAND [{NOW}] ")
-    return text.removeprefix(f"COMMAND [{NOW}] ")
-
-
-def test_every_command_is_told_as_the_table_says():
-    """One command a line: where it is, who may give it, and what reaches the core."""
-    said = [f"{one.kind}/{one.name}  {one.permission}  {on_the_wire(one)}" for one in ALL]
-    assert said == Path(__file__).with_name("commands.txt").read_text("utf-8").splitlines()
 
 
 def test_performance_data_only_when_there_is_some():
