@@ -1,7 +1,7 @@
 """What rows have: generated from the declared columns, which the API reference explains.
 
 A row has those columns that were selected; without a selection the default ones. One that a core
-does not have is None there, whatever its type says, which concerns few columns of old cores.
+does not have is empty: 0, "" or a list of nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class HostColumns(TypedDict, total=False):
     host_current_notification_number: int
     host_custom_variable_names: list[str]
     host_custom_variable_values: list[str]
-    host_custom_variables: dict[str, Any]
+    host_custom_variables: dict[str, str]
     host_depends_exec: list[str]
     host_depends_exec_with_info: list[list[Any]]
     host_depends_notify: list[str]
@@ -69,16 +69,16 @@ class HostColumns(TypedDict, total=False):
     host_initial_state: int
     host_is_executing: int
     host_is_flapping: int
-    host_last_check: float
+    host_last_check: int
     host_last_hard_state: int
-    host_last_hard_state_change: float
-    host_last_notification: float
+    host_last_hard_state_change: int
+    host_last_notification: int
     host_last_state: int
-    host_last_state_change: float
-    host_last_state_change_order: float
-    host_last_time_down: float
-    host_last_time_unreachable: float
-    host_last_time_up: float
+    host_last_state_change: int
+    host_last_state_change_order: int
+    host_last_time_down: int
+    host_last_time_unreachable: int
+    host_last_time_up: int
     host_last_update: float
     host_latency: float
     host_long_plugin_output: str
@@ -87,8 +87,8 @@ class HostColumns(TypedDict, total=False):
     host_modified_attributes: int
     host_modified_attributes_list: list[str]
     host_name: str
-    host_next_check: float
-    host_next_notification: float
+    host_next_check: int
+    host_next_notification: int
     host_no_more_notifications: int
     host_notes: str
     host_notes_expanded: str
@@ -162,7 +162,7 @@ class ServiceColumns(TypedDict, total=False):
     service_current_notification_number: int
     service_custom_variable_names: list[str]
     service_custom_variable_values: list[str]
-    service_custom_variables: dict[str, Any]
+    service_custom_variables: dict[str, str]
     service_depends_exec: list[list[Any]]
     service_depends_exec_with_info: list[list[Any]]
     service_depends_notify: list[list[Any]]
@@ -190,17 +190,17 @@ class ServiceColumns(TypedDict, total=False):
     service_initial_state: int
     service_is_executing: int
     service_is_flapping: int
-    service_last_check: float
+    service_last_check: int
     service_last_hard_state: int
-    service_last_hard_state_change: float
-    service_last_notification: float
+    service_last_hard_state_change: int
+    service_last_notification: int
     service_last_state: int
-    service_last_state_change: float
-    service_last_state_change_order: float
-    service_last_time_critical: float
-    service_last_time_ok: float
-    service_last_time_unknown: float
-    service_last_time_warning: float
+    service_last_state_change: int
+    service_last_state_change_order: int
+    service_last_time_critical: int
+    service_last_time_ok: int
+    service_last_time_unknown: int
+    service_last_time_warning: int
     service_last_update: float
     service_latency: float
     service_long_plugin_output: str
@@ -208,8 +208,8 @@ class ServiceColumns(TypedDict, total=False):
     service_max_check_attempts: int
     service_modified_attributes: int
     service_modified_attributes_list: list[str]
-    service_next_check: float
-    service_next_notification: float
+    service_next_check: int
+    service_next_notification: int
     service_no_more_notifications: int
     service_notes: str
     service_notes_expanded: str
@@ -232,12 +232,12 @@ class ServiceColumns(TypedDict, total=False):
     service_should_be_scheduled: int
     service_staleness: float
     service_state: int
-    service_state_order: float
+    service_state_order: int
     service_state_type: int
 
 
-class HostRow(TypedDict, total=False):
-    """A row of ``/hosts``."""
+class CheckedRow(TypedDict, total=False):
+    """What rows of ``/hosts`` and ``/services`` have."""
 
     accept_passive_checks: int
     acknowledged: int
@@ -245,10 +245,7 @@ class HostRow(TypedDict, total=False):
     action_url: str
     action_url_expanded: str
     active_checks_enabled: int
-    address: str
-    alias: str
     check_command: str
-    check_flapping_recovery_notification: int
     check_freshness: int
     check_interval: float
     check_options: int
@@ -257,7 +254,6 @@ class HostRow(TypedDict, total=False):
     check_timeout: int
     check_type: int
     checks_enabled: int
-    childs: list[str]
     comments: list[int]
     comments_info: str
     comments_with_info: list[list[Any]]
@@ -267,10 +263,8 @@ class HostRow(TypedDict, total=False):
     current_notification_number: int
     custom_variable_names: list[str]
     custom_variable_values: list[str]
-    custom_variables: dict[str, Any]
-    depends_exec: list[str]
+    custom_variables: dict[str, str]
     depends_exec_with_info: list[list[Any]]
-    depends_notify: list[str]
     depends_notify_with_info: list[list[Any]]
     display_name: str
     downtimes: list[int]
@@ -279,11 +273,9 @@ class HostRow(TypedDict, total=False):
     event_handler: str
     event_handler_enabled: int
     execution_time: float
-    filename: str
     first_notification_delay: float
     flap_detection_enabled: int
     groups: list[str]
-    hard_state: int
     has_been_checked: int
     high_flap_threshold: float
     hourly_value: int
@@ -296,16 +288,13 @@ class HostRow(TypedDict, total=False):
     initial_state: int
     is_executing: int
     is_flapping: int
-    last_check: float
+    last_check: int
     last_hard_state: int
-    last_hard_state_change: float
-    last_notification: float
+    last_hard_state_change: int
+    last_notification: int
     last_state: int
-    last_state_change: float
-    last_state_change_order: float
-    last_time_down: float
-    last_time_unreachable: float
-    last_time_up: float
+    last_state_change: int
+    last_state_change_order: int
     last_update: float
     latency: float
     long_plugin_output: str
@@ -313,9 +302,8 @@ class HostRow(TypedDict, total=False):
     max_check_attempts: int
     modified_attributes: int
     modified_attributes_list: list[str]
-    name: str
-    next_check: float
-    next_notification: float
+    next_check: int
+    next_notification: int
     no_more_notifications: int
     notes: str
     notes_expanded: str
@@ -325,6 +313,30 @@ class HostRow(TypedDict, total=False):
     notification_period: str
     notifications_enabled: int
     notified_on: int
+    obsess: int
+    percent_state_change: float
+    perf_data: str
+    plugin_output: str
+    pnpgraph_present: int
+    process_performance_data: int
+    retry_interval: float
+    scheduled_downtime_depth: int
+    should_be_scheduled: int
+    staleness: float
+    state: int
+    state_type: int
+
+
+class GroupRow(TypedDict, total=False):
+    """What rows of ``/hostgroups`` and ``/servicegroups`` have."""
+
+    action_url: str
+    alias: str
+    id: int
+    members_with_state: list[list[Any]]
+    name: str
+    notes: str
+    notes_url: str
     num_services: int
     num_services_crit: int
     num_services_hard_crit: int
@@ -335,24 +347,40 @@ class HostRow(TypedDict, total=False):
     num_services_pending: int
     num_services_unknown: int
     num_services_warn: int
-    obsess: int
+    worst_service_state: int
+
+
+class HostRow(CheckedRow, total=False):
+    """A row of ``/hosts``."""
+
+    address: str
+    alias: str
+    check_flapping_recovery_notification: int
+    childs: list[str]
+    depends_exec: list[str]
+    depends_notify: list[str]
+    filename: str
+    hard_state: int
+    last_time_down: int
+    last_time_unreachable: int
+    last_time_up: int
+    name: str
+    num_services: int
+    num_services_crit: int
+    num_services_hard_crit: int
+    num_services_hard_ok: int
+    num_services_hard_unknown: int
+    num_services_hard_warn: int
+    num_services_ok: int
+    num_services_pending: int
+    num_services_unknown: int
+    num_services_warn: int
     obsess_over_host: int
     parents: list[str]
     pending_flex_downtime: int
-    percent_state_change: float
-    perf_data: str
-    plugin_output: str
-    pnpgraph_present: int
-    process_performance_data: int
-    retry_interval: float
-    scheduled_downtime_depth: int
     services: list[str]
     services_with_info: list[list[Any]]
     services_with_state: list[list[Any]]
-    should_be_scheduled: int
-    staleness: float
-    state: int
-    state_type: int
     statusmap_image: str
     total_services: int
     worst_service_hard_state: int
@@ -362,160 +390,38 @@ class HostRow(TypedDict, total=False):
     z_3d: float
 
 
-class ServiceRow(HostColumns, total=False):
+class ServiceRow(HostColumns, CheckedRow, total=False):
     """A row of ``/services``."""
 
-    accept_passive_checks: int
-    acknowledged: int
-    acknowledgement_type: int
-    action_url: str
-    action_url_expanded: str
-    active_checks_enabled: int
-    check_command: str
-    check_freshness: int
-    check_interval: float
-    check_options: int
-    check_period: str
-    check_source: str
-    check_timeout: int
-    check_type: int
-    checks_enabled: int
-    comments: list[int]
-    comments_info: str
-    comments_with_info: list[list[Any]]
-    contact_groups: list[str]
-    contacts: list[str]
-    current_attempt: int
-    current_notification_number: int
-    custom_variable_names: list[str]
-    custom_variable_values: list[str]
-    custom_variables: dict[str, Any]
     depends_exec: list[list[Any]]
-    depends_exec_with_info: list[list[Any]]
     depends_notify: list[list[Any]]
-    depends_notify_with_info: list[list[Any]]
     description: str
-    display_name: str
-    downtimes: list[int]
-    downtimes_info: str
-    downtimes_with_info: list[list[Any]]
-    event_handler: str
-    event_handler_enabled: int
-    execution_time: float
-    first_notification_delay: float
-    flap_detection_enabled: int
-    groups: list[str]
-    has_been_checked: int
-    high_flap_threshold: float
-    hourly_value: int
-    icon_image: str
-    icon_image_alt: str
-    icon_image_expanded: str
-    id: int
-    in_check_period: int
-    in_notification_period: int
-    initial_state: int
-    is_executing: int
-    is_flapping: int
-    last_check: float
-    last_hard_state: int
-    last_hard_state_change: float
-    last_notification: float
-    last_state: int
-    last_state_change: float
-    last_state_change_order: float
-    last_time_critical: float
-    last_time_ok: float
-    last_time_unknown: float
-    last_time_warning: float
-    last_update: float
-    latency: float
-    long_plugin_output: str
-    low_flap_threshold: float
-    max_check_attempts: int
-    modified_attributes: int
-    modified_attributes_list: list[str]
-    next_check: float
-    next_notification: float
-    no_more_notifications: int
-    notes: str
-    notes_expanded: str
-    notes_url: str
-    notes_url_expanded: str
-    notification_interval: float
-    notification_period: str
-    notifications_enabled: int
-    notified_on: int
-    obsess: int
+    last_time_critical: int
+    last_time_ok: int
+    last_time_unknown: int
+    last_time_warning: int
     obsess_over_service: int
     parents: list[list[Any]]
-    percent_state_change: float
-    perf_data: str
-    plugin_output: str
-    pnpgraph_present: int
-    process_performance_data: int
-    retry_interval: float
-    scheduled_downtime_depth: int
-    should_be_scheduled: int
-    staleness: float
-    state: int
-    state_order: float
-    state_type: int
+    state_order: int
 
 
-class HostgroupRow(TypedDict, total=False):
+class HostgroupRow(GroupRow, total=False):
     """A row of ``/hostgroups``."""
 
-    action_url: str
-    alias: str
-    id: int
     members: list[str]
-    members_with_state: list[list[Any]]
-    name: str
-    notes: str
-    notes_url: str
     num_hosts: int
     num_hosts_down: int
     num_hosts_pending: int
     num_hosts_unreach: int
     num_hosts_up: int
-    num_services: int
-    num_services_crit: int
-    num_services_hard_crit: int
-    num_services_hard_ok: int
-    num_services_hard_unknown: int
-    num_services_hard_warn: int
-    num_services_ok: int
-    num_services_pending: int
-    num_services_unknown: int
-    num_services_warn: int
     worst_host_state: int
     worst_service_hard_state: int
-    worst_service_state: int
 
 
-class ServicegroupRow(TypedDict, total=False):
+class ServicegroupRow(GroupRow, total=False):
     """A row of ``/servicegroups``."""
 
-    action_url: str
-    alias: str
-    id: int
     members: list[list[Any]]
-    members_with_state: list[list[Any]]
-    name: str
-    notes: str
-    notes_url: str
-    num_services: int
-    num_services_crit: int
-    num_services_hard_crit: int
-    num_services_hard_ok: int
-    num_services_hard_unknown: int
-    num_services_hard_warn: int
-    num_services_ok: int
-    num_services_pending: int
-    num_services_unknown: int
-    num_services_warn: int
-    worst_service_state: int
 
 
 class ContactRow(TypedDict, total=False):
@@ -531,7 +437,7 @@ class ContactRow(TypedDict, total=False):
     can_submit_commands: int
     custom_variable_names: list[str]
     custom_variable_values: list[str]
-    custom_variables: dict[str, Any]
+    custom_variables: dict[str, str]
     email: str
     groups: list[str]
     host_notification_commands: list[str]
@@ -559,24 +465,22 @@ class ContactgroupRow(TypedDict, total=False):
     name: str
 
 
-TimeperiodRow = TypedDict(
-    "TimeperiodRow",
-    {
-        "alias": str,
-        "days": list[list[Any]],
-        "exceptions_calendar_dates": list[list[Any]],
-        "exceptions_month_date": list[list[Any]],
-        "exceptions_month_day": list[list[Any]],
-        "exceptions_month_week_day": list[list[Any]],
-        "exceptions_week_day": list[list[Any]],
-        "exclusions": list[str],
-        "id": int,
-        "in": int,
-        "name": str,
-    },
-    total=False,
-)
-"""A row of ``/timeperiods``."""
+TimeperiodRowKeywords = TypedDict("TimeperiodRowKeywords", {"in": int}, total=False)
+
+
+class TimeperiodRow(TimeperiodRowKeywords, total=False):
+    """A row of ``/timeperiods``."""
+
+    alias: str
+    days: list[list[Any]]
+    exceptions_calendar_dates: list[dict[str, Any]]
+    exceptions_month_date: list[dict[str, Any]]
+    exceptions_month_day: list[dict[str, Any]]
+    exceptions_month_week_day: list[dict[str, Any]]
+    exceptions_week_day: list[dict[str, Any]]
+    exclusions: list[str]
+    id: int
+    name: str
 
 
 class CheckCommandRow(TypedDict, total=False):
@@ -592,9 +496,9 @@ class CommentRow(HostColumns, ServiceColumns, total=False):
 
     author: str
     comment: str
-    entry_time: float
+    entry_time: int
     entry_type: int
-    expire_time: float
+    expire_time: int
     expires: int
     id: int
     is_service: int
@@ -609,284 +513,282 @@ class DowntimeRow(HostColumns, ServiceColumns, total=False):
     author: str
     comment: str
     duration: int
-    end_time: float
-    entry_time: float
+    end_time: int
+    entry_time: int
     fixed: int
     id: int
     is_service: int
-    start_time: float
+    start_time: int
     triggered_by: int
     type: int
 
 
-LogRow = TypedDict(
-    "LogRow",
-    {
-        "attempt": int,
-        "class": int,
-        "command_name": str,
-        "comment": str,
-        "contact_name": str,
-        "current_command_id": int,
-        "current_command_line": str,
-        "current_command_name": str,
-        "current_contact_address1": str,
-        "current_contact_address2": str,
-        "current_contact_address3": str,
-        "current_contact_address4": str,
-        "current_contact_address5": str,
-        "current_contact_address6": str,
-        "current_contact_alias": str,
-        "current_contact_can_submit_commands": int,
-        "current_contact_custom_variable_names": list[str],
-        "current_contact_custom_variable_values": list[str],
-        "current_contact_custom_variables": dict[str, Any],
-        "current_contact_email": str,
-        "current_contact_groups": list[str],
-        "current_contact_host_notification_commands": list[str],
-        "current_contact_host_notification_period": str,
-        "current_contact_host_notifications_enabled": int,
-        "current_contact_id": int,
-        "current_contact_in_host_notification_period": int,
-        "current_contact_in_service_notification_period": int,
-        "current_contact_modified_attributes": int,
-        "current_contact_modified_attributes_list": list[str],
-        "current_contact_name": str,
-        "current_contact_pager": str,
-        "current_contact_service_notification_commands": list[str],
-        "current_contact_service_notification_period": str,
-        "current_contact_service_notifications_enabled": int,
-        "current_host_accept_passive_checks": int,
-        "current_host_acknowledged": int,
-        "current_host_acknowledgement_type": int,
-        "current_host_action_url": str,
-        "current_host_action_url_expanded": str,
-        "current_host_active_checks_enabled": int,
-        "current_host_address": str,
-        "current_host_alias": str,
-        "current_host_check_command": str,
-        "current_host_check_flapping_recovery_notification": int,
-        "current_host_check_freshness": int,
-        "current_host_check_interval": float,
-        "current_host_check_options": int,
-        "current_host_check_period": str,
-        "current_host_check_source": str,
-        "current_host_check_timeout": int,
-        "current_host_check_type": int,
-        "current_host_checks_enabled": int,
-        "current_host_childs": list[str],
-        "current_host_comments": list[int],
-        "current_host_comments_info": str,
-        "current_host_comments_with_info": list[list[Any]],
-        "current_host_contact_groups": list[str],
-        "current_host_contacts": list[str],
-        "current_host_current_attempt": int,
-        "current_host_current_notification_number": int,
-        "current_host_custom_variable_names": list[str],
-        "current_host_custom_variable_values": list[str],
-        "current_host_custom_variables": dict[str, Any],
-        "current_host_depends_exec": list[str],
-        "current_host_depends_exec_with_info": list[list[Any]],
-        "current_host_depends_notify": list[str],
-        "current_host_depends_notify_with_info": list[list[Any]],
-        "current_host_display_name": str,
-        "current_host_downtimes": list[int],
-        "current_host_downtimes_info": str,
-        "current_host_downtimes_with_info": list[list[Any]],
-        "current_host_event_handler": str,
-        "current_host_event_handler_enabled": int,
-        "current_host_execution_time": float,
-        "current_host_filename": str,
-        "current_host_first_notification_delay": float,
-        "current_host_flap_detection_enabled": int,
-        "current_host_groups": list[str],
-        "current_host_hard_state": int,
-        "current_host_has_been_checked": int,
-        "current_host_high_flap_threshold": float,
-        "current_host_hourly_value": int,
-        "current_host_icon_image": str,
-        "current_host_icon_image_alt": str,
-        "current_host_icon_image_expanded": str,
-        "current_host_id": int,
-        "current_host_in_check_period": int,
-        "current_host_in_notification_period": int,
-        "current_host_initial_state": int,
-        "current_host_is_executing": int,
-        "current_host_is_flapping": int,
-        "current_host_last_check": float,
-        "current_host_last_hard_state": int,
-        "current_host_last_hard_state_change": float,
-        "current_host_last_notification": float,
-        "current_host_last_state": int,
-        "current_host_last_state_change": float,
-        "current_host_last_state_change_order": float,
-        "current_host_last_time_down": float,
-        "current_host_last_time_unreachable": float,
-        "current_host_last_time_up": float,
-        "current_host_last_update": float,
-        "current_host_latency": float,
-        "current_host_long_plugin_output": str,
-        "current_host_low_flap_threshold": float,
-        "current_host_max_check_attempts": int,
-        "current_host_modified_attributes": int,
-        "current_host_modified_attributes_list": list[str],
-        "current_host_name": str,
-        "current_host_next_check": float,
-        "current_host_next_notification": float,
-        "current_host_no_more_notifications": int,
-        "current_host_notes": str,
-        "current_host_notes_expanded": str,
-        "current_host_notes_url": str,
-        "current_host_notes_url_expanded": str,
-        "current_host_notification_interval": float,
-        "current_host_notification_period": str,
-        "current_host_notifications_enabled": int,
-        "current_host_notified_on": int,
-        "current_host_num_services": int,
-        "current_host_num_services_crit": int,
-        "current_host_num_services_hard_crit": int,
-        "current_host_num_services_hard_ok": int,
-        "current_host_num_services_hard_unknown": int,
-        "current_host_num_services_hard_warn": int,
-        "current_host_num_services_ok": int,
-        "current_host_num_services_pending": int,
-        "current_host_num_services_unknown": int,
-        "current_host_num_services_warn": int,
-        "current_host_obsess": int,
-        "current_host_obsess_over_host": int,
-        "current_host_parents": list[str],
-        "current_host_pending_flex_downtime": int,
-        "current_host_percent_state_change": float,
-        "current_host_perf_data": str,
-        "current_host_plugin_output": str,
-        "current_host_pnpgraph_present": int,
-        "current_host_process_performance_data": int,
-        "current_host_retry_interval": float,
-        "current_host_scheduled_downtime_depth": int,
-        "current_host_services": list[str],
-        "current_host_services_with_info": list[list[Any]],
-        "current_host_services_with_state": list[list[Any]],
-        "current_host_should_be_scheduled": int,
-        "current_host_staleness": float,
-        "current_host_state": int,
-        "current_host_state_type": int,
-        "current_host_statusmap_image": str,
-        "current_host_total_services": int,
-        "current_host_worst_service_hard_state": int,
-        "current_host_worst_service_state": int,
-        "current_host_x_3d": float,
-        "current_host_y_3d": float,
-        "current_host_z_3d": float,
-        "current_service_accept_passive_checks": int,
-        "current_service_acknowledged": int,
-        "current_service_acknowledgement_type": int,
-        "current_service_action_url": str,
-        "current_service_action_url_expanded": str,
-        "current_service_active_checks_enabled": int,
-        "current_service_check_command": str,
-        "current_service_check_freshness": int,
-        "current_service_check_interval": float,
-        "current_service_check_options": int,
-        "current_service_check_period": str,
-        "current_service_check_source": str,
-        "current_service_check_timeout": int,
-        "current_service_check_type": int,
-        "current_service_checks_enabled": int,
-        "current_service_comments": list[int],
-        "current_service_comments_info": str,
-        "current_service_comments_with_info": list[list[Any]],
-        "current_service_contact_groups": list[str],
-        "current_service_contacts": list[str],
-        "current_service_current_attempt": int,
-        "current_service_current_notification_number": int,
-        "current_service_custom_variable_names": list[str],
-        "current_service_custom_variable_values": list[str],
-        "current_service_custom_variables": dict[str, Any],
-        "current_service_depends_exec": list[list[Any]],
-        "current_service_depends_exec_with_info": list[list[Any]],
-        "current_service_depends_notify": list[list[Any]],
-        "current_service_depends_notify_with_info": list[list[Any]],
-        "current_service_description": str,
-        "current_service_display_name": str,
-        "current_service_downtimes": list[int],
-        "current_service_downtimes_info": str,
-        "current_service_downtimes_with_info": list[list[Any]],
-        "current_service_event_handler": str,
-        "current_service_event_handler_enabled": int,
-        "current_service_execution_time": float,
-        "current_service_first_notification_delay": float,
-        "current_service_flap_detection_enabled": int,
-        "current_service_groups": list[str],
-        "current_service_has_been_checked": int,
-        "current_service_high_flap_threshold": float,
-        "current_service_hourly_value": int,
-        "current_service_icon_image": str,
-        "current_service_icon_image_alt": str,
-        "current_service_icon_image_expanded": str,
-        "current_service_id": int,
-        "current_service_in_check_period": int,
-        "current_service_in_notification_period": int,
-        "current_service_initial_state": int,
-        "current_service_is_executing": int,
-        "current_service_is_flapping": int,
-        "current_service_last_check": float,
-        "current_service_last_hard_state": int,
-        "current_service_last_hard_state_change": float,
-        "current_service_last_notification": float,
-        "current_service_last_state": int,
-        "current_service_last_state_change": float,
-        "current_service_last_state_change_order": float,
-        "current_service_last_time_critical": float,
-        "current_service_last_time_ok": float,
-        "current_service_last_time_unknown": float,
-        "current_service_last_time_warning": float,
-        "current_service_last_update": float,
-        "current_service_latency": float,
-        "current_service_long_plugin_output": str,
-        "current_service_low_flap_threshold": float,
-        "current_service_max_check_attempts": int,
-        "current_service_modified_attributes": int,
-        "current_service_modified_attributes_list": list[str],
-        "current_service_next_check": float,
-        "current_service_next_notification": float,
-        "current_service_no_more_notifications": int,
-        "current_service_notes": str,
-        "current_service_notes_expanded": str,
-        "current_service_notes_url": str,
-        "current_service_notes_url_expanded": str,
-        "current_service_notification_interval": float,
-        "current_service_notification_period": str,
-        "current_service_notifications_enabled": int,
-        "current_service_notified_on": int,
-        "current_service_obsess": int,
-        "current_service_obsess_over_service": int,
-        "current_service_parents": list[list[Any]],
-        "current_service_percent_state_change": float,
-        "current_service_perf_data": str,
-        "current_service_plugin_output": str,
-        "current_service_pnpgraph_present": int,
-        "current_service_process_performance_data": int,
-        "current_service_retry_interval": float,
-        "current_service_scheduled_downtime_depth": int,
-        "current_service_should_be_scheduled": int,
-        "current_service_staleness": float,
-        "current_service_state": int,
-        "current_service_state_order": float,
-        "current_service_state_type": int,
-        "host_name": str,
-        "lineno": int,
-        "message": str,
-        "options": str,
-        "plugin_output": str,
-        "service_description": str,
-        "state": int,
-        "state_type": str,
-        "time": float,
-        "type": str,
-    },
-    total=False,
-)
-"""A row of ``/logs``."""
+LogRowKeywords = TypedDict("LogRowKeywords", {"class": int}, total=False)
+
+
+class LogRow(LogRowKeywords, total=False):
+    """A row of ``/logs``."""
+
+    attempt: int
+    command_name: str
+    comment: str
+    contact_name: str
+    current_command_id: int
+    current_command_line: str
+    current_command_name: str
+    current_contact_address1: str
+    current_contact_address2: str
+    current_contact_address3: str
+    current_contact_address4: str
+    current_contact_address5: str
+    current_contact_address6: str
+    current_contact_alias: str
+    current_contact_can_submit_commands: int
+    current_contact_custom_variable_names: list[str]
+    current_contact_custom_variable_values: list[str]
+    current_contact_custom_variables: dict[str, str]
+    current_contact_email: str
+    current_contact_groups: list[str]
+    current_contact_host_notification_commands: list[str]
+    current_contact_host_notification_period: str
+    current_contact_host_notifications_enabled: int
+    current_contact_id: int
+    current_contact_in_host_notification_period: int
+    current_contact_in_service_notification_period: int
+    current_contact_modified_attributes: int
+    current_contact_modified_attributes_list: list[str]
+    current_contact_name: str
+    current_contact_pager: str
+    current_contact_service_notification_commands: list[str]
+    current_contact_service_notification_period: str
+    current_contact_service_notifications_enabled: int
+    current_host_accept_passive_checks: int
+    current_host_acknowledged: int
+    current_host_acknowledgement_type: int
+    current_host_action_url: str
+    current_host_action_url_expanded: str
+    current_host_active_checks_enabled: int
+    current_host_address: str
+    current_host_alias: str
+    current_host_check_command: str
+    current_host_check_flapping_recovery_notification: int
+    current_host_check_freshness: int
+    current_host_check_interval: float
+    current_host_check_options: int
+    current_host_check_period: str
+    current_host_check_source: str
+    current_host_check_timeout: int
+    current_host_check_type: int
+    current_host_checks_enabled: int
+    current_host_childs: list[str]
+    current_host_comments: list[int]
+    current_host_comments_info: str
+    current_host_comments_with_info: list[list[Any]]
+    current_host_contact_groups: list[str]
+    current_host_contacts: list[str]
+    current_host_current_attempt: int
+    current_host_current_notification_number: int
+    current_host_custom_variable_names: list[str]
+    current_host_custom_variable_values: list[str]
+    current_host_custom_variables: dict[str, str]
+    current_host_depends_exec: list[str]
+    current_host_depends_exec_with_info: list[list[Any]]
+    current_host_depends_notify: list[str]
+    current_host_depends_notify_with_info: list[list[Any]]
+    current_host_display_name: str
+    current_host_downtimes: list[int]
+    current_host_downtimes_info: str
+    current_host_downtimes_with_info: list[list[Any]]
+    current_host_event_handler: str
+    current_host_event_handler_enabled: int
+    current_host_execution_time: float
+    current_host_filename: str
+    current_host_first_notification_delay: float
+    current_host_flap_detection_enabled: int
+    current_host_groups: list[str]
+    current_host_hard_state: int
+    current_host_has_been_checked: int
+    current_host_high_flap_threshold: float
+    current_host_hourly_value: int
+    current_host_icon_image: str
+    current_host_icon_image_alt: str
+    current_host_icon_image_expanded: str
+    current_host_id: int
+    current_host_in_check_period: int
+    current_host_in_notification_period: int
+    current_host_initial_state: int
+    current_host_is_executing: int
+    current_host_is_flapping: int
+    current_host_last_check: int
+    current_host_last_hard_state: int
+    current_host_last_hard_state_change: int
+    current_host_last_notification: int
+    current_host_last_state: int
+    current_host_last_state_change: int
+    current_host_last_state_change_order: int
+    current_host_last_time_down: int
+    current_host_last_time_unreachable: int
+    current_host_last_time_up: int
+    current_host_last_update: float
+    current_host_latency: float
+    current_host_long_plugin_output: str
+    current_host_low_flap_threshold: float
+    current_host_max_check_attempts: int
+    current_host_modified_attributes: int
+    current_host_modified_attributes_list: list[str]
+    current_host_name: str
+    current_host_next_check: int
+    current_host_next_notification: int
+    current_host_no_more_notifications: int
+    current_host_notes: str
+    current_host_notes_expanded: str
+    current_host_notes_url: str
+    current_host_notes_url_expanded: str
+    current_host_notification_interval: float
+    current_host_notification_period: str
+    current_host_notifications_enabled: int
+    current_host_notified_on: int
+    current_host_num_services: int
+    current_host_num_services_crit: int
+    current_host_num_services_hard_crit: int
+    current_host_num_services_hard_ok: int
+    current_host_num_services_hard_unknown: int
+    current_host_num_services_hard_warn: int
+    current_host_num_services_ok: int
+    current_host_num_services_pending: int
+    current_host_num_services_unknown: int
+    current_host_num_services_warn: int
+    current_host_obsess: int
+    current_host_obsess_over_host: int
+    current_host_parents: list[str]
+    current_host_pending_flex_downtime: int
+    current_host_percent_state_change: float
+    current_host_perf_data: str
+    current_host_plugin_output: str
+    current_host_pnpgraph_present: int
+    current_host_process_performance_data: int
+    current_host_retry_interval: float
+    current_host_scheduled_downtime_depth: int
+    current_host_services: list[str]
+    current_host_services_with_info: list[list[Any]]
+    current_host_services_with_state: list[list[Any]]
+    current_host_should_be_scheduled: int
+    current_host_staleness: float
+    current_host_state: int
+    current_host_state_type: int
+    current_host_statusmap_image: str
+    current_host_total_services: int
+    current_host_worst_service_hard_state: int
+    current_host_worst_service_state: int
+    current_host_x_3d: float
+    current_host_y_3d: float
+    current_host_z_3d: float
+    current_service_accept_passive_checks: int
+    current_service_acknowledged: int
+    current_service_acknowledgement_type: int
+    current_service_action_url: str
+    current_service_action_url_expanded: str
+    current_service_active_checks_enabled: int
+    current_service_check_command: str
+    current_service_check_freshness: int
+    current_service_check_interval: float
+    current_service_check_options: int
+    current_service_check_period: str
+    current_service_check_source: str
+    current_service_check_timeout: int
+    current_service_check_type: int
+    current_service_checks_enabled: int
+    current_service_comments: list[int]
+    current_service_comments_info: str
+    current_service_comments_with_info: list[list[Any]]
+    current_service_contact_groups: list[str]
+    current_service_contacts: list[str]
+    current_service_current_attempt: int
+    current_service_current_notification_number: int
+    current_service_custom_variable_names: list[str]
+    current_service_custom_variable_values: list[str]
+    current_service_custom_variables: dict[str, str]
+    current_service_depends_exec: list[list[Any]]
+    current_service_depends_exec_with_info: list[list[Any]]
+    current_service_depends_notify: list[list[Any]]
+    current_service_depends_notify_with_info: list[list[Any]]
+    current_service_description: str
+    current_service_display_name: str
+    current_service_downtimes: list[int]
+    current_service_downtimes_info: str
+    current_service_downtimes_with_info: list[list[Any]]
+    current_service_event_handler: str
+    current_service_event_handler_enabled: int
+    current_service_execution_time: float
+    current_service_first_notification_delay: float
+    current_service_flap_detection_enabled: int
+    current_service_groups: list[str]
+    current_service_has_been_checked: int
+    current_service_high_flap_threshold: float
+    current_service_hourly_value: int
+    current_service_icon_image: str
+    current_service_icon_image_alt: str
+    current_service_icon_image_expanded: str
+    current_service_id: int
+    current_service_in_check_period: int
+    current_service_in_notification_period: int
+    current_service_initial_state: int
+    current_service_is_executing: int
+    current_service_is_flapping: int
+    current_service_last_check: int
+    current_service_last_hard_state: int
+    current_service_last_hard_state_change: int
+    current_service_last_notification: int
+    current_service_last_state: int
+    current_service_last_state_change: int
+    current_service_last_state_change_order: int
+    current_service_last_time_critical: int
+    current_service_last_time_ok: int
+    current_service_last_time_unknown: int
+    current_service_last_time_warning: int
+    current_service_last_update: float
+    current_service_latency: float
+    current_service_long_plugin_output: str
+    current_service_low_flap_threshold: float
+    current_service_max_check_attempts: int
+    current_service_modified_attributes: int
+    current_service_modified_attributes_list: list[str]
+    current_service_next_check: int
+    current_service_next_notification: int
+    current_service_no_more_notifications: int
+    current_service_notes: str
+    current_service_notes_expanded: str
+    current_service_notes_url: str
+    current_service_notes_url_expanded: str
+    current_service_notification_interval: float
+    current_service_notification_period: str
+    current_service_notifications_enabled: int
+    current_service_notified_on: int
+    current_service_obsess: int
+    current_service_obsess_over_service: int
+    current_service_parents: list[list[Any]]
+    current_service_percent_state_change: float
+    current_service_perf_data: str
+    current_service_plugin_output: str
+    current_service_pnpgraph_present: int
+    current_service_process_performance_data: int
+    current_service_retry_interval: float
+    current_service_scheduled_downtime_depth: int
+    current_service_should_be_scheduled: int
+    current_service_staleness: float
+    current_service_state: int
+    current_service_state_order: int
+    current_service_state_type: int
+    host_name: str
+    lineno: int
+    message: str
+    options: str
+    plugin_output: str
+    service_description: str
+    state: int
+    state_type: str
+    time: int
+    type: str
 
 
 class ProcessRow(TypedDict, total=False):
@@ -911,14 +813,14 @@ class ProcessRow(TypedDict, total=False):
     host_checks: int
     host_checks_rate: float
     interval_length: int
-    last_command_check: float
-    last_log_rotation: float
+    last_command_check: int
+    last_log_rotation: int
     livecheck_overflows: int
     livecheck_overflows_rate: float
     livechecks: int
     livechecks_rate: float
     livestatus_version: str
-    localtime: float
+    localtime: int
     log_messages: int
     log_messages_rate: float
     nagios_pid: int
@@ -930,7 +832,7 @@ class ProcessRow(TypedDict, total=False):
     obsess_over_services: int
     peer_addr: str
     process_performance_data: int
-    program_start: float
+    program_start: int
     program_version: str
     requests: int
     requests_rate: float
@@ -954,9 +856,9 @@ class SiteRow(TypedDict, total=False):
     id: str
     instances: list[str]
     last_error: str
-    localtime: float
+    localtime: int
     name: str
-    program_start: float
+    program_start: int
     section: str
     status: int
     tables: dict[str, Any]

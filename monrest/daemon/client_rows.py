@@ -15,7 +15,7 @@ from monrest.query.column_names import CoreColumn, DerivedColumn
 _HEAD = '''"""What rows have: generated from the declared columns, which the API reference explains.
 
 A row has those columns that were selected; without a selection the default ones. One that a core
-does not have is None there, whatever its type says, which concerns few columns of old cores.
+does not have is empty: 0, "" or a list of nothing.
 """
 
 from __future__ import annotations
@@ -42,15 +42,27 @@ ROWS = {
 _OF_OBJECTS = {"host_": "HostColumns", "service_": "ServiceColumns"}
 """Beginnings of columns that several collections have, with the name of all such columns."""
 
+_SHARED = {"CheckedRow": ("/hosts", "/services"), "GroupRow": ("/hostgroups", "/servicegroups")}
+"""Names for what rows of two collections have in common."""
+
 _TYPES = {
     "string": "str",
-    "number": "float",
+    "number": "int",
+    "int": "int",
+    "float": "float",
     "boolean": "int",
-    "time": "float",
+    "time": "int",
     "array_of_strings": "list[str]",
     "object": "dict[str, Any]",
+    "dict": "dict[str, str]",
 }
-_ELEMENTS = {"text": "str", "number": "int", "record": "list[Any]"}
+"""Types of the API reference, and those of cores."""
+
+_ELEMENTS = {"text": "str", "number": "int", "record": "list[Any]", "object": "dict[str, Any]"}
+
+
+_FRACTIONS = "last_update"
+"""Of times, which are whole numbers, only this one has decimals, on a Naemon."""
 
 
 def module() -> str:
@@ -60,19 +72,32 @@ def module() -> str:
 def _lines() -> Iterator[str]:
     yield _HEAD.rstrip("\n")
     known = {path: _columns(path) for path in ROWS}
+    bases: dict[str, list[str]] = {path: [] for path in ROWS}
     # Comments have all columns of their host and service.
-    shared = {
-        start: {key: one for key, one in known["/comments"].items() if key.startswith(start)}
-        for start in _OF_OBJECTS
-    }
     for start, name in _OF_OBJECTS.items():
-        yield from _class(name, (), f"What rows tell of their {start[:-1]}.", shared[start])
+        shared = {key: one for key, one in known["/comments"].items() if key.startswith(start)}
+        yield from _class(name, [], f"What rows tell of their {start[:-1]}.", shared)
+        _take(name, shared, [path for path in ROWS if shared.items() <= known[path].items()],
+              known, bases)  # fmt: skip
+    for name, (one, other) in _SHARED.items():
+        shared = dict(known[one].items() & known[other].items())
+        yield from _class(name, [], f"What rows of ``{one}`` and ``{other}`` have.", shared)
+        _take(name, shared, [one, other], known, bases)
     for path, name in ROWS.items():
-        columns = known[path]
-        starts = [one for one in _OF_OBJECTS if shared[one].items() <= columns.items()]
-        own = {key: one for key, one in columns.items() if not key.startswith(tuple(starts))}
-        bases = [_OF_OBJECTS[one] for one in starts]
-        yield from _class(name, bases, f"A row of ``{path}``.", own)
+        yield from _class(name, bases[path], f"A row of ``{path}``.", known[path])
+
+
+def _take(
+    name: str,
+    shared: Mapping[str, str],
+    paths: Sequence[str],
+    known: dict[str, dict[str, str]],
+    bases: dict[str, list[str]],
+) -> None:
+    """Let rows of ``paths`` have their ``shared`` columns from the class ``name``."""
+    for path in paths:
+        known[path] = {key: one for key, one in known[path].items() if key not in shared}
+        bases[path].append(name)
 
 
 def _columns(path: str) -> dict[str, str]:
@@ -80,29 +105,31 @@ def _columns(path: str) -> dict[str, str]:
     endpoint = next(one for one in ENDPOINTS if one.path == path and "GET" in one.methods)
     if endpoint.schema is not None:
         return {key: _type(one) for key, one in endpoint.schema.columns.items()}
-    return {one.name: _TYPES.get(one.type, "Any") for one in endpoint.columns}
+    return {one.name: _TYPES[one.type] for one in endpoint.columns}
 
 
 def _class(name: str, bases: Sequence[str], text: str, columns: Mapping[str, str]) -> Iterator[str]:
     # A keyword of Python is no name in a class.
-    functional = any(map(iskeyword, columns))
-    if functional:
-        yield f'\n\n{name} = TypedDict(\n    "{name}",\n    {{'
-    else:
-        of = ", ".join(bases or ("TypedDict",))
-        yield f'\n\nclass {name}({of}, total=False):\n    """{text}"""\n'
+    odd = {key: one for key, one in columns.items() if iskeyword(key)}
+    if odd:
+        bases = [*bases, f"{name}Keywords"]
+        pairs = ", ".join(f'"{key}": {one}' for key, one in odd.items())
+        yield f'\n\n{bases[-1]} = TypedDict("{bases[-1]}", {{{pairs}}}, total=False)'
+    yield f"\n\nclass {name}({', '.join(bases or ['TypedDict'])}, total=False):"
+    yield f'    """{text}"""\n'
     for column, kind in sorted(columns.items()):
-        yield f'        "{column}": {kind},' if functional else f"    {column}: {kind}"
-    if functional:
-        yield f'    }},\n    total=False,\n)\n"""{text}"""'
+        if column not in odd:
+            yield f"    {column}: {kind}"
 
 
 def _type(column: CoreColumn | DerivedColumn) -> str:
-    if isinstance(column, CoreColumn) and column.core_type == "int":
-        return "int"
-    if isinstance(column, CoreColumn) and column.core_type == "list":
+    if isinstance(column, DerivedColumn):
+        return _TYPES[column.column.type]
+    if column.core_type == "time" and column.name.endswith(_FRACTIONS):
+        return "float"
+    if column.core_type == "list":
         return f"list[{_ELEMENTS[column.elements]}]"
-    return _TYPES.get(column.column.type, "Any")
+    return _TYPES[column.core_type]
 
 
 if __name__ == "__main__":

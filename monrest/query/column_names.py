@@ -24,7 +24,7 @@ from monrest.base.values import Column, Expansion, KeysAndValues, Row
 from monrest.query import perfdata
 from monrest.query.scalars import text_of
 
-Elements: TypeAlias = Literal["text", "number", "record"]
+Elements: TypeAlias = Literal["text", "number", "record", "object"]
 CoreType: TypeAlias = Literal["string", "int", "float", "list", "dict", "time"]
 
 PEER_COLUMNS = ("peer_key", "peer_name", "peer_section")

@@ -45,7 +45,7 @@ def test_the_paths_are_current():
 def test_the_types_of_rows_are_current():
     known = (REPOSITORY / "monrest" / "client" / "rows.py").read_text()
     assert known == module(), "run: make pages"
-    assert 'class HostRow(TypedDict, total=False):\n    """A row of ``/hosts``."""' in known
+    assert 'class HostRow(CheckedRow, total=False):\n    """A row of ``/hosts``."""' in known
 
 
 def test_paths_have_their_variables():

@@ -41,8 +41,11 @@ TIMEPERIODS = TableSchema(
             default=False,
         ),
         records(
+            {"days": "seven lists of [from, to] in seconds of the day, Sunday first"},
+            default=False,
+        ),
+        names(
             {
-                "days": "seven lists of [from, to] in seconds of the day, Sunday first",
                 "exceptions_calendar_dates": "exceptions on calendar dates",
                 "exceptions_month_date": "exceptions on days of a named month",
                 "exceptions_month_day": "exceptions on days of every month",
@@ -50,6 +53,7 @@ TIMEPERIODS = TableSchema(
                 "exceptions_week_day": "exceptions on weekdays of every month",
             },
             default=False,
+            elements="object",
         ),
     ),
     order=("name",),
