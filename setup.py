@@ -11,7 +11,6 @@ ROOT = Path(__file__).parent
 _BOOK = ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0"]
 _POSTGRESQL = ["psycopg[binary]>=3.3"]
 _REPORTS = ["reportlab>=5.1", "XlsxWriter>=3.2"]
-_ASYNCIO = ["httpx>=0.27"]
 
 
 class BuildWithEtc(build_py):
@@ -109,12 +108,9 @@ setup(
     ],
     extras_require={
         "book": _BOOK,
-        # monrest.client.AsyncioClient.
-        "asyncio": _ASYNCIO,
         "postgresql": _POSTGRESQL,
         "reports": _REPORTS,
         "test": [
-            *_ASYNCIO,
             *_BOOK,
             *_POSTGRESQL,
             *_REPORTS,

@@ -60,11 +60,14 @@ class LateError(ExchangeError):
 
 
 class BrokenOffError(ExchangeError):
-    """The connection ended before the answer was complete; ``answered``: its head was there."""
+    """The connection ended before the answer was complete; ``answered``: its head was there.
 
-    def __init__(self, *, answered: bool) -> None:
+    ``reused``: the connection was a kept one, which the other side may have closed meanwhile.
+    """
+
+    def __init__(self, *, answered: bool, reused: bool = False) -> None:
         super().__init__("the connection was closed before the answer was complete")
-        self.answered = answered
+        self.answered, self.reused = answered, reused
 
 
 class BadAnswerError(ExchangeError):
@@ -143,7 +146,7 @@ class HttpClient:
                 raise not_connected(error, self.connect_seconds) from error
             if connection.head > LARGEST_HEAD:
                 raise _too_long(LARGEST_HEAD) from error
-            raise _meaning(error, answered=False) from error
+            raise _meaning(error, answered=False, reused=request.reused) from error
         assert request.connection is not None
         request.connection.counts = False
         return HttpAnswer(self, response)
@@ -271,14 +274,14 @@ def _too_long(most: int) -> BadAnswerError:
     return BadAnswerError(f"an answer of more than {most} bytes")
 
 
-def _meaning(error: BaseException | None, *, answered: bool) -> ExchangeError:
+def _meaning(error: BaseException | None, *, answered: bool, reused: bool = False) -> ExchangeError:
     """What a failure of Twisted's client on a connection means."""
     reasons: list[Failure] = getattr(error, "reasons", [])
     for one in reasons:
         if refused := tls_reason(one.value):
             return NotConnectedError(refused, connected=True)
     if not reasons or any(one.check(ConnectionClosed) for one in reasons):
-        return BrokenOffError(answered=answered)
+        return BrokenOffError(answered=answered, reused=reused)
     return BadAnswerError("not an answer of HTTP")
 
 
@@ -289,12 +292,14 @@ class _Request:
     def __init__(self, client: HttpClient) -> None:
         self._client = client
         self.connection: _Connection | None = None
+        self.reused = True
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
         self._uri = uri
         return self
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        self.reused = False
         factory = _Watched(protocolFactory, self._client.reactor)
         connecting: Deferred[Any] = self._client.endpoint(self._uri).connect(factory)
         return connecting.addCallback(lambda connection: connection.wrappedProtocol)

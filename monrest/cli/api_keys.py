@@ -15,8 +15,8 @@ from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.hints import hints
 from monrest.cli.options import CONNECTION, KEY
 from monrest.cli.requester import Requester
+from monrest.client.blocking_transport import BlockingReply
 from monrest.client.client_problems import ClientError, failure_of, plain
-from monrest.client.http_transport import Reply
 
 _SHOWN_OF_ID = 16
 _SHORTEST_ID = 6
@@ -188,7 +188,7 @@ def _client(given: Pairs) -> tuple[Requester, str]:
     return client, f"/{client.settings.address.app}/api_keys"
 
 
-def body_of(client: Requester, path: str, reply: Reply) -> bytes:
+def body_of(client: Requester, path: str, reply: BlockingReply) -> bytes:
     """The body of a success; ClientError with the daemon's words otherwise."""
     body = reply.read()
     if reply.good:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Sequence
 from urllib.parse import unquote
 
@@ -16,10 +17,10 @@ from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.options import CONNECTION
 from monrest.cli.requester import Requester
 from monrest.cli.terminal import TerminalStyle, style
+from monrest.client.calling import iterate
 from monrest.client.client_problems import plain
 from monrest.client.event_tail import EventDocument, EventTail, followed
-from monrest.client.http_transport import Reply
-from monrest.client.operations import Ask
+from monrest.client.exchange import ApiRequest, Reply
 
 _SENT = ("types", "since", "columns", "q")
 _STATES = {False: ("UP", "DOWN", "UNREACHABLE"), True: ("OK", "WARNING", "CRITICAL", "UNKNOWN")}
@@ -44,13 +45,16 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
 
     hinted = ""
 
-    def opened(ask: Ask) -> Reply:
+    async def opened(request: ApiRequest) -> Reply:
         nonlocal hinted
-        reply = client.api(ask.path, query=ask.query)
+        reply = client.api(request.path, query=request.query)
         if not reply.good:
-            body_of(client, ask.path, reply)
+            body_of(client, request.path, reply)
         hinted = ""
-        return reply
+        return reply.coroutines
+
+    async def pause(seconds: float) -> None:
+        time.sleep(seconds)
 
     def lost(error: Exception) -> None:
         nonlocal hinted
@@ -60,7 +64,8 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
             client.settings.hint(f"monrest: {text}; connecting again")
         hinted = text
 
-    for event in followed(EventTail(parameters, limit=named.get("limit", "")), opened, lost):
+    tail = EventTail(parameters, limit=named.get("limit", ""))
+    for event in iterate(followed(tail, opened, pause, lost)):
         _take(event, named, shown)
     return 0
 

@@ -11,7 +11,7 @@ from monrest.client.client_problems import ClientError, plain
 if TYPE_CHECKING:
     from monrest.cli.client_settings import ClientSettings
     from monrest.cli.requester import Requester
-    from monrest.client.http_transport import Reply
+    from monrest.client.blocking_transport import BlockingReply
 
 _UNAUTHORIZED = (401, 403)
 _NOT_FOUND = 404
@@ -20,10 +20,12 @@ PREFIXES = frozenset({"csv", "human", "json", "ndjson", "text", "wrapped_json", 
 SELECTIONS = frozenset({"site", "sites", "backend", "backends"})
 
 
-def hints(client: Requester, source: str, reply: Reply, body: bytes, *, api: bool) -> Iterator[str]:
+def hints(
+    client: Requester, source: str, reply: BlockingReply, body: bytes, *, api: bool
+) -> Iterator[str]:
     """Lines for standard error; ``api``: the request went to the configured daemon."""
     if not api:
-        if location := reply.headers.get("Location"):
+        if location := reply.headers.get("Location", ""):
             yield f"monrest r: {reply.status}, the answer is at {plain(location)}"
         return
     if reply.status in _UNAUTHORIZED:

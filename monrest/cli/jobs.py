@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from monrest.cli.output import note
 from monrest.cli.requester import Requester
+from monrest.client.blocking_transport import BlockingReply
 from monrest.client.client_problems import ClientError, UnreachableError, plain
-from monrest.client.http_transport import Reply
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
@@ -27,7 +27,7 @@ _BAR = 24
 _NARROW = 80
 
 
-def follow(client: Requester, started: Reply) -> Reply:
+def follow(client: Requester, started: BlockingReply) -> BlockingReply:
     """Wait for the job that ``started`` tells of and give its result, which may be an error.
 
     Raises ClientError when the answer tells of no job, and passes KeyboardInterrupt and
@@ -56,7 +56,7 @@ def follow(client: Requester, started: Reply) -> Reply:
         raise
 
 
-def _job(started: Reply) -> str:
+def _job(started: BlockingReply) -> str:
     body = started.read()
     try:
         answer = json.loads(body)
@@ -68,7 +68,7 @@ def _job(started: Reply) -> str:
     return str(job)
 
 
-def _watch(client: Requester, path: str) -> Reply | None:
+def _watch(client: Requester, path: str) -> BlockingReply | None:
     """Show progress until the job has ended; the answer when it cannot be asked."""
     pause = _FIRST_PAUSE
     try:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
+from monrest.client.blocking_transport import BlockingTransport
 from monrest.client.client_problems import ClientError, UnreachableError, failure_of, plain
-from monrest.client.exchange import ClientCredentials, prepared
-from monrest.client.http_transport import Transport, error_text, tls_context
+from monrest.client.exchange import ApiRequest, ClientCredentials
+from monrest.client.http_connection import ConnectionOptions, error_text, tls_context
 from monrest.client.server_address import ServerAddress
 
 if TYPE_CHECKING:
@@ -123,13 +124,11 @@ def _instance(site: SiteConfig) -> str:
         host=where.host,
         port=where.port,
     )
-    transport = Transport(
-        timeout=min(site.timeout, _LONGEST_PROBE), insecure=not site.tls_verify,
-        ca_file=site.tls_ca_file, cert_file=site.tls_cert_file, key_file=site.tls_key_file,
-    )  # fmt: skip
+    transport = BlockingTransport(address, _options(site))
+    credentials = ClientCredentials(site.auth_key)
 
     def answered(path: str) -> object:
-        reply = transport.send(address, prepared(address, ClientCredentials(site.auth_key), path))
+        reply = transport.ask(ApiRequest(path).prepared(address, credentials))
         body = reply.read()
         if not reply.good:
             expected = (
@@ -148,6 +147,13 @@ def _instance(site: SiteConfig) -> str:
         raise UnreachableError("not a monrest: its list of sites has no instances")
     document = answered(f"/{address.app}?columns={address.app}_version")
     return str(next(iter(document.values()), "")) if isinstance(document, dict) else ""
+
+
+def _options(site: SiteConfig) -> ConnectionOptions:
+    return ConnectionOptions(
+        timeout=min(site.timeout, _LONGEST_PROBE), insecure=not site.tls_verify,
+        ca_file=site.tls_ca_file, cert_file=site.tls_cert_file, key_file=site.tls_key_file,
+    )  # fmt: skip
 
 
 def _opened(address: str) -> socket.socket:
@@ -171,9 +177,7 @@ def _connected(site: SiteConfig) -> socket.socket:
     where = site.where()
     if not where.encrypted:
         return opened
-    context = tls_context(
-        not site.tls_verify, site.tls_ca_file, site.tls_cert_file, site.tls_key_file
-    )
+    context = tls_context(_options(site))
     try:
         return context.wrap_socket(opened, server_hostname=site.tls_server_name or where.host)
     except (OSError, ssl.SSLError):

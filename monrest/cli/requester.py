@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 from monrest.cli.client_settings import ClientSettings
 from monrest.cli.options import DEFAULT_URL
+from monrest.client.blocking_transport import BlockingReply, BlockingTransport
 from monrest.client.client_problems import ClientError, UnreachableError
-from monrest.client.exchange import ClientCredentials, Prepared, common, encoded, prepared
-from monrest.client.http_transport import NoConnectionError, Reply, Transport
+from monrest.client.exchange import ApiRequest, ClientCredentials, HttpRequest, common, encoded
+from monrest.client.http_connection import ConnectionOptions, NoConnectionError
 from monrest.client.server_address import ServerAddress
 
 _REFUSED = (FileNotFoundError, ConnectionRefusedError, PermissionError)
@@ -23,9 +24,8 @@ class Requester:
     def __init__(self, settings: ClientSettings, keep: int = 0) -> None:
         self.settings = settings
         self._credentials = ClientCredentials(settings.key, settings.user)
-        self._transport = Transport(
-            timeout=settings.timeout, insecure=settings.insecure, keep=keep, say=settings.say
-        )
+        self._options = ConnectionOptions(settings.timeout, settings.insecure, keep=keep)
+        self._transport = BlockingTransport(settings.address, self._options, say=settings.say)
 
     def api(
         self,
@@ -36,24 +36,22 @@ class Requester:
         body: bytes | None = None,
         prefix: str = "",
         strict: bool = False,
-    ) -> Reply:
-        """Ask the API for ``path`` as it was typed, with ``query`` added to its own.
+    ) -> BlockingReply:
+        """Send an ``ApiRequest`` of these values, with the key and the user.
 
-        ``prefix`` is an output format. ``strict``: see ``prepared``. The key and the user go with
-        it. Raises UnreachableError.
+        ``strict`` as in ``prepared``. Raises UnreachableError.
         """
-        address, sites = self.settings.address, self.settings.sites
-        request = prepared(
-            address, self._credentials, path,
-            method=method, query=query, body=body, prefix=prefix, sites=sites,
-            strict=strict,
-        )  # fmt: skip
+        request = ApiRequest(path, method, query, body, prefix, self.settings.sites)
         try:
-            return self._transport.send(address, request)
+            return self._transport.ask(
+                request.prepared(self.settings.address, self._credentials, strict=strict)
+            )
         except NoConnectionError as failed:
             raise UnreachableError(self._explained(failed)) from None
 
-    def url(self, url: str, method: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+    def url(
+        self, url: str, method: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> BlockingReply:
         """Ask any server, with these headers and without our key."""
         try:
             parts = urlsplit(url)
@@ -67,8 +65,12 @@ class Requester:
         target = encoded(parts.path or "/", "+")
         if parts.query:
             target += f"?{encoded(parts.query, '+')}"
-        request = Prepared(method, target, body, common(address, body, headers))
-        return self._transport.send(address, request, f"{address.scheme}://{address.host}")
+        request = HttpRequest(method, target, body, common(address, body, headers))
+        where = f"{address.scheme}://{address.host}"
+        transport = BlockingTransport(
+            address, self._options._replace(keep=0), where=where, say=self.settings.say
+        )
+        return transport.ask(request)
 
     def _explained(self, failed: NoConnectionError) -> str:
         """What was tried, what happened, and what else could be."""

@@ -22,9 +22,9 @@ from monrest.cli.requester import Requester
 from monrest.cli.template import Fetched, NoValueError, fill_earlier, is_earlier, render
 from monrest.cli.terminal import TerminalStyle, written
 from monrest.cli.thresholds import ThresholdError, state
+from monrest.client.blocking_transport import BlockingReply
 from monrest.client.client_problems import ClientError, plain
 from monrest.client.exchange import segment
-from monrest.client.http_transport import Reply
 
 _BODILESS = frozenset({"GET", "HEAD"})
 _JSON = "application/json"
@@ -165,7 +165,7 @@ def _stream(call: UrlCall, client: Requester, before: Sequence[bytes]) -> None:
         _print(_fetched(call, client).body)
         return
     last = b""
-    for chunk in reply.chunks():
+    for chunk in reply.pieces():
         output.write(chunk)
         last = chunk or last
     _end_line(last)
@@ -228,7 +228,7 @@ def _file(path: str) -> bytes:
         raise ClientError(f"{path}: {error.strerror}") from None
 
 
-def _asked(call: UrlCall, client: Requester) -> Reply:
+def _asked(call: UrlCall, client: Requester) -> BlockingReply:
     """Send the request; raises _RefusedError with the body of an answer that is no success."""
     parameters, body = call.data, None
     if call.kind == "url":
@@ -269,7 +269,7 @@ def _asked(call: UrlCall, client: Requester) -> Reply:
     return reply
 
 
-def _missing(client: Requester, reply: Reply) -> str:
+def _missing(client: Requester, reply: BlockingReply) -> str:
     """Which sites have not answered; empty when all have."""
     sites = reply.failed_sites(client.settings.address.app)
     return f"no answer from {', '.join(sites)}" if sites else ""
@@ -299,7 +299,7 @@ def _renamed(result: Fetched, call: UrlCall) -> Fetched:
     return Fetched(result.body, {names.get(key, key): value for key, value in result.data.items()})
 
 
-def refuse_for_terminal(reply: Reply) -> None:
+def refuse_for_terminal(reply: BlockingReply) -> None:
     """Raise ClientError when an Excel file would be written to a terminal."""
     kind = reply.headers.get("Content-Type", "")
     if ("spreadsheet" in kind or "ms-excel" in kind) and sys.stdout.isatty():

@@ -1,7 +1,7 @@
 """A typed client of the API (docs/client.md).
 
-``Client`` waits for answers and needs the standard library only; ``AsyncioClient`` is for asyncio
-and needs httpx, ``AsyncClient`` is for Twisted. Each is imported when its name is used.
+``Client`` waits for answers, ``AsyncioClient`` is for asyncio: both need the standard library only.
+``AsyncClient`` is for Twisted. Each is imported when its name is used.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from monrest.client.asynchronous import AsyncClient
+    from monrest.client.api_client import AnsweredRows, BackgroundJob, CommandOutcome
     from monrest.client.asyncio_client import AsyncioClient
-    from monrest.client.blocking import BackgroundJob, Client
+    from monrest.client.blocking import Client
     from monrest.client.clauses import Clause, ColumnName, column, where
     from monrest.client.client_problems import (
         ApiError,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         UnreachableError,
     )
     from monrest.client.event_tail import EventDocument
-    from monrest.client.operations import AnsweredRows, CommandFate
+    from monrest.client.twisted_client import AsyncClient
 
 __all__ = [
     "AnsweredRows",
@@ -38,7 +38,7 @@ __all__ = [
     "Client",
     "ClientError",
     "ColumnName",
-    "CommandFate",
+    "CommandOutcome",
     "ConflictError",
     "EventDocument",
     "IncompleteError",
@@ -53,12 +53,12 @@ __all__ = [
 ]
 
 _MODULES = {
-    "asynchronous": ("AsyncClient",),
+    "api_client": ("AnsweredRows", "BackgroundJob", "CommandOutcome"),
     "asyncio_client": ("AsyncioClient",),
-    "blocking": ("BackgroundJob", "Client"),
-    "event_tail": ("EventDocument",),
+    "blocking": ("Client",),
     "clauses": ("Clause", "ColumnName", "column", "where"),
-    "operations": ("CommandFate", "AnsweredRows"),
+    "event_tail": ("EventDocument",),
+    "twisted_client": ("AsyncClient",),
 }
 
 

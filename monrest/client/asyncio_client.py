@@ -1,148 +1,55 @@
-"""The client for asyncio: HTTP over TCP, TLS or a Unix socket by httpx."""
+"""The client for asyncio: its streams, nothing but the standard library."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+import ssl
 
-import httpx
-
-from monrest.client.asynchronous import AsyncClient
-from monrest.client.client_problems import UnreachableError
-from monrest.client.exchange import SAFE, Prepared, lines_of
-from monrest.client.http_transport import error_text, tls_context
-from monrest.client.list_request import DEFAULT
+from monrest.client.api_client import AwaitedClient
+from monrest.client.http_connection import CHUNK, ConnectionOptions, HttpTransport
 from monrest.client.server_address import ServerAddress
 
 
-class HttpxReply:
-    """An answer whose body is still on its way; read it once, with ``lines`` or ``read``."""
-
-    def __init__(self, response: httpx.Response) -> None:
-        self.status = response.status_code
-        self.headers: Any = response.headers
-        self._response = response
-        self._pieces = response.aiter_bytes()
+class _AsyncioStream:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeout: float
+    ) -> None:
+        self._reader, self._writer, self._timeout = reader, writer, timeout
 
     async def read(self) -> bytes:
-        """The whole body."""
-        pieces = []
-        try:
-            while piece := await self._piece():
-                pieces.append(piece)
-        finally:
-            await self.abort()
-        return b"".join(pieces)
+        async with asyncio.timeout(self._timeout):
+            return await self._reader.read(CHUNK)
 
-    def lines(self) -> AsyncIterator[bytes]:
-        """The lines of the body without their ends, each as soon as it is there."""
-        return lines_of(self._piece)
+    async def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        async with asyncio.timeout(self._timeout):
+            await self._writer.drain()
 
-    async def abort(self) -> None:
-        """Read no further; nothing to do at the end."""
-        await self._response.aclose()
+    def quiet(self) -> bool:
+        return not (self._reader.at_eof() or self._writer.is_closing())
 
-    async def _piece(self) -> bytes:
-        """The next piece; empty at the end. Raises UnreachableError."""
-        try:
-            async for piece in self._pieces:
-                if piece:
-                    return piece
-        except httpx.TimeoutException:
-            raise UnreachableError("no answer in time") from None
-        except httpx.HTTPError as error:
-            raise UnreachableError(f"the answer broke off: {_text(error)}") from None
-        return b""
+    def close(self) -> None:
+        self._writer.transport.abort()
 
 
-class HttpxTransport:
-    """Sends requests to ``address``; times in seconds, ``keep`` idle connections at most."""
+class _AsyncioTransport(HttpTransport):
+    async def connect(self, context: ssl.SSLContext | None) -> _AsyncioStream:
+        address, timeout = self.address, self.options.timeout
+        async with asyncio.timeout(timeout):
+            if address.scheme == "unix":
+                opened = await asyncio.open_unix_connection(address.path)
+            else:
+                opened = await asyncio.open_connection(
+                    address.host, address.connect_port, ssl=context
+                )
+        return _AsyncioStream(*opened, timeout)
 
-    def __init__(
-        self,
-        address: ServerAddress,
-        *,
-        timeout: float,
-        insecure: bool,
-        ca_file: str,
-        cert_file: str,
-        key_file: str,
-        keep: int,
-    ) -> None:
-        encrypted = address.scheme == "https"
-        self._start, self._where = address.origin, str(address)
-        context = tls_context(insecure, ca_file, cert_file, key_file) if encrypted else False
-
-        def client(keep: int) -> httpx.AsyncClient:
-            limits = httpx.Limits(max_connections=None, max_keepalive_connections=keep)
-            path = address.path if address.scheme == "unix" else None
-            transport = httpx.AsyncHTTPTransport(verify=context, limits=limits, uds=path)
-            return httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=False)
-
-        # An idle connection may be closed already: what must not be sent twice gets a new one.
-        self._kept, self._once = client(keep), client(0)
-
-    async def send(self, request: Prepared) -> HttpxReply:
-        """Send a request and give the beginning of its answer; raises UnreachableError."""
-        client = self._kept if request.method in SAFE else self._once
-        # httpx takes compressed answers apart, and asks for them itself.
-        headers = {
-            name.encode(): value.encode("utf-8", "surrogateescape")
-            for name, value in request.headers.items()
-            if name != "Accept-Encoding"
-        }
-        asked = client.build_request(
-            request.method, self._start, headers=headers, content=request.body,
-            extensions={"target": request.target.encode()},
-        )  # fmt: skip
-        try:
-            return HttpxReply(await client.send(asked, stream=True))
-        except httpx.TimeoutException:
-            raise UnreachableError(f"cannot reach {self._where}: no answer in time") from (
-                TimeoutError()
-            )
-        except httpx.HTTPError as error:
-            raise UnreachableError(f"cannot reach {self._where}: {_text(error)}") from error
-
-    async def close(self) -> None:
-        """Close idle connections."""
-        await self._kept.aclose()
-        await self._once.aclose()
-
-
-def _text(error: BaseException) -> str:
-    """What happened, said by the system where it is the cause."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, OSError):
-        cause = cause.__cause__ or cause.__context__
-    return error_text(cause or error)
-
-
-class AsyncioClient(AsyncClient):
-    """As ``AsyncClient``, for programs on asyncio: ``pip install monrest[asyncio]``."""
-
-    def __init__(
-        self,
-        url: str = DEFAULT,
-        *,
-        key: str = "",
-        user: str = "",
-        timeout: float = 60.0,
-        retries: int = 2,
-        whole: bool = False,
-        strict: bool = True,
-        insecure: bool = False,
-        ca_file: str = "",
-        cert_file: str = "",
-        key_file: str = "",
-        connections: int = 4,
-    ) -> None:
-        self._asks(url, key, user, retries, whole, strict)
-        self._transport = HttpxTransport(
-            self._address, timeout=timeout, insecure=insecure, ca_file=ca_file,
-            cert_file=cert_file, key_file=key_file, keep=connections,
-        )  # fmt: skip
-
-    async def _pause(self, seconds: float) -> None:
+    async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+class AsyncioClient(AwaitedClient):
+    """As ``Client``, with coroutines of asyncio; requests run at the same time."""
+
+    def transport(self, address: ServerAddress, options: ConnectionOptions) -> _AsyncioTransport:
+        return _AsyncioTransport(address, options)

@@ -6,9 +6,8 @@ Rules: docs/client.md, "Events".
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypedDict
 
 from monrest.client.client_problems import (
     OverloadedError,
@@ -16,11 +15,7 @@ from monrest.client.client_problems import (
     UnreachableError,
     problem_of,
 )
-from monrest.client.operations import Ask, query_of
-
-if TYPE_CHECKING:
-    from monrest.client.clauses import Clause
-    from monrest.client.http_transport import Reply
+from monrest.client.exchange import ApiRequest, Reply, query_of
 
 AGAIN = 3.0
 """Seconds until a lost stream is asked for again."""
@@ -65,26 +60,6 @@ class EventTail:
         self._cursor = ""
         self._began = False
 
-    @classmethod
-    def chosen(
-        cls,
-        clause: Clause | None,
-        types: Sequence[str],
-        columns: Sequence[str],
-        sites: Sequence[str],
-        since: str,
-        snapshot: bool,
-    ) -> EventTail:
-        """Give the stream of the arguments of ``Client.events``."""
-        parameters = {
-            "types": ",".join(types) or None,
-            "columns": ",".join(columns) or None,
-            "q": None if clause is None else clause.text(),
-            "since": since or None,
-            "snapshot": 1 if snapshot else None,
-        }
-        return cls(parameters, sites)
-
     @property
     def began(self) -> bool:
         """Whether a stream was there: a failure is one of the connection then."""
@@ -95,12 +70,12 @@ class EventTail:
         """Whether all events that were wanted are there."""
         return self._limit == 0
 
-    def ask(self) -> Ask:
+    def request(self) -> ApiRequest:
         """Give the next request."""
         more: dict[str, Any] = {"limit": self._limit}
         if self._cursor:
             more |= {"since": self._cursor, "snapshot": None}
-        return Ask("/events", query=query_of(self._parameters | more), sites=self._sites)
+        return ApiRequest("/events", query=query_of(self._parameters | more), sites=self._sites)
 
     def take(self, line: bytes) -> EventDocument | None:
         """Give the event of a line, None for what is beside events.
@@ -122,24 +97,31 @@ class EventTail:
         return event
 
 
-def followed(
-    tail: EventTail, opened: Callable[[Ask], Reply], lost: Callable[[Exception], object]
-) -> Iterator[EventDocument]:
-    """The events of a tail, over as many connections as it takes, for who waits.
+async def followed(
+    tail: EventTail,
+    opened: Callable[[ApiRequest], Awaitable[Reply]],
+    pause: Callable[[float], Awaitable[None]],
+    lost: Callable[[Exception], object] = lambda _: None,
+) -> AsyncGenerator[EventDocument, None]:
+    """The events of a tail, over as many connections as it takes.
 
     ``opened`` sends a request and gives its success; ``lost`` gets why it is sent again.
     Raises ClientError when the first request fails, and whenever the daemon refuses.
     """
     while True:
         try:
-            for line in opened(tail.ask()).lines():
-                event = tail.take(line)
-                if event is not None:
-                    yield event
+            lines = (await opened(tail.request())).lines()
+            try:
+                async for line in lines:
+                    event = tail.take(line)
+                    if event is not None:
+                        yield event
+            finally:
+                await lines.aclose()
         except LOST as error:
             if not tail.began:
                 raise
             lost(error)
         if tail.over:
             return
-        time.sleep(AGAIN)
+        await pause(AGAIN)

@@ -1,14 +1,17 @@
-"""A request and what its answer says, as values: the same for every way to send it. Pure."""
+"""A request and what its answer says: the same for every way to send it. Pure."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, unquote
+from zlib import MAX_WBITS, decompressobj
+from zlib import error as CompressionError  # noqa: N812  a class by another module's rules
 
 from monrest import __version__
-from monrest.client.client_problems import plain
+from monrest.client.client_problems import UnreachableError, plain
 from monrest.client.server_address import ServerAddress
 
 AGENT = f"monrest/{__version__}"
@@ -17,16 +20,10 @@ SAFE = frozenset({"GET", "HEAD"})
 
 _KEPT = "/?=&:@!$'()*,;~[]%|"
 _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_GZIP = 16 + MAX_WBITS
 
 
-class ReplyHeaders(Protocol):
-    """The headers of an answer; names in any case."""
-
-    def get(self, name: str, otherwise: str, /) -> str:
-        """The value of a header."""
-
-
-class Prepared(NamedTuple):
+class HttpRequest(NamedTuple):
     """A request as it goes out: ``target`` is path and query, ``headers`` are complete."""
 
     method: str
@@ -42,36 +39,40 @@ class ClientCredentials(NamedTuple):
     user: str = ""
 
 
-def prepared(
-    address: ServerAddress,
-    credentials: ClientCredentials,
-    path: str,
-    *,
-    method: str = "GET",
-    query: str = "",
-    body: bytes | None = None,
-    prefix: str = "",
-    sites: tuple[str, ...] = (),
-    strict: bool = False,
-) -> Prepared:
-    """A request for a path of the API as it was typed, with ``query`` added to its own.
+class ApiRequest(NamedTuple):
+    """A request of the API; ``path`` is as it was typed, ``query`` is added to its own.
 
-    ``prefix`` is an output format; ``sites`` are those that are asked, none: all. ``strict``: a
-    name in ``columns`` or ``sort`` that no row has is an error, unless the query says otherwise.
+    ``prefix`` is an output format; ``sites`` are those that are asked, none: all.
     """
-    target = address.root + api_path(path, prefix, sites)
-    if query:
-        target += f"{'&' if '?' in target else '?'}{query}"
-    if strict and method in SAFE:
-        names = {one.partition("=")[0] for one in target.partition("?")[2].split("&")}
-        if names & {"columns", "sort"} and "strict" not in names:
-            target += "&strict=1"
-    headers = {}
-    if credentials.key:
-        headers[f"X-{address.app.capitalize()}-Auth-Key"] = credentials.key
-    if credentials.user:
-        headers[f"X-{address.app.capitalize()}-Auth-User"] = credentials.user
-    return Prepared(method, target, body, common(address, body, headers))
+
+    path: str
+    method: str = "GET"
+    query: str = ""
+    body: bytes | None = None
+    prefix: str = ""
+    sites: tuple[str, ...] = ()
+
+    def prepared(
+        self, address: ServerAddress, credentials: ClientCredentials, *, strict: bool = False
+    ) -> HttpRequest:
+        """The request as it goes out.
+
+        ``strict``: a name in ``columns`` or ``sort`` that no row has is an error, unless the query
+        says otherwise.
+        """
+        target = address.root + api_path(self.path, self.prefix, self.sites)
+        if self.query:
+            target += f"{'&' if '?' in target else '?'}{self.query}"
+        if strict and self.method in SAFE:
+            names = {one.partition("=")[0] for one in target.partition("?")[2].split("&")}
+            if names & {"columns", "sort"} and "strict" not in names:
+                target += "&strict=1"
+        headers = {}
+        if credentials.key:
+            headers[f"X-{address.app.capitalize()}-Auth-Key"] = credentials.key
+        if credentials.user:
+            headers[f"X-{address.app.capitalize()}-Auth-User"] = credentials.user
+        return HttpRequest(self.method, target, self.body, common(address, self.body, headers))
 
 
 def common(
@@ -110,24 +111,102 @@ def segment(name: str) -> str:
     return quote(name, safe="", errors="surrogateescape")
 
 
-def warnings_of(headers: ReplyHeaders, app: str) -> list[str]:
-    """What the daemon, whose application is called ``app``, warns of."""
-    sent = headers.get(f"X-{app}-Warnings", "")
-    return [plain(unquote(one)) for one in sent.split("; ") if one]
+def query_of(parameters: Mapping[str, Any]) -> str:
+    """Parameters as a query string; lists repeat their name, None is left out."""
+    return "&".join(
+        f"{segment(name)}={segment(str(int(one) if isinstance(one, bool) else one))}"
+        for name, value in parameters.items()
+        for one in (value if isinstance(value, (list, tuple)) else [value])
+        if one is not None
+    )
 
 
-def failed_sites_of(headers: ReplyHeaders, app: str) -> list[str]:
-    """The ids of the sites that are missing in the answer of a daemon called ``app``."""
-    sent = headers.get(f"X-{app}-Failed-Sites", "")
-    return [plain(one.strip()) for one in sent.split(",") if one.strip()]
+def json_body(document: Any) -> bytes | None:
+    """A document as it is sent; None for none."""
+    if document is None:
+        return None
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-async def lines_of(piece: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
-    """The lines of a body without their ends; ``piece`` gives its next bytes, none at its end."""
-    rest = b""
-    while data := await piece():
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            yield line
-    if rest:
-        yield rest
+class ReplyHeaders(Protocol):
+    """The headers of an answer; names in any case."""
+
+    def get(self, name: str, otherwise: str, /) -> str:
+        """The value of a header."""
+
+
+class Reply:
+    """An answer whose body is still on its way; it is read once, by one of the three methods.
+
+    ``piece`` gives the next bytes of the body as they were sent, none at its end, or raises
+    UnreachableError; ``leave`` ends the exchange, wherever it is.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        status: int,
+        headers: ReplyHeaders,
+        piece: Callable[[], Awaitable[bytes]],
+        leave: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.status, self.headers = status, headers
+        self._where, self._piece, self._leave = where, piece, leave
+        self._left = False
+
+    @property
+    def good(self) -> bool:
+        """Whether the status is 2xx."""
+        return self.status // 100 == 2
+
+    async def leave(self) -> None:
+        """Read no further, wherever it is."""
+        if not self._left:
+            self._left = True
+            await self._leave()
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The body in pieces, decompressed, each as soon as it is there."""
+        packed = self.headers.get("Content-Encoding", "").lower() == "gzip"
+        unpack = decompressobj(_GZIP) if packed else None
+        begun = False
+        try:
+            while piece := await self._piece():
+                begun = True
+                if unpacked := unpack.decompress(piece) if unpack else piece:
+                    yield unpacked
+        except CompressionError as error:
+            raise UnreachableError(f"{self._where}: the answer broke off: {error}") from None
+        finally:
+            await self.leave()
+        # The answer to HEAD has no body.
+        if begun and unpack and not unpack.eof:
+            raise UnreachableError(f"{self._where}: the connection was cut in the middle")
+
+    async def read(self) -> bytes:
+        """The whole body."""
+        return b"".join([piece async for piece in self.pieces()])
+
+    async def lines(self) -> AsyncGenerator[bytes, None]:
+        """The lines of the body without their ends, each as soon as it is there."""
+        rest = b""
+        pieces = self.pieces()
+        try:
+            async for piece in pieces:
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    yield line
+        finally:
+            await pieces.aclose()
+        if rest:
+            yield rest
+
+    def warnings(self, app: str) -> list[str]:
+        """What the daemon, whose application is called ``app``, warns of."""
+        sent = self.headers.get(f"X-{app}-Warnings", "")
+        return [plain(unquote(one)) for one in sent.split("; ") if one]
+
+    def failed_sites(self, app: str) -> list[str]:
+        """The ids of the sites that are missing in the answer of a daemon called ``app``."""
+        sent = self.headers.get(f"X-{app}-Failed-Sites", "")
+        return [plain(one.strip()) for one in sent.split(",") if one.strip()]

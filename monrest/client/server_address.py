@@ -33,17 +33,30 @@ class ServerAddress(NamedTuple):
         return self.scheme == "unix" or self.host in _LOOPBACK or self.host.startswith("127.")
 
     @property
-    def origin(self) -> str:
-        """What stands in front of a path; of a Unix socket any host does."""
+    def authority(self) -> str:
+        """Host and port as HTTP says them; of a Unix socket any host does."""
         if self.scheme == "unix":
-            return "http://localhost"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}{f':{self.port}' if self.port else ''}"
+            return "localhost"
+        return self._at(self.host if self.host.isascii() else self.host.encode("idna").decode())
+
+    @property
+    def origin(self) -> str:
+        """What stands in front of a path in a URL."""
+        return f"{'https' if self.scheme == 'https' else 'http'}://{self.authority}"
+
+    @property
+    def connect_port(self) -> int:
+        """The port, also where it is the scheme's own."""
+        return self.port or (443 if self.scheme == "https" else 80)
+
+    def _at(self, host: str) -> str:
+        host = f"[{host}]" if ":" in host else host
+        return f"{host}:{self.port}" if self.port else host
 
     def __str__(self) -> str:
         if self.scheme == "unix":
             return f"unix:{self.path}" + (f":{self.root}" if self.root != ROOT else "")
-        return f"{self.origin}{self.root}"
+        return f"{self.scheme}://{self._at(self.host)}{self.root}"
 
 
 def parse(text: str) -> ServerAddress:

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from monrest.cli import output
-from monrest.client import http_transport
+from monrest.client import http_connection
 
 OK = (200, {"up": 17, "down": 2, "nested": {"x": 1}})
 
@@ -393,7 +393,7 @@ def test_large_answers_go_through_in_pieces(fake, monrest, monkeypatch):
     fake.answers[root("/a")] = (200, b"x" * 10_000_000)
     assert monrest("r", "/a").status == 0
     assert sum(pieces) == 10_000_000
-    assert max(pieces) <= http_transport._CHUNK
+    assert max(pieces) <= http_connection.CHUNK
 
 
 def test_only_distant_servers_are_asked_to_compress(fake, monrest, monkeypatch):

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.client import column, where
-from monrest.client.list_request import ListRequest
+from monrest.client import Client, column, where
 from monrest.query.q import parse_q
 from tests.table import each
 
@@ -72,15 +71,15 @@ ASKED = {
 
 @each("steps", ASKED)
 def test_a_selection_is_a_value(steps):
-    hosts = ListRequest("/hosts")
+    hosts = Client().hosts()
     made = hosts
     for step in steps:
         made = made.columns("name", state) if step == "columns" else made.limit(5)
-    assert f"{made.ask().path}?{made.ask().query}" == ASKED[steps]
-    assert hosts.ask().query == ""
+    assert f"{made.request().path}?{made.request().query}" == ASKED[steps]
+    assert hosts.request().query == ""
 
 
 def test_conditions_of_a_selection_add_up():
-    ask = ListRequest("/hosts").filter(where(state=1)).filter(acknowledged).on("a", "b").ask()
-    assert ask.query == "q=%28%22state%22%20%3D%201%20and%20%22acknowledged%22%20%21%3D%200%29"
-    assert ask.sites == ("a", "b")
+    chosen = Client().hosts(where(state=1)).filter(acknowledged).on("a", "b").request()
+    assert chosen.query == "q=%28%22state%22%20%3D%201%20and%20%22acknowledged%22%20%21%3D%200%29"
+    assert chosen.sites == ("a", "b")
