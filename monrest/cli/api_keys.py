@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 from monrest.cli import data, output
 from monrest.cli.client_errors import UsageError
-from monrest.cli.client_settings import settings
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.hints import hints
-from monrest.cli.options import CONNECTION, KEY
+from monrest.cli.options import KEY
 from monrest.cli.requester import Requester
 from monrest.client.blocking_transport import BlockingReply
 from monrest.client.client_problems import ClientError, failure_of, plain
@@ -183,8 +182,7 @@ def _options(name: str, parts: Sequence[ArgumentWithOptions]) -> tuple[tuple[str
 
 
 def _client(given: Pairs) -> tuple[Requester, str]:
-    shared = {option.key for option in CONNECTION.options}
-    client = Requester(settings([pair for pair in given if pair[0] in shared]))
+    client = Requester.of_options(given)
     return client, f"/{client.settings.address.app}/api_keys"
 
 

@@ -12,9 +12,7 @@ from urllib.parse import unquote
 from monrest.cli import output
 from monrest.cli.api_keys import body_of
 from monrest.cli.client_errors import UsageError
-from monrest.cli.client_settings import settings
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
-from monrest.cli.options import CONNECTION
 from monrest.cli.requester import Requester
 from monrest.cli.terminal import TerminalStyle, style
 from monrest.client.calling import iterate
@@ -32,8 +30,7 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     """Follow the stream until it ends or is interrupted; a lost connection is made again."""
     own = [*given, *(pair for part in parts for pair in part.options)]
     named = dict(own)
-    shared = {option.key for option in CONNECTION.options} | {"backend"}
-    client = Requester(settings([pair for pair in own if pair[0] in shared]))
+    client = Requester.of_options(own, backends=True)
     parameters = {name: [named[name]] for name in _SENT if name in named}
     if "snapshot" in named:
         parameters["snapshot"] = ["1"]

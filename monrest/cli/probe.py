@@ -95,11 +95,11 @@ def _site(site: SiteConfig) -> SiteLine:
 
             return line._replace(core="LMD", problem=AN_LMD)
     except (OSError, ValueError, ClientError) as error:
-        return line._replace(problem=_told(error))
+        return line._replace(problem=_reason(error))
     return line._replace(core=name, version=str(program))
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         return error_text(error)
     return plain(str(error)) or "unexpected answer"
@@ -110,7 +110,7 @@ def _lmd(address: str) -> SiteLine:
     try:
         rows = _asked(_opened(address), _LMD_QUESTION)
     except (OSError, ValueError) as error:
-        return line._replace(problem=_told(error))
+        return line._replace(problem=_reason(error))
     down = [str(name) for name, status, _ in rows if status]
     problem = f"{len(down)} down: {', '.join(down)}" if down else ""
     return line._replace(name=f"{len(rows)} sites", problem=problem)

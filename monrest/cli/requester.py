@@ -7,8 +7,9 @@ import ssl
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from monrest.cli.client_settings import ClientSettings
-from monrest.cli.options import DEFAULT_URL
+from monrest.cli.client_settings import ClientSettings, settings
+from monrest.cli.command_line import Pairs
+from monrest.cli.options import BACKEND, CONNECTION, DEFAULT_URL
 from monrest.client.blocking_transport import BlockingReply, BlockingTransport
 from monrest.client.client_problems import ClientError, UnreachableError
 from monrest.client.exchange import ApiRequest, ClientCredentials, HttpRequest, common, encoded
@@ -25,7 +26,7 @@ class Requester:
         self.settings = settings
         self._credentials = ClientCredentials(settings.key, settings.user)
         self._options = ConnectionOptions(settings.timeout, settings.insecure, keep=keep)
-        self._transport = BlockingTransport(settings.address, self._options, say=settings.say)
+        self._transport = BlockingTransport(settings.address, self._options, log=settings.say)
 
     def api(
         self,
@@ -68,9 +69,15 @@ class Requester:
         request = HttpRequest(method, target, body, common(address, body, headers))
         where = f"{address.scheme}://{address.host}"
         transport = BlockingTransport(
-            address, self._options._replace(keep=0), where=where, say=self.settings.say
+            address, self._options._replace(keep=0), where=where, log=self.settings.say
         )
         return transport.ask(request)
+
+    @classmethod
+    def of_options(cls, given: Pairs, *, backends: bool = False) -> Requester:
+        """As the options of the connection among ``given`` say, with ``backends`` its sites too."""
+        known = {option.key for option in (*CONNECTION.options, *([BACKEND] if backends else []))}
+        return cls(settings([pair for pair in given if pair[0] in known]))
 
     def _explained(self, failed: NoConnectionError) -> str:
         """What was tried, what happened, and what else could be."""

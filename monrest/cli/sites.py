@@ -10,9 +10,8 @@ from typing import Any
 from monrest.cli import output
 from monrest.cli.api_keys import body_of
 from monrest.cli.client_errors import FAILED, UsageError
-from monrest.cli.client_settings import settings
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
-from monrest.cli.options import CONNECTION, DEFAULT_CONFIG
+from monrest.cli.options import DEFAULT_CONFIG
 from monrest.cli.probe import TITLES, SiteLine, core_name, probed
 from monrest.cli.requester import Requester
 from monrest.client.client_problems import ClientError, UnreachableError
@@ -40,8 +39,7 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
 
 def _anyhow(given: Pairs) -> list[SiteLine]:
     """What the daemon says; without one, what the sites of the configuration say."""
-    shared = {option.key for option in CONNECTION.options}
-    client = Requester(settings([pair for pair in given if pair[0] in shared]))
+    client = Requester.of_options(given)
     try:
         reply = client.api(_PATH)
     except UnreachableError as error:

@@ -69,9 +69,9 @@ def style(when: str, *, full: bool, environment: Mapping[str, str] = os.environ)
 
 def terminal_width(environment: Mapping[str, str] = os.environ) -> int:
     """Cells of a line of the terminal; 0 where standard output is none and ``COLUMNS`` is unset."""
-    said = environment.get("COLUMNS", "")
-    if said.isascii() and said.isdigit() and int(said):
-        return int(said)
+    columns = environment.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns):
+        return int(columns)
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or _OTHERWISE
     except (OSError, ValueError):

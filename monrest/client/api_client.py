@@ -43,7 +43,7 @@ _LONGEST_PAUSE = 10.0
 _AGAIN = 302
 _UNAVAILABLE = 503
 
-TellsProgress: TypeAlias = Callable[[Mapping[str, Any]], object]
+ProgressCallback: TypeAlias = Callable[[Mapping[str, Any]], object]
 """Gets the state of a job again and again."""
 
 
@@ -425,7 +425,7 @@ class Job(Called[KindT]):
         return answer
 
     @Operation
-    async def result(self, progress: TellsProgress | None = None) -> Any:
+    async def result(self, progress: ProgressCallback | None = None) -> Any:
         """Wait for it and give what its request answers; ``progress`` gets its state meanwhile.
 
         Without it the daemon holds the request. Raises what the request raises, an ApiError of

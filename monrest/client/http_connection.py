@@ -61,7 +61,7 @@ class ByteStream(Protocol):
 
 
 class HttpTransport(ABC):
-    """Sends requests to ``address``, of which messages speak as ``where``; ``say`` gets a log.
+    """Sends requests to ``address``, called ``where`` in messages; ``log`` gets its steps as lines.
 
     A request is sent again only when it is safe and went over a kept connection that the other
     side had closed meanwhile.
@@ -73,9 +73,9 @@ class HttpTransport(ABC):
         options: ConnectionOptions,
         *,
         where: str = "",
-        say: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.address, self.options, self._say = address, options, say
+        self.address, self.options, self._log = address, options, log
         self._where = where or str(address)
         self._idle: list[ByteStream] = []
         self._context: ssl.SSLContext | None = None
@@ -86,7 +86,7 @@ class HttpTransport(ABC):
 
     async def send(self, request: HttpRequest) -> Reply:
         """Send a request and give the beginning of its answer; raises NoConnectionError."""
-        self._say(f"> {request.method} {request.target} to {self._where}")
+        self._log(f"> {request.method} {request.target} to {self._where}")
         started = monotonic()
         # An idle connection may be closed already: what must not be sent twice gets a new one.
         idle = self._reused() if request.method in SAFE else None
@@ -100,20 +100,19 @@ class HttpTransport(ABC):
         except (OSError, HTTPException, ValueError) as error:
             raise NoConnectionError(self._where, error) from error
         response, took = exchange.response, (monotonic() - started) * 1000
-        self._say(f"< {response.status} {response.reason} after {took:.0f} ms")
+        self._log(f"< {response.status} {response.reason} after {took:.0f} ms")
 
         async def piece() -> bytes:
             try:
                 return await exchange.piece()
             except IncompleteRead:
                 reason = "the connection was cut in the middle"
-            except OSError as error:
+            except (OSError, HTTPException) as error:
                 reason = f"the answer broke off: {error_text(error)}"
             raise UnreachableError(f"{self._where}: {reason}")
 
         async def leave() -> None:
-            reusable = exchange.over and not response.will_close
-            if reusable and len(self._idle) < self.options.keep:
+            if exchange.reusable and len(self._idle) < self.options.keep:
                 self._idle.append(exchange.stream)
             else:
                 exchange.stream.close()
@@ -146,13 +145,13 @@ class HttpTransport(ABC):
 
 
 class _Exchange:
-    """A request over a stream, and its answer; ``over``: all of that was read."""
+    """A request over a stream, and its answer."""
 
     response: HTTPResponse
 
     def __init__(self, stream: ByteStream) -> None:
-        self.stream, self.over = stream, False
-        self._data = b""
+        self.stream = stream
+        self._data, self._over = b"", False
         self._left: int | None = None
         """Bytes of the body or of its present chunk; None: all until the end of the stream."""
 
@@ -178,32 +177,36 @@ class _Exchange:
         self.response.begin()
         self._left = 0 if self.response.chunked else self.response.length
         # Of the answer to HEAD as well, whatever it says of chunks.
-        self.over = self.response.length == 0
+        self._over = self.response.length == 0
+
+    @property
+    def reusable(self) -> bool:
+        """Whether the next request may go over the stream."""
+        return self._over and not self._data and not self.response.will_close
 
     async def piece(self) -> bytes:
-        """The next bytes of the body, none at its end; raises IncompleteRead, OSError."""
-        if self.response.chunked and not self._left and not self.over:
+        """The next bytes of the body, none at its end; raises HTTPException, OSError."""
+        if self.response.chunked and not self._left and not self._over:
             self._left = await self._chunk()
-            self.over = self._left == 0
-        if self.over:
+            self._over = self._left == 0
+        if self._over:
             return b""
         data = self._data or await self.stream.read()
         if self._left is None:
-            self._data, self.over = b"", not data
+            self._data, self._over = b"", not data
             return data
         if not data:
             raise IncompleteRead(b"", self._left)
         data, self._data = data[: self._left], data[self._left :]
         self._left -= len(data)
-        if self.response.chunked and not self._left:
-            await self._line()
-        else:
-            self.over = not self._left
+        self._over = not (self._left or self.response.chunked)
         return data
 
     async def _chunk(self) -> int:
         """The length of the next chunk; what follows the last one is read, too."""
         line = await self._line()
+        if line == b"\r\n":  # the end of the chunk before
+            line = await self._line()
         try:
             length = int(line.partition(b";")[0], 16)
         except ValueError:

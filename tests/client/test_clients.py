@@ -341,6 +341,7 @@ NO_ANSWERS = {
     "half a body": HEAD + b"[1,",
     "half a chunk": CHUNKED + b"3\r\n[1,\r\n50\r\n[",
     "no last chunk": CHUNKED + b"3\r\n[1,\r\n",
+    "a long length of a chunk": CHUNKED + b"1" * 100_000,
     "a chunk without length": CHUNKED + b"xyz\r\n[1]",
     "half a gzip": PACKED + gzip.compress(b"[1]" * 99, mtime=0)[:-9],
     "no gzip": PACKED + b"[1]",
