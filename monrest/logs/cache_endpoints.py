@@ -87,9 +87,7 @@ class CacheEndpoints:
             since = datetime.fromtimestamp(known.mode_since, context.zone)
             pid = known.owner.split(":")[1]
             return f"running {known.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
-        if known.progress < 1:
-            return f"importing, {known.progress:.0%} done"
-        return "OK" if known.missing is None else f"not complete: {known.missing}"
+        return "OK" if known.progress == 1 else f"importing, {known.progress:.0%} done"
 
     def _record(self, context: Context, site: Site, known: CachedSite | None) -> dict[str, Any]:
         status = self._status(context, known)
@@ -164,18 +162,9 @@ class CacheEndpoints:
         audit(request.identity, request.caller, "logcache update", target=target, result=result)
         if sites and len(done.failed) == len(sites):
             raise all_sites_failed(done.failed)
-        doubts = []
-        for site in sites if again is not None else ():
-            known = await self.logcache.record(site)
-            if known is not None and known.missing is not None:
-                doubts.append(f"{site.id}: {known.missing}")
         value = {
             "code": 200,
-            "errors": [
-                *(f"{one.site}: {one.reason}" for one in done.failed),
-                *done.skipped,
-                *doubts,
-            ],
+            "errors": [*(f"{one.site}: {one.reason}" for one in done.failed), *done.skipped],
             "insert_count": done.inserted,
             "message": f"logcache update finished, {done.removed} lines removed."
             if again is not None and again.exactly

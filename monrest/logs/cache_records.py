@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,9 +17,8 @@ from attrs import define, evolve, frozen
 from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
 from monrest.base.errors import LostError
-from monrest.logs.line import DAY, LINENO, MESSAGE, TIME, LogLine, sizes
+from monrest.logs.line import LINENO, MESSAGE, TIME, LogLine, sizes
 from monrest.store.database import transaction
-from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
 from monrest.store.tables import logcache_sites as sites
 
@@ -35,29 +33,6 @@ Held: TypeAlias = tuple[str, float]
 
 class LeaseLostError(LostError):
     """Another process updates the site by now."""
-
-
-@frozen
-class MissingDays:
-    """Days of which the core counts ``lines`` that it does not give: from ``first`` to ``until``.
-
-    What is older is not sure either, because a core loses files together.
-    """
-
-    first: int
-    until: int
-    days: int
-    lines: int
-
-    def __str__(self) -> str:
-        days = span(self.first, self.until)
-        return f"the core counts {self.lines} lines of {days} that it does not give"
-
-
-def span(first: int, until: int) -> str:
-    """Days for messages: dates in UTC."""
-    dates = [datetime.fromtimestamp(at, UTC).date().isoformat() for at in (first, until - DAY)]
-    return dates[0] if dates[0] == dates[1] else f"{dates[0]} to {dates[1]}"
 
 
 @frozen(kw_only=True)
@@ -83,14 +58,6 @@ class CachedSite:
     owner: str
     owned_until: float
     last_entry: int | None = None
-    missing: MissingDays | None = None
-
-    @property
-    def sure_from(self) -> int | None:
-        """From when on the cache may be used; None before the first import."""
-        if self.covered_from is None or self.missing is None:
-            return self.covered_from
-        return max(self.covered_from, self.missing.until)
 
     @property
     def progress(self) -> float:
@@ -213,14 +180,7 @@ def known(connection: Connection, site: str) -> CachedSite | None:
 def of_site(connection: Connection, site: str) -> CachedSite | None:
     """What is noted about ``site``, without looking at its lines."""
     row = connection.execute(select(sites).where(sites.c.site == site)).mappings().one_or_none()
-    if row is None:
-        return None
-    first, last, number, gone = connection.execute(
-        select(func.min(days.c.day), func.max(days.c.day), func.count(), func.sum(days.c.missing))
-        .where(days.c.site == row["id"], days.c.missing > 0)
-    ).one()  # fmt: skip
-    missing = MissingDays(first, last + DAY, number, int(gone)) if number else None
-    return CachedSite(**row, missing=missing)
+    return None if row is None else CachedSite(**row)
 
 
 def updates(connection: Connection) -> list[tuple[str, float, int]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from attrs import frozen
 
 from monrest.logs.cache_records import CachedSite
-from monrest.logs.compared_days import ceil, floor
 from monrest.logs.importer import DRIFT
+from monrest.logs.line import ceil, floor
 from monrest.logs.source import Texts
 
 
@@ -23,9 +23,9 @@ class CachedPiece:
 
     def still(self, known: CachedSite | None, low: int) -> bool:
         """Whether it has the lines from ``low`` on after all that happened meanwhile."""
-        if known is None or known.sure_from is None or known.covered_until is None:
+        if known is None or known.covered_from is None or known.covered_until is None:
             return False
-        if known.sure_from > low or known.covered_until - DRIFT < self.end:
+        if known.covered_from > low or known.covered_until - DRIFT < self.end:
             return False
         if self.texts == "all":
             return known.compacted_until <= low
@@ -39,9 +39,9 @@ def piece_of(
 
     Without a ``high`` everything up to ``now`` is wanted.
     """
-    if known is None or known.sure_from is None or known.covered_until is None:
+    if known is None or known.covered_from is None or known.covered_until is None:
         return None
-    start = max(low, known.sure_from)
+    start = max(low, known.covered_from)
     end = min(known.covered_until, int(now)) - DRIFT
     if high is not None:
         end = min(end, high)

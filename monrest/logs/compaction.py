@@ -16,7 +16,6 @@ from monrest.logs import cache_records as records
 from monrest.logs.cache_records import CachedSite, UpdateLease
 from monrest.logs.line import DAY, repetitions
 from monrest.store.database import Database, transaction
-from monrest.store.tables import logcache_days as days
 from monrest.store.tables import logcache_lines as lines
 from monrest.store.tables import logcache_sites as sites
 
@@ -112,7 +111,6 @@ def remove(connection: Connection, lease: UpdateLease, now: float, end: int) -> 
         if value is not None and value < end
     }
     records.hold(connection, lease, now, **later)
-    connection.execute(delete(days).where(days.c.site == lease.id, days.c.day < end))
     gone = connection.execute(
         delete(lines).where(and_(lines.c.site == lease.id, lines.c.time < end))
     ).rowcount

@@ -1,20 +1,19 @@
 """Bringing the cache of one site up to date, in slices that are each complete by themselves.
 
 First the newest lines, from five minutes before the newest known one, then further back, newest
-first, until the configured beginning. Each slice is one question to the core. A closed day is
-covered once its lines were compared with the core's own count: after a kill the next run asks for
-that day again and stores what is not there yet. Rules: docs/spec/logcache.md.
+first, until the configured beginning. Each slice is one question to the core, and covered in the
+transaction of its last lines: after a kill the next run asks for that slice again and stores what
+is not there yet. Rules: docs/spec/logcache.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from attrs import define, field, frozen
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -25,18 +24,11 @@ from monrest.base.room import Share
 from monrest.base.values import Progress, Row, nobody_follows
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records
-from monrest.logs import compaction, compared_days
-from monrest.logs.cache_records import (
-    CachedSite,
-    LeaseLostError,
-    LinesWritten,
-    MissingDays,
-    UpdateLease,
-)
-from monrest.logs.compared_days import Count, Day, ceil, floor
+from monrest.logs import compaction
+from monrest.logs.cache_records import CachedSite, LeaseLostError, LinesWritten, UpdateLease
 from monrest.logs.leases import Leases
-from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, in_order, kept
-from monrest.query.model import Group, Pushed, Test
+from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, ceil, floor, in_order, kept
+from monrest.query.model import Group, Pushed, Stat, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database, Work
 
@@ -48,9 +40,6 @@ LONGEST_SLICE = 30 * DAY
 
 FEW, MANY = 5_000, 20_000
 """Lines of a slice below which the next one is longer, and above which it is shorter."""
-
-MOST_COMPARED = 40
-"""Days that one run compares once more, so that a core is not busy with counting for long."""
 
 _RENEWALS = 5
 """How often a lease is renewed while it holds."""
@@ -114,15 +103,14 @@ class SiteImport:
     leases: Leases
     periods: Periods
     slice: int = 600
-    _said: MissingDays | None = field(init=False, default=None)
 
     async def update(
         self, *, back: bool = True, again: Again | None = None, progress: Progress = nobody_follows
     ) -> LinesWritten:
         """Bring the site up to date; the numbers of lines that came and went.
 
-        ``back``: go on with the first import, compare days, and compact and remove what is old
-        enough. ``again``: import a time once more. Raises UpdateRunningError, LeaseLostError,
+        ``back``: go on with the first import, and compact and remove what is old enough.
+        ``again``: import a time once more. Raises UpdateRunningError, LeaseLostError,
         LivestatusError and Unavailable; what was imported until then is kept.
         """
         date, began = self.wall.now(), self.clock.seconds()
@@ -145,14 +133,11 @@ class SiteImport:
         noted: dict[str, Any] = {}
         run = _Run(self, lease, progress)
         try:
-            before = await self.database.run(compared_days.known(lease.id))
             await run.forward(known)
             if again is not None:
                 await run.again(again)
             elif back:
                 await run.backward()
-                await run.compare()
-            await self._say(lease, before)
             if run.written.added >= MANY:
                 await self.database.change(compaction.analyze)
             noted["last_update"] = int(date)
@@ -165,36 +150,6 @@ class SiteImport:
             run.let_go()
             await renewing.stopService()
             await self.database.change(records.release(lease, **noted))
-
-    async def _say(self, lease: UpdateLease, before: Mapping[int, Day]) -> None:
-        """Log which days the core does not give, and which it has lost."""
-        known = await self.database.run(records.known(self.site.id))
-        said, self._said = self._said, None if known is None else known.missing
-        if self._said is not None and self._said != said:
-            self.log.warn(
-                "log cache of {site}: {doubt}; times before are read from the core, which is asked "
-                "again every hour and after its next start",
-                site=self.site.id,
-                doubt=str(self._said),
-            )
-        elif said is not None and self._said is None:
-            self.log.info("log cache of {site}: it is complete again", site=self.site.id)
-        after = await self.database.run(compared_days.known(lease.id))
-        lost = [
-            day
-            for _, day in sorted(after.items())
-            if day.gone and (day.day not in before or before[day.day].gone != day.gone)
-        ]
-        if lost:
-            self.log.warn(
-                "log cache of {site}: the core has lost {gone} of {lines} lines of {days}, the "
-                "cache keeps them; where its archives are still there, it has them after its "
-                "next start",
-                site=self.site.id,
-                gone=sum(day.gone for day in lost),
-                lines=sum(day.lines for day in lost),
-                days=records.span(lost[0].day, lost[-1].day + DAY),
-            )
 
     async def _renew(self, lease: UpdateLease) -> None:
         # Whoever writes next without the lease is told, and so is who has no database.
@@ -288,115 +243,22 @@ class _Run:
         await self._write((), covered_until=until)
 
     async def backward(self) -> None:
-        """Everything down to the configured beginning.
-
-        What lies within a closed day is covered with the whole day, after it was compared.
-        """
+        """Everything down to the configured beginning."""
         known = await self._known()
         first, wanted = known.covered_from, known.wanted_from
         assert first is not None
         assert wanted is not None
-        began = first
         self.first, self.wanted = first, wanted
-        closed = self._closed(known)
-        low = first
-        while low > wanted:
-            high, low = low, _lower(low, self.of.slice, max(wanted, closed if low > closed else 0))
+        while self.first > wanted:
+            high, low = self.first, max(wanted, self.first - self.of.slice)
             self._tell(low, known.covered_until or first)
             found = await self._lines(low, high, high)
-            if found is None:
-                low = high
-            elif high > closed:
+            if found is not None:
                 await self._store(found, covered_from=low)
-                self.first = first = low
-            else:
-                await self._store(found)
-                if low == wanted or low % DAY == 0:
-                    await self._close(low, first, silent=not found)
-                    await self._write((), covered_from=low)
-                    self.first = first = low
-        if low < began:
+                self.first = low
+        if self.first < first:
             # The newest line may be older than where the first import began.
             await self._ends_with_newest(int(self._now()))
-
-    def _closed(self, known: CachedSite) -> int:
-        """The end of the last day to which no line will come any more."""
-        until = min(known.covered_until or 0, int(present(self.of.site, self.of.wall)))
-        return floor(until - DRIFT)
-
-    async def compare(self) -> None:
-        """Compare the closed days that never were, and some of those that are due again."""
-        known = await self._known()
-        assert known.covered_from is not None
-        found = await self._days()
-        first = floor(max(known.covered_from, known.compacted_until))
-        due = compared_days.due(found, first, self._closed(known), self._since(), self._now())
-        for day in due[:MOST_COMPARED]:
-            await self._compare(day, max(day, known.covered_from), found.get(day))
-
-    async def _close(self, start: int, end: int, *, silent: bool) -> None:
-        """Compare days for the first time, newest first; ``silent`` ones are counted together."""
-        closed = range(floor(end - 1), floor(start) - DAY, -DAY)
-        if silent and len(closed) > 1:
-            told, had = await self._told(start, end), await self._counted(start, end)
-            if told is not None and not told and not had:
-                await self._note([self._day(day, told, had) for day in closed])
-                return
-        for day in closed:
-            await self._compare(day, max(day, start))
-
-    async def _compare(self, day: int, start: int, before: Day | None = None) -> None:
-        """Compare a day from ``start`` on; import it again where the core has more, and note it."""
-        end = day + DAY
-        told, had = await self._told(start, end), await self._counted(start, end)
-        if told is not None and told - had:
-            await self._import(start, end)
-            told, had = await self._told(start, end), await self._counted(start, end)
-        await self._note([self._day(day, told, had, before)])
-
-    def _day(self, day: int, told: Count | None, had: Count, before: Day | None = None) -> Day:
-        """What is known of a day: the lines that the core has told, those the cache ``had``."""
-        since = self._since()
-        return Day(
-            day=day,
-            lines=had.total(),
-            missing=0 if told is None else (told - had).total(),
-            gone=0 if told is None else (had - told).total(),
-            compared=int(self._now()),
-            since=since,
-            settled=told is None or (before is not None and before.since != since),
-        )
-
-    async def _note(self, noted: Sequence[Day]) -> None:
-        await self.of.database.change(compared_days.note(self.lease, self._now(), noted))
-
-    async def _told(self, start: int, end: int) -> Count | None:
-        """How many lines the core has of each class; None from a core that does not count."""
-        site = self.of.site
-        bounds = Group("and", self._bounds(start, end))
-        if site.capabilities is not None and site.capabilities.kind == "lmd":
-            # It counts the answers of its sites in place of lines (docs/spec/lmd.md, "Logs").
-            listed = Pushed(table="log", columns=("class",), filter=bounds, waits_long=True)
-            return compared_days.among(await site.ask(listed, None, self._share))
-        try:
-            rows = await site.ask(compared_days.counting(bounds))
-        except RefusedError as error:
-            self.log.warn(
-                "log cache of {site}: its core does not count lines: {error}",
-                site=self.of.site.id,
-                error=str(error),
-            )
-            return None
-        return compared_days.told(rows)
-
-    def _counted(self, start: int, end: int) -> Deferred[Count]:
-        return self.of.database.run(compared_days.counted(self.lease.id, start, end))
-
-    def _days(self) -> Deferred[dict[int, Day]]:
-        return self.of.database.run(compared_days.known(self.lease.id))
-
-    def _since(self) -> int:
-        return int(self.of.site.health.program_start)
 
     async def again(self, again: Again) -> None:
         """Import a time that is covered once more, and all that is missing back to its start."""
@@ -411,39 +273,34 @@ class _Run:
             start = known.covered_from
         if start >= end:
             return
-        await self._import(start, end, exactly=again.exactly, told=True)
-        known, found = await self._known(), await self._days()
-        for day in range(floor(start), min(self._closed(known), ceil(end)), DAY):
-            if day < known.compacted_until:
-                await compaction.compact_day(self.of.database, self.of.wall, self.lease, day)
-            else:
-                await self._compare(day, max(day, start), found.get(day))
-
-    async def _import(
-        self, start: int, end: int, *, exactly: bool = False, told: bool = False
-    ) -> None:
-        """Import what lies between two moments once more.
-
-        ``exactly``: what the core does not have is removed, unless it gives less than it counts.
-        ``told``: whoever follows the run is told of it.
-        """
         low = start
         while low < end:
             high = min(low + self.of.slice, end)
             found = await self._lines(low, high, high)
             if found is None:
                 continue
-            if not exactly:
-                await self._store(found)
-            else:
-                count = await self._told(low, high)
-                whole = count is None or len(found) >= count.total()
-                await self._store(found, exactly=(low, high) if whole else None)
+            exactly = again.exactly and await self._complete(found, low, high)
+            await self._store(found, exactly=(low, high) if exactly else None)
             low = high
-            if told:
-                day = datetime.fromtimestamp(low - 1, UTC).date()
-                percent = 100 * (low - start) / (end - start)
-                self.progress(percent, message=f"importing the lines of {day} again")
+            date = datetime.fromtimestamp(low - 1, UTC).date()
+            percent = 100 * (low - start) / (end - start)
+            self.progress(percent, message=f"importing the lines of {date} again")
+        for day in range(floor(start), min(known.compacted_until, ceil(end)), DAY):
+            await compaction.compact_day(self.of.database, self.of.wall, self.lease, day)
+
+    async def _complete(self, rows: list[Row], start: int, end: int) -> bool:
+        """Whether the core gives all lines that it counts, or does not count."""
+        site = self.of.site
+        if site.capabilities is not None and site.capabilities.kind == "lmd":
+            # It counts the answers of its sites in place of lines (docs/spec/lmd.md, "Logs").
+            return True
+        bounds = Group("and", self._bounds(start, end))
+        counting = Pushed(table="log", filter=bounds, stats=(Stat("count"),), waits_long=True)
+        try:
+            counted = await site.ask(counting)
+        except RefusedError:
+            return True
+        return len(rows) >= sum(int(count) for (count,) in counted)
 
     async def _lines(self, start: int, end: int | None, about: int) -> list[Row] | None:
         """What the core has with ``start <= time < end``; None when that is too much at once.
@@ -536,12 +393,6 @@ class _Run:
         known = await self.of.database.run(records.record(self.of.site.id))
         assert known is not None
         return known
-
-
-def _lower(high: int, seconds: int, least: int) -> int:
-    """Where the slice that ends with ``high`` begins: with a day, unless it is within one."""
-    low = max(least, high - seconds)
-    return low if low == least or ceil(low) >= high else ceil(low)
 
 
 def _portions(lines: list[LogLine]) -> Iterator[list[LogLine]]:

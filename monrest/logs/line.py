@@ -43,7 +43,7 @@ STAMP = 13
 """Characters of ``[1700000000] `` before the text of a message."""
 
 DAY = 86400
-"""Seconds of what is compared, compacted and removed together; days are those of UTC."""
+"""Seconds of what is compacted and removed together; days are those of UTC."""
 
 LINE = 200
 """Bytes that a line has in the answer of a core, by which lines of a database take room."""
@@ -65,6 +65,16 @@ _PROGRAM_ENDS = "Successfully shutdown"
 _STATED = re.compile(
     r"(?:INITIAL |CURRENT )?(HOST|SERVICE) (?:ALERT|STATE): (.*?);([^;]*;(?:HARD|SOFT));", re.DOTALL
 )
+
+
+def floor(time: int) -> int:
+    """The beginning of the day of a moment."""
+    return time // DAY * DAY
+
+
+def ceil(time: int) -> int:
+    """The beginning of a day at a moment or next after it."""
+    return -(-time // DAY) * DAY
 
 
 def options_of(message: str) -> str:

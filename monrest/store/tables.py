@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
-    Boolean,
     Column,
     Connection,
     Double,
@@ -98,24 +97,6 @@ both are NULL before the first import, which goes down to ``wanted_from``. Repet
 ``compacted_until`` are removed; before ``firsts_until`` so were the latest of equal alerts, as
 version 0.1 did it. ``owner`` is who may change the lines of the site; empty for nobody.
 ``owned_until`` is another with every renewal: others only look whether it still changes.
-"""
-
-logcache_days = Table(
-    "logcache_days",
-    metadata,
-    Column("site", Integer, primary_key=True, autoincrement=False),
-    Column("day", BigInteger, primary_key=True, autoincrement=False),
-    Column("lines", BigInteger, nullable=False),
-    Column("missing", BigInteger, nullable=False),
-    Column("gone", BigInteger, nullable=False),
-    Column("compared", BigInteger, nullable=False),
-    Column("since", BigInteger, nullable=False),
-    Column("settled", Boolean, nullable=False),
-)
-"""Days (UTC, by their first second) whose lines were compared with the count of the core.
-
-``missing``: how many lines the core counted that it did not give; ``gone``: how many of ``lines``
-it has no more. ``since`` is when that core was started; ``settled`` days need no further look.
 """
 
 logcache_lines = Table(

@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 from monrest.api.visibility import SYSTEM
 from monrest.base.errors import BadRequest, Forbidden, SitesFailed, SitesTimedOut
 from monrest.base.values import Identity, RestRequest, SiteProblem
-from monrest.logs.cache_records import CachedSite, MissingDays
+from monrest.logs.cache_records import CachedSite
 from monrest.logs.importer import Again
 from monrest.logs.updates import Updated
 from tests.fakes.context import make_context
@@ -96,10 +96,6 @@ def rows(answer):
             known(owner="4711:17", owned_until=NOW + 20.0, mode="update"),
             "running update since 2023-11-14 22:13:11 (pid: 17)",
         ),
-        (
-            known(missing=MissingDays(1_699_920_000, 1_700_006_400, 1, 7)),
-            "not complete: the core counts 7 lines of 2023-11-14 that it does not give",
-        ),
         # Whoever died holds it no more.
         (known(owner="dead:17", owned_until=NOW + 20.0, mode="update"), "OK"),
     ],
@@ -131,16 +127,13 @@ def test_all_fields(ask, cache):
 
 
 def test_a_time_once_more(ask, cache):
-    cache.records["a"] = known(missing=MissingDays(1_699_833_600, 1_700_006_400, 2, 7))
     cache.result = Updated(inserted=3, removed=2)
     span = (("from", "-2h"), ("to", str(NOW - 60)))
     answer = ask("POST", "/mon/logcache/update", *span)
     assert cache.again == Again(start=NOW - 7200, end=NOW - 60)
     assert answer.value == {
         "code": 200, "insert_count": 3, "message": "logcache update finished.",
-        "errors": [
-            "a: the core counts 7 lines of 2023-11-13 to 2023-11-14 that it does not give"
-        ],
+        "errors": [],
     }  # fmt: skip
     answer = ask("POST", "/mon/logcache/update", *span, ("force", "yes"))
     assert cache.again == Again(start=NOW - 7200, end=NOW - 60, exactly=True)

@@ -79,9 +79,7 @@ class LoggingCore:
         tests = [(_TESTS[one.op], int(one.value)) for one in pushed.filter.items]
         found = [one for one in self.rows if all(test(one["time"], value) for test, value in tests)]
         if pushed.stats:
-            classes = [one["class"] for one in found]
-            each = [classes.count(int(one.filter.value)) for one in pushed.stats[1:]]
-            return [[len(classes), *each]]
+            return [[len(found)]]
         found = [one for one in found if not self.unread(one)]
         rows = [[one[name] for name in NAMES] for one in reversed(found)]
         self.longest = max(self.longest, len(rows[: pushed.limit]))

@@ -120,8 +120,24 @@ async def test_a_database_of_an_older_version_opens_with_all_that_is_in_it(
     assert {one: after[one] for one in before if one in after} == {
         one: rows for one, rows in before.items() if one in after
     }
-    assert before.keys() - after.keys() <= {"webhook_alerts", "own_events"}
+    assert before.keys() - after.keys() <= {"webhook_alerts", "own_events", "logcache_days"}
     assert len(after["events"]) == len(before.get("own_events", ()))
+
+
+async def test_days_that_lacked_lines_are_imported_again(opened, empty_database_url):
+    """Of a log cache of 0.2, which had compared them with the core."""
+    url = empty_database_url
+    copied(url, "0.2")
+    change_by_hand(url, "UPDATE logcache_days SET missing = 3 WHERE day = 1763942400")
+    (before,) = looked_at(url, cached)
+    assert before.covered_from < 1763942400 + 86400
+    (after,) = await opened(url).run(cached)
+    assert after.covered_from == 1763942400 + 86400
+    assert after.wanted_from == before.wanted_from
+
+
+def cached(connection):
+    return list(connection.exec_driver_sql("SELECT * FROM logcache_sites"))
 
 
 async def test_the_migrations_make_what_a_new_database_gets(opened, database_url):
