@@ -25,7 +25,8 @@ from monrest.base.errors import BadRequest, all_sites_failed
 from monrest.base.values import Progress, RestRequest, SiteProblem
 from monrest.logs.ask import asked_in_time, wants_cache
 from monrest.logs.cache import LogCache
-from monrest.logs.source import CORES, LogSource, Texts, Wanted
+from monrest.logs.line import Texts
+from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.logs.state_events import LogEvent, ObjectKey, TimedLine, Watched
 from monrest.query.limit import Limit
 from monrest.sites.site import Site

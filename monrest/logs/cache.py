@@ -23,7 +23,7 @@ from monrest.config import LogcacheConfig
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs import cache_records as records
 from monrest.logs.cache_question import CachedPart, CacheQuestion, reading
-from monrest.logs.cache_records import CachedSite, LeaseLostError, LinesWritten
+from monrest.logs.cache_records import LeaseLostError, LinesWritten
 from monrest.logs.cached_log import CachedLog, CacheReader
 from monrest.logs.importer import (
     Again,
@@ -33,6 +33,7 @@ from monrest.logs.importer import (
     present,
 )
 from monrest.logs.leases import LOOK, Leases
+from monrest.logs.model import CachedSite
 from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
 from monrest.logs.state_events import ObjectKey

@@ -16,33 +16,25 @@ from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, all_sites_failed
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
 from monrest.logs.cache import LogCache
-from monrest.logs.cache_records import CachedSite
 from monrest.logs.importer import Again
+from monrest.logs.model import CachedSite
 from monrest.query.functions import Moment
 from monrest.query.parse import parse_query
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
+from monrest.store.stored import shown_columns, shown_values
 
 VERSION = "1"
 
-COLUMNS = (
+COLUMNS = shown_columns(
+    CachedSite,
     Column("cache_version", "string", "", "version of the cache, empty before the first import"),
-    Column("compact_duration", "number", "s", "duration of the last compaction"),
-    Column("compact_till", "time", "", "lines before this time are compacted, 0 for none"),
-    Column("data_size", "number", "bytes", "size of the lines, roughly"),
     Column("enabled", "boolean", "", "1 if log lines are cached"),
-    Column("index_size", "number", "bytes", "size of the index, roughly"),
-    Column("items", "number", "", "number of lines"),
-    Column("key", "string", "", "id of the site"),
-    Column("last_compact", "time", "", "last compaction, 0 for never"),
-    Column("last_entry", "time", "", "time of the newest line, 0 without any"),
     Column("last_reorder", "time", "", "always 0: lines are in order from the beginning"),
-    Column("last_update", "time", "", "last update, 0 for never"),
     Column("mode", "string", "", "what is running at present, empty for nothing"),
     Column("name", "string", "", "name of the site"),
     Column("reorder_duration", "number", "s", "always 0"),
     Column("status", "string", "", "OK, or what keeps the cache from being used"),
-    Column("update_duration", "number", "s", "duration of the last update"),
 )
 _SCHEMA = local_schema("logcache", COLUMNS, ("key",))
 
@@ -90,24 +82,15 @@ class CacheEndpoints:
         return "OK" if known.progress == 1 else f"importing, {known.progress:.0%} done"
 
     def _record(self, context: Context, site: Site, known: CachedSite | None) -> dict[str, Any]:
-        status = self._status(context, known)
-        value = {one.name: "" if one.type == "string" else 0 for one in COLUMNS}
-        value |= {"enabled": 1, "key": site.id, "name": site.name, "status": status}
-        if known is None:
-            return value
         return {
-            **value,
-            "cache_version": VERSION,
-            "compact_duration": known.compact_duration,
-            "compact_till": known.compacted_until,
-            "data_size": known.data_size,
-            "index_size": known.index_size,
-            "items": known.items,
-            "last_compact": known.last_compact or 0,
-            "last_entry": known.last_entry or 0,
-            "last_update": known.last_update or 0,
-            "mode": known.mode if self.logcache.busy(known) else "",
-            "update_duration": known.update_duration,
+            **shown_values(known or CachedSite(site=site.id)),
+            "cache_version": "" if known is None else VERSION,
+            "enabled": 1,
+            "last_reorder": 0,
+            "mode": known.mode if known is not None and self.logcache.busy(known) else "",
+            "name": site.name,
+            "reorder_duration": 0,
+            "status": self._status(context, known),
         }
 
     @Endpoint(

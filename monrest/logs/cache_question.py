@@ -17,9 +17,8 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.room import RowRoom
 from monrest.base.values import Capabilities, Row
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import CachedSite
-from monrest.logs.cached_piece import CachedPiece, piece_of
 from monrest.logs.line import COLUMNS, DAY, LINE
+from monrest.logs.model import CachedPiece, CachedSite, piece_of
 from monrest.logs.sql import Builder, Visible, fetched
 from monrest.query.bind import Bound
 from monrest.query.lines import FEW, MOST_GROUPS

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from attrs import define, evolve, frozen
 from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
 from monrest.base.errors import LostError
 from monrest.logs.line import LINENO, MESSAGE, TIME, LogLine, sizes
+from monrest.logs.model import CachedSite
 from monrest.store.database import transaction
 from monrest.store.tables import logcache_lines as lines
-from monrest.store.tables import logcache_sites as sites
 
-T = TypeVar("T")
+sites = CachedSite.table
 
 LEASE = 20.0
 """Seconds that a lease holds unless it is renewed; a dead updater is followed within 30 s."""
@@ -33,47 +33,6 @@ Held: TypeAlias = tuple[str, float]
 
 class LeaseLostError(LostError):
     """Another process updates the site by now."""
-
-
-@frozen(kw_only=True)
-class CachedSite:
-    """What is known of a site; times in Unix seconds, sizes in bytes, durations in seconds."""
-
-    id: int
-    site: str
-    covered_from: int | None
-    covered_until: int | None
-    wanted_from: int | None
-    compacted_until: int
-    firsts_until: int | None
-    items: int
-    data_size: int
-    index_size: int
-    last_update: int | None
-    update_duration: float
-    last_compact: int | None
-    compact_duration: float
-    mode: str
-    mode_since: int
-    owner: str
-    owned_until: float
-    last_entry: int | None = None
-
-    @property
-    def progress(self) -> float:
-        """How much of the first import is done, 0 to 1."""
-        if self.covered_from is None or self.covered_until is None or self.wanted_from is None:
-            return 0.0
-        whole = self.covered_until - self.wanted_from
-        return 1.0 if whole <= 0 else min(1.0, (self.covered_until - self.covered_from) / whole)
-
-    def share(self, now: float) -> float:
-        """How much of all up to ``now`` is there, 0 to 1."""
-        if self.covered_from is None or self.covered_until is None or self.wanted_from is None:
-            return 0.0
-        whole = now - self.wanted_from
-        done = self.covered_until - self.covered_from
-        return min(1.0, max(0.0, done / whole)) if whole > 0 else 1.0
 
 
 @frozen(kw_only=True)
@@ -179,8 +138,8 @@ def known(connection: Connection, site: str) -> CachedSite | None:
 
 def of_site(connection: Connection, site: str) -> CachedSite | None:
     """What is noted about ``site``, without looking at its lines."""
-    row = connection.execute(select(sites).where(sites.c.site == site)).mappings().one_or_none()
-    return None if row is None else CachedSite(**row)
+    row = connection.execute(select(sites).where(sites.c.site == site)).one_or_none()
+    return None if row is None else CachedSite.of(row)
 
 
 def updates(connection: Connection) -> list[tuple[str, float, int]]:

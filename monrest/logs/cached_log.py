@@ -18,10 +18,9 @@ from twisted.internet.interfaces import IReactorTime
 from monrest.base.clock import WallClock
 from monrest.base.errors import Unavailable
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import CachedSite
-from monrest.logs.cached_piece import CachedPiece, piece_of
 from monrest.logs.importer import present
 from monrest.logs.line import LINE, service_of
+from monrest.logs.model import CachedPiece, CachedSite, piece_of
 from monrest.logs.source import CORES, FEW_HOSTS, MOST_LINES, LogSource, Wanted
 from monrest.logs.sql import fetched
 from monrest.logs.state_events import ObjectKey, TimedLine

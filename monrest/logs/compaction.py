@@ -13,11 +13,11 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.clock import WallClock
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import CachedSite, UpdateLease
+from monrest.logs.cache_records import UpdateLease, sites
 from monrest.logs.line import DAY, repetitions
+from monrest.logs.model import CachedSite
 from monrest.store.database import Database, transaction
 from monrest.store.tables import logcache_lines as lines
-from monrest.store.tables import logcache_sites as sites
 
 AT_ONCE = 5_000
 """Lines of one transaction, so that others who write need not wait for long."""

@@ -25,15 +25,13 @@ from monrest.base.values import Progress, Row, nobody_follows
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records
 from monrest.logs import compaction
-from monrest.logs.cache_records import CachedSite, LeaseLostError, LinesWritten, UpdateLease
+from monrest.logs.cache_records import LeaseLostError, LinesWritten, UpdateLease
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, ceil, floor, in_order, kept
+from monrest.logs.model import DRIFT, CachedSite
 from monrest.query.model import Group, Pushed, Stat, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database, Work
-
-DRIFT = 300
-"""Seconds before the newest known line in which others may still turn up."""
 
 LONGEST_SLICE = 30 * DAY
 """Seconds of a slice, at most."""

@@ -13,7 +13,8 @@ from attrs import define, field
 
 from monrest.base.errors import Unavailable
 from monrest.logs import cache_records as records
-from monrest.logs.cache_records import LEASE, CachedSite, Held
+from monrest.logs.cache_records import LEASE, Held
+from monrest.logs.model import CachedSite
 from monrest.store.database import Database
 from monrest.store.heartbeats import Heartbeats, boot_time
 

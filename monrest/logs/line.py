@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from monrest.base.values import Row
 from monrest.query.column_names import CoreType
@@ -35,6 +35,9 @@ COLUMNS: tuple[tuple[str, CoreType], ...] = (
 
 LogLine: TypeAlias = tuple[Any, ...]
 """The values of one line in the order of ``COLUMNS``."""
+
+Texts: TypeAlias = Literal["none", "latest", "all"]
+"""Of lines that repeat the state of an object: none, the latest before something changes, all."""
 
 TIME, LINENO = range(2)
 HOST, MESSAGE, OPTIONS = 7, 13, 14

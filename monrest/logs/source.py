@@ -7,13 +7,13 @@ and forgets them. The cores themselves are one source.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 from attrs import frozen
 
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import ProtocolError
-from monrest.logs.line import DAY, in_order
+from monrest.logs.line import DAY, Texts, in_order
 from monrest.logs.state_events import TimedLine
 from monrest.query.model import CoreFilter, Group, Pushed, Test, joined
 from monrest.query.portable import pushability
@@ -37,10 +37,6 @@ _TYPES = {
     (True, True): "(ALERT|STATE)$",
 }
 _TRANSITIONS = Group("and", (_STATE, Test("message", "~", "TIMEPERIOD TRANSITION")))
-
-
-Texts: TypeAlias = Literal["none", "latest", "all"]
-"""Of lines that repeat the state of an object: none, the latest before something changes, all."""
 
 
 @frozen(kw_only=True)

@@ -15,8 +15,9 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import pause
 from monrest.base.values import Progress, SiteProblem
 from monrest.livestatus.core_errors import LivestatusError
-from monrest.logs.cache_records import CachedSite, LeaseLostError, LinesWritten
+from monrest.logs.cache_records import LeaseLostError, LinesWritten
 from monrest.logs.importer import UpdateRunningError
+from monrest.logs.model import CachedSite
 from monrest.sites.site import Site
 
 T = TypeVar("T")

@@ -39,6 +39,7 @@ from sqlalchemy import (
     Connection,
     Double,
     ForeignKey,
+    Integer,
     LargeBinary,
     Row,
     Table,
@@ -69,6 +70,8 @@ class _Marker:
 
 
 KEY = _Marker({"primary_key": True, "autoincrement": False})
+NUMBERED = _Marker({"primary_key": True, "type_": Integer})
+"""A key that the database chooses."""
 WHOLE = _Marker({"type_": BigInteger})
 """A number that is stored without its fraction."""
 INDEXED = _Marker({"index": True})

@@ -17,7 +17,6 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
-    Double,
     Index,
     Integer,
     LargeBinary,
@@ -67,37 +66,6 @@ duties = Table(
     Column("number", BigInteger, nullable=False),
 )
 """Which daemon does what; ``number`` grows whenever it is another one, 0 is no daemon."""
-
-logcache_sites = Table(
-    "logcache_sites",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("site", Text, nullable=False, unique=True),
-    Column("covered_from", BigInteger),
-    Column("covered_until", BigInteger),
-    Column("wanted_from", BigInteger),
-    Column("compacted_until", BigInteger, nullable=False),
-    Column("firsts_until", BigInteger),
-    Column("items", BigInteger, nullable=False),
-    Column("data_size", BigInteger, nullable=False),
-    Column("index_size", BigInteger, nullable=False),
-    Column("last_update", BigInteger),
-    Column("update_duration", Double, nullable=False),
-    Column("last_compact", BigInteger),
-    Column("compact_duration", Double, nullable=False),
-    Column("mode", Text, nullable=False),
-    Column("mode_since", BigInteger, nullable=False),
-    Column("owner", Text, nullable=False),
-    Column("owned_until", Double, nullable=False),
-)
-"""What is in the log cache for each site (``peer_key``).
-
-All lines with ``covered_from <= time < covered_until`` are there, except late ones near the end;
-both are NULL before the first import, which goes down to ``wanted_from``. Repetitions before
-``compacted_until`` are removed; before ``firsts_until`` so were the latest of equal alerts, as
-version 0.1 did it. ``owner`` is who may change the lines of the site; empty for nobody.
-``owned_until`` is another with every renewal: others only look whether it still changes.
-"""
 
 logcache_lines = Table(
     "logcache_lines",

@@ -13,7 +13,8 @@ from monrest.demo.logbook import LogEntry
 from monrest.logs.importer import Periods, SiteImport
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS
-from monrest.store.tables import logcache_lines, logcache_sites
+from monrest.logs.model import CachedSite
+from monrest.store.tables import logcache_lines
 from tests.fakes.clocks import Wall
 from tests.fakes.threads import Reactor, own_memory
 
@@ -113,8 +114,8 @@ def stored(database, site="a", since=0):
         columns = [logcache_lines.c[name] for name in NAMES]
         found = connection.execute(
             select(*columns)
-            .join(logcache_sites, logcache_sites.c.id == logcache_lines.c.site)
-            .where(logcache_sites.c.site == site, logcache_lines.c.time >= since)
+            .join(CachedSite.table, CachedSite.table.c.id == logcache_lines.c.site)
+            .where(CachedSite.table.c.site == site, logcache_lines.c.time >= since)
         )
         return sorted(tuple(_whole(one)) for one in found)
 

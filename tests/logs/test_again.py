@@ -9,7 +9,8 @@ from monrest.logs import cache_records as records
 from monrest.logs import importer as importing
 from monrest.logs.importer import Again
 from monrest.logs.line import floor
-from monrest.store.tables import logcache_lines, logcache_sites
+from monrest.logs.model import CachedSite
+from monrest.store.tables import logcache_lines
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, stored
 
 ALERT = "SERVICE ALERT: web;http;CRITICAL;HARD;3;down"
@@ -43,7 +44,7 @@ def spoilt(database, core):
     """A cache that lacks some lines and has others that the core does not."""
 
     def work(connection):
-        site = connection.execute(logcache_sites.select()).one().id
+        site = connection.execute(CachedSite.table.select()).one().id
         # The last minutes are asked for with every update.
         mine = and_(logcache_lines.c.site == site, logcache_lines.c.time < NOW - 3600)
         connection.execute(delete(logcache_lines).where(mine, logcache_lines.c.time % 7 == 0))

@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred, succeed
 from monrest.base.errors import Unavailable
 from monrest.logs import compaction
 from monrest.logs.cached_log import CachedLog, CacheReader
-from monrest.logs.importer import DRIFT
+from monrest.logs.model import DRIFT
 from monrest.logs.source import Wanted
 from tests.fakes.clocks import Wall
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer

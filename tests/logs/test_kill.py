@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import delete, update
 
 from monrest.logs import cache_records as records
-from monrest.store.tables import logcache_lines, logcache_sites
+from monrest.logs.model import CachedSite
+from monrest.store.tables import logcache_lines
 from tests import forks
 from tests.logs.child import filled
 from tests.logs.core import done, importer, stored
@@ -23,7 +24,7 @@ def start(url, seed, *more):
 
 def expire(connection):
     """As if the dead one's lease had not been renewed for long."""
-    connection.execute(update(logcache_sites).values(owner=""))
+    connection.execute(update(CachedSite.table).values(owner=""))
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -1,0 +1,136 @@
+"""What is in the log cache of a site, and which time of its log is there for certain. Pure.
+
+Rules: docs/spec/logcache.md, "What is sure".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from attrs import frozen
+
+from monrest.logs.line import Texts, ceil, floor
+from monrest.store.stored import (
+    NOT_STORED,
+    NUMBERED,
+    UNIQUE,
+    Shown,
+    StoredRow,
+    shown_time,
+    stored,
+)
+
+DRIFT = 300
+"""Seconds before the newest known line in which others may still turn up."""
+
+
+@stored("logcache_sites")
+@frozen(kw_only=True)
+class CachedSite(StoredRow):
+    """What is known of a site; times in Unix seconds.
+
+    All lines with ``covered_from <= time < covered_until`` are there, except late ones near the
+    end; both are None before the first import, which goes down to ``wanted_from``. Repetitions
+    before ``compacted_until`` are removed; before ``firsts_until`` so were the latest of equal
+    alerts, as version 0.1 did it. ``owner`` is the process that may change the lines, empty for
+    none; ``owned_until`` differs after every renewal: others only look whether it still changes.
+    """
+
+    id: Annotated[int, NUMBERED] = 0
+    site: Annotated[str, UNIQUE, Shown("id of the site", name="key")]
+    covered_from: int | None = None
+    covered_until: int | None = None
+    wanted_from: int | None = None
+    compacted_until: Annotated[
+        int, shown_time("lines before this time are compacted, 0 for none", "compact_till")
+    ] = 0
+    firsts_until: int | None = None
+    items: Annotated[int, Shown("number of lines", "number")] = 0
+    data_size: Annotated[int, Shown("size of the lines, roughly", "number", "bytes")] = 0
+    index_size: Annotated[int, Shown("size of the index, roughly", "number", "bytes")] = 0
+    last_update: Annotated[int | None, shown_time("last update, 0 for never")] = None
+    update_duration: Annotated[float, Shown("duration of the last update", "number", "s")] = 0.0
+    last_compact: Annotated[int | None, shown_time("last compaction, 0 for never")] = None
+    compact_duration: Annotated[float, Shown("duration of the last compaction", "number", "s")] = (
+        0.0
+    )
+    mode: str = ""
+    mode_since: int = 0
+    owner: str = ""
+    owned_until: float = 0.0
+    last_entry: Annotated[
+        int | None, NOT_STORED, shown_time("time of the newest line, 0 without any")
+    ] = None
+
+    @property
+    def progress(self) -> float:
+        """How much of the first import is done, 0 to 1."""
+        if self.covered_from is None or self.covered_until is None or self.wanted_from is None:
+            return 0.0
+        whole = self.covered_until - self.wanted_from
+        return 1.0 if whole <= 0 else min(1.0, (self.covered_until - self.covered_from) / whole)
+
+    def share(self, now: float) -> float:
+        """How much of all up to ``now`` is there, 0 to 1."""
+        if self.covered_from is None or self.covered_until is None or self.wanted_from is None:
+            return 0.0
+        whole = now - self.wanted_from
+        done = self.covered_until - self.covered_from
+        return min(1.0, max(0.0, done / whole)) if whole > 0 else 1.0
+
+
+@frozen(kw_only=True)
+class CachedPiece:
+    """The time ``start <= time < end`` of a site's log, which the cache has for sure.
+
+    ``texts``: see ``Wanted``; a list of lines needs all of them.
+    """
+
+    start: int
+    end: int
+    texts: Texts
+
+    def still(self, known: CachedSite | None, low: int) -> bool:
+        """Whether it has the lines from ``low`` on after all that happened meanwhile."""
+        if known is None or known.covered_from is None or known.covered_until is None:
+            return False
+        if known.covered_from > low or known.covered_until - DRIFT < self.end:
+            return False
+        if self.texts == "all":
+            return known.compacted_until <= low
+        return _whole_days(self.start, self.end, known, self.texts) == (self.start, self.end)
+
+
+def piece_of(
+    known: CachedSite | None, low: int, high: int | None, texts: Texts, now: float
+) -> CachedPiece | None:
+    """What the cache has for sure of ``low <= time < high``; None for nothing.
+
+    Without a ``high`` everything up to ``now`` is wanted.
+    """
+    if known is None or known.covered_from is None or known.covered_until is None:
+        return None
+    start = max(low, known.covered_from)
+    end = min(known.covered_until, int(now)) - DRIFT
+    if high is not None:
+        end = min(end, high)
+    start, end = _whole_days(start, end, known, texts)
+    return CachedPiece(start=start, end=end, texts=texts) if start < end else None
+
+
+def _whole_days(start: int, end: int, known: CachedSite, texts: Texts) -> tuple[int, int]:
+    """A time without what compaction has removed too much of.
+
+    The first of equal alerts in a day stays, so a report may begin with any day; so does the
+    latest, so that the text of an outage is there at the end of a day.
+    """
+    compacted = known.compacted_until
+    if texts == "all":
+        return max(start, compacted), end
+    if texts == "latest":
+        start = max(start, min(known.firsts_until or 0, compacted))
+        if end < compacted:
+            end = floor(end)
+    if start < compacted:
+        start = min(ceil(start), compacted)
+    return start, end
