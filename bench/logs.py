@@ -22,9 +22,9 @@ from bench.processes import Daemon, Processes
 from bench.report import Line, milliseconds, plain
 from monrest.logs import cache_records, compaction
 from monrest.logs import cache_records as records
-from monrest.logs.cache_question import CacheQuestion, reading
+from monrest.logs.cache_question import CachePlan, reading
 from monrest.logs.line import LogLine, kept
-from monrest.logs.sql import EVERYTHING
+from monrest.logs.reader import CacheQuestion, page
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, View
 from monrest.query.functions import Moment
@@ -162,26 +162,26 @@ def questions() -> dict[str, tuple[tuple[str, str], ...]]:
     }
 
 
-def asked(reader: Engine, question: CacheQuestion, end: int) -> tuple[float, list[Any]]:
+def asked(reader: Engine, planned: CachePlan, end: int) -> tuple[float, list[Any]]:
     """Seconds of one question to the cache about all of its time, and what it gave."""
     started = time.perf_counter()
     with reader.connect() as connection:
-        piece = question.piece(records.known("main")(connection), float(end))
+        piece = planned.piece(records.known("main")(connection), float(end))
         assert piece is not None
-        work = question.rows("main", piece, piece.start, piece.end, None, EVERYTHING)
-        found = work(connection)
+        question = CacheQuestion(pushed=planned.plan.pushed, once=True)
+        found = page("main", piece, question, piece.start, piece.end, 0)(connection)
     assert found is not None
     return time.perf_counter() - started, found[0]
 
 
-def prepared(parameters: tuple[tuple[str, str], ...], end: int) -> CacheQuestion:
+def prepared(parameters: tuple[tuple[str, str], ...], end: int) -> CachePlan:
     """The question to the cache that a request about all of its time makes."""
     moment = Moment(now=float(end), zone=UTC)
     query = parse_query((*parameters, ("time[gte]", str(FIRST)), ("time[lt]", str(end - 600))))
     bound = bind(query, ColumnNames(LOGS), View(), moment)
-    question = reading(bound, layout(bound, ()), None)
-    assert question is not None
-    return question
+    planned = reading(bound, layout(bound, ()), None)
+    assert planned is not None
+    return planned
 
 
 def cached(url: str, count: int) -> Iterator[Line]:

@@ -41,7 +41,7 @@ from monrest.events.shown import (
 from monrest.livestatus.core_errors import LivestatusError, ProtocolError
 from monrest.livestatus.pool import Pool
 from monrest.logs.line import DAY, in_order
-from monrest.logs.source import lines_from
+from monrest.logs.reader import lines_from
 from monrest.logs.state_events import ObjectKey, TimedLine
 from monrest.query.model import CoreFilter, Group, Pushed, Test
 from monrest.sites.asking import prepare

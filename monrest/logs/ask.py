@@ -1,8 +1,6 @@
 """Log lines of all sites, read in slices of time (docs/spec/logs.md).
 
-Older lines come from the log cache as far as it has them for sure, the rest from the core. A slice
-that has too many lines is asked again for a shorter time, so that neither a core's answer nor our
-rows take more memory than that, however long a log is.
+Older lines come from the log cache as far as it has them for sure, the rest from the core.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.concurrency import shielded
 from monrest.base.errors import all_sites_failed
 from monrest.base.values import (
-    Capabilities,
     Document,
     RestRequest,
     Row,
@@ -36,14 +33,14 @@ from monrest.base.values import (
 )
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs.cache import LogCache
-from monrest.logs.cache_question import CachedPart, CacheQuestion
-from monrest.logs.source import lines_from
+from monrest.logs.cache_question import CachePlan
+from monrest.logs.reader import CachedSlices, Slices, between, core_slices
 from monrest.query.bind import Bound
 from monrest.query.column_names import TableSchema
 from monrest.query.flow import SitePart
 from monrest.query.limit import Limit
 from monrest.query.lines import FEW, Lines, SiteLines
-from monrest.query.model import CoreFilter, FilterTree, Group, Pushed, Test
+from monrest.query.model import CoreFilter, FilterTree
 from monrest.query.plan import Layout, SitePlan
 from monrest.query.pushdown import push_log_times
 from monrest.rows.fetch import constants_of
@@ -128,9 +125,6 @@ T = TypeVar("T")
 _FEWEST = 500
 """Lines of a slice, where many sites are asked."""
 
-_HOURS = 14_400
-"""Seconds of lines of the future that are asked for at once where there are too many."""
-
 
 @frozen
 class _Told:
@@ -167,7 +161,7 @@ async def ask(
         plans=asked.plans,
         sites=asked.sites,
         seen=allowed,
-        question=cache.question(bound, shape, allowed) if cached else None,
+        cache_plan=cache.planned(bound, shape, allowed) if cached else None,
     )
     return await lines.answer()
 
@@ -176,7 +170,7 @@ async def ask(
 class LogReading:
     """The answer to one request about log lines.
 
-    ``seen`` is what the user may see, in core terms; ``question`` how the cache is asked, None
+    ``seen`` is what the user may see, in core terms; ``cache_plan`` how the cache is asked, None
     for not at all. ``constants``: what every row of a site carries.
     """
 
@@ -189,7 +183,7 @@ class LogReading:
     plans: Plans
     sites: Sequence[Site]
     seen: CoreFilter | None
-    question: CacheQuestion | None
+    cache_plan: CachePlan | None
     most: int = field(init=False)
     lowest: int = field(init=False)
     highest: int | None = field(init=False)
@@ -236,10 +230,13 @@ class LogReading:
         What is wholly in the cache is told although the site is down, and so is that it is.
         """
         lines = self._lines.site()
-        cached = await self._cached(site)
+        cached, complete = await self._cached(site)
         if cached is not None:
-            await self._from_cache(site, cached, lines)
-            if cached.whole:
+            assert self.cache_plan is not None
+            async for rows in cached.slices(self.most, self.context.memory.room):
+                await self._take(site, lines, self.cache_plan.plan, rows)
+                self._reached(site, cached.reached)
+            if complete and cached.whole:
                 error = site.breaker.error
                 return _Told(lines, None if error is None else site.problem(error))
         await site.verdict()
@@ -250,24 +247,22 @@ class LogReading:
         self._reached(site, self._top)
         return _Told(lines)
 
-    async def _cached(self, site: Site) -> CachedPart | None:
-        """What the cache has, unless the core must be asked as well and is down."""
-        if self.question is None:
-            return None
+    async def _cached(self, site: Site) -> tuple[CachedSlices | None, bool]:
+        """What the cache has, unless the core must be asked as well and is down.
+
+        And whether it is all that is wanted.
+        """
+        if self.cache_plan is None:
+            return None, False
         if not site.connected:
             # Before the first probe is over nobody knows.
             with suppress(LivestatusError):
                 await site.verdict()
-        part = await self.cache.part(site, self.question, self.seen)
-        if part is not None and not part.complete:
+        part = await self.cache.part(site, self.cache_plan, self.seen)
+        complete = part is not None and part.piece.end == self.cache_plan.highest
+        if part is not None and not complete:
             await site.verdict()
-        return part
-
-    async def _from_cache(self, site: Site, part: CachedPart, lines: SiteLines) -> None:
-        assert self.question is not None
-        async for rows in part.slices(self.most, self.context.memory.room):
-            await self._take(site, lines, self.question.plan, rows)
-            self._reached(site, part.reached)
+        return part, complete
 
     async def _from_core(
         self, site: Site, planned: SitePlan, lines: SiteLines, low: int | None
@@ -276,32 +271,17 @@ class LogReading:
         pushed, capabilities = planned.pushed, site.capabilities
         assert capabilities is not None
         if pushed.limit is not None and pushed.limit <= self.most:
-            asked = pushed if low is None else _between(pushed, low, None, capabilities)
-            with self.context.memory.room.turn() as share:
+            asked = pushed if low is None else between(pushed, low, None, capabilities)
+            with site.memory.room.turn() as share:
                 rows = await site.ask(asked, self.shape.columns, share)
                 await self._take(site, lines, planned, rows)
             return
         planned = evolve(planned, pushed=evolve(pushed, sort=(), limit=None))
-        slices = _Slices(self.lowest if low is None else low, self.highest, self.now)
-        while not slices.ended:
-            limit = self.most + 1 if slices.divisible else None
-            asked = _between(planned.pushed, slices.low, slices.high, capabilities)
-            with self.context.memory.room.turn() as share:
-                rows = await site.ask(evolve(asked, limit=limit), self.shape.columns, share)
-                if limit is not None and len(rows) >= limit:
-                    slices.shorten(self._span(rows))
-                    continue
-                slices.next(few=len(rows) <= self.most // 4)
-                await self._take(site, lines, planned, rows)
+        slices = Slices(self.lowest if low is None else low, self.highest, self.now)
+        asking = core_slices(site, planned.pushed, self.shape.columns, slices, self.most)
+        async for rows in asking:
+            await self._take(site, lines, planned, rows)
             self._reached(site, slices.low)
-
-    def _span(self, rows: Sequence[Row]) -> int | None:
-        """The seconds that so many rows are of; None where they do not tell."""
-        at = self.shape.index.get("time")
-        if at is None:
-            return None
-        times = [row[at] for row in rows if type(row[at]) is int]
-        return max(times) - min(times) if times else None
 
     async def _take(self, site: Site, lines: SiteLines, planned: SitePlan, rows: list[Row]) -> None:
         part = SitePart(plan=planned, rows=rows, constants=self.constants(site))
@@ -330,60 +310,6 @@ class LogReading:
         percent = 80 * sum(self._shares.values()) / len(self.sites)
         day = datetime.fromtimestamp(min(time, self._top), self.context.zone).date()
         self.request.progress(percent, message=f"reading the log of {site.id}: {day}")
-
-
-@define(eq=False)
-class _Slices:
-    """Times ``low <= time < high`` one after the other; without a ``high`` the last one."""
-
-    low: int
-    _end: int | None
-    _now: int
-    ended: bool = field(init=False, default=False)
-    _seconds: int | None = field(init=False, default=None)
-
-    def __attrs_post_init__(self) -> None:
-        self.ended = self._end is not None and self._end <= self.low
-
-    @property
-    def high(self) -> int | None:
-        """Where the slice ends; None: not at all, for the clock of a core may be ahead."""
-        if self._seconds is None:
-            return self._end
-        high = self.low + self._seconds
-        if self._end is not None:
-            return min(high, self._end)
-        return high if high <= self._now else None
-
-    @property
-    def divisible(self) -> bool:
-        """Whether it is longer than a second."""
-        return self.high is None or self.high - self.low > 1
-
-    def shorten(self, span: int | None) -> None:
-        """Ask for a shorter time: too many lines were of ``span`` seconds."""
-        high = self.high
-        length = max(self._now - self.low, _HOURS) if high is None else high - self.low
-        seconds = length // 4 if span is None else min(length // 4, span)
-        self._seconds = max(1, seconds)
-        # A shorter slice has an end, wherever the present is.
-        self._now = max(self._now, self.low + self._seconds)
-
-    def next(self, *, few: bool) -> None:
-        """Go on behind the slice, with a longer one if there were ``few`` lines."""
-        high = self.high
-        self.ended = high is None or high == self._end
-        if high is not None:
-            self.low = high
-        if few and self._seconds is not None:
-            self._seconds *= 2
-
-
-def _between(pushed: Pushed, low: int, high: int | None, capabilities: Capabilities) -> Pushed:
-    """The same question for the lines with ``low <= time < high``."""
-    given = () if pushed.filter is None else (pushed.filter,)
-    end = () if high is None else (Test("time", "<", str(high)),)
-    return evolve(pushed, filter=Group("and", (*given, *lines_from(low, capabilities, *end))))
 
 
 # What may take long: who is too late is named beside the rows of the others.

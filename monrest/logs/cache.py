@@ -22,9 +22,9 @@ from monrest.base.values import Progress, always, nobody_follows
 from monrest.config import LogcacheConfig
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs import cache_records as records
-from monrest.logs.cache_question import CachedPart, CacheQuestion, reading
+from monrest.logs.cache_question import CachePlan, reading
 from monrest.logs.cache_records import LeaseLostError, LinesWritten
-from monrest.logs.cached_log import CachedLog, CacheReader
+from monrest.logs.cached_log import CachedLog
 from monrest.logs.importer import (
     Again,
     Periods,
@@ -34,6 +34,7 @@ from monrest.logs.importer import (
 )
 from monrest.logs.leases import LOOK, Leases
 from monrest.logs.model import CachedSite
+from monrest.logs.reader import CachedSlices, CacheQuestion, CacheReader
 from monrest.logs.source import CORES, LogSource, Wanted
 from monrest.logs.sql import EVERYTHING, Visible, contact_of
 from monrest.logs.state_events import ObjectKey
@@ -268,9 +269,7 @@ class LogCache(Service):
         """Whether a living daemon brings a site up to date."""
         return self._leases.living(known)
 
-    def question(
-        self, bound: Bound, shape: Layout, seen: CoreFilter | None
-    ) -> CacheQuestion | None:
+    def planned(self, bound: Bound, shape: Layout, seen: CoreFilter | None) -> CachePlan | None:
         """How the cache is asked; None for what only the cores can tell.
 
         ``seen`` is what the user may see, in core terms.
@@ -278,27 +277,22 @@ class LogCache(Service):
         return reading(bound, shape, seen) if self.enabled else None
 
     async def part(
-        self, site: Site, question: CacheQuestion, seen: CoreFilter | None
-    ) -> CachedPart | None:
+        self, site: Site, planned: CachePlan, seen: CoreFilter | None
+    ) -> CachedSlices | None:
         """What the cache has of a question at one site; None for nothing.
 
         The core is asked which objects the user is a contact of, so LivestatusError is raised.
         """
         known = await self._reader.read(records.known(site.id))
-        piece = question.piece(known, present(site, self.wall))
+        piece = planned.piece(known, present(site, self.wall))
         if piece is None:
             return None
         visible = await self._visible(site, seen)
         if visible is None:
             return None
-        return CachedPart(
-            question=question,
-            site=site.id,
-            piece=piece,
-            visible=visible,
-            read=self._reader.read,
-            clock=self.clock,
-        )
+        pushed = planned.plan.pushed
+        question = CacheQuestion(pushed=pushed, once=planned.once, visible=visible)
+        return CachedSlices(reader=self._reader, site=site.id, piece=piece, question=question)
 
     async def objects(self, site: Site, wanted: Wanted) -> list[ObjectKey] | None:
         """The objects of a site by its log, which is wholly in the cache; None where it is not."""

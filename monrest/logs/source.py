@@ -1,12 +1,12 @@
-"""Where log lines come from: slices of some seconds, the oldest first, one after the other.
+"""Which log lines reports and events want, and the cores as a source of them.
 
 A report over a year reads more lines than fit into memory, so a source hands them over in slices
-and forgets them. The cores themselves are one source.
+and forgets them.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from attrs import frozen
@@ -14,6 +14,7 @@ from attrs import frozen
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.line import DAY, Texts, in_order
+from monrest.logs.reader import Slices, core_slices
 from monrest.logs.state_events import TimedLine
 from monrest.query.model import CoreFilter, Group, Pushed, Test, joined
 from monrest.query.portable import pushability
@@ -25,17 +26,19 @@ from monrest.sites.site import Site
 MOST_LINES = 20_000
 """Lines of a slice, unless a single second has more."""
 
-_LONGEST_SLICE = 1 << 31
 FEW_HOSTS = 20
 """Hosts up to which a log is asked for their lines alone."""
 
 _LAYOUT: RowTypes = (("time", "time"), ("message", "string"))
 _ALERT, _PROGRAM, _STATE = (Test("class", "=", str(number)) for number in (1, 2, 6))
-_TYPES = {
+_PATTERNS = {
     (True, False): "HOST (ALERT|STATE|DOWNTIME ALERT)$",
     (False, True): "SERVICE (ALERT|STATE)$|DOWNTIME ALERT$",
     (True, True): "(ALERT|STATE)$",
 }
+HOST_STATES = ("HOST ALERT", "INITIAL HOST STATE", "CURRENT HOST STATE")
+SERVICE_STATES = ("SERVICE ALERT", "INITIAL SERVICE STATE", "CURRENT SERVICE STATE")
+_HOST_DOWNTIME, _SERVICE_DOWNTIME = "HOST DOWNTIME ALERT", "SERVICE DOWNTIME ALERT"
 _TRANSITIONS = Group("and", (_STATE, Test("message", "~", "TIMEPERIOD TRANSITION")))
 
 
@@ -74,74 +77,74 @@ class LogSource(Protocol):
 
 @frozen
 class CoreLog:
-    """The lines from the core itself, which is asked for one slice at a time.
-
-    Slices shrink where a core has many lines and grow where it has few.
-    """
+    """The lines from the core itself."""
 
     most: int = MOST_LINES
 
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
         # Starts and stops of the core count for all that see the object.
-        site, low, seconds = openly(site), wanted.since, DAY
+        site = openly(site)
         await site.verdict()
         assert site.capabilities is not None
-        chosen = _chosen(wanted, site.capabilities)
-        while low <= wanted.until:
-            high = min(low + seconds - 1, wanted.until)
-            limit = self.most + 1 if high > low else None
-            asked = _pushed(low, high, chosen, limit, site.capabilities)
-            with site.memory.room.turn() as share:
-                rows = await site.ask(asked, _LAYOUT, share)
-                if limit is not None and len(rows) >= limit:
-                    seconds = max(1, (high - low + 1) // 4)
-                    continue
-                if rows:
-                    yield _in_order(rows, low, high, newest_first=site.capabilities.newest_first)
-            low = high + 1
-            if len(rows) <= self.most // 4:
-                seconds = min(seconds * 2, _LONGEST_SLICE)
+        end = wanted.until + 1
+        low = wanted.since
+        slices = Slices(low, end, now=end, seconds=DAY)
+        asked = Pushed(
+            table="log",
+            columns=("time", "message"),
+            filter=core_filter(wanted, site.capabilities),
+            waits_long=True,
+        )
+        async for rows in core_slices(site, asked, _LAYOUT, slices, self.most):
+            if rows:
+                newest_first = site.capabilities.newest_first
+                yield _in_order(rows, low, slices.low, newest_first=newest_first)
+            low = slices.low
 
 
 CORES = CoreLog()
 """The cores themselves, without a cache."""
 
 
-def lines_from(low: int, capabilities: Capabilities, *end: Test) -> tuple[Test, ...]:
-    """The conditions for lines from ``low`` on up to an ``end``; others of the time go before."""
-    tests = (Test("time", ">=", str(low)), *end)
-    if not capabilities.icinga2:
-        return tests
-    # Files are chosen by their first line against the last lower bound of the query.
-    return *tests, Test("time", ">=", str(max(0, low - DAY)))
+def one_of(column: str, values: Iterable[object]) -> CoreFilter:
+    return Group("or", tuple(Test(column, "=", str(one)) for one in values))
 
 
-def _pushed(
-    low: int, high: int, chosen: CoreFilter, limit: int | None, capabilities: Capabilities
-) -> Pushed:
-    times = lines_from(low, capabilities, Test("time", "<=", str(high)))
-    return Pushed(
-        table="log",
-        columns=("time", "message"),
-        filter=Group("and", (*times, chosen)),
-        limit=limit,
-        waits_long=True,
-    )
+def core_filter(wanted: Wanted, capabilities: Capabilities) -> CoreFilter:
+    types = Test("type", "~", _PATTERNS[wanted.hosts, wanted.services])
+    return _filter(wanted, types, lambda names: _by_name(names, capabilities))
 
 
-def _chosen(wanted: Wanted, capabilities: Capabilities) -> CoreFilter:
+def cache_filter(wanted: Wanted, *, named: bool) -> CoreFilter:
+    """The same lines, of all hosts there are names for; ``named``: the core tells their hosts."""
+    types = [
+        *((_HOST_DOWNTIME, *HOST_STATES) if wanted.hosts else (_HOST_DOWNTIME,)),
+        *((_SERVICE_DOWNTIME, *SERVICE_STATES) if wanted.services else ()),
+    ]
+
+    def by_name(names: Collection[str]) -> CoreFilter:
+        if named:
+            return one_of("host_name", sorted(names))
+        patterns = (f": {escape(name)};" for name in sorted(names))
+        return Group("or", tuple(Test("message", "~", one) for one in patterns))
+
+    return _filter(wanted, one_of("type", types), by_name)
+
+
+def _filter(
+    wanted: Wanted,
+    types: CoreFilter,
+    by_name: Callable[[Collection[str]], CoreFilter | None],
+) -> CoreFilter:
     if wanted.classes is not None:
-        return Group("or", tuple(Test("class", "=", str(one)) for one in sorted(wanted.classes)))
+        return one_of("class", sorted(wanted.classes))
     if wanted.transitions:
         return _TRANSITIONS
-    tests: list[CoreFilter] = [
-        Group("or", (_ALERT, _STATE)),
-        Test("type", "~", _TYPES[wanted.hosts, wanted.services]),
-    ]
+    tests = [Group("or", (_ALERT, _STATE)), types]
     if wanted.names is not None and len(wanted.names) <= FEW_HOSTS:
-        by_name = _by_name(wanted.names, capabilities)
-        if by_name is not None:
-            tests.append(by_name)
+        named = by_name(wanted.names)
+        if named is not None:
+            tests.append(named)
     states = Group("and", tuple(tests))
     return Group("or", (states, _PROGRAM)) if wanted.program else states
 
@@ -169,6 +172,6 @@ def _in_order(rows: list[Row], low: int, high: int, *, newest_first: bool) -> li
     """Lines by time and, within a second, as they stand in the log."""
     if {int} != {type(row[0]) for row in rows} or {str} != {type(row[1]) for row in rows}:
         raise ProtocolError("a log line without time or text")
-    if not all(low <= row[0] <= high for row in rows):
+    if not all(low <= row[0] < high for row in rows):
         raise ProtocolError("a log line of another time than asked for")
     return in_order([(time, message) for time, message in rows], newest_first=newest_first)

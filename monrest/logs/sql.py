@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from monrest.logs.line import COLUMNS, STAMP
 from monrest.query.model import CoreFilter, Pushed, Stat, Test, leaves
-from monrest.query.regex import compile_pattern
+from monrest.query.regex import compile_pattern, escape
 from monrest.store.tables import logcache_lines as lines
 
 _NUMBERS = frozenset(name for name, kind in COLUMNS if kind == "int")
@@ -154,6 +154,9 @@ class Builder:
         if self._postgres:
             found: ColumnElement[bool] = self._plain(name).bool_op("~*" if folded else "~")(pattern)
             return found
+        if not folded and escape(pattern) == pattern:
+            # A function of ours would be called for each line.
+            return func.instr(self.column(name), pattern) > 0
         matches: ColumnElement[bool] = getattr(func, _FOUND)(pattern, folded, self.column(name))
         return matches == 1
 

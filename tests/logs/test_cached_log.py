@@ -5,8 +5,9 @@ from twisted.internet.defer import Deferred, succeed
 
 from monrest.base.errors import Unavailable
 from monrest.logs import compaction
-from monrest.logs.cached_log import CachedLog, CacheReader
+from monrest.logs.cached_log import CachedLog
 from monrest.logs.model import DRIFT
+from monrest.logs.reader import CacheReader
 from monrest.logs.source import Wanted
 from tests.fakes.clocks import Wall
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer

@@ -15,8 +15,9 @@ from monrest.logs import ask as loglines
 from monrest.logs import compaction
 from monrest.logs.ask import RowStore
 from monrest.logs.cache import LogCache
-from monrest.logs.cache_question import CachedPart, reading
+from monrest.logs.cache_question import reading
 from monrest.logs.endpoints import ENDPOINTS
+from monrest.logs.reader import CachedSlices
 from monrest.query import lines
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, View
@@ -168,7 +169,7 @@ def test_a_second_is_never_too_much(world):
 def between(world, monkeypatch):
     """A function that says what is to happen after the first slice out of the cache."""
     done(world.cache.update(world.core, back=True))
-    original = CachedPart.slices
+    original = CachedSlices.slices
     happening = []
 
     async def slices(part, most, room):
@@ -177,7 +178,7 @@ def between(world, monkeypatch):
             while happening:
                 happening.pop()()
 
-    monkeypatch.setattr(CachedPart, "slices", slices)
+    monkeypatch.setattr(CachedSlices, "slices", slices)
     yield happening.append
     assert not happening
 

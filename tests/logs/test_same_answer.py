@@ -23,7 +23,7 @@ from monrest.base.values import ADMIN, Document, Identity, RestRequest
 from monrest.config import AuthConfig, Config, LogcacheConfig, SiteConfig
 from monrest.demo.service import DemoCore
 from monrest.logs import ask as loglines
-from monrest.logs import cache_question
+from monrest.logs import cache_question, reader
 from monrest.logs.cache import LogCache
 from monrest.query import lines
 from monrest.sites.registry import Registry
@@ -353,7 +353,7 @@ async def same(context, where, identity, *, pairs, strict, few, most):
     context.config = Config(auth=AuthConfig(strict_host_authorization=strict))
     from_core = (*pairs, ("logcache", "0"))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (lines, cache_question):
+        for module in (lines, reader):
             patch.setattr(module, "MOST_GROUPS", most)
         patch.setattr(lines, "MOST_HELD", most)
         whole = await answer(context, path, arguments, from_core, identity)

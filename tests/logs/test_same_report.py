@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import RestError
 from monrest.base.values import Document, Identity, RestRequest
-from monrest.logs.cached_log import CachedLog, CacheReader
+from monrest.logs.cached_log import CachedLog
 from monrest.logs.model import DRIFT
+from monrest.logs.reader import CacheReader
 from monrest.logs.source import CORES, Wanted
 from monrest.logs.state_events import Watched
 from tests.examples import examples

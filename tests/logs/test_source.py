@@ -34,8 +34,8 @@ class FakeSite:
         assert [name for name, _ in layout] == list(pushed.columns) == ["time", "message"]
         self.asked.append(pushed)
         low = max(int(t.value) for t in times(pushed.filter) if t.op == ">=")
-        high = min(int(t.value) for t in times(pushed.filter) if t.op == "<=")
-        rows = [[time, text] for time, text in self.lines if low <= time <= high]
+        high = min(int(t.value) for t in times(pushed.filter) if t.op == "<")
+        rows = [[time, text] for time, text in self.lines if low <= time < high]
         if self.capabilities.kind != "icinga2":
             rows.reverse()
         if pushed.limit is not None:
@@ -105,7 +105,7 @@ def test_a_day_more_is_asked_of_icinga():
     bounds = times(site.asked[0].filter)
     assert [(one.op, int(one.value)) for one in bounds] == [
         (">=", 5 * DAY),
-        ("<=", 6 * DAY - 1),
+        ("<", 6 * DAY),
         (">=", 4 * DAY),  # the last one chooses the files
     ]
 

@@ -1,0 +1,271 @@
+"""The log of one site in slices of time, from its core and from the cache, for lists and reports.
+
+A slice that has too many lines is asked again for a shorter time, so that neither the answer of a
+core nor our rows take more memory than that, however long a log is. Each slice waits for its turn
+in the room of rows, and has it until the next one is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TypeAlias, TypeVar
+
+from attrs import define, evolve, field, frozen
+from sqlalchemy import Connection
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from monrest.base.errors import Unavailable
+from monrest.base.room import RowRoom
+from monrest.base.values import Capabilities, Row
+from monrest.logs import cache_records as records
+from monrest.logs.line import DAY, LINE
+from monrest.logs.model import CachedPiece
+from monrest.logs.sql import EVERYTHING, Builder, Visible, fetched
+from monrest.query.lines import MOST_GROUPS
+from monrest.query.model import Group, Pushed, Test
+from monrest.sites.normalise import RowTypes
+from monrest.sites.site import Site
+from monrest.store.database import Database, Work, transaction
+
+T = TypeVar("T")
+
+_HOURS = 14_400
+"""Seconds of lines of the future that are asked for at once where there are too many."""
+
+_QUICK, _SLOW = 0.5, 2.0
+"""Seconds of a transaction after which the next one reads a longer or a shorter time."""
+
+_LEFT_ALONE = 15.0
+"""Seconds for which a database is not asked after it could not answer."""
+
+
+@define(eq=False)
+class Slices:
+    """Times ``low <= time < high`` one after the other; without a ``high`` the last one.
+
+    ``end`` is where the last one ends, None for a log that may have lines of the future, beyond
+    ``now``. Each has ``seconds`` at most, None for all at once.
+    """
+
+    low: int
+    end: int | None
+    now: int
+    seconds: int | None = None
+    ended: bool = field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.ended = self.end is not None and self.end <= self.low
+
+    @property
+    def high(self) -> int | None:
+        """Where the slice ends; None: not at all, for the clock of a core may be ahead."""
+        if self.seconds is None:
+            return self.end
+        high = self.low + self.seconds
+        if self.end is not None:
+            return min(high, self.end)
+        return high if high <= self.now else None
+
+    @property
+    def divisible(self) -> bool:
+        """Whether it is longer than a second."""
+        return self.high is None or self.high - self.low > 1
+
+    def shorten(self, span: int | None) -> None:
+        """Ask for a shorter time: too many lines were of ``span`` seconds."""
+        high = self.high
+        length = max(self.now - self.low, _HOURS) if high is None else high - self.low
+        seconds = length // 4 if span is None else min(length // 4, span)
+        self.seconds = max(1, seconds)
+        # A shorter slice has an end, wherever the present is.
+        self.now = max(self.now, self.low + self.seconds)
+
+    def next(self, *, few: bool) -> None:
+        """Go on behind the slice, with a longer one if there were ``few`` lines."""
+        high = self.high
+        self.ended = high is None or high == self.end
+        if high is not None:
+            self.low = high
+        if few and self.seconds is not None:
+            self.seconds *= 2
+
+
+async def core_slices(
+    site: Site, pushed: Pushed, layout: RowTypes, slices: Slices, most: int
+) -> AsyncIterator[list[Row]]:
+    """The rows that the core of a site has for a question, without its limit.
+
+    A slice has ``most`` rows at most, unless a single second has more. ``slices`` has gone on to
+    the next one by then.
+    """
+    capabilities = site.capabilities
+    assert capabilities is not None
+    names = [name for name, _ in layout]
+    at = names.index("time") if "time" in names else None
+    while not slices.ended:
+        limit = most + 1 if slices.divisible else None
+        asked = between(pushed, slices.low, slices.high, capabilities)
+        with site.memory.room.turn() as share:
+            rows = await site.ask(evolve(asked, limit=limit), layout, share)
+            if limit is not None and len(rows) >= limit:
+                slices.shorten(None if at is None else _span(rows, at))
+                continue
+            slices.next(few=len(rows) <= most // 4)
+            yield rows
+
+
+def _span(rows: list[Row], at: int) -> int | None:
+    """The seconds that so many rows are of; None where they do not tell."""
+    times = [row[at] for row in rows if type(row[at]) is int]
+    return max(times) - min(times) if times else None
+
+
+def between(pushed: Pushed, low: int, high: int | None, capabilities: Capabilities) -> Pushed:
+    """The same question for the lines with ``low <= time < high``."""
+    given = () if pushed.filter is None else (pushed.filter,)
+    end = () if high is None else (Test("time", "<", str(high)),)
+    return evolve(pushed, filter=Group("and", (*given, *lines_from(low, capabilities, *end))))
+
+
+def lines_from(low: int, capabilities: Capabilities, *end: Test) -> tuple[Test, ...]:
+    """The conditions for lines from ``low`` on up to an ``end``; others of the time go before."""
+    tests = (Test("time", ">=", str(low)), *end)
+    if not capabilities.icinga2:
+        return tests
+    # Files are chosen by their first line against the last lower bound of the query.
+    return *tests, Test("time", ">=", str(max(0, low - DAY)))
+
+
+@define(eq=False)
+class CacheReader:
+    """Reads from the cache, for answers that can do without it."""
+
+    database: Database
+    clock: IReactorTime
+    _away_until: float = field(init=False, default=0.0)
+
+    async def read(self, work: Work[T | None]) -> T | None:
+        """The result; None while the database is away, which only the first one waits for."""
+        if self.clock.seconds() < self._away_until:
+            return None
+        try:
+            return await self.database.run(work)
+        except Unavailable:
+            self._away_until = self.clock.seconds() + _LEFT_ALONE
+            return None
+
+
+Page: TypeAlias = tuple[list[Row], int]
+"""Rows, and the second that comes after them."""
+
+
+@frozen(kw_only=True)
+class CacheQuestion:
+    """What is asked of the cache of a site, in terms of a core; ``once``: few rows answer it.
+
+    ``visible`` are the objects that a user sees whom the question names.
+    """
+
+    pushed: Pushed
+    once: bool = False
+    visible: Visible = EVERYTHING
+
+
+@define(eq=False, kw_only=True)
+class CachedSlices:
+    """What the cache has for a question at one site; ``reached`` is how far it was read."""
+
+    reader: CacheReader
+    site: str
+    piece: CachedPiece
+    question: CacheQuestion
+    reached: int = field(init=False)
+    _seconds: int = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.reached = self.piece.start
+        self._seconds = self.piece.end - self.piece.start if self.question.once else DAY
+
+    @property
+    def whole(self) -> bool:
+        return self.reached >= self.piece.end
+
+    async def slices(self, most: int, room: RowRoom) -> AsyncIterator[list[Row]]:
+        """The rows, the oldest first, or groups of the lines of some time.
+
+        It ends early when the cache has the rest no more, or its database is away.
+        """
+        limit = self.question.pushed.limit if self.question.once else None
+        coming: Deferred[Page | None] | None = None
+        try:
+            while not self.whole:
+                with room.turn() as share:
+                    await share.admit(LINE * (limit or 2 * most))
+                    found = await (coming or self._begun(most))
+                    coming = None
+                    if found is None:
+                        return
+                    rows, self.reached = found
+                    if not self.whole:
+                        # The next slice is read while this one is worked at.
+                        coming = self._begun(most)
+                    if rows:
+                        yield rows
+        finally:
+            if coming is not None:
+                coming.addErrback(lambda _: None).cancel()
+
+    def _begun(self, most: int) -> Deferred[Page | None]:
+        return Deferred.fromCoroutine(self._page(most))
+
+    async def _page(self, most: int) -> Page | None:
+        low, began = self.reached, self.reader.clock.seconds()
+        high = min(low + self._seconds, self.piece.end)
+        found = await self.reader.read(page(self.site, self.piece, self.question, low, high, most))
+        took = self.reader.clock.seconds() - began
+        if took > _SLOW:
+            self._seconds = max(self._seconds // 2, 1)
+        elif took < _QUICK and found is not None and found[1] == high:
+            self._seconds *= 2
+        return found
+
+
+@transaction
+def page(
+    connection: Connection,
+    site: str,
+    piece: CachedPiece,
+    question: CacheQuestion,
+    low: int,
+    high: int,
+    most: int,
+) -> Page | None:
+    """Rows from ``low`` to before ``high``, ``most`` of them unless a single second has more.
+
+    None when the cache has them no more.
+    """
+    known = records.of_site(connection, site)
+    if known is None or not piece.still(known, low):
+        return None
+    builder, pushed = Builder(connection=connection, visible=question.visible), question.pushed
+    if pushed.stats:
+        # One more than there may be is refused.
+        pushed = evolve(pushed, limit=MOST_GROUPS + 1)
+    if question.once or pushed.stats:
+        return builder.rows(builder.select(known.id, pushed, low, high), pushed), high
+    timed = evolve(pushed, columns=(*pushed.columns, "time"), sort=(("time", False),), limit=most)
+    rows = fetched(connection, builder.select(known.id, timed, low, high))
+    after = high
+    if len(rows) == most and rows[-1][-1] == low:
+        # A second is never too much.
+        second = evolve(timed, limit=None)
+        rows = fetched(connection, builder.select(known.id, second, low, low + 1))
+        after = low + 1
+    elif len(rows) == most:
+        # There may be more of the last second.
+        after = rows[-1][-1]
+        rows = [row for row in rows if row[-1] < after]
+    for row in rows:
+        row.pop()
+    return rows, after
