@@ -127,15 +127,15 @@ def test_many_lines_come_in_slices_of_their_own(core, database, clock, monkeypat
     monkeypatch.setattr(importing, "FEW", 5)
     monkeypatch.setattr(importing, "MANY", 20)
     monkeypatch.setattr(importing, "AT_ONCE", 7)
-    for number in range(200):
+    for number in range(80):
         core.write(NOW - 20 * DAY + number // 3, f"a storm {number}")
-    for number in range(100):
-        core.write(NOW - number * 1200, f"{number}: later")
-    for number in range(150):
+    for number in range(40):
+        core.write(NOW - number * 3000, f"{number}: later")
+    for number in range(60):
         core.write(NOW + number * 5, f"the clock of the core is ahead {number}")
     for number in range(60):
         core.write(NOW - 100, f"all in one second {number}")
-    assert done(importer(core, database, clock).update()).added == 510
+    assert done(importer(core, database, clock).update()).added == 240
     assert core.longest == 60
     assert stored(database) == core.told()
     assert max(int(one.filter.items[1].value) - int(one.filter.items[0].value)

@@ -50,7 +50,7 @@ def logs(draw):
 CHANGES = st.dictionaries(st.integers(START - BACK, END + 5), st.booleans(), max_size=4).map(
     lambda found: tuple(sorted(found.items()))
 )
-ROUNDS = settings(max_examples=examples(400), deadline=None)
+ROUNDS = settings(max_examples=examples(200), deadline=None)
 
 
 @ROUNDS
