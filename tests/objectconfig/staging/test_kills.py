@@ -35,7 +35,7 @@ def test_a_save_killed_at_any_instant_is_all_or_nothing(tmp_path):
 
 
 def test_a_recovery_killed_at_any_instant_is_completed_by_the_next(tmp_path):
-    old, new = run("kills.py", tmp_path / "site", "recovery", 97)
+    old, new = run("kills.py", tmp_path / "site", "recovery", 69)
     assert old > 30
     assert new > 30
 
