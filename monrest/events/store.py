@@ -18,7 +18,7 @@ KEPT = 7 * 86400.0
 
 MOST_KEPT = 1_000_000
 
-SLICE = 500
+SLICE = 200
 """Events that are read in one transaction."""
 
 _CLEANED = 1_000

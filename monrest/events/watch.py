@@ -73,7 +73,7 @@ _STARTED, _SOON = 30.0, 1.0
 _MOST_MISSED = 500
 """States that are told at once of those that no line told."""
 
-_AT_ONCE_STORED = 200
+_AT_ONCE_STORED = 100
 """Events of one transaction: the texts of thousands are large."""
 
 _POLL = 1.0

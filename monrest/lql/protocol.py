@@ -162,7 +162,8 @@ class LivestatusProtocol(Protocol, TimeoutMixin):
         factory, now = self._factory, self._factory.wall.now()
         factory.counters["requests"] += 1
         self.setTimeout(None)
-        request = self._request = Request(factory.tables, now, self._clock.seconds())
+        request = self._request = Request(factory.tables, now)
+        request.started = self._clock.seconds()
         try:
             request.read(self._lines)
             self._waits = request.waits()

@@ -43,7 +43,7 @@ class Request:
 
     tables: Mapping[str, Table]
     now: float
-    started: float
+    started: float = field(init=False, default=0.0)
     table: Table = field(init=False)
     fixed16: bool = False
     keep_alive: bool = False

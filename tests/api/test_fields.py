@@ -207,7 +207,7 @@ def test_queries(name, what, number):
 
 
 def test_the_reference_page_has_them():
-    page = reference()
+    page = "\n".join(reference().values())
     for one in TAKEN:
         if one.limit:
             assert f"| `{one.name}` | {one.type} | {one.limit} |" in page, one

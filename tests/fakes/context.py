@@ -55,7 +55,7 @@ class NoLogCache:
 
     enabled = False
 
-    def question(self, *_):
+    def planned(self, *_):
         return None
 
     def source(self):
