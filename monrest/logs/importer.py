@@ -197,6 +197,8 @@ class _Run:
 
     async def forward(self, known: CachedSite) -> None:
         """Everything since the newest known line; the first time the last hour."""
+        # What is asked depends on the kind of core.
+        await self.of.site.verdict()
         now = int(self._now())
         covered: dict[str, int] = {}
         if known.covered_from is None or known.covered_until is None:

@@ -70,6 +70,9 @@ class LoggingCore:
         self.write(time, "LOG ROTATION: DAILY")
         self.write(time, "LOG VERSION: 2.0")
 
+    async def verdict(self):
+        """It is up."""
+
     async def ask(self, pushed, layout=None, share=None):
         self.asked.append(pushed)
         if share is not None:

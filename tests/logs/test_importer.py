@@ -325,7 +325,14 @@ def test_sites_are_apart(core, database, clock):
 
 
 def test_an_icinga_2_is_asked_for_a_day_more(database, clock):
+    """Also where what it is shows only while it is waited for."""
     core = LoggingCore(kind="icinga2")
+    core.capabilities, known = None, core.capabilities
+
+    async def verdict():
+        core.capabilities = known
+
+    core.verdict = verdict
     done(importer(core, database, clock).update())
     for pushed in core.asked:
         first, *_, last = pushed.filter.items
