@@ -31,8 +31,7 @@ _OWED = 1.0
 """Seconds after which a site that was down is asked again for what a follower has missed."""
 
 _SOON = 0.05
-_SOME = 200
-"""Events that a follower that catches up gets in one go."""
+"""Seconds after which a group is seen to have what another process had before."""
 
 Who: TypeAlias = Callable[[], Awaitable[Identity]]
 """The identity of the client, now; raises a RestError when it may listen no more."""
@@ -186,7 +185,7 @@ class Follower:
             number, end, owed = self._number, group.number, self._cursor.places
             due = [one for one in owed if clock.seconds() >= asked.get(one, 0.0)]
             if number < end:
-                rows = await self._read(store.behind(number, _SOME))
+                rows = await self._read(store.behind(number))
                 events = [one for one in rows if one.number <= end]
                 # Of a site that owes something the older events come first.
                 await self._take([one for one in events if not (one.nth and one.site in owed)])
@@ -262,13 +261,14 @@ class Follower:
                         break
                 else:
                     if covered is None:
-                        return False
+                        break  # until the site is watched there may be more
                     self._cursor = self._cursor.at(site, Place(covered.since))
             except (LivestatusError, Unavailable):
                 return False
             await self._take(waiting)
             await self._room_again()
-        assert covered is not None
+        if covered is None:
+            return False
         while rows := await self._read(
             store.of_log(site, covered.since, self._cursor.places[site], self._number)
         ):

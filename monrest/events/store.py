@@ -36,10 +36,9 @@ def last(connection: Connection) -> int:
 
 
 @transaction
-def behind(connection: Connection, number: int, most: int = SLICE) -> list[Event]:
+def behind(connection: Connection, number: int) -> list[Event]:
     """The next events behind a number."""
-    this = events.c.number > number
-    return _read(connection, this, (events.c.number,), most)
+    return _read(connection, events.c.number > number, events.c.number)
 
 
 @transaction
@@ -56,16 +55,13 @@ def of_log(connection: Connection, site: str, low: int, place: Place, end: int) 
         & ((second > place.time) | ((second == place.time) & (events.c.nth > place.number)))
         & (events.c.number <= end)
     )
-    return _read(connection, this, (second, events.c.nth), SLICE)
+    return _read(connection, this, second, events.c.nth)
 
 
 def _read(
-    connection: Connection,
-    this: ColumnElement[bool],
-    order: Sequence[ColumnElement[object]],
-    most: int,
+    connection: Connection, this: ColumnElement[bool], *order: ColumnElement[object]
 ) -> list[Event]:
-    query = select(events).where(this).order_by(*order).limit(most)
+    query = select(events).where(this).order_by(*order).limit(SLICE)
     return [Event.of(row) for row in connection.execute(query)]
 
 
@@ -126,11 +122,10 @@ def uncovered(
     connection: Connection, sites: Collection[str], number: int, now: float
 ) -> dict[str, Place]:
     """The sites of which not all events behind a number are stored, with their places then."""
-    known: dict[str, list[Coverage]] = {site: [] for site in sites}
-    for one in _coverages(connection):
-        known.get(one.site, []).append(one)
+    known = _coverages(connection)
     places = {}
-    for site, coverages in known.items():
+    for site in sites:
+        coverages = [one for one in known if one.site == site]
         before = [one for one in coverages if one.first <= number]
         if before and before[-1] is coverages[-1]:
             continue
@@ -163,7 +158,7 @@ def begin(connection: Connection, site: str, since: int) -> None:
 
 @transaction
 def note_watched(connection: Connection, site: str, token: int) -> None:
-    """A site is watched: those whose streams begin in other processes need not wait any more."""
+    """A site is watched: streams that begin in other processes need not wait any more."""
     this = event_sites.c.site == site
     connection.execute(update(event_sites).where(this).values(token=token))
 

@@ -54,8 +54,8 @@ from monrest.store.duties import DutyLostError
 BACK = 3600
 """Seconds of the log that are read when a site is watched again."""
 
-MOST_MISSED = 20_000
-"""Lines of these at most; those before are read from the log by each client that misses them."""
+MOST_LINES_BACK = 20_000
+"""Lines of these at most; where there are more, each client that misses them reads the log."""
 
 _WAIT = 1.0
 """Seconds for which a core waits: a line that is written between two questions comes this late."""
@@ -70,7 +70,7 @@ _COMPARED = 60.0
 _STARTED, _SOON = 30.0, 1.0
 """The same after the core was started, and after a line whose effect objects show."""
 
-_MOST_MISSED = 500
+_MOST_STATES = 500
 """States that are told at once of those that no line told."""
 
 _AT_ONCE_STORED = 100
@@ -143,7 +143,9 @@ class SiteWatch:
     """How many events of a second are known."""
     _counted: int = field(init=False, default=0)
     """Events of the seconds from then on are counted, as far as there are some."""
-    _recent: deque[_Brief] = field(init=False, factory=lambda: deque[_Brief](maxlen=MOST_MISSED))
+    _recent: deque[_Brief] = field(
+        init=False, factory=lambda: deque[_Brief](maxlen=MOST_LINES_BACK)
+    )
     """What the log told last."""
     _began: float = field(init=False)
     """The date when the reactor's clock was 0."""
@@ -353,8 +355,8 @@ class SiteWatch:
         now = min(self._now(site), int(self.wall.now()))
         place = None if anew else await self.change(store.continued(self.id, now - BACK))
         if place is not None:
-            lines = await self._lines(site, place.time, limit=MOST_MISSED + 1)
-            if len(lines) <= MOST_MISSED:
+            lines = await self._lines(site, place.time, limit=MOST_LINES_BACK + 1)
+            if len(lines) <= MOST_LINES_BACK:
                 # The states before these lines are not known, only the present ones.
                 known = {place.time: place.number}
                 missed = list(LineEvents(self.id).events(lines, known))
@@ -411,7 +413,7 @@ class SiteWatch:
         return in_order(lines, newest_first=core.newest_first)
 
     async def _rows(self, site: Site, pushed: Pushed, layout: RowTypes | None = None) -> list[Row]:
-        """Ask a Naemon over a connection of its own, any other site as everybody does."""
+        """Ask a Naemon over a connection of its own, any other site over its usual ones."""
         core = site.capabilities
         assert core is not None
         if core.kind != "naemon":
@@ -438,9 +440,9 @@ class SiteWatch:
         late = sorted(lasting, key=attrgetter("time"))
         del late[:-MOST_BEFORE]
         if late and not self._silent:
-            lines = await self._lines(site, int(late[0].time) - _SAME, limit=MOST_MISSED + 1)
+            lines = await self._lines(site, int(late[0].time) - _SAME, limit=MOST_LINES_BACK + 1)
             self._recent.extend(map(_brief, LineEvents(self.id).events(lines)))
-            if len(lines) > MOST_MISSED:
+            if len(lines) > MOST_LINES_BACK:
                 late = []
         self._shown = shown
         await self._keep([one.event for one in late if not self._is_told(one)])
@@ -492,7 +494,7 @@ class SiteWatch:
             if present.get(key, 0) != reader.hard.get(key, 0) and key not in younger
         }
         again = missed.items() & self._doubtful.items()
-        sure = dict(islice(again, _MOST_MISSED))
+        sure = dict(islice(again, _MOST_STATES))
         self._doubtful = {key: state for key, state in missed.items() if key not in sure}
         if self._doubtful:
             self._next = self.clock.seconds() + _SOON

@@ -21,7 +21,7 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
 from monrest.base.room import Share
-from monrest.base.values import Progress, Row, nobody_follows
+from monrest.base.values import Capabilities, Progress, Row, nobody_follows
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records
 from monrest.logs import compaction
@@ -29,6 +29,7 @@ from monrest.logs.cache_records import LeaseLostError, LinesWritten, UpdateLease
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, ceil, floor, in_order, kept
 from monrest.logs.model import DRIFT, CachedSite
+from monrest.logs.reader import lines_from
 from monrest.query.model import Group, Pushed, Stat, Test
 from monrest.sites.site import Site
 from monrest.store.database import Database, Work
@@ -185,6 +186,13 @@ class _Run:
     def let_go(self) -> None:
         self._share.release()
 
+    @property
+    def _core(self) -> Capabilities:
+        """What the core is, which decides how it is asked; it was waited for."""
+        known = self.of.site.capabilities
+        assert known is not None
+        return known
+
     def _now(self) -> float:
         return self.of.wall.now()
 
@@ -197,7 +205,6 @@ class _Run:
 
     async def forward(self, known: CachedSite) -> None:
         """Everything since the newest known line; the first time the last hour."""
-        # What is asked depends on the kind of core.
         await self.of.site.verdict()
         now = int(self._now())
         covered: dict[str, int] = {}
@@ -291,7 +298,7 @@ class _Run:
     async def _complete(self, rows: list[Row], start: int, end: int) -> bool:
         """Whether the core gives all lines that it counts, or does not count."""
         site = self.of.site
-        if site.capabilities is not None and site.capabilities.kind == "lmd":
+        if self._core.kind == "lmd":
             # It counts the answers of its sites in place of lines (docs/spec/lmd.md, "Logs").
             return True
         bounds = Group("and", self._bounds(start, end))
@@ -309,10 +316,7 @@ class _Run:
         expected to be ``about`` that.
         """
         of = self.of
-        capabilities = of.site.capabilities
-        names = tuple(
-            name for name, _ in COLUMNS if capabilities is None or capabilities.has("log", name)
-        )
+        names = tuple(name for name, _ in COLUMNS if self._core.has("log", name))
         if not names:
             return []
         limit = 2 * MANY + 1 if of.slice > 1 else None
@@ -341,14 +345,8 @@ class _Run:
         )
 
     def _bounds(self, start: int, end: int | None) -> tuple[Test, ...]:
-        bounds = [Test("time", ">=", str(max(0, start)))]
-        if end is not None:
-            bounds.append(Test("time", "<", str(max(0, end))))
-        capabilities = self.of.site.capabilities
-        if capabilities is not None and capabilities.icinga2:
-            # Files are chosen by their first line against the last lower bound.
-            bounds.append(Test("time", ">=", str(max(0, start - DAY))))
-        return tuple(bounds)
+        before = () if end is None else (Test("time", "<", str(max(0, end))),)
+        return lines_from(max(0, start), self._core, *before)
 
     async def _store(
         self, rows: list[Row], *, exactly: tuple[int, int] | None = None, **covered: int
@@ -357,8 +355,7 @@ class _Run:
 
         ``exactly``: no other lines shall be there between these moments.
         """
-        capabilities = self.of.site.capabilities
-        newest_first = capabilities is None or capabilities.newest_first
+        newest_first = self._core.newest_first
         lines = await self.of.site.memory.threads.run(
             lambda: in_order(list(map(kept, rows)), newest_first=newest_first)
         )

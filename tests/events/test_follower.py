@@ -27,15 +27,15 @@ def happened(second, site="s1"):
 
 
 class Group:
-    """Wants everything of two sites; ``stale``: it has to ask the cores first."""
+    """Wants everything of some sites; ``stale``: it has to ask the cores first."""
 
     start = end = 0
     idle = True
 
-    def __init__(self, logs, number):
+    def __init__(self, logs, number, sites):
         self.logs, self.number = logs, number
         self.members, self.stale, self.prepared = {}, False, []
-        self.selection = SimpleNamespace(sites={"s1": None, "s2": None})
+        self.selection = SimpleNamespace(sites=dict.fromkeys(sites))
 
     def waits_for(self, _events):
         return self.stale
@@ -115,8 +115,8 @@ class World:
     def add(self, *events):
         self.change(store.add(events, BEGIN))
 
-    def follow(self, since, listener=None, number=None):
-        group = Group(self.logs, self.last() if number is None else number)
+    def follow(self, since, listener=None, number=None, sites=("s1", "s2")):
+        group = Group(self.logs, self.last() if number is None else number, sites)
         listener = listener or Listener()
         events = SimpleNamespace(
             clock=self.clock, wall=Wall(self.clock), database=self.database,
@@ -212,6 +212,16 @@ def test_while_the_database_is_away_a_client_waits(world):
     world.database.down = False
     world.turn(2)
     assert follower.listener.got == [2, 3, 4]
+
+
+def test_a_client_may_begin_in_the_future_of_a_site_that_was_never_watched(world):
+    follower = world.follow(str(BEGIN + 500), sites=("s3",))
+    world.turn(10)
+    assert follower.listener.got == []
+    assert not follower.ended.called
+    world.change(store.begin("s3", BEGIN + 110))
+    world.turn(5)
+    assert follower.at == 0, "it goes with its group now"
 
 
 def test_while_a_client_takes_nothing_no_log_is_open_for_it(world):

@@ -56,9 +56,9 @@ def test_a_reader_gets_what_is_behind_its_number_and_the_log_of_a_site_in_its_or
     add(connection, line(NOW, 2), seen("object"), line(NOW + 1), line(NOW + 1, site="t"))
     add(connection, line(NOW, 3), line(NOW - 5))
     assert [one.number for one in store.behind(4)(connection)] == [5, 6]
-    assert [one.number for one in store.behind(0, 2)(connection)] == [1, 2]
-    assert store.behind(0, 1)(connection)[0].id == f"s@{NOW}.2"
-    assert store.behind(1, 1)(connection)[0].id == "@2", "no log has it: its number is its id"
+    first, second, *_ = store.behind(0)(connection)
+    assert first.id == f"s@{NOW}.2"
+    assert second.id == "@2", "no log has it: its number is its id"
 
     def log(low, place, end=9):
         return [one.number for one in store.of_log("s", low, place, end)(connection)]
