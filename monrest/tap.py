@@ -196,10 +196,10 @@ def _observer(options: Options, reactor: Any) -> LineObserver | None:
 def is_journal(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
     """Whether ``stream`` goes to the journal of systemd, which takes priorities in lines."""
     try:
-        found = os.fstat(stream.fileno())
+        status = os.fstat(stream.fileno())
     except OSError:  # no file
         return False
-    return environment.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
+    return environment.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
 
 
 def _announce(address: str, key: str, path: str) -> None:

@@ -333,13 +333,13 @@ class Authenticator:
         groups = _NOBODY
         if self._grouped:
             groups = (await self.contacts.of(name)).groups
-        known = (name, groups)
-        held = self._held.get(known)
+        key = (name, groups)
+        held = self._held.get(key)
         if held is None:
             held = self._by_user.held((name,)) | self._by_group.held(groups)
             if len(self._held) >= _REMEMBERED:
                 self._held.clear()
-            self._held[known] = held
+            self._held[key] = held
         return held
 
 
@@ -377,17 +377,17 @@ class Proxies:
     @classmethod
     def of(cls, trusted: Iterable[str]) -> Proxies:
         """Read addresses and networks such as ``10.0.0.0/8``; ValueError for anything else."""
-        return cls(tuple(ip_network(one) for one in trusted))
+        return cls(tuple(ip_network(network) for network in trusted))
 
     def trusts(self, address: str) -> bool:
         """Whether the neighbour with this address may name clients; none without an address."""
-        known = self._known.get(address)
-        if known is None:
+        trusted = self._known.get(address)
+        if trusted is None:
             if len(self._known) >= _REMEMBERED_ADDRESSES:
                 self._known.clear()
             read = _address(address)
-            known = self._known[address] = read is not None and self._among(read)
-        return known
+            trusted = self._known[address] = read is not None and self._among(read)
+        return trusted
 
     def client(self, peer: str, forwarded_for: str) -> str:
         """Give the client's address from the other end of a connection and X-Forwarded-For.

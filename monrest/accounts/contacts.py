@@ -73,42 +73,48 @@ class Contacts:
         if self._state != (state := self.workers.state("contacts")):
             self._state = state
             self._expire()
-        known, sites = self._known.get(user), self.registry.sites
-        if known is not None and known.sites is sites and self.clock.seconds() < known.until:
-            return known.contact
+        remembered, sites = self._known.get(user), self.registry.sites
+        if (
+            remembered is not None
+            and remembered.sites is sites
+            and self.clock.seconds() < remembered.until
+        ):
+            return remembered.contact
         if not sites:
             return NOBODY
         question = self._running.get(user)
         if question is None:
             question = self._running[user] = _Question()
-            Deferred.fromCoroutine(self._ask(user, known)).addBoth(self._asked, user, question)
+            Deferred.fromCoroutine(self._ask(user, remembered)).addBoth(self._asked, user, question)
         waiter = question.wait()
-        if known is None:
+        if remembered is None:
             return await waiter
         try:
             return await waiter.addTimeout(_PATIENCE, self.clock)
         except TooLate:
-            return known.contact
+            return remembered.contact
 
     def expire(self) -> None:
         """Ask the cores again about each user who comes, as after a reload of one."""
         self.workers.changed("contacts")
 
     def _expire(self) -> None:
-        self._known = {user: evolve(known, until=0.0) for user, known in self._known.items()}
+        self._known = {
+            user: evolve(remembered, until=0.0) for user, remembered in self._known.items()
+        }
 
     def _asked(self, result: Contact | Failure, user: str, question: _Question) -> None:
         self._running.pop(user, None)
         question.answer(result)
 
-    async def _ask(self, user: str, known: _Known | None) -> Contact:
+    async def _ask(self, user: str, remembered: _Known | None) -> Contact:
         sites = self.registry.sites
         share = sites[0].memory.room.share()
         about_groups = Deferred.fromCoroutine(self._read(sites, _about_groups(user), share))
         entries, failed = await self._read(sites, _about_contact(user), share)
         groups, failed_too = await about_groups
         silent = failed | failed_too
-        old = known.parts if known is not None else {}
+        old = remembered.parts if remembered is not None else {}
         parts: dict[str, Contact] = {}
         for site in sites:
             if site.id in silent:
@@ -121,7 +127,7 @@ class Contacts:
             )
         if silent:
             log.debug("contact data of {user} not read from {sites}", user=user, sites=silent)
-        if len(silent) == len(sites) and known is None:
+        if len(silent) == len(sites) and remembered is None:
             return NOBODY
         contact = _joined(parts.values())
         # Sites that were silent are asked again soon, and not with every request.
@@ -142,8 +148,8 @@ class Contacts:
 
         async def read(table: str, columns: tuple[str, ...]) -> tuple[SiteAnswer, ...]:
             def plan(_site: Site, core: Capabilities) -> Pushed | None:
-                known = tuple(name for name in columns if core.has(table, name))
-                return Pushed(table=table, columns=known) if columns[0] in known else None
+                present = tuple(name for name in columns if core.has(table, name))
+                return Pushed(table=table, columns=present) if columns[0] in present else None
 
             try:
                 gathered = await fan_out(sites, plan, None, self.clock, share=share)
@@ -165,8 +171,8 @@ class Contacts:
                 for member in members:
                     groups.setdefault(str(member), set()).add(str(row[0]))
         return {
-            name: evolve(_joined(known), groups=frozenset(groups.get(name, ())))
-            for name, known in parts.items()
+            name: evolve(_joined(contacts), groups=frozenset(groups.get(name, ())))
+            for name, contacts in parts.items()
         }, tuple(problems.values())
 
     async def _read(
@@ -192,17 +198,17 @@ class _Question:
 
     def wait(self) -> Deferred[Contact]:
         """Give a Deferred of one's own; cancelling it ends this wait and not the question."""
-        one: Deferred[Contact] = Deferred(self.waiting.remove)
-        self.waiting.append(one)
+        waiter: Deferred[Contact] = Deferred(self.waiting.remove)
+        self.waiting.append(waiter)
         if self.result is not None:
             self.answer(self.result)
-        return one
+        return waiter
 
     def answer(self, result: Contact | Failure) -> None:
         self.result = result
         waiting, self.waiting = self.waiting, []
-        for one in waiting:
-            one.callback(result)
+        for waiter in waiting:
+            waiter.callback(result)
 
 
 def _about_contact(user: str) -> PlanSite:
@@ -238,11 +244,15 @@ def _contact(answer: SiteAnswer | None) -> Contact:
 
 def _joined(parts: Iterable[Contact]) -> Contact:
     """Put together what the sites say, in their order: the first one that knows them names them."""
-    known = tuple(parts)
-    named = next((one for one in known if one.alias is not None), NOBODY)
-    may = [one.can_submit_commands for one in known if one.can_submit_commands is not None]
+    contacts = tuple(parts)
+    named = next((contact for contact in contacts if contact.alias is not None), NOBODY)
+    may = [
+        contact.can_submit_commands
+        for contact in contacts
+        if contact.can_submit_commands is not None
+    ]
     return Contact(
-        groups=frozenset().union(*(one.groups for one in known)),
+        groups=frozenset().union(*(contact.groups for contact in contacts)),
         alias=named.alias,
         email=named.email,
         can_submit_commands=all(may) if may else None,

@@ -233,9 +233,9 @@ def _store_uses(
 ) -> None:
     """In the same order by all daemons, so that none waits for another that waits for it."""
     for mark, kind in kinds.items():
-        found = {name: use for (one, name), use in sorted(uses.items()) if one == mark}
-        if found:
-            kind.store(connection, found)
+        of_kind = {name: use for (kind, name), use in sorted(uses.items()) if kind == mark}
+        if of_kind:
+            kind.store(connection, of_kind)
 
 
 @define(eq=False)
@@ -285,28 +285,28 @@ class HashedKind(Kind[C]):
         return self.config.grace
 
     async def look_up(self, name: str) -> C | None:
-        found = await self.service.database.run(lambda connection: self.row.find(connection, name))
-        return cast("C | None", found)
+        row = await self.service.database.run(lambda connection: self.row.find(connection, name))
+        return cast("C | None", row)
 
     @abstractmethod
-    def with_use(self, one: C, use: Use) -> C:
+    def with_use(self, credential: C, use: Use) -> C:
         """Add a use that is not stored yet."""
 
-    def current(self, one: C, hashed: str) -> C:
+    def current(self, credential: C, hashed: str) -> C:
         use = self.service.uses.get((self.mark, hashed))
-        return one if use is None else self.with_use(one, use)
+        return credential if use is None else self.with_use(credential, use)
 
     async def found(self, hashed: str, *, anew: bool = False) -> C | None:
         """Give the one of this hash; Unavailable when the database is and nothing recent is known.
 
         ``anew``: what is kept is not fresh enough.
         """
-        found = await self.service.find(self, hashed, anew=anew)
-        if found is None:
+        current = await self.service.find(self, hashed, anew=anew)
+        if current is None:
             self.service.uses.pop((self.mark, hashed), None)
             return None
-        one, sure = found
-        return one if sure else evolve(one, confirmed=False)
+        credential, sure = current
+        return credential if sure else evolve(credential, confirmed=False)
 
     async def several(self, user: str | None = None, hashed: str | None = None) -> list[C]:
         """Give those of ``user`` (None: of all) in the order in which they were made.
@@ -325,8 +325,8 @@ class HashedKind(Kind[C]):
         def read(connection: Connection) -> list[C]:
             return [self.row.of(row) for row in connection.execute(query)]
 
-        found = await self.service.database.run(read)
-        return [self.current(one, getattr(one, key.name)) for one in found]
+        rows = await self.service.database.run(read)
+        return [self.current(row, getattr(row, key.name)) for row in rows]
 
     async def delete(self, hashed: str) -> bool:
         """Delete one, which is refused from then on; False when there is none."""
@@ -342,9 +342,9 @@ class HashedKind(Kind[C]):
 
 
 @transaction
-def adopt(connection: Connection, one: StoredRow) -> bool:
+def adopt(connection: Connection, record: StoredRow) -> bool:
     """Store a key or a profile of another installation; False when it is there."""
-    if one.find(connection, getattr(one, one.primary_key().name)) is not None:
+    if record.find(connection, getattr(record, record.primary_key().name)) is not None:
         return False
-    connection.execute(insert_if_absent(connection, one.table, one.values()))
+    connection.execute(insert_if_absent(connection, record.table, record.values()))
     return True

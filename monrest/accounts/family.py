@@ -50,8 +50,8 @@ class Accounts(Service):
     async def _figures(self) -> dict[str, float]:
         """Figures of the users that are known under the configuration in force."""
         sites, auth = self.common.registry.sites, self.common.config.auth
-        known = self.users, self.contacts, self.passwords
-        return await figures(*known, sites, auth)
+        caches = self.users, self.contacts, self.passwords
+        return await figures(*caches, sites, auth)
 
     def configure(self) -> None:
         auth = self.common.config.auth

@@ -34,7 +34,7 @@ from monrest.store.stored import shown_columns, shown_values
 
 def _known(parameter: str, name: str) -> None:
     if full_role(name) not in ROLES:
-        short = ", ".join(known.removeprefix("authorized_for_") for known in ROLES)
+        short = ", ".join(role.removeprefix("authorized_for_") for role in ROLES)
         raise BadRequest(
             "unknown role",
             f"{parameter}: {full_role(name)[:80]!r}: expected names out of {short}",
@@ -65,7 +65,7 @@ _FORCE_USER = UserField(
     "the role admin",
 )
 _CREATION = (_COMMENT, _ROLES, _USERNAME, _SUPERUSER, _FORCE_USER)
-_PARAMETERS = tuple(one.name for one in _CREATION)
+_PARAMETERS = tuple(parameter.name for parameter in _CREATION)
 
 _FILE = Column("file", "string", "", "where it is kept: table and record in the database")
 COLUMNS = shown_columns(ApiKey, _FILE)
@@ -119,13 +119,13 @@ class KeyRecords(Records[ApiKey]):
         identity = request.identity
         return await self.keys.several(None if identity.may(ADMIN) else identity.user, key)
 
-    def name(self, one: ApiKey) -> str:
-        return one.hashed_key
+    def name(self, key: ApiKey) -> str:
+        return key.hashed_key
 
-    async def rows(self, context: Context, found: Iterable[ApiKey]) -> list[dict[str, Any]]:
+    async def rows(self, context: Context, keys: Iterable[ApiKey]) -> list[dict[str, Any]]:
         """As they are shown; None where the interface leaves a field out."""
         del context
-        return [{"file": one.file, **shown_values(one)} for one in found]
+        return [{"file": key.file, **shown_values(key)} for key in keys]
 
     async def remove(self, old: ApiKey) -> bool:
         return await self.keys.delete(old.hashed_key)

@@ -41,11 +41,13 @@ class Keys(HashedKind[ApiKey]):
             client = f"{caller.address} ({client})"
         self.service.uses[self.mark, key.hashed_key] = Use(self.now(), client)
 
-    def with_use(self, one: ApiKey, use: Use) -> ApiKey:
-        return evolve(one, last_used=use.at, last_from=use.client)
+    def with_use(self, key: ApiKey, use: Use) -> ApiKey:
+        return evolve(key, last_used=use.at, last_from=use.client)
 
     def store(self, connection: Connection, uses: Mapping[str, Use]) -> None:
-        rows = [{"hashed": one, "at": use.at, "client": use.client} for one, use in uses.items()]
+        rows = [
+            {"hashed": hashed, "at": use.at, "client": use.client} for hashed, use in uses.items()
+        ]
         connection.execute(_USED, rows)
 
     async def create(

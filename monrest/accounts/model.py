@@ -194,6 +194,6 @@ class Profile(StoredRow):
 
         A day after the last failed login where there is nothing else in it, else after a year.
         """
-        seen = [int(one["time"]) for one in (self.last_failed, self.last_success) if one]
+        seen = [int(login["time"]) for login in (self.last_failed, self.last_success) if login]
         kept = _DAY if self.last_success is None and self.tz is None else _YEAR
         return not self.locked and now - max([self.created, *seen]) > kept

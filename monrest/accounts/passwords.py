@@ -66,9 +66,9 @@ class Passwords:
         """
         await self._look()
         key = self._key(user, password)
-        known = self._known(key)
-        if known is not None:
-            return known
+        checked = self._known(key)
+        if checked is not None:
+            return checked
         running = self._running.get(key)
         if running is None:
             if len(self._places.waiting) >= _MOST_WAITING:

@@ -69,14 +69,14 @@ class SessionRecords(Records[Session]):
         if key is None:
             self.figures.expire("sessions")
         identity = request.identity
-        found = await self.sessions.several(None if identity.may(ADMIN) else identity.user, key)
-        known = frozenset(await self.passwords.names())
-        return [one for one in found if one.username in known]
+        sessions = await self.sessions.several(None if identity.may(ADMIN) else identity.user, key)
+        names = frozenset(await self.passwords.names())
+        return [session for session in sessions if session.username in names]
 
-    async def rows(self, context: Context, found: Iterable[Session]) -> list[dict[str, Any]]:
+    async def rows(self, context: Context, sessions: Iterable[Session]) -> list[dict[str, Any]]:
         """As they are shown; never with their CSRF token."""
         del context
-        return [{**_ALWAYS, "file": one.file, **shown_values(one)} for one in found]
+        return [{**_ALWAYS, "file": session.file, **shown_values(session)} for session in sessions]
 
     @Endpoint(
         path="/mon/login",

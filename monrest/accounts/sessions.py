@@ -58,11 +58,13 @@ class Sessions(HashedKind[Session]):
         session = await super().found(hashed, anew=anew)
         return None if session is None else self.current(session, hashed)
 
-    def with_use(self, one: Session, use: Use) -> Session:
-        return evolve(one, active=use.at) if use.at > one.active else one
+    def with_use(self, session: Session, use: Use) -> Session:
+        return evolve(session, active=use.at) if use.at > session.active else session
 
     def store(self, connection: Connection, uses: Mapping[str, Use]) -> None:
-        connection.execute(_USED, [{"hashed": one, "at": use.at} for one, use in uses.items()])
+        connection.execute(
+            _USED, [{"hashed": hashed, "at": use.at} for hashed, use in uses.items()]
+        )
 
     def _lives(self, session: Session) -> bool:
         now, config = self.service.wall.now(), self.service.config
@@ -73,7 +75,7 @@ class Sessions(HashedKind[Session]):
 
     async def several(self, user: str | None = None, hashed: str | None = None) -> list[Session]:
         """Those that are not over."""
-        return [one for one in await super().several(user, hashed) if self._lives(one)]
+        return [session for session in await super().several(user, hashed) if self._lives(session)]
 
     async def figures(self) -> dict[str, float]:
         """Count sessions and their users, all and those of the last five minutes, in one query."""
@@ -182,7 +184,7 @@ _USED = (
 def cookie_of(headers: Mapping[str, str], name: str) -> str:
     """Give the value of a cookie, empty when there is none; ``headers`` have lower-case names."""
     for part in headers.get("cookie", "").split(";"):
-        found, _, value = part.strip().partition("=")
-        if found == name:
+        key, _, value = part.strip().partition("=")
+        if key == name:
             return value.strip('"')
     return ""

@@ -145,9 +145,9 @@ class Slowdown:
 
     def _succeeded(self, address: str, user: str) -> None:
         for key in (("user", user), ("pair", f"{address} {user}")):
-            known = self._tracks.get(key)
-            if known is not None:
-                known.failures = 0
+            track = self._tracks.get(key)
+            if track is not None:
+                track.failures = 0
         self._good.pop((address, user), None)
         while len(self._good) >= _REMEMBERED:
             del self._good[next(iter(self._good))]

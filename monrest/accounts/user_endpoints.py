@@ -52,19 +52,19 @@ _WHOAMI = (
     Column("auth_src", "string", "", "how the request was authenticated"),
     Column("original_username", "string", "", "name before it was transformed"),
 )
-WHOAMI_COLUMNS = tuple(sorted((*COLUMNS, *_WHOAMI), key=lambda one: one.name))
+WHOAMI_COLUMNS = tuple(sorted((*COLUMNS, *_WHOAMI), key=lambda column: column.name))
 
 
 async def figures(
     users: Users, contacts: Contacts, passwords: Passwords, sites: Sequence[Site], auth: AuthConfig
 ) -> dict[str, float]:
     """Count all users and those who are locked."""
-    found, _ = await contacts.everybody(sites)
+    seen, _ = await contacts.everybody(sites)
     profiles = {profile.name: profile.locked for profile in await users.list()}
-    known = _known(found, profiles, await _configured(passwords, auth))
+    known_users = _known(seen, profiles, await _configured(passwords, auth))
     return {
-        "users_locked_total": sum(profiles.get(name, False) for name in known),
-        "users_total": len(known),
+        "users_locked_total": sum(profiles.get(name, False) for name in known_users),
+        "users_total": len(known_users),
     }
 
 
@@ -175,14 +175,14 @@ class UserRecords(Records[dict[str, Any]]):
             return await super().answer_list(context, request, where)
         contacts, problems = await self.contacts.everybody(context.sites.sites)
         profiles = {profile.name: profile for profile in await self.users.list()}
-        known = _known(contacts, profiles, await _configured(self.passwords, context.config.auth))
+        users = _known(contacts, profiles, await _configured(self.passwords, context.config.auth))
         roles = _Roles(context.config.auth)
 
         def row(name: str) -> dict[str, Any]:
             contact = contacts.get(name, NOBODY)
             return _record(context, roles.identity(name, contact), contact, profiles.get(name))
 
-        answer = await self.listed(context, request, list(map(row, sorted(known))))
+        answer = await self.listed(context, request, list(map(row, sorted(users))))
         return evolve(answer, failed_sites=problems)
 
     async def find(
@@ -197,12 +197,12 @@ class UserRecords(Records[dict[str, Any]]):
             return []
         contact = await self.contacts.of(name)
         profile = await self.users.get(name)
-        known = _Roles(context.config.auth).identity(name, contact)
-        return [_record(context, known, contact, profile)]
+        roles = _Roles(context.config.auth).identity(name, contact)
+        return [_record(context, roles, contact, profile)]
 
-    async def rows(self, context: Context, found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def rows(self, context: Context, users: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         del context
-        return list(found)
+        return list(users)
 
     @Endpoint(
         path="/mon/users/<id>",

@@ -56,8 +56,8 @@ class UserNames:
 
     def read(self, text: str, where: str) -> UserName:
         """Give the name behind ``text``; BadRequest, naming ``where``, when it is none."""
-        known = self._known.get(text)
-        if known is None:
+        read = self._known.get(text)
+        if read is None:
             check(text, where)
             name = text
             if self.config.lowercase_user:
@@ -68,8 +68,8 @@ class UserNames:
             check(name, where)
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            known = self._known[text] = UserName(name, text)
-        return known
+            read = self._known[text] = UserName(name, text)
+        return read
 
 
 def check(name: str, where: str) -> None:

@@ -77,9 +77,9 @@ class Users(Kind[_Known]):
         return await self.service.database.run(read)
 
     async def _current(self) -> _Known:
-        found = await self.service.find(self, "")
-        assert found is not None
-        return found[0]
+        current = await self.service.find(self, "")
+        assert current is not None
+        return current[0]
 
     async def look_up(self, name: str) -> _Known:
         """Ask for all who are locked or failed, whatever the ``name``."""
@@ -187,11 +187,11 @@ class Users(Kind[_Known]):
     ) -> None:
         """Put what was just stored in force here; None: that was not changed."""
 
-        def change(known: _Known) -> _Known:
+        def change(current: _Known) -> _Known:
             return _Known(
-                _with(known.locked, name, locked),
-                _with(known.failing, name, failing),
-                known.guessed if failing is None else _with(known.guessed, name, guessed),
+                _with(current.locked, name, locked),
+                _with(current.failing, name, failing),
+                current.guessed if failing is None else _with(current.guessed, name, guessed),
             )
 
         self.service.changed(self, "", change)

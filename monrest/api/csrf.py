@@ -97,7 +97,7 @@ def _own(origin: str, headers: Mapping[str, str]) -> bool:
     scheme = origin.strip().partition(":")[0]
     names = (headers.get("host", ""), *headers.get("x-forwarded-host", "").split(","))
     page = _address(origin)
-    return page is not None and page in [_address(f"{scheme}://{one.strip()}") for one in names]
+    return page is not None and page in [_address(f"{scheme}://{name.strip()}") for name in names]
 
 
 def _address(url: str) -> tuple[str, int | None] | None:

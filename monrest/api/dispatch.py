@@ -75,10 +75,10 @@ def warned(context: Context, answer: Answer) -> Answer:
     warnings = answer.warnings
     if not warnings:
         return answer
-    shown = [quote(one, safe=_PLAIN) for one in warnings[:_MOST_WARNINGS]]
+    quoted = [quote(warning, safe=_PLAIN) for warning in warnings[:_MOST_WARNINGS]]
     if len(warnings) > _MOST_WARNINGS:
-        shown.append(f"and {len(warnings) - _MOST_WARNINGS} more")
-    header = (context.names.header("Warnings"), "; ".join(shown))
+        quoted.append(f"and {len(warnings) - _MOST_WARNINGS} more")
+    header = (context.names.header("Warnings"), "; ".join(quoted))
     return evolve(answer, headers=(*answer.headers, header))
 
 

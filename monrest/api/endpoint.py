@@ -310,8 +310,8 @@ class Endpoint:
     def common_parameters(self) -> tuple[Flag, ...]:
         """What it takes beside ``parameters``, in the query string of any method."""
         file = self.documents or (self.media and "application/json" not in self.media)
-        found = () if file else (PRETTY,)
-        return found if self.public or self.at_once else (*found, BACKGROUND)
+        parameters = () if file else (PRETTY,)
+        return parameters if self.public or self.at_once else (*parameters, BACKGROUND)
 
     def check_roles(self, identity: Identity) -> None:
         """Raise ``Forbidden`` unless ``identity`` holds every role that the path needs."""
@@ -327,8 +327,12 @@ class Endpoint:
 def declared(room: type | ModuleType) -> tuple[Endpoint, ...]:
     """The endpoints that stand above the methods of a class or the functions of a module."""
     here = room.__name__ if isinstance(room, ModuleType) else room.__module__
-    handlers = [made for made in vars(room).values() if getattr(made, "__module__", "") == here]
-    return tuple(one for made in handlers for one in getattr(made, "__endpoints__", ()))
+    handlers = [
+        handler for handler in vars(room).values() if getattr(handler, "__module__", "") == here
+    ]
+    return tuple(
+        endpoint for handler in handlers for endpoint in getattr(handler, "__endpoints__", ())
+    )
 
 
 def is_variable(segment: str) -> bool:

@@ -76,9 +76,9 @@ class Common:
 
     def the(self, kind: type[Kind]) -> Kind:
         """Give the service of another family, which stands before this one in the registry."""
-        found = self._services[kind]
-        assert isinstance(found, kind)
-        return found
+        service = self._services[kind]
+        assert isinstance(service, kind)
+        return service
 
 
 @frozen

@@ -90,7 +90,7 @@ class Field(ABC):
     title: str = field(default="", kw_only=True)
     shown: Shown | str | None = field(default="", kw_only=True)
     required: bool = field(
-        default=Factory(lambda one: bool(one.needed), takes_self=True), kw_only=True
+        default=Factory(lambda self: bool(self.needed), takes_self=True), kw_only=True
     )
 
     @abstractmethod
@@ -251,10 +251,10 @@ class Flag(Field):
     default: int = 0
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> int:
-        found = self.default if value is None else truth.truth(value)
-        if found is None:
+        flag = self.default if value is None else truth.truth(value)
+        if flag is None:
             raise self.wrong(at, truth.EXPECTED)
-        return int(found)
+        return int(flag)
 
 
 def comma_names(item: Any) -> Iterable[str] | None:
@@ -286,7 +286,7 @@ class NameList(Field):
         items = value.split(",") if isinstance(value, str) else [] if value is None else value
         if not isinstance(items, list):
             raise self.wrong(at, self.kind)
-        found: list[str] = []
+        listed: list[str] = []
         for item in items if items != [""] else ():
             names = self.item(item)
             if names is None:
@@ -295,10 +295,10 @@ class NameList(Field):
                 if 0 < self.longest < len(name):
                     raise self.wrong(at, f"names of at most {self.longest} characters")
                 self.check(f"{at.where}{self.name}", name)
-                found.append(name)
-                if len(found) > self.most:
+                listed.append(name)
+                if len(listed) > self.most:
                     raise self.wrong(at, self.number.format(most=self.most))
-        return sorted(set(found)) if self.ordered else list(dict.fromkeys(found))
+        return sorted(set(listed)) if self.ordered else list(dict.fromkeys(listed))
 
     @property
     def limit(self) -> str:
@@ -389,7 +389,9 @@ class Fields:
         return record
 
     def values(self, given: Mapping[str, Any], at: Reading = AS_IT_IS) -> dict[str, Any]:
-        return {one.name: one.read(given.get(one.name), at) for one in self.declared}
+        return {
+            declared.name: declared.read(given.get(declared.name), at) for declared in self.declared
+        }
 
 
 def fields_of(request: RestRequest) -> dict[str, Any]:
@@ -408,10 +410,10 @@ def fields_of(request: RestRequest) -> dict[str, Any]:
 
 def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Give the values of a form by name: a text, or a list of texts where it came often."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for name, value in pairs:
-        found.setdefault(name, []).append(value)
-    return {name: one[0] if len(one) == 1 else one for name, one in found.items()}
+        values.setdefault(name, []).append(value)
+    return {name: texts[0] if len(texts) == 1 else texts for name, texts in values.items()}
 
 
 def require_only(request: RestRequest, *names: str) -> None:
@@ -424,14 +426,14 @@ def require_only(request: RestRequest, *names: str) -> None:
 
 def named_sites(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Give the sites that fields of a body name; BadRequest for what is no list of them."""
-    found: list[str] = []
+    names: list[str] = []
     for name in SITES:
         value = fields.get(name)
         items = value.split(",") if isinstance(value, str) else value or []
-        if not isinstance(items, list) or not all(isinstance(one, str) for one in items):
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             raise BadRequest(f"invalid {name}", f"{name}: expected a list of sites")
-        found += [one.strip() for one in items if one.strip()]
-    return tuple(found)
+        names += [item.strip() for item in items if item.strip()]
+    return tuple(names)
 
 
 def named_in(parameters: Parameters) -> tuple[str, ...]:

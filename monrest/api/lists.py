@@ -48,10 +48,11 @@ def local_schema(
         name=name,
         table="",
         columns={
-            one.name: CoreColumn(
-                column=one, core_type=held.get(one.name, _CORE_TYPES.get(one.type, "string"))
+            column.name: CoreColumn(
+                column=column,
+                core_type=held.get(column.name, _CORE_TYPES.get(column.type, "string")),
             )
-            for one in columns
+            for column in columns
         },
         order=order,
         folded=True,
@@ -60,7 +61,7 @@ def local_schema(
 
 def own_columns(columns: Sequence[Column], names: Names) -> tuple[Column, ...]:
     """The columns with the site's own word in the place of ``mon``."""
-    return tuple(evolve(one, name=names.own(one.name)) for one in columns)
+    return tuple(evolve(column, name=names.own(column.name)) for column in columns)
 
 
 async def select(
@@ -119,12 +120,12 @@ async def reselect(context: Context, request: RestRequest, answer: Document) -> 
         view_of(context, request.identity),
         await moment_of(context, request),
     )
-    there = {*answer.value, *(one.name for one in answer.columns)}
-    if wrong := [one.warning for one in bound.unknown if one.name not in there]:
+    there = {*answer.value, *(column.name for column in answer.columns)}
+    if wrong := [column.warning for column in bound.unknown if column.name not in there]:
         raise no_such_column(wrong)
-    found = answer.value
+    document = answer.value
     value, warnings = await context.compute(
-        lambda limit: select_from_object(found, bound, limit), len(found) + bound.effort
+        lambda limit: select_from_object(document, bound, limit), len(document) + bound.effort
     )
     if request.strict and warnings:
         raise no_such_column(warnings)
@@ -147,8 +148,8 @@ def sparse(
         return answer
     if any(name == "columns" for name, _ in request.parameters):
         return answer
-    kept = [at for at, one in enumerate(answer.columns) if one.name not in optional]
-    places = {one.name: at for at, one in enumerate(answer.columns)}
+    kept = [at for at, column in enumerate(answer.columns) if column.name not in optional]
+    places = {column.name: at for at, column in enumerate(answer.columns)}
     left = [(at, name) for name, at in places.items() if name in optional]
     asks = [places.get(name.removesuffix(ending), at) for at, name in left]
 

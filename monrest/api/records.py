@@ -91,8 +91,8 @@ def memory_of(document: ColumnElement[Any]) -> ColumnElement[int]:
     text = cast(document, Text)
     size = func.length(text)
 
-    def count(found: str) -> ColumnElement[int]:
-        return size - func.length(func.replace(text, found, ""))
+    def count(count: str) -> ColumnElement[int]:
+        return size - func.length(func.replace(text, count, ""))
 
     # One character beyond the basic plane makes each one of its text four bytes long.
     characters = case((count("\\ud") > 0, 5 * size), else_=2 * size)
@@ -173,11 +173,11 @@ class RecordLimits:
         if self.owner is not None and owner is not None:
             theirs = case((self.owner == owner, 1), else_=0)
         query = select(theirs.label("mine"), func.count(), func.sum(memory_of(self.document)))
-        found = {
+        counts = {
             mine: (count, int(size))
             for mine, count, size in connection.execute(query.group_by("mine"))
         }
-        mine, others = found.get(1, (0, 0)), found.get(0, (0, 0))
+        mine, others = counts.get(1, (0, 0)), counts.get(0, (0, 0))
         return mine, (mine[0] + others[0], mine[1] + others[1])
 
 
@@ -219,8 +219,8 @@ class StoredRecords(Generic[R]):
         return [self.row.of(row) for row in sorted(rows, key=lambda row: row._mapping[self.key])]
 
     def add(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> None:
-        made = {self.key.name: key, "version": first_version(), **values}
-        connection.execute(insert(self.row.table).values(made))
+        stored = {self.key.name: key, "version": first_version(), **values}
+        connection.execute(insert(self.row.table).values(stored))
 
     def adopt(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> bool:
         """Store a record of another installation under its key; False when that is taken."""
@@ -291,7 +291,11 @@ def first_number(value: Any) -> int:
 
 def record_columns(row: type[StoredRow], fields: Fields, *more: Column) -> tuple[Column, ...]:
     """The columns of the fields, of what the class of the records shows, and ``more``, by name."""
-    declared = (one.column for one in fields.declared if one.column is not None)
+    declared = (
+        declared_field.column
+        for declared_field in fields.declared
+        if declared_field.column is not None
+    )
     return shown_columns(row, *declared, *more)
 
 
@@ -347,15 +351,15 @@ class Records(ABC, Generic[T]):
     async def find(self, context: Context, request: RestRequest, key: str | None) -> Sequence[T]:
         """Give the records that exist for the user in their order, or the one of a path."""
 
-    def name(self, one: T) -> str:
+    def name(self, record: T) -> str:
         """Give the key as the audit log has it."""
         raise NotImplementedError
 
     @abstractmethod
-    async def rows(self, context: Context, found: Iterable[T]) -> list[dict[str, Any]]:
+    async def rows(self, context: Context, records: Iterable[T]) -> list[dict[str, Any]]:
         """Give records as they are shown."""
 
-    def document(self, one: T) -> dict[str, Any]:
+    def document(self, record: T) -> dict[str, Any]:
         """Give what a patch is merged into."""
         raise NotImplementedError
 
@@ -395,10 +399,10 @@ class Records(ABC, Generic[T]):
 
     async def one(self, context: Context, request: RestRequest, key: str) -> T:
         """Give the record of a path; NotFound also where the user must not know of it."""
-        found = await self.find(context, request, key)
-        if not found:
+        records = await self.find(context, request, key)
+        if not records:
             raise self.missing()
-        return found[0]
+        return records[0]
 
     async def answer_list(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
@@ -411,18 +415,18 @@ class Records(ABC, Generic[T]):
     ) -> Rows | Document:
         """Answer with those of the shown records that the request wants."""
         columns = self.columns_of(context)
-        known = {one.name for one in columns}
-        further = self.further({name for row in rows for name in row} - known)
+        names = {column.name for column in columns}
+        further = self.further({name for row in rows for name in row} - names)
         schema = local_schema(self.path.rpartition("/")[2], (*columns, *further), ())
         answer = await select_rows(context, request, schema, rows)
-        optional = self.optional.union(one.name for one in further)
+        optional = self.optional.union(column.name for column in further)
         return sparse(request, answer, optional)
 
     async def answer_one(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        found = await self.one(context, request, where[0])
-        (row,) = await self.rows(context, [found])
+        record = await self.one(context, request, where[0])
+        (row,) = await self.rows(context, [record])
         value = self.shown_alone(row)
         columns = self.shown or self.columns_of(context)
         return await reselect(context, request, Document(value=value, columns=columns))
@@ -473,7 +477,7 @@ class Records(ABC, Generic[T]):
 
     def _done(self, message: str) -> Document:
         value = {"message": message, "count": 1}
-        return Document(value={one.name: value[one.name] for one in self.done})
+        return Document(value={column.name: value[column.name] for column in self.done})
 
     @classmethod
     def endpoints(cls) -> tuple[Endpoint, ...]:

@@ -101,11 +101,11 @@ class RecurringRecords(StoredRecords[R]):
         table = self.row.table
         late: dict[int, int] = {}
         for row in connection.execute(select(table).where(table.c.next_at <= int(now))).all():
-            one = self.row.of(row)
-            missed = self.occur(connection, one, row.next_at, now, zone)
+            record = self.row.of(row)
+            missed = self.occur(connection, record, row.next_at, now, zone)
             if missed:
-                late[one.number] = missed
-            self._set_next(connection, one, now, zone)
+                late[record.number] = missed
+            self._set_next(connection, record, now, zone)
         self.clean(connection, now)
         return late
 
@@ -116,12 +116,12 @@ class RecurringRecords(StoredRecords[R]):
         for row in connection.execute(query).all():
             self._set_next(connection, self.row.of(row), now, zone)
 
-    def _set_next(self, connection: Connection, one: R, now: float, zone: tzinfo) -> None:
+    def _set_next(self, connection: Connection, record: R, now: float, zone: tzinfo) -> None:
         table = self.row.table
-        next_at = schedule.following(one.crons(), now, zone)
-        if next_at != one.next_at:
+        next_at = schedule.following(record.crons(), now, zone)
+        if next_at != record.next_at:
             connection.execute(
-                update(table).where(table.c.number == one.number).values(next_at=next_at)
+                update(table).where(table.c.number == record.number).values(next_at=next_at)
             )
 
 
@@ -157,8 +157,8 @@ class Scheduler(Generic[R]):
         now, records = self.wall.now(), self.records
         planned = (token, zone, self._steps.look())
         if self._planned != planned:
-            known = self._planned
-            stepped = known is not None and known[2] != planned[2]
+            former = self._planned
+            stepped = former is not None and former[2] != planned[2]
             since = self._steps.since() if stepped else now
             await self.duties.change(
                 token, lambda connection: records.plan_again(connection, since, zone)

@@ -89,41 +89,46 @@ class Router:
         HEAD is GET, and POST is GET where only GET is declared. Raises NotFound and
         MethodNotAllowed.
         """
-        found = self._walk(segments)
-        if found is None:
+        walked = self._walk(segments)
+        if walked is None:
             raise self._unknown(path, segments)
-        node, arguments = found
+        node, arguments = walked
         answering = node.endpoints.get("GET" if method == "HEAD" else method)
         if answering is None and method == "POST":
             answering = node.endpoints.get("GET")
         if answering is None:
             raise MethodNotAllowed(path, _methods(node))
-        return Match(*answering, tuple([unquote(one) if "%" in one else one for one in arguments]))
+        return Match(
+            *answering,
+            tuple([unquote(argument) if "%" in argument else argument for argument in arguments]),
+        )
 
     def allowed(self, path: str, segments: Sequence[str]) -> tuple[str, ...]:
         """The methods of a path for the Allow header; raises NotFound."""
-        found = self._walk(segments)
-        if found is None:
+        node = self._walk(segments)
+        if node is None:
             raise self._unknown(path, segments)
-        return _methods(found[0])
+        return _methods(node[0])
 
     def public(self, method: str, segments: Sequence[str]) -> bool:
         """Whether this method and path answers without credentials."""
         if not segments or segments[0] not in self._open:
             return False
-        found = self._walk(segments)
-        if found is None:
+        node = self._walk(segments)
+        if node is None:
             return False
-        one = found[0].endpoints.get({"PUT": "POST", "HEAD": "GET"}.get(method, method))
-        return one is not None and self._is_public(one[0])
+        endpoint = node[0].endpoints.get({"PUT": "POST", "HEAD": "GET"}.get(method, method))
+        return endpoint is not None and self._is_public(endpoint[0])
 
     def _is_public(self, endpoint: Endpoint) -> bool:
         return endpoint.public or (endpoint.documents and self.public_docs)
 
     def template(self, segments: Sequence[str]) -> str:
         """The path of the endpoint as it is declared, empty for none."""
-        found = self._walk(segments)
-        return next((one.path for one, _ in found[0].endpoints.values()), "") if found else ""
+        node = self._walk(segments)
+        return (
+            next((endpoint.path for endpoint, _ in node[0].endpoints.values()), "") if node else ""
+        )
 
     def _walk(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
         if segments and f"{segments[0]}s" == self.app:
@@ -134,13 +139,13 @@ class Router:
 
     def _unknown(self, path: str, segments: Sequence[str]) -> NotFound:
         """The error for a path that is none, with the paths that are most like it."""
-        asked = [one[:_LONGEST_COMPARED] for one in segments[:_MOST_COMPARED]]
+        asked = [segment[:_LONGEST_COMPARED] for segment in segments[:_MOST_COMPARED]]
         close = [
             (ratio, template)
             for template in self._templates
             if (ratio := _likeness(asked, template)) >= _LIKE
         ]
-        close.sort(key=lambda one: (-one[0], one[1]))
+        close.sort(key=lambda match: (-match[0], match[1]))
         similar = ", ".join(f"/{'/'.join(template)}" for _, template in close[:3])
         hint = f"similar paths: {similar}; " if similar else ""
         return NotFound(f"unknown rest path: {path}", f"{hint}/index lists all paths")
@@ -173,19 +178,19 @@ def _descend(node: _Node, segments: Sequence[str], at: int) -> tuple[_Node, list
         # The singular stands for the plural where it can be no name of an object.
         literal = node.literals.get(f"{segments[at]}s")
     if literal is not None:
-        found = _descend(literal, segments, at + 1)
-        if found is not None:
-            return found
+        deeper = _descend(literal, segments, at + 1)
+        if deeper is not None:
+            return deeper
     if node.variable is not None and segments[at]:
-        found = _descend(node.variable, segments, at + 1)
-        if found is not None:
-            return found[0], [segments[at], *found[1]]
+        deeper = _descend(node.variable, segments, at + 1)
+        if deeper is not None:
+            return deeper[0], [segments[at], *deeper[1]]
     return None
 
 
 def _methods(node: _Node) -> tuple[str, ...]:
     """What a client may send: every path with GET also takes HEAD and POST."""
-    methods: list[str] = [one for one in METHOD_ORDER if one in node.endpoints]
+    methods: list[str] = [method for method in METHOD_ORDER if method in node.endpoints]
     if "GET" in methods:
         methods[1:1] = [] if "POST" in methods else ["POST"]
         methods.append("HEAD")

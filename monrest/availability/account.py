@@ -77,9 +77,9 @@ class DowntimeFlags(Generic[T]):
         """Take in, and give, what ``make`` makes of the object's flag and that of its host."""
         own = self._flags.setdefault(key, DowntimeFlag())
         host = self._flags.setdefault((key[0], ""), DowntimeFlag())
-        self.objects[key] = made = make(own, host)
-        self._of_host.setdefault(key[0], []).append(made)
-        return made
+        self.objects[key] = flags = make(own, host)
+        self._of_host.setdefault(key[0], []).append(flags)
+        return flags
 
     def concerned(self, event: DowntimeEvent) -> Sequence[T]:
         """Give the objects whose downtime it is: that of a host is one of its services as well."""
@@ -201,20 +201,20 @@ class Availability:
         if time >= self._next:
             self._turn(time)
         if isinstance(event, StateEvent):
-            one = self._objects.get(event.key)
-            if one is None or (not self._soft and event.passing):
+            account = self._objects.get(event.key)
+            if account is None or (not self._soft and event.passing):
                 return
             state = event.state
-            if one.seen < len(self._changes):
-                self._account(one, time)
-            elif one.state == state:
+            if account.seen < len(self._changes):
+                self._account(account, time)
+            elif account.state == state:
                 return  # nothing changes, and the time is accounted for when something does
             else:
-                self._add(one, time)
-            one.state = one.known = state
+                self._add(account, time)
+            account.state = account.known = state
         elif isinstance(event, DowntimeEvent):
-            for one in self._downtimes.concerned(event):
-                self._account(one, time)
+            for account in self._downtimes.concerned(event):
+                self._account(account, time)
             self._downtimes.follow(event)
         elif self.rules.not_running:
             self._changes.append((time, None, event.running))
@@ -222,9 +222,9 @@ class Availability:
     def times(self, key: ObjectKey) -> Times:
         """The result of one object, after the last event."""
         self._turn(self.rules.span.end)
-        one = self._objects[key]
-        self._account(one, self.rules.span.end)
-        return Times(one.seconds, one.scheduled)
+        account = self._objects[key]
+        self._account(account, self.rules.span.end)
+        return Times(account.seconds, account.scheduled)
 
     def parts(self, key: ObjectKey) -> DayParts:
         """The result of one object in each part, after ``times``."""
@@ -239,22 +239,22 @@ class Availability:
             self._coming += 1
         self._next = changes[self._coming][0] if self._coming < len(changes) else inf
 
-    def _account(self, one: _Object, time: int) -> None:
+    def _account(self, account: _Object, time: int) -> None:
         """Account for the time up to a moment, with all that concerned every object meanwhile."""
-        while one.seen < len(self._changes):
-            moment, inside, running = self._changes[one.seen]
-            one.seen += 1
-            self._add(one, moment)
+        while account.seen < len(self._changes):
+            moment, inside, running = self._changes[account.seen]
+            account.seen += 1
+            self._add(account, moment)
             if inside is not None:
-                one.inside = inside
+                account.inside = inside
                 if running:
-                    one.state = one.known
+                    account.state = account.known
             else:
-                one.state = one.known if running else NOTRUNNING
-        self._add(one, time)
+                account.state = account.known if running else NOTRUNNING
+        self._add(account, time)
 
-    def _add(self, one: _Object, time: int) -> None:
-        since, one.since = one.since, time
+    def _add(self, account: _Object, time: int) -> None:
+        since, account.since = account.since, time
         if since < self._start:
             since = self._start
         if time > self._end:
@@ -263,14 +263,14 @@ class Availability:
         if seconds <= 0:
             return
         state, planned = OUTSIDE, False
-        if one.inside:
-            state = one.state
-            planned = state != NOTRUNNING and (one.own.set or one.host.set)
-        one.seconds[state] += seconds
+        if account.inside:
+            state = account.state
+            planned = state != NOTRUNNING and (account.own.set or account.host.set)
+        account.seconds[state] += seconds
         if planned:
-            one.scheduled[state] += seconds
-        if one.parts is not None:
-            one.parts.add(state, since, time, planned=planned)
+            account.scheduled[state] += seconds
+        if account.parts is not None:
+            account.parts.add(state, since, time, planned=planned)
 
 
 def availability(
@@ -304,9 +304,9 @@ def row(key: ObjectKey, times: Times, span: Span) -> dict[str, int | float | Non
     for word, state in _INDETERMINATE.items():
         values[f"time_indeterminate_{word}"] = times.seconds[state]
     values["scheduled_time_indeterminate"] = times.scheduled[NODATA]
-    found: dict[str, int | float | None] = {}
+    record: dict[str, int | float | None] = {}
     for name, value in values.items():
-        found[name] = value
+        record[name] = value
         percent = 100 * value / span.seconds if span.seconds else 0.0
-        found[f"{name}_percent"] = None if unknown and "indeterminate" not in name else percent
-    return found
+        record[f"{name}_percent"] = None if unknown and "indeterminate" not in name else percent
+    return record

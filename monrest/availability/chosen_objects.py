@@ -70,12 +70,12 @@ class ChosenObjects:
     def add(self, site: str, host: Any, service: Any, state: Any) -> None:
         """Note an object, unless the core lies about its name; a wrong state is unknown."""
         if isinstance(host, str) and isinstance(service, str):
-            known = type(state) is int
-            self.states.setdefault(site, {})[host, service] = state if known else _UNKNOWN
+            is_state = type(state) is int
+            self.states.setdefault(site, {})[host, service] = state if is_state else _UNKNOWN
 
     def take(self, rows: Rows) -> None:
         """Note the failures of one question."""
-        self.problems.update((one.site, one) for one in rows.failed_sites)
+        self.problems.update((failed_site.site, failed_site) for failed_site in rows.failed_sites)
 
 
 def in_hostgroup(name: str) -> Scope:
@@ -109,23 +109,23 @@ async def choose(
     report is there. Raise NotFound when the object of the path is none of them, Forbidden for a
     user without the right to see any object at all, and what ``fetch`` raises.
     """
-    found = ChosenObjects()
+    chosen = ChosenObjects()
     conditions: list[FilterTree] = [*asked.objects]
     for word, name in asked.chosen.items():
         conditions.append(Condition(*OBJECT_COLUMNS[word], name, word))
     try:
-        await _choose(context, request, scope, asked.kind, conditions, found)
+        await _choose(context, request, scope, asked.kind, conditions, chosen)
     except SitesFailed as error:
-        found.problems.update((one.site, one) for one in error.problems)
-        await _choose_by_log(cache, context, request, scope, asked, conditions, found)
-        if not any(found.states.values()):
+        chosen.problems.update((problem.site, problem) for problem in error.problems)
+        await _choose_by_log(cache, context, request, scope, asked, conditions, chosen)
+        if not any(chosen.states.values()):
             raise
-        return found
-    if found.problems:
-        await _choose_by_log(cache, context, request, scope, asked, conditions, found)
-    if not any(found.states.values()):
-        await _explain(context, request, scope, found)
-    return found
+        return chosen
+    if chosen.problems:
+        await _choose_by_log(cache, context, request, scope, asked, conditions, chosen)
+    if not any(chosen.states.values()):
+        await _explain(context, request, scope, chosen)
+    return chosen
 
 
 async def _choose(
@@ -134,25 +134,25 @@ async def _choose(
     scope: Scope,
     kind: ObjectKinds,
     conditions: list[FilterTree],
-    found: ChosenObjects,
+    chosen: ChosenObjects,
 ) -> None:
     """Ask the cores."""
     if kind != "hosts":
-        rows = await _services(context, request, found, scope.services, conditions)
+        rows = await _services(context, request, chosen, scope.services, conditions)
         for host, service, state, checked, site in rows:
-            found.add(site, host, service, state if checked else 0)
+            chosen.add(site, host, service, state if checked else 0)
     if kind != "services":
-        await _choose_hosts(context, request, scope, conditions, found)
+        await _choose_hosts(context, request, scope, conditions, chosen)
 
 
 def for_hosts(trees: Iterable[FilterTree]) -> tuple[FilterTree, ...]:
     """The same conditions on the columns of hosts."""
-    return tuple(_renamed(one, {**_OF_HOSTS, "host_groups": "groups"}) for one in trees)
+    return tuple(_renamed(tree, {**_OF_HOSTS, "host_groups": "groups"}) for tree in trees)
 
 
 def for_services(trees: Iterable[FilterTree]) -> tuple[FilterTree, ...]:
     """The same conditions on the columns of services."""
-    return tuple(_renamed(one, {**_OF_SERVICES, "service_groups": "groups"}) for one in trees)
+    return tuple(_renamed(tree, {**_OF_SERVICES, "service_groups": "groups"}) for tree in trees)
 
 
 async def _choose_hosts(
@@ -160,33 +160,33 @@ async def _choose_hosts(
     request: RestRequest,
     scope: Scope,
     conditions: list[FilterTree],
-    found: ChosenObjects,
+    chosen: ChosenObjects,
 ) -> None:
-    mine = [one for one in conditions if not about_services(one)]
-    theirs = [one for one in conditions if about_services(one)]
+    mine = [condition for condition in conditions if not about_services(condition)]
+    theirs = [condition for condition in conditions if about_services(condition)]
     allowed: set[tuple[str, str]] | None = None
     if scope.by_service or theirs:
-        rows = await _services(context, request, found, scope.services, theirs)
+        rows = await _services(context, request, chosen, scope.services, theirs)
         allowed = {(site, host) for host, _, _, _, site in rows if isinstance(host, str)}
     trees = (*scope.hosts, *for_hosts(mine))
     fetched = await _rows(context, request, HOSTS, "name,state,has_been_checked,peer_key", trees)
-    found.take(fetched)
+    chosen.take(fetched)
     for name, state, checked, site in fetched.once():
         if allowed is None or (isinstance(name, str) and (site, name) in allowed):
-            found.add(site, name, "", state if checked else 0)
+            chosen.add(site, name, "", state if checked else 0)
 
 
 async def _services(
     context: Context,
     request: RestRequest,
-    found: ChosenObjects,
+    chosen: ChosenObjects,
     path: tuple[Condition, ...],
     conditions: list[FilterTree],
 ) -> Iterator[Row]:
     trees = (*path, *for_services(conditions))
     columns = "host_name,description,state,has_been_checked,peer_key"
     rows = await _rows(context, request, SERVICES, columns, trees)
-    found.take(rows)
+    chosen.take(rows)
     return rows.once()
 
 
@@ -207,21 +207,25 @@ async def _rows(
 def about_services(tree: FilterTree) -> bool:
     """Whether a condition is about services, also where hosts are chosen by it."""
     return any(
-        one.column in _SERVICE_NAMES or one.column == "service_groups" for one in leaves([tree])
+        condition.column in _SERVICE_NAMES or condition.column == "service_groups"
+        for condition in leaves([tree])
     )
 
 
 def _renamed(tree: FilterTree, names: Mapping[str, str]) -> FilterTree:
     """The same conditions with the columns of another collection."""
-    return rewritten(tree, lambda one: evolve(one, column=names.get(one.column, one.column)))
+    return rewritten(
+        tree,
+        lambda condition: evolve(condition, column=names.get(condition.column, condition.column)),
+    )
 
 
 _NAMES = frozenset({"name", "host", "host_name", *_SERVICE_NAMES})
 
 
 def _of_names(name: str, *columns: str) -> TableSchema:
-    known = tuple(Column(one, "string") for one in columns)
-    return evolve(local_schema(name, known, columns), folded=False)
+    declared = tuple(Column(column, "string") for column in columns)
+    return evolve(local_schema(name, declared, columns), folded=False)
 
 
 _HOSTS_BY_NAME = _of_names("hosts", "name")
@@ -235,7 +239,7 @@ async def _choose_by_log(
     scope: Scope,
     asked: ReportArguments,
     conditions: list[FilterTree],
-    found: ChosenObjects,
+    chosen: ChosenObjects,
 ) -> None:
     """Note the objects of sites that are down, for a user who sees all of them.
 
@@ -246,7 +250,7 @@ async def _choose_by_log(
     if (
         not wants_cache(request)
         or not (identity.may(ALL_HOSTS) and identity.may(ALL_SERVICES))
-        or not all(one.column in _NAMES for one in leaves(trees))
+        or not all(condition.column in _NAMES for condition in leaves(trees))
     ):
         return
     wanted = Wanted(
@@ -257,13 +261,13 @@ async def _choose_by_log(
         texts="latest",
     )
     for site in context.sites.sites:
-        if site.id not in found.problems or site.breaker.error is None:
+        if site.id not in chosen.problems or site.breaker.error is None:
             continue
         keys = await cache.objects(site, wanted)
         for host, service in await _by_name(
             context, request, scope, asked.kind, conditions, keys or ()
         ):
-            found.add(site.id, host, service, None)
+            chosen.add(site.id, host, service, None)
 
 
 async def _by_name(
@@ -277,7 +281,7 @@ async def _by_name(
     """Those of ``keys`` that are wanted, as ``_choose`` finds them where a core answers."""
 
     async def rows(schema: TableSchema, trees: Iterable[FilterTree]) -> list[ObjectKey]:
-        wanted = tuple(_renamed(one, {"service_description": "description"}) for one in trees)
+        wanted = tuple(_renamed(tree, {"service_description": "description"}) for tree in trees)
         records = [
             {"name": host, "host_name": host, "description": service}
             for host, service in keys
@@ -289,29 +293,29 @@ async def _by_name(
         assert isinstance(answer, Rows)
         return [(row[0], row[1] if row[1:] else "") for row in answer.rows]
 
-    found = []
+    objects = []
     if kind != "hosts":
         trees = (*scope.services, *for_services(conditions))
-        found += await rows(_SERVICES_BY_NAME, trees)
+        objects += await rows(_SERVICES_BY_NAME, trees)
     if kind != "services":
-        mine = [one for one in conditions if not about_services(one)]
-        theirs = [one for one in conditions if about_services(one)]
+        mine = [condition for condition in conditions if not about_services(condition)]
+        theirs = [condition for condition in conditions if about_services(condition)]
         hosts = await rows(_HOSTS_BY_NAME, (*scope.hosts, *for_hosts(mine)))
         if theirs:
             services = await rows(_SERVICES_BY_NAME, (*scope.services, *for_services(theirs)))
             allowed = {host for host, _ in services}
-            hosts = [one for one in hosts if one[0] in allowed]
-        found += hosts
-    return found
+            hosts = [host for host in hosts if host[0] in allowed]
+        objects += hosts
+    return objects
 
 
 async def _explain(
-    context: Context, request: RestRequest, scope: Scope, found: ChosenObjects
+    context: Context, request: RestRequest, scope: Scope, chosen: ChosenObjects
 ) -> None:
     """Nothing was found: raise the reason if it is not simply that there is nothing."""
     identity = request.identity
     if (
-        not found.problems
+        not chosen.problems
         and not identity.may(ALL_HOSTS)
         and not identity.may(ALL_SERVICES)
         and await context.contacts.of(identity.user) == NOBODY
@@ -321,21 +325,23 @@ async def _explain(
             f"only contacts and users with the role {ALL_HOSTS} or {ALL_SERVICES} see objects"
             f"{identity.why_not(ALL_HOSTS)}",
         )
-    if scope.schema is None or any(one.op not in ("=", ">=") for one in scope.exists):
+    if scope.schema is None or any(existing.op not in ("=", ">=") for existing in scope.exists):
         return
     rows = await _rows(context, request, scope.schema, scope.exists[0].column, scope.exists)
     if any(True for _ in rows.once()):
         return
-    found.take(rows)
-    missing = NotFound(f"no such {scope.word}", " ".join(one.value for one in scope.exists))
-    if found.problems:
-        missing.problems = tuple(found.problems.values())
+    chosen.take(rows)
+    missing = NotFound(
+        f"no such {scope.word}", " ".join(existing.value for existing in scope.exists)
+    )
+    if chosen.problems:
+        missing.problems = tuple(chosen.problems.values())
         missing.description += ", and not every site answered"
     raise missing
 
 
-def on_sites(context: Context, found: ChosenObjects) -> list[tuple[Site, dict[ObjectKey, int]]]:
+def on_sites(context: Context, chosen: ChosenObjects) -> list[tuple[Site, dict[ObjectKey, int]]]:
     """The sites that have any of the objects, in configured order."""
     return [
-        (site, found.states[site.id]) for site in context.sites.sites if found.states.get(site.id)
+        (site, chosen.states[site.id]) for site in context.sites.sites if chosen.states.get(site.id)
     ]

@@ -46,11 +46,11 @@ def _times(words: Iterable[str]) -> tuple[Column, ...]:
         *((f"scheduled_time_{word}", f"time in state {word} in downtimes") for word in words),
         *((name, f"time {text}") for name, text in _INDETERMINATE),
     ]
-    found = []
+    columns = []
     for name, text in described:
-        found.append(Column(name, "number", "s", text))
-        found.append(Column(f"{name}_percent", "number", "%", f"{text}, of the whole report"))
-    return tuple(sorted(found, key=lambda one: one.name))
+        columns.append(Column(name, "number", "s", text))
+        columns.append(Column(f"{name}_percent", "number", "%", f"{text}, of the whole report"))
+    return tuple(sorted(columns, key=lambda column: column.name))
 
 
 HOST_TIMES = _times(HOST_WORDS)
@@ -60,7 +60,7 @@ _SERVICE = Column("service", "string", "", "description of the service, only of 
 ALL_TIMES = (
     _HOST,
     _SERVICE,
-    *sorted({*HOST_TIMES, *SERVICE_TIMES}, key=lambda one: one.name),
+    *sorted({*HOST_TIMES, *SERVICE_TIMES}, key=lambda column: column.name),
 )
 OUTAGE_COLUMNS = (
     Column("class", "string", "", "down, unreachable, critical or unknown, as it was last"),
@@ -76,7 +76,7 @@ OUTAGE_COLUMNS = (
 
 def _schema(name: str, columns: tuple[Column, ...]) -> TableSchema:
     # Names of hosts and services differ by case, as they do in the cores.
-    elsewhere = frozenset(one.name for one in ALL_TIMES)
+    elsewhere = frozenset(column.name for column in ALL_TIMES)
     return evolve(local_schema(name, columns, ("host",)), folded=False, elsewhere=elsewhere)
 
 
@@ -86,7 +86,7 @@ LISTS: Mapping[ObjectKinds, TableSchema] = {
     "both": _schema("availability", ALL_TIMES),
 }
 OUTAGES = _schema("outages", OUTAGE_COLUMNS)
-ONLY_SOME = frozenset({"service", *(one.name for one in {*HOST_TIMES} ^ {*SERVICE_TIMES})})
+ONLY_SOME = frozenset({"service", *(column.name for column in {*HOST_TIMES} ^ {*SERVICE_TIMES})})
 """Columns that only hosts or only services have."""
 
 
@@ -97,7 +97,7 @@ def _handler(
     report: AccountReport, kind: ObjectKinds, scope: Scoped, *, single: bool = False
 ) -> FamilyHandler:
     columns = OUTAGE_COLUMNS if report is OUTAGE else ALL_TIMES
-    fields = frozenset(one.name for one in columns)
+    fields = frozenset(column.name for column in columns)
 
     async def handler(
         cache: LogCache, context: Context, request: RestRequest, arguments: tuple[str, ...]
@@ -120,44 +120,42 @@ def _handler(
         # What takes its time is to read the logs, and only that counts as progress.
         choosing = evolve(request, progress=nobody_follows)
         chosen = await choose(cache, context, choosing, scope(arguments), wanted)
-        found = await made(cache, context, request, zone, report, wanted, chosen)
+        account = await made(cache, context, request, zone, report, wanted, chosen)
         if single:
             return await _single(
-                context, inner, found, HOST_TIMES if kind == "hosts" else SERVICE_TIMES
+                context, inner, account, HOST_TIMES if kind == "hosts" else SERVICE_TIMES
             )
-        answer = await select(context, inner, schema, found.records, extra=wanted.rows)
-        answer = evolve(answer, warnings=(*answer.warnings, *_unknown(found)))
+        answer = await select(context, inner, schema, account.records, extra=wanted.rows)
+        answer = evolve(answer, warnings=(*answer.warnings, *_unknown(account)))
         if report is OUTAGE or wanted.kind == "both":
             answer = sparse(inner, answer, ONLY_SOME, "_percent")
-        return evolve(answer, failed_sites=found.problems, backend_seconds=found.seconds)
+        return evolve(answer, failed_sites=account.problems, backend_seconds=account.seconds)
 
     return handler
 
 
-def _unknown(found: AccountAnswer) -> tuple[str, ...]:
-    """What is said when objects have no state in the log."""
-    count = sum(1 for one in found.records if None in one.values())
+def _unknown(account: AccountAnswer) -> tuple[str, ...]:
+    """The warning when objects have no state in the log."""
+    count = sum(1 for record in account.records if None in record.values())
     if not count:
         return ()
-    text = (
-        f"no state is known of {count} of {len(found.records)} objects, their percentages are null"
-    )
-    return (f"availability: {text}",)
+    objects = f"{count} of {len(account.records)} objects"
+    return (f"availability: no state is known of {objects}, their percentages are null",)
 
 
 async def _single(
-    context: Context, request: RestRequest, found: AccountAnswer, columns: tuple[Column, ...]
+    context: Context, request: RestRequest, account: AccountAnswer, columns: tuple[Column, ...]
 ) -> Answer:
     """The numbers of one object; of the first site when several have it."""
-    if not found.records:
+    if not account.records:
         raise NotFound("no such object", "it is gone since the request came")
-    row = found.records[0]
+    row = account.records[0]
     answer = Document(
-        value={one.name: row[one.name] for one in columns},
+        value={column.name: row[column.name] for column in columns},
         columns=columns,
-        failed_sites=found.problems,
-        backend_seconds=found.seconds,
-        warnings=_unknown(evolve(found, records=[row])),
+        failed_sites=account.problems,
+        backend_seconds=account.seconds,
+        warnings=_unknown(evolve(account, records=[row])),
     )
     return await reselect(context, request, answer)
 

@@ -75,55 +75,55 @@ class Outages:
         if event.time >= self.rules.span.end:
             return
         if isinstance(event, StateEvent):
-            one = self._objects.get(event.key)
-            if one is None or (event.passing and not self.rules.soft):
+            outage = self._objects.get(event.key)
+            if outage is None or (event.passing and not self.rules.soft):
                 return
-            self._turn(one, event.time)
-            one.line = event
-            self._judge(one, event.time)
-            if one.running is not None:
-                one.running.latest = event
+            self._turn(outage, event.time)
+            outage.line = event
+            self._judge(outage, event.time)
+            if outage.running is not None:
+                outage.running.latest = event
         elif isinstance(event, DowntimeEvent):
             concerned = self._downtimes.concerned(event)
-            for one in concerned:
-                self._turn(one, event.time)
+            for outage in concerned:
+                self._turn(outage, event.time)
             self._downtimes.follow(event)
-            for one in concerned:
-                self._judge(one, event.time)
+            for outage in concerned:
+                self._judge(outage, event.time)
 
     def of(self, key: ObjectKey) -> list[Outage]:
         """The outages of one object, the newest first, after the last event."""
-        one = self._objects[key]
-        self._turn(one, self.rules.span.end)
-        if one.running is not None:
-            self._close(one, self.rules.span.end)
-        return one.found[::-1]
+        outage = self._objects[key]
+        self._turn(outage, self.rules.span.end)
+        if outage.running is not None:
+            self._close(outage, self.rules.span.end)
+        return outage.found[::-1]
 
-    def _turn(self, one: _Object, time: int) -> None:
+    def _turn(self, outage: _Object, time: int) -> None:
         """Follow the changes of the time period up to a moment."""
         changes = self.rules.period.changes
-        while one.seen < len(changes) and changes[one.seen][0] <= time:
-            moment, one.inside = changes[one.seen]
-            one.seen += 1
-            self._judge(one, moment)
+        while outage.seen < len(changes) and changes[outage.seen][0] <= time:
+            moment, outage.inside = changes[outage.seen]
+            outage.seen += 1
+            self._judge(outage, moment)
 
-    def _judge(self, one: _Object, time: int) -> None:
+    def _judge(self, outage: _Object, time: int) -> None:
         """Open or close an outage if it is one now, or is none any more."""
-        line = one.line
+        line = outage.line
         out = (
             line is not None
-            and line.state in (_SERVICE_OUT if one.key[1] else _HOST_OUT)
-            and one.inside
-            and (self.with_downtimes or not (one.own.set or one.host.set))
+            and line.state in (_SERVICE_OUT if outage.key[1] else _HOST_OUT)
+            and outage.inside
+            and (self.with_downtimes or not (outage.own.set or outage.host.set))
         )
         if not out:
-            if one.running is not None:
-                self._close(one, time)
-        elif one.running is None and line is not None:
-            one.running = _Running(time, line)
+            if outage.running is not None:
+                self._close(outage, time)
+        elif outage.running is None and line is not None:
+            outage.running = _Running(time, line)
 
-    def _close(self, one: _Object, time: int) -> None:
-        running, one.running = one.running, None
+    def _close(self, outage: _Object, time: int) -> None:
+        running, outage.running = outage.running, None
         assert running is not None
         span = self.rules.span
         start, end = max(running.start, span.start), min(time, span.end)
@@ -133,7 +133,7 @@ class Outages:
             text = f"{kind} {words_of(line.key)[line.state].upper()}"
             if not line.soft:
                 text += " (HARD)"
-            one.found.append(Outage(start, end, line.state, text, line.output))
+            outage.found.append(Outage(start, end, line.state, text, line.output))
 
 
 def outages(
@@ -153,7 +153,7 @@ def outages(
 
 def row(key: ObjectKey, outage: Outage) -> dict[str, Any]:
     """The fields of an outage; ``service`` only where there is one."""
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "class": words_of(key)[outage.state],
         "type": outage.type,
         "start": outage.start,
@@ -163,5 +163,5 @@ def row(key: ObjectKey, outage: Outage) -> dict[str, Any]:
         "plugin_output": outage.output,
     }
     if key[1]:
-        found["service"] = key[1]
-    return found
+        values["service"] = key[1]
+    return values

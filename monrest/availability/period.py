@@ -52,7 +52,7 @@ async def period_of(
     await site.verdict()
     capabilities = site.capabilities
     assert capabilities is not None
-    columns = tuple(one for one in _COLUMNS if capabilities.has("timeperiods", one))
+    columns = tuple(column for column in _COLUMNS if capabilities.has("timeperiods", column))
     rows = await site.ask(Pushed(table="timeperiods", columns=columns))
     records = {str(row[0]): dict(zip(columns, row, strict=True)) for row in rows}
     if name not in records:
@@ -60,10 +60,10 @@ async def period_of(
     wanted = Wanted(since=since, until=span.end, transitions=True)
     changes: list[tuple[int, bool]] = []
     async for lines in source.slices(site, wanted):
-        found = (transition(time, message, name) for time, message in lines)
-        changes += [one for one in found if one is not None]
+        transitions = (transition(time, message, name) for time, message in lines)
+        changes += [change for change in transitions if change is not None]
     if changes:
-        return Period(changes=sorted(changes, key=lambda one: one[0]))
+        return Period(changes=sorted(changes, key=lambda change: change[0]))
     if "days" not in columns:
         raise PeriodUnreadableError("the core does not tell when the time period holds")
     if span.seconds > _MOST_DAYS * DAY:
@@ -83,17 +83,17 @@ def _intervals(
     records: Mapping[str, Mapping[str, Any]],
     span: Span,
     zone: tzinfo,
-    known: dict[str, Intervals],
+    resolved: dict[str, Intervals],
 ) -> Intervals:
     """When a period holds within a span, without the periods that it excludes.
 
     ``known`` are those that were looked at before.
     """
-    if name not in records or name in known:
-        return known.get(name, [])
-    known[name] = []  # as which it counts for those that it excludes and that exclude it
+    if name not in records or name in resolved:
+        return resolved.get(name, [])
+    resolved[name] = []  # as which it counts for those that it excludes and that exclude it
     period = timeperiod_of(records[name])
-    found: Intervals = []
+    intervals: Intervals = []
     day = datetime.fromtimestamp(span.start, zone).date()
     last = datetime.fromtimestamp(span.end, zone).date()
     while day <= last:
@@ -101,15 +101,15 @@ def _intervals(
             low, high = _moment(day, start, zone), _moment(day, end, zone)
             low, high = max(low, span.start), min(high, span.end)
             if high > low:
-                if found and low <= found[-1][1]:
-                    found[-1] = (found[-1][0], max(high, found[-1][1]))
+                if intervals and low <= intervals[-1][1]:
+                    intervals[-1] = (intervals[-1][0], max(high, intervals[-1][1]))
                 else:
-                    found.append((low, high))
+                    intervals.append((low, high))
         day += timedelta(days=1)
     for other in period.exclude:
-        found = _without(found, _intervals(other, records, span, zone, known))
-    known[name] = found
-    return found
+        intervals = _without(intervals, _intervals(other, records, span, zone, resolved))
+    resolved[name] = intervals
+    return intervals
 
 
 def _moment(day: date, seconds: int, zone: tzinfo) -> int:
@@ -118,10 +118,10 @@ def _moment(day: date, seconds: int, zone: tzinfo) -> int:
     return int((midnight + timedelta(seconds=seconds)).timestamp())
 
 
-def _without(found: Intervals, away: Intervals) -> Intervals:
+def _without(intervals: Intervals, away: Intervals) -> Intervals:
     left: Intervals = []
     first = 0
-    for low, high in found:
+    for low, high in intervals:
         while first < len(away) and away[first][1] <= low:
             first += 1
         at = first
@@ -156,8 +156,8 @@ def timeperiod_of(record: Mapping[str, Any]) -> Timeperiod:
 def _ranges(numbers: Sequence[Any]) -> TimeRanges:
     """Flat or paired seconds of the day."""
     flat: list[int] = []
-    for one in numbers:
-        flat += map(int, one) if isinstance(one, list) else (int(one),)
+    for number in numbers:
+        flat += map(int, number) if isinstance(number, list) else (int(number),)
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 

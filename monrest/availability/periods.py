@@ -81,18 +81,18 @@ def _last(seconds: int) -> _Range:
 
 
 NAMED: dict[str, _Range] = {
-    "today": lambda one: one.until_now(one.today),
+    "today": lambda day: day.until_now(day.today),
     "last24hours": _last(DAY),
-    "yesterday": lambda one: one.days(one.today - timedelta(days=1), one.today),
-    "thisweek": lambda one: one.until_now(one.week),
+    "yesterday": lambda day: day.days(day.today - timedelta(days=1), day.today),
+    "thisweek": lambda day: day.until_now(day.week),
     "last7days": _last(7 * DAY),
-    "lastweek": lambda one: one.days(one.week - timedelta(days=7), one.week),
-    "thismonth": lambda one: one.until_now(one.month(0)),
+    "lastweek": lambda day: day.days(day.week - timedelta(days=7), day.week),
+    "thismonth": lambda day: day.until_now(day.month(0)),
     "last31days": _last(31 * DAY),
-    "lastmonth": lambda one: one.days(one.month(1), one.month(0)),
-    "thisyear": lambda one: one.until_now(one.today.replace(month=1, day=1)),
-    "lastyear": lambda one: one.days(
-        date(one.today.year - 1, 1, 1), one.today.replace(month=1, day=1)
+    "lastmonth": lambda day: day.days(day.month(1), day.month(0)),
+    "thisyear": lambda day: day.until_now(day.today.replace(month=1, day=1)),
+    "lastyear": lambda day: day.days(
+        date(day.today.year - 1, 1, 1), day.today.replace(month=1, day=1)
     ),
 }
 """Every fixed name; ``last<N>months`` besides."""
@@ -104,9 +104,9 @@ NAMES = (*NAMED, "last<N>months")
 def named(name: str, now: int, zone: tzinfo, first_weekday: int = MONDAY) -> Span:
     """The range of a name, as seen at ``now``; raise UnknownPeriodError for any other text."""
     calendar = _Calendar(now, zone, first_weekday)
-    known = NAMED.get(name)
-    if known is not None:
-        return known(calendar)
+    period = NAMED.get(name)
+    if period is not None:
+        return period(calendar)
     match = _MONTHS.fullmatch(name)
     if match is None or int(match[1]) == 0:
         raise UnknownPeriodError(f"expected one of {', '.join(NAMES)}")

@@ -68,20 +68,20 @@ AVAILABILITY = AccountReport(
 )
 OUTAGE = AccountReport(
     account=lambda keys, rules, asked: Outages(keys, rules, asked.with_downtimes),
-    records=lambda account, key, _: [outages.row(key, one) for one in account.of(key)],
+    records=lambda account, key, _: [outages.row(key, outage) for outage in account.of(key)],
     outages=True,
 )
 
 
 def _initial(asked: ReportArguments, states: Mapping[ObjectKey, int]) -> dict[ObjectKey, int]:
     """The states to assume; of a present state that no host can have nothing is known."""
-    found = {}
+    initial = {}
     for key, present in states.items():
         assumed = asked.assumed_service if key[1] else asked.assumed_host
         state = present if assumed == CURRENT else assumed
         if state is not None and 0 <= state < len(SERVICE_WORDS if key[1] else HOST_WORDS):
-            found[key] = int(state)
-    return found
+            initial[key] = int(state)
+    return initial
 
 
 async def _of_site(
@@ -138,7 +138,7 @@ async def _of_site(
     reading.done(site)
 
     def records(_: Limit) -> list[AccountRecord]:
-        return [one for key in keys for one in report.records(account, key, rules)]
+        return [record for key in keys for record in report.records(account, key, rules)]
 
     return await context.compute(records, len(keys) * _OF_OBJECT)
 

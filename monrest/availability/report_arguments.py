@@ -111,7 +111,7 @@ ARGUMENTS: tuple[DeclaredParameter, ...] = (
 )
 """What says how a report is made."""
 
-_RULES = frozenset(one.name for one in (TYPE, *ARGUMENTS))
+_RULES = frozenset(argument.name for argument in (TYPE, *ARGUMENTS))
 
 
 @frozen(kw_only=True)
@@ -169,7 +169,7 @@ def asked(
     query = parse_query(tuple(left))
     reader.sort_out(query, fields)
     if single and (reader.objects or reader.rows):
-        names = [one.column for one in leaves(query.filter.items)]
+        names = [condition.column for condition in leaves(query.filter.items)]
         raise BadRequest(
             "possible typo in filter",
             f"{printable(', '.join(names))}: a single object cannot be filtered",
@@ -213,7 +213,7 @@ class _Reader:
             if isinstance(tree, Condition) and tree.column in ("time", "timeperiod"):
                 self._bound(tree)
                 continue
-            names = {one.column for one in leaves([tree])} - {"host", "service"}
+            names = {condition.column for condition in leaves([tree])} - {"host", "service"}
             mine = names & fields
             if not mine:
                 self.objects.append(tree)
@@ -251,32 +251,34 @@ class _Reader:
             for name in ("timeperiod", "start", "end")
             if self.given.get(name)
         }
-        found = {**self.bounds, **given}
-        if "timeperiod" in found and len(found) > 1:
+        bounds = {**self.bounds, **given}
+        if "timeperiod" in bounds and len(bounds) > 1:
             raise BadRequest(
-                "use either timeperiod or start/end, not both.", f"got {', '.join(sorted(found))}"
+                "use either timeperiod or start/end, not both.", f"got {', '.join(sorted(bounds))}"
             )
-        if "end" in found and "start" not in found:
-            raise BadRequest(_WRONG, f"{found['end'][0]}: an end needs a start")
-        if "start" not in found:
-            parameter, value = found.get("timeperiod", ("timeperiod", DEFAULT))
+        if "end" in bounds and "start" not in bounds:
+            raise BadRequest(_WRONG, f"{bounds['end'][0]}: an end needs a start")
+        if "start" not in bounds:
+            parameter, value = bounds.get("timeperiod", ("timeperiod", DEFAULT))
             try:
                 return named(value, self.now, self.zone, self.first_weekday)
             except UnknownPeriodError as error:
                 raise BadRequest(
                     _WRONG, f"{parameter}: unknown time period '{printable(value)}', {error}"
                 ) from None
-        start = second_of(*found["start"], self.now, self.zone)
-        end = second_of(*found["end"], self.now, self.zone) if "end" in found else self.now
+        start = second_of(*bounds["start"], self.now, self.zone)
+        end = second_of(*bounds["end"], self.now, self.zone) if "end" in bounds else self.now
         return Span(min(start, end), max(start, end))
 
-    def read(self, one: Field) -> Any:
+    def read(self, field: Field) -> Any:
         """What an argument says; one that is empty says nothing."""
-        return one.read(self.given.get(one.name) or None)
+        return field.read(self.given.get(field.name) or None)
 
-    def assumed(self, one: Number, states: Mapping[int, int | None], *, wanted: int) -> int | None:
+    def assumed(
+        self, argument: Number, states: Mapping[int, int | None], *, wanted: int
+    ) -> int | None:
         """The state of an object of which nothing is known; other numbers mean none."""
-        number = self.read(one)
+        number = self.read(argument)
         return states.get(number) if wanted else None
 
 
@@ -285,10 +287,10 @@ def _expressions(query: Query) -> set[str]:
 
     The filter of rows refuses the comparison of an alias.
     """
-    found = set()
+    expressions = set()
     for item in query.items or ():
         if item.renamed:
-            found.add(item.key)
+            expressions.add(item.key)
         if not isinstance(item.expression, Ref):
-            found.add(item.text)
-    return found
+            expressions.add(item.text)
+    return expressions

@@ -43,16 +43,16 @@ class AnswerFiles:
         ``left`` says that the client has left, which is a ClientLeftError. Raises Unavailable
         when the disk is full, and what ``pieces`` raise.
         """
-        made = self.begun()
+        file = self.begun()
         try:
             for piece in pieces:
-                made.write(piece)
+                file.write(piece)
                 if left():
                     raise ClientLeftError  # noqa: TRY301  the file is closed for all reasons alike
         except BaseException:
-            made.close()
+            file.close()
             raise
-        return made
+        return file
 
     def take(self, count: int) -> None:
         """Count bytes that are written, or given back when below 0; raises Unavailable."""

@@ -108,19 +108,19 @@ class Shared(Generic[T]):
             ended()
             self._ended, self._result = True, result
             waiting, self._waiting = self._waiting, []
-            for one in waiting:
-                one.callback(result)
+            for waiter in waiting:
+                waiter.callback(result)
 
         Deferred.fromCoroutine(work).addBoth(finished)
 
     def wait(self) -> Deferred[T]:
         """Give a Deferred of one's own for the result; it may be cancelled."""
-        one: Deferred[T] = Deferred(self._waiting.remove)
+        waiter: Deferred[T] = Deferred(self._waiting.remove)
         if self._ended:
-            one.callback(self._result)  # type: ignore[arg-type]  # takes failures as well
+            waiter.callback(self._result)  # type: ignore[arg-type]  # takes failures as well
         else:
-            self._waiting.append(one)
-        return one
+            self._waiting.append(waiter)
+        return waiter
 
 
 def after(end: Deferred[None]) -> Deferred[None]:
@@ -140,8 +140,8 @@ async def ended(working: Iterable[Deferred[None]], clock: IReactorTime, seconds:
     left = list(working)
 
     def cancel() -> None:
-        for one in left:
-            one.cancel()
+        for running in left:
+            running.cancel()
 
     def end_of(work: Deferred[None]) -> Deferred[None]:
         end: Deferred[None] = Deferred()
@@ -154,7 +154,7 @@ async def ended(working: Iterable[Deferred[None]], clock: IReactorTime, seconds:
         return end
 
     late = clock.callLater(seconds, cancel)
-    await DeferredList([end_of(one) for one in left])
+    await DeferredList([end_of(running) for running in left])
     if late.active():
         late.cancel()
 
@@ -266,7 +266,9 @@ class Threads(Service):
                 return partial(_raise, error)
             return lambda: result
 
-        return deferToThreadPool(self.reactor, self._pool, outcome).addCallback(lambda one: one())
+        return deferToThreadPool(self.reactor, self._pool, outcome).addCallback(
+            lambda outcome: outcome()
+        )
 
     async def stoppable(
         self,

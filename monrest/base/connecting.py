@@ -131,7 +131,7 @@ def client_tls(
         pem = Path(cert_file).read_bytes() + b"\n" + Path(key_file or cert_file).read_bytes()
         own = PrivateCertificate.loadPEM(pem)
         if chain[1:]:
-            extra["extraCertChain"] = [one.original for one in chain[1:]]
+            extra["extraCertChain"] = [certificate.original for certificate in chain[1:]]
     if not verify:
         if own is not None:
             extra["privateKey"] = own.privateKey.original

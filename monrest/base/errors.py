@@ -78,7 +78,7 @@ class NotAuthenticated(RestError):
 
     def __init__(self, message: str, description: str, challenges: Sequence[str]) -> None:
         super().__init__(message, description)
-        self.headers = tuple(("WWW-Authenticate", one) for one in challenges)
+        self.headers = tuple(("WWW-Authenticate", challenge) for challenge in challenges)
 
 
 class Forbidden(RestError):
@@ -157,7 +157,7 @@ class SitesTimedOut(SitesFailed):
 
 def all_sites_failed(problems: Sequence[SiteProblem]) -> SitesFailed:
     """The error where all sites that were asked have failed, each with its problem."""
-    late = all(one.timed_out for one in problems)
+    late = all(problem.timed_out for problem in problems)
     return (SitesTimedOut if late else SitesFailed)(problems)
 
 

@@ -277,10 +277,10 @@ def _too_long(most: int) -> BadAnswerError:
 def _meaning(error: BaseException | None, *, answered: bool, reused: bool = False) -> ExchangeError:
     """What a failure of Twisted's client on a connection means."""
     reasons: list[Failure] = getattr(error, "reasons", [])
-    for one in reasons:
-        if refused := tls_reason(one.value):
+    for reason in reasons:
+        if refused := tls_reason(reason.value):
             return NotConnectedError(refused, connected=True)
-    if not reasons or any(one.check(ConnectionClosed) for one in reasons):
+    if not reasons or any(reason.check(ConnectionClosed) for reason in reasons):
         return BrokenOffError(answered=answered, reused=reused)
     return BadAnswerError("not an answer of HTTP")
 

@@ -198,7 +198,9 @@ def _json(document: dict[str, Any]) -> str:
     except TypeError:  # surrogates without their other half
         line = json.dumps(document, default=str)
     if not line.isprintable():
-        line = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in line)
+        line = "".join(
+            letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in line
+        )
     return f"{line}\n"
 
 
@@ -206,13 +208,13 @@ def _printable(text: str) -> str:
     """Spell out everything that ends a line somewhere, steers a terminal or has no shape."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else _escaped(one) for one in text)
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
 
 
-def _escaped(one: str) -> str:
-    if one in _SHORT:
-        return _SHORT[one]
-    return f"\\x{ord(one):02x}" if one.isascii() else ascii(one)[1:-1]
+def _escaped(text: str) -> str:
+    if text in _SHORT:
+        return _SHORT[text]
+    return f"\\x{ord(text):02x}" if text.isascii() else ascii(text)[1:-1]
 
 
 def text_of_access(access: dict[str, Any]) -> str:
@@ -243,5 +245,5 @@ def _value(value: Any) -> str:
             return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
         return text
     if isinstance(value, (list, tuple)):
-        return ",".join(_value(one) for one in value) or "-"
+        return ",".join(_value(item) for item in value) or "-"
     return str(value)

@@ -76,7 +76,7 @@ METERS = (
 )  # fmt: skip
 """Everything that is measured."""
 
-_JOINING = {one.name: one.joining for one in METERS}
+_JOINING = {meter.name: meter.joining for meter in METERS}
 
 Sample: TypeAlias = tuple[str, tuple[str, ...], Any]
 """The name of a meter, the values of its labels, and a number or, of a histogram, ``Spread``."""
@@ -99,26 +99,26 @@ def observe(histogram: Spread, seconds: float) -> None:
 
 def joined(samples: Iterable[Sample]) -> Iterator[Sample]:
     """Join the samples of several workers that are about the same."""
-    found: dict[tuple[str, tuple[str, ...]], Any] = {}
+    values: dict[tuple[str, tuple[str, ...]], Any] = {}
     for name, labels, value in samples:
-        key, before = (name, tuple(labels)), found.get((name, tuple(labels)))
+        key, before = (name, tuple(labels)), values.get((name, tuple(labels)))
         if before is None:
-            found[key] = value
+            values[key] = value
         elif isinstance(value, list):
-            found[key] = [one + other for one, other in zip(before, value, strict=True)]
+            values[key] = [mine + other for mine, other in zip(before, value, strict=True)]
         elif _JOINING[name] == "sum":
-            found[key] = before + value
+            values[key] = before + value
         else:
-            found[key] = max(before, value) if _JOINING[name] == "max" else min(before, value)
-    return ((name, labels, value) for (name, labels), value in found.items())
+            values[key] = max(before, value) if _JOINING[name] == "max" else min(before, value)
+    return ((name, labels, value) for (name, labels), value in values.items())
 
 
 async def _read(sources: Iterable[MeterSource]) -> list[Sample]:
-    found: list[Sample] = []
+    read: list[Sample] = []
     for source in sources:
         samples = source()
-        found += await samples if isinstance(samples, Awaitable) else samples
-    return found
+        read += await samples if isinstance(samples, Awaitable) else samples
+    return read
 
 
 @define(eq=False)

@@ -47,7 +47,7 @@ FIGURES = (
 )
 """Every figure that there can be; each is absent until a part filled it for the first time."""
 
-_NAMES = frozenset(one.name for one in FIGURES)
+_NAMES = frozenset(figure.name for figure in FIGURES)
 
 
 @define(eq=False)
@@ -88,7 +88,7 @@ class Metrics:
 
     async def current(self) -> dict[str, float]:
         """Give all figures by name, none older than 30 s. Raises what a source raises."""
-        waiting = [self._wait(one) for one in self._offered.values()]
+        waiting = [self._wait(source) for source in self._offered.values()]
         for _, result in await DeferredList(waiting, consumeErrors=True):
             if isinstance(result, Failure):
                 result.raiseException()

@@ -109,7 +109,7 @@ class Share:
         self.over = self.room.held > self.room.most
 
     def _give_up(self, done: Deferred[None]) -> None:
-        waiting = [one for one in self.room._waiting if one[2] is not done]
+        waiting = [waiter for waiter in self.room._waiting if waiter[2] is not done]
         self.room._waiting = deque(waiting)
         self.room.give_back(0)
 

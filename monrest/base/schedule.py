@@ -31,7 +31,7 @@ def read(value: Any, name: str = "schedule") -> list[dict[str, Any]]:
     """Check a whole schedule and give it as it is stored; BadRequest that names the place."""
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise BadRequest(f"invalid {name}", f"{name}: expected a list of objects")
     if len(value) > MOST_ENTRIES:
         raise BadRequest(f"invalid {name}", f"{name}: expected at most {MOST_ENTRIES} entries")
@@ -93,7 +93,7 @@ def _number(entry: Mapping[str, Any], key: str, where: str) -> int:
 def _week_days(entry: Mapping[str, Any], where: str) -> str:
     value = entry.get("week_day")
     items = value if isinstance(value, list) else _text(entry, "week_day", where).split(",")
-    days = {str(one).strip() for one in items if not isinstance(one, bool)}
+    days = {str(item).strip() for item in items if not isinstance(item, bool)}
     if not days or not days <= set("01234567"):
         raise _wrong(f"{where}.week_day", "a comma list of numbers from 0 to 7")
     return ",".join(sorted(days))
@@ -120,32 +120,32 @@ def _comes(text: str) -> bool:
 
 def expressions(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     """The cron expressions of those entries that can be scheduled; broken ones are left out."""
-    found: dict[str, None] = {}
+    crons: dict[str, None] = {}
     for entry in entries:
         try:
-            found[cron(entry)] = None
+            crons[cron(entry)] = None
         except BadRequest:
             continue
-    return list(found)
+    return list(crons)
 
 
 def following(crons: Sequence[str], after: float, zone: tzinfo) -> int | None:
     """The first time after ``after`` (both Unix) of any of the expressions."""
-    times = [next(_times(one, after, zone), None) for one in crons]
-    return min((one for one in times if one is not None), default=None)
+    times = [next(_times(cron, after, zone), None) for cron in crons]
+    return min((time for time in times if time is not None), default=None)
 
 
 def between(crons: Sequence[str], after: float, until: float, zone: tzinfo, most: int) -> list[int]:
     """The times with ``after < time <= until`` in order, of which only the ``most`` newest."""
-    found: set[int] = set()
-    for one in crons:
+    times: set[int] = set()
+    for cron in crons:
         newest: deque[int] = deque(maxlen=most)
-        for time in _times(one, after, zone):
+        for time in _times(cron, after, zone):
             if time > until:
                 break
             newest.append(time)
-        found.update(newest)
-    return sorted(found)[-most:]
+        times.update(newest)
+    return sorted(times)[-most:]
 
 
 def _times(text: str, after: float, zone: tzinfo) -> Iterator[int]:
@@ -153,8 +153,8 @@ def _times(text: str, after: float, zone: tzinfo) -> Iterator[int]:
     # Times are whole seconds, and a datetime would round up what lies right before one.
     last = floor(after)
     # A clock that was put back shows times again that are over.
-    for found in CronSim(text, datetime.fromtimestamp(last, zone)):
-        time = int(found.timestamp())
+    for moment in CronSim(text, datetime.fromtimestamp(last, zone)):
+        time = int(moment.timestamp())
         if time > last:
             last = time
             yield time

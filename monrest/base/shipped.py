@@ -16,4 +16,4 @@ def shipped_book() -> Path | None:
     """The folder of the book in HTML, in a checkout where ``make docs`` leaves it; None without."""
     package = Path(__file__).resolve().parent.parent
     folders = (package / "book", package.parent / "docs" / "_build")
-    return next((one for one in folders if (one / "index.html").is_file()), None)
+    return next((folder for folder in folders if (folder / "index.html").is_file()), None)

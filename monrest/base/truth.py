@@ -26,7 +26,7 @@ def truth(value: object) -> bool | None:
 
 def flag(name: str, value: object) -> bool:
     """The truth of the parameter ``name``; raises BadRequest that names it."""
-    found = truth(value)
-    if found is None:
+    answer = truth(value)
+    if answer is None:
         raise BadRequest(f"invalid {name}", f"{name}: expected {EXPECTED}")
-    return found
+    return answer

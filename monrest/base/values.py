@@ -279,11 +279,11 @@ class Expansion:
     sources: tuple[tuple[int, Callable[[Any], KeysAndValues]], ...]
 
     def __call__(self, row: Row) -> Mapping[str, Any]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for at, made_of in self.sources:
             if row[at]:
-                found.update(zip(*made_of(row[at]), strict=True))
-        return found
+                values.update(zip(*made_of(row[at]), strict=True))
+        return values
 
 
 @define(eq=False)

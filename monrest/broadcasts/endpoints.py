@@ -41,7 +41,7 @@ COLUMNS = record_columns(
     Column("raw_text", "string", "", "the text as it was written"),
 )
 LOGIN_COLUMNS = tuple(
-    one for one in COLUMNS if one.name in ("annotation", "file", "html", "name", "text")
+    column for column in COLUMNS if column.name in ("annotation", "file", "html", "name", "text")
 )
 
 
@@ -71,7 +71,7 @@ def add(
     query = select(broadcasts.c.file).where(broadcasts.c.file.startswith(file, autoescape=True))
     taken = set(connection.execute(query).scalars())
     others = () if exact else (f"{file}_{number}" for number in range(1, _MOST_OF_A_DAY))
-    name = next((one for one in (file, *others) if one not in taken), None)
+    name = next((candidate for candidate in (file, *others) if candidate not in taken), None)
     if name is not None:
         with LIMITS.room(connection, name, owner):
             STORED.add(connection, name, {"record": record, "changed": int(now)})
@@ -134,27 +134,29 @@ class Broadcasts(Records[Broadcast]):
         """Give those that the user may see, also those that are not shown now."""
         identity = request.identity
         file = None if key is None else key.removesuffix(".json")
-        found = await self.database.run(several(file))
-        if not found or identity.may(ROLE):
-            return found
+        broadcasts = await self.database.run(several(file))
+        if not broadcasts or identity.may(ROLE):
+            return broadcasts
         groups = (await context.contacts.of(identity.user)).groups if identity.user else frozenset()
-        return [one for one in found if one.visible_to(identity.user, groups)]
+        return [
+            broadcast for broadcast in broadcasts if broadcast.visible_to(identity.user, groups)
+        ]
 
-    def name(self, one: Broadcast) -> str:
-        return one.file
+    def name(self, broadcast: Broadcast) -> str:
+        return broadcast.file
 
-    async def rows(self, context: Context, found: Iterable[Broadcast]) -> list[dict[str, Any]]:
+    async def rows(self, context: Context, broadcasts: Iterable[Broadcast]) -> list[dict[str, Any]]:
         """In a thread, because rendering Markdown takes its time."""
         now, zone = context.wall.now(), context.zone
 
         def work() -> list[dict[str, Any]]:
-            rows = [model.shown(one, now, zone) for one in found]
+            rows = [model.shown(broadcast, now, zone) for broadcast in broadcasts]
             return [{**row, "html": markdown.html(row["text"])} for row in rows]
 
         return await context.threads.run(work)
 
-    def document(self, one: Broadcast) -> dict[str, Any]:
-        return dict(one.record)
+    def document(self, broadcast: Broadcast) -> dict[str, Any]:
+        return dict(broadcast.record)
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> str:
         """Store it under the name that was sent, or under that of the day and the user."""
@@ -163,9 +165,9 @@ class Broadcasts(Records[Broadcast]):
         exact = wanted not in (None, "")
         user = request.identity.user
         name = model.file_name(str(wanted)) if exact else model.usual_name(user, now, zone)
-        made = {**model.checked(save.fields, now, zone), **await _author(context, request)}
+        values = {**model.checked(save.fields, now, zone), **await _author(context, request)}
         owner = bound_owner(request.identity, user)
-        file = await self.database.change(add(name, made, now, exact=exact, owner=owner))
+        file = await self.database.change(add(name, values, now, exact=exact, owner=owner))
         if file is None:
             raise Conflict("the file exists", f"file: expected another name than {name}")
         return file
@@ -199,13 +201,15 @@ class Broadcasts(Records[Broadcast]):
         del request
         now = context.wall.now()
         stored = await self.database.run(several())
-        found = [
-            one
-            for one in reversed(stored)
-            if one.record["loginpage"] and one.active(now, context.zone) and one.visible_to("", ())
+        shown_now = [
+            broadcast
+            for broadcast in reversed(stored)
+            if broadcast.record["loginpage"]
+            and broadcast.active(now, context.zone)
+            and broadcast.visible_to("", ())
         ]
-        names = [one.name for one in LOGIN_COLUMNS]
-        rows = [[row[name] for name in names] for row in await self.rows(context, found)]
+        names = [column.name for column in LOGIN_COLUMNS]
+        rows = [[row[name] for name in names] for row in await self.rows(context, shown_now)]
         return Rows(columns=LOGIN_COLUMNS, rows=rows)
 
 

@@ -40,8 +40,8 @@ def parted(text: str) -> tuple[dict[str, str], str]:
         return {}, text
     front, rest = fenced
     pairs = (line.partition(":") for line in front.splitlines())
-    found = {key.strip(): value.strip() for key, colon, value in pairs if colon and key.strip()}
-    return found, rest.strip()
+    values = {key.strip(): value.strip() for key, colon, value in pairs if colon and key.strip()}
+    return values, rest.strip()
 
 
 def expanded(text: str, macros: Mapping[str, str]) -> str:
@@ -54,11 +54,11 @@ def expanded(text: str, macros: Mapping[str, str]) -> str:
 
     def value(match: re.Match[str]) -> str:
         nonlocal left
-        found = folded.get(match[1].lower())
-        if found is None or len(found) > left:
+        value = folded.get(match[1].lower())
+        if value is None or len(value) > left:
             return match[0]
-        left -= len(found)
-        return found
+        left -= len(value)
+        return value
 
     return _MACRO.sub(value, text)
 

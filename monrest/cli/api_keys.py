@@ -34,8 +34,8 @@ def create(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     if "force-user" in named and not superuser:
         raise UsageError("--force-user: goes with --superuser")
     # By the socket alone the daemon takes the client for its administrator.
-    known = client.settings
-    internal = known.address.scheme == "unix" and not known.key and not known.user
+    settings = client.settings
+    internal = settings.address.scheme == "unix" and not settings.key and not settings.user
     if not superuser and "user" not in named and internal:
         raise UsageError("expected --user NAME or --superuser: the socket's administrator "
                          "is nobody who could own a key")  # fmt: skip
@@ -49,12 +49,12 @@ def create(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     if roles:
         asked["roles"] = roles
     body = body_of(client, path, client.api(path, method="POST", body=data.body(asked)))
-    made = _decoded(body)
+    created = _decoded(body)
     if "json" in named:
         _print_json(body)
         return 0
     try:
-        key, identifier = made["private_key"], made["hashed_key"]
+        key, identifier = created["private_key"], created["hashed_key"]
     except (TypeError, KeyError):
         raise ClientError("the daemon did not tell the key") from None
     output.write_text(f"{key}\n")
@@ -68,11 +68,11 @@ def create(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
 
 def _blind(client: Requester, key: str) -> str:
     """A warning when a new key sees no host and no service although there are some."""
-    known = client.settings
+    settings = client.settings
     # Nothing of ours: the key alone is asked about.
-    with_key = Requester(known._replace(key=key, user=""))
+    with_key = Requester(settings._replace(key=key, user=""))
     try:
-        who = _decoded(with_key.api(f"/{known.address.app}/whoami").read())
+        who = _decoded(with_key.api(f"/{settings.address.app}/whoami").read())
         sees = [_count(with_key, path) for path in _COUNTED]
         there = [_count(client, path) for path in _COUNTED]
     except ClientError:
@@ -116,11 +116,11 @@ def revoke(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     own = _options("revoke", parts)
     identifiers = [part.argument for part in parts if part.argument is not None]
     client, path = _client((*given, *own))
-    known = [str(row.get("hashed_key")) for row in _rows(body_of(client, path, client.api(path)))]
-    found = [_found(identifier, known) for identifier in identifiers]
-    for identifier in dict.fromkeys(found):
-        one = f"{path}/{quote(identifier, safe='')}"
-        body = body_of(client, one, client.api(one, method="DELETE"))
+    hashes = [str(row.get("hashed_key")) for row in _rows(body_of(client, path, client.api(path)))]
+    keys = [_found(identifier, hashes) for identifier in identifiers]
+    for identifier in dict.fromkeys(keys):
+        target = f"{path}/{quote(identifier, safe='')}"
+        body = body_of(client, target, client.api(target, method="DELETE"))
         if "json" in dict(own):
             _print_json(body)
         else:
@@ -128,8 +128,8 @@ def revoke(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     return 0
 
 
-def _found(beginning: str, known: Iterable[str]) -> str:
-    fits = [one for one in known if one.startswith(beginning)]
+def _found(beginning: str, hashes: Iterable[str]) -> str:
+    fits = [hashed for hashed in hashes if hashed.startswith(beginning)]
     if beginning in fits:
         return beginning
     if len(beginning) < _SHORTEST_ID:
@@ -152,11 +152,11 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
         if row.get("force_user"):
             owner += f" as {row['force_user']}"
     roles = row.get("roles")
-    shown = "all" if roles is None else ",".join(str(role) for role in roles) or "none"
+    roles_text = "all" if roles is None else ",".join(str(role) for role in roles) or "none"
     return (
         str(row.get("hashed_key"))[:_SHOWN_OF_ID],
         owner,
-        shown.replace("authorized_for_", ""),
+        roles_text.replace("authorized_for_", ""),
         _moment(row.get("created")),
         _moment(row.get("last_used")),
         str(row.get("last_from") or "-"),

@@ -85,12 +85,12 @@ class Invocation(NamedTuple):
 def read(parts: Sequence[ArgumentWithOptions]) -> Invocation:
     """Read what follows ``monrest r``, with at least one URL; raises UsageError."""
     *given, last = parts
-    shared = tuple(pair for one in (*given, last) for pair in one.options if pair[0] not in _OWN)
+    shared = tuple(pair for call in (*given, last) for pair in call.options if pair[0] not in _OWN)
     given[-1] = ArgumentWithOptions((*given[-1].options, *last.options), given[-1].argument)
     templates = [value for name, value in shared if name == "output"]
     if len(templates) > 1:
         raise UsageError(MULTIPLE)
-    calls = tuple(_call(one) for one in given)
+    calls = tuple(_call(call) for call in given)
     named = dict(shared)
     if "watch" in named and any(call.method not in SAFE or call.background for call in calls):
         raise UsageError("--watch: goes with requests that change nothing")

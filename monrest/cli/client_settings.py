@@ -89,8 +89,8 @@ def settings(
     except ValueError as error:
         raise UsageError(f"the URL of {url_source.name}: {error}") from None
     usable = [source for at, source in enumerate(sources) if source.explicit or at <= level]
-    key_source = next((one for one in usable if one.values.get("key")), None)
-    skipped = next((one.name for one in sources if one.values.get("key")), "")
+    key_source = next((source for source in usable if source.values.get("key")), None)
+    skipped = next((source.name for source in sources if source.values.get("key")), "")
     return ClientSettings(
         address=address,
         url_source=url_source.name,
@@ -113,7 +113,7 @@ def settings(
 
 
 def _first(sources: Sequence[SettingsSource], name: str, otherwise: Any) -> Any:
-    return next((one.values[name] for one in sources if name in one.values), otherwise)
+    return next((source.values[name] for source in sources if name in source.values), otherwise)
 
 
 def files_of(environment: Mapping[str, str], files: Sequence[str] | None = None) -> Sequence[str]:

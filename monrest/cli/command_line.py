@@ -30,16 +30,16 @@ def scan(options: Sequence[Option], words: Sequence[str]) -> list[ArgumentWithOp
     Long names may be shortened as long as they are unique. Raises UsageError for an unknown
     option and for a missing or unexpected value.
     """
-    found, rest = [], list(words)
+    values, rest = [], list(words)
     while True:
         given, rest, plain = _options(options, rest)
         if not rest or plain:
-            found.append(ArgumentWithOptions(given, rest[0] if rest else None))
-            found += [ArgumentWithOptions((), word) for word in rest[1:]]
-            if found[-1].argument is not None:
-                found.append(ArgumentWithOptions((), None))
-            return found
-        found.append(ArgumentWithOptions(given, rest.pop(0)))
+            values.append(ArgumentWithOptions(given, rest[0] if rest else None))
+            values += [ArgumentWithOptions((), word) for word in rest[1:]]
+            if values[-1].argument is not None:
+                values.append(ArgumentWithOptions((), None))
+            return values
+        values.append(ArgumentWithOptions(given, rest.pop(0)))
 
 
 def leading(
@@ -76,13 +76,15 @@ def _options(
     return tuple((names[name], value) for name, value in pairs), rest, ended
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
+def _meant(name: str, names: Iterable[str]) -> str:
     """Which long option an unknown one probably is, in words."""
     from difflib import get_close_matches
 
-    long = [one[2:] for one in known if one.startswith("--")]
+    long = [option[2:] for option in names if option.startswith("--")]
     # A known option, or a short one, lacks its value or has one too many.
     if len(name) == 1 or name in long:
         return ""
-    near = [one for one in long if one.startswith(name)] or get_close_matches(name, long, n=1)
-    return f", did you mean {' or '.join(f'--{one}' for one in near)}?" if near else ""
+    near = [option for option in long if option.startswith(name)] or get_close_matches(
+        name, long, n=1
+    )
+    return f", did you mean {' or '.join(f'--{option}' for option in near)}?" if near else ""

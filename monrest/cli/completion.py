@@ -56,7 +56,7 @@ def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     given = [part.argument for part in parts if part.argument is not None]
     named = dict(pair for part in parts for pair in part.options)
     if "word" in named and not given:
-        output.write_text("".join(f"{one}\n" for one in candidates(named["word"])))
+        output.write_text("".join(f"{candidate}\n" for candidate in candidates(named["word"])))
         return 0
     if len(given) != 1 or given[0] not in shells or named:
         raise UsageError(f"completion: expected one of {', '.join(shells)}")
@@ -68,8 +68,8 @@ def script(shell: str) -> str:
     """The completion script for ``shell``."""
     import shtab
 
-    made = parser_with_choices()
-    known = " ".join(beginnings())
+    whole = parser_with_choices()
+    words = " ".join(beginnings())
     special = {
         "file": shtab.FILE,
         "path": {
@@ -78,18 +78,18 @@ def script(shell: str) -> str:
             "fish": "(_monrest_paths)",
             "tcsh": "$monrest_paths",
             "preamble": {
-                "bash": _BASH.format(paths=known),
-                "zsh": _ZSH.format(paths=known),
-                "fish": _FISH.format(paths=known),
-                "tcsh": _TCSH.format(paths=known),
+                "bash": _BASH.format(paths=words),
+                "zsh": _ZSH.format(paths=words),
+                "fish": _FISH.format(paths=words),
+                "tcsh": _TCSH.format(paths=words),
             },
         },
     }
-    for action in _actions(made):
+    for action in _actions(whole):
         completes = getattr(action, "completes", "")
         if completes in special:
             action.complete = special[completes]  # type: ignore[attr-defined]  # read by shtab
-    text: str = shtab.complete(made, shell)
+    text: str = shtab.complete(whole, shell)
     return text
 
 
@@ -97,18 +97,18 @@ def parser_with_choices() -> ArgumentParser:
     """The parser of the whole command, whose options know the words that they take."""
     from monrest.cli.parsers import parser
 
-    made = parser()
-    for action in _actions(made):
+    whole = parser()
+    for action in _actions(whole):
         completes = getattr(action, "completes", "")
         if completes in ("method", "color"):
             action.choices = _METHODS if completes == "method" else WHEN
-    return made
+    return whole
 
 
-def _actions(made: ArgumentParser) -> Iterator[Action]:
-    for action in made._actions:  # argparse has no public list of them
+def _actions(whole: ArgumentParser) -> Iterator[Action]:
+    for action in whole._actions:  # argparse has no public list of them
         yield action
         choices: Any = action.choices
         if isinstance(choices, dict):
-            for inner in {id(one): one for one in choices.values()}.values():
+            for inner in {id(choice): choice for choice in choices.values()}.values():
                 yield from _actions(inner)

@@ -65,17 +65,23 @@ def show(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
         output.note(f"{path} cannot be used:\n{error}")
         return FAILED
     asked = {name for part in parts for name, _ in part.options}
-    found = [
-        one
-        for one in _settings(config, (), layers.origin)
-        if not (one.is_default and "changed" in asked)
+    settings = [
+        setting
+        for setting in _settings(config, (), layers.origin)
+        if not (setting.is_default and "changed" in asked)
     ]
     if "json" in asked:
-        document = [{"key": one.key, "value": one.value, "origin": one.origin} for one in found]
+        document = [
+            {"key": setting.key, "value": setting.value, "origin": setting.origin}
+            for setting in settings
+        ]
         output.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     else:
         output.write_text(
-            "".join(f"{one.key} = {_toml(one.value)}  # {one.origin}\n" for one in found)
+            "".join(
+                f"{setting.key} = {_toml(setting.value)}  # {setting.origin}\n"
+                for setting in settings
+            )
         )
     return 0
 
@@ -92,8 +98,8 @@ def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterat
     from monrest.instance.hidden_settings import shown
 
     kinds = keys_of(type(table))
-    for one in fields(type(table)):
-        at, value = (*path, one.name), getattr(table, one.name)
+    for attribute in fields(type(table)):
+        at, value = (*path, attribute.name), getattr(table, attribute.name)
         items = value if isinstance(value, tuple) else (value,)
         if value and all(has(type(item)) for item in items):
             for number, item in enumerate(items):
@@ -105,13 +111,13 @@ def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterat
                 yield Setting(f"{spelled(at)}.{name}", shown(item, name), origin, False)
         elif value is not None and not (
             # A list of tables of which there is none has no keys.
-            value == () and any(table_of(inner) for inner in get_args(kinds[one.name]))
+            value == () and any(table_of(inner) for inner in get_args(kinds[attribute.name]))
         ):
-            is_default = value == one.default or value == {}
-            if kinds[one.name] is Size:
+            is_default = value == attribute.default or value == {}
+            if kinds[attribute.name] is Size:
                 value = f"{value >> 20}MB"
             # The name of a file is no secret, what is in it may be one.
-            name = "" if one.name.endswith("_file") else one.name
+            name = "" if attribute.name.endswith("_file") else attribute.name
             yield Setting(spelled(at), shown(value, name), origin_of(at) or _DEFAULT, is_default)
 
 
@@ -119,7 +125,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
         return (
             "{"
-            + ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items())
+            + ", ".join(f"{json.dumps(name)} = {_toml(item)}" for name, item in value.items())
             + "}"
         )
     if isinstance(value, (list, tuple)):

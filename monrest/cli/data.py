@@ -31,11 +31,11 @@ def parameters(given: Iterable[tuple[str, str]]) -> dict[str, Any] | list[Any]:
             merged.update(document)
         else:
             name, value = _pair(option, text)
-            known = merged.get(name)
+            earlier = merged.get(name)
             if option != "data" or name not in merged:
                 merged[name] = value
             else:
-                merged[name] = [*known, value] if isinstance(known, list) else [known, value]
+                merged[name] = [*earlier, value] if isinstance(earlier, list) else [earlier, value]
     if bulk is None:
         return merged
     if count > 1:
@@ -96,10 +96,10 @@ def body(data: Any) -> bytes:
 def query(data: Mapping[str, Any]) -> str:
     """``data`` as a query string; lists repeat their name and null is left out."""
     return "&".join(
-        f"{_quoted(name)}={_quoted(_text(one))}"
+        f"{_quoted(name)}={_quoted(_text(item))}"
         for name, value in data.items()
-        for one in (value if isinstance(value, list) else [value])
-        if one is not None
+        for item in (value if isinstance(value, list) else [value])
+        if item is not None
     )
 
 

@@ -38,7 +38,7 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
         if part.argument is not None:
             name, value = _filter(part.argument)
             parameters.setdefault(name, []).append(value)
-    shown = style(named.get("color", ""), full=True)
+    terminal = style(named.get("color", ""), full=True)
 
     hinted = ""
 
@@ -63,7 +63,7 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
 
     tail = EventTail(parameters, limit=named.get("limit", ""))
     for event in iterate(followed(tail, opened, pause, lost)):
-        _take(event, named, shown)
+        _take(event, named, terminal)
     return 0
 
 
@@ -74,7 +74,7 @@ def _filter(word: str) -> tuple[str, str]:
     return name, value
 
 
-def _take(event: EventDocument, named: dict[str, str], shown: TerminalStyle) -> None:
+def _take(event: EventDocument, named: dict[str, str], terminal: TerminalStyle) -> None:
     """Print an event, and run the command for it."""
     if event["type"] == "gap":
         output.note(f"monrest: too slow, {event['data']['count']} events are only in "
@@ -83,13 +83,13 @@ def _take(event: EventDocument, named: dict[str, str], shown: TerminalStyle) -> 
     if "json" in named:
         output.write_text(json.dumps(event, ensure_ascii=False) + "\n")
     else:
-        output.write_text(line_of(event, shown) + "\n")
+        output.write_text(line_of(event, terminal) + "\n")
     output.flush()
     if "exec" in named:
         _run(named["exec"], event)
 
 
-def line_of(event: EventDocument, shown: TerminalStyle) -> str:
+def line_of(event: EventDocument, terminal: TerminalStyle) -> str:
     """One line: time, site, type, object, what happened, its text."""
     data = event["data"]
     word = str(data.get("action") or data.get("command_name") or "")
@@ -107,7 +107,7 @@ def line_of(event: EventDocument, shown: TerminalStyle) -> str:
     place = unquote(event["subject"].removeprefix("services/").removeprefix("hosts/"))
     kind = f"{event['type']:<15}"
     line = f"{event['time']} {kind} {plain(place)} {plain(word)} {plain(str(text))}".rstrip()
-    if not shown.colour:
+    if not terminal.colour:
         return line
     colour = _COLOURS.get(word.split(" ")[0], _OTHER if word else "0")
     return line.replace(f" {plain(word)} ", f" \x1b[{colour}m{plain(word)}\x1b[0m ", 1)

@@ -64,7 +64,7 @@ def _known(client: Requester) -> list[str]:
         return []
 
 
-def nearest(source: str, known: Sequence[str]) -> list[str]:
+def nearest(source: str, names: Sequence[str]) -> list[str]:
     """Up to three ``known`` paths that are most like ``source``; names in the path do not count."""
     from difflib import SequenceMatcher
 
@@ -72,7 +72,7 @@ def nearest(source: str, known: Sequence[str]) -> list[str]:
     if not asked:
         return []
     rated = []
-    for path in known:
+    for path in names:
         segments = path.strip("/").split("/")
         if len(segments) != len(asked):
             continue

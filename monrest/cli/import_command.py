@@ -43,10 +43,10 @@ def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
         raise ClientError(str(error)) from None
     ordered = lines.ordered(moving.KINDS)
     if "json" in named:
-        rows = [one.document() for one in ordered]
+        rows = [line.document() for line in ordered]
         output.write_text(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
     else:
-        output.write_text(output.aligned(moving.TITLES, [one.cells() for one in ordered]))
+        output.write_text(output.aligned(moving.TITLES, [line.cells() for line in ordered]))
     counts = [f"{number} {fate}" for fate, number in sorted(lines.counts.items()) if number]
     done = "Written" if request.apply else "Nothing is written without --apply"
     output.note(f"{done}: {', '.join(counts)}.")

@@ -28,10 +28,10 @@ def look_up(value: Any, path: str) -> Any:
     if isinstance(value, dict):
         if path in value:
             return value[path]
-        for found in _SEPARATOR.finditer(path):
-            head = path[: found.start()]
+        for separator in _SEPARATOR.finditer(path):
+            head = path[: separator.start()]
             if head in value:
-                inner = look_up(value[head], path[found.end() :])
+                inner = look_up(value[head], path[separator.end() :])
                 if inner is not MISSING:
                     return inner
         return MISSING
@@ -66,10 +66,10 @@ def summed(results: Iterable[Any]) -> dict[str, Any]:
 
 
 def _merged(total: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    made = dict(total)
+    merged = dict(total)
     for key, value in more.items():
-        made[key] = _added(made[key], value) if key in made else value
-    return made
+        merged[key] = _added(merged[key], value) if key in merged else value
+    return merged
 
 
 def _added(first: Any, second: Any) -> Any:

@@ -61,7 +61,7 @@ def is_plugin(words: Sequence[str]) -> bool:
     heads = [word.partition("=")[0] for word in words]
     return any(
         (head.startswith(short) and not head.startswith("--"))
-        or (len(head) > _SHORTEST_LONG and any(one.startswith(head) for one in long))
+        or (len(head) > _SHORTEST_LONG and any(option.startswith(head) for option in long))
         for head in heads
     )
 
@@ -74,13 +74,15 @@ def _run(words: Sequence[str]) -> int:
             if _asks(VERSION, given) and not _asks(HELP, given):
                 return _version()
             return _help(path, asked=_asks(HELP, given))
-        named = (one for one in command.commands if rest[0] in (one.name, *one.aliases))
+        named = (
+            command for command in command.commands if rest[0] in (command.name, *command.aliases)
+        )
         inner = next(named, None)
         if inner is None and not _asks(HELP, given):
             output.note(f"monrest: no such command: {' '.join([*path, rest[0]])}")
             from difflib import get_close_matches
 
-            near = get_close_matches(rest[0], [one.name for one in command.commands], n=1)
+            near = get_close_matches(rest[0], [command.name for command in command.commands], n=1)
             meant = f"did you mean {' '.join(['monrest', *path, *near])}? " if near else ""
             output.note(f"{meant}monrest --help lists them")
             return USAGE

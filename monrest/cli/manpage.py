@@ -62,7 +62,9 @@ def _command(name: str, command: Subcommand) -> Iterator[str]:
     if command.aliases:
         yield f"Also {_escaped(', '.join(command.aliases))}."
     if name.startswith("monrest key "):
-        yield from _paragraphs(next(one for one in MONREST.commands if one.name == "key").text)
+        yield from _paragraphs(
+            next(command for command in MONREST.commands if command.name == "key").text
+        )
     yield from _paragraphs(command.text)
     if command.argument is not None:
         yield ".TP"

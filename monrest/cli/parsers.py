@@ -33,7 +33,7 @@ def _width() -> int:
 def parser(command: Subcommand = MONREST, prog: str = "monrest") -> ArgumentParser:
     """The parser of ``command`` with those of its subcommands."""
     examples = [f"  {line}\n      {text}" for line, text in command.examples]
-    made = ArgumentParser(
+    whole = ArgumentParser(
         prog=prog,
         usage=f"{prog} {command.usage}",
         description=_paragraphs(_description(command)),
@@ -43,15 +43,15 @@ def parser(command: Subcommand = MONREST, prog: str = "monrest") -> ArgumentPars
         allow_abbrev=False,
     )
     for option in (HELP, VERSION) if command is MONREST else (HELP,):
-        _add(made, option)
+        _add(whole, option)
     for group in command.groups:
-        heading = made.add_argument_group(group.title)
+        heading = whole.add_argument_group(group.title)
         for option in group.options:
             _add(heading, option)
     argument = command.argument
     if argument is not None:
         # Any number of them: what is wrong is said when the command runs.
-        added = made.add_argument(
+        added = whole.add_argument(
             argument.name,
             nargs="*",
             choices=argument.choices or None,
@@ -60,22 +60,22 @@ def parser(command: Subcommand = MONREST, prog: str = "monrest") -> ArgumentPars
         )
         added.completes = argument.completes  # type: ignore[attr-defined]  # for completion.py
     if command.commands:
-        inner = made.add_subparsers(title="commands", metavar="COMMAND")
-        for one in command.commands:
-            sub = parser(one, f"{prog} {one.name}")
+        inner = whole.add_subparsers(title="commands", metavar="COMMAND")
+        for part in command.commands:
+            sub = parser(part, f"{prog} {part.name}")
             inner.add_parser(
-                one.name, aliases=one.aliases, help=one.summary, parents=[sub], add_help=False,
+                part.name, aliases=part.aliases, help=part.summary, parents=[sub], add_help=False,
                 prog=sub.prog, usage=sub.usage, description=sub.description, epilog=sub.epilog,
                 formatter_class=_Formatter,
             )  # fmt: skip
-    return made
+    return whole
 
 
 def help_text(*path: str) -> str:
     """What ``--help`` of a subcommand prints; without ``path`` that of ``monrest`` itself."""
     command = MONREST
     for name in path:
-        command = next(one for one in command.commands if one.name == name)
+        command = next(command for command in command.commands if command.name == name)
     return parser(command, " ".join(("monrest", *path))).format_help()
 
 

@@ -59,7 +59,7 @@ def candidates(word: str) -> list[str]:
             asked = asked[2:]
         else:
             break
-    found: set[str] = set()
+    completions: set[str] = set()
     variables: dict[str, bool] = {}
     for template in templates():
         steps = template.strip("/").split("/")
@@ -69,14 +69,14 @@ def candidates(word: str) -> list[str]:
         if step.startswith("<"):
             variables[step] = variables.get(step, False) or more
         elif step.startswith(last):
-            found.add(f"{step}/" if more else step)
+            completions.add(f"{step}/" if more else step)
     for variable, more in variables.items():
         names = list(_names(asked, variable, last))
         # Lists stay short: what goes on behind a name is offered when it is the only one.
-        goes_on = [f"{one}/" for one in names] if more and len(names) == 1 else []
-        found.update((*names, *goes_on))
+        goes_on = [f"{name}/" for name in names] if more and len(names) == 1 else []
+        completions.update((*names, *goes_on))
     start = "/".join(["", *whole, ""])
-    return sorted(start + one for one in found)
+    return sorted(start + rest for rest in completions)
 
 
 def _fits(steps: list[str], asked: list[str]) -> bool:
@@ -129,4 +129,4 @@ def _question(asked: list[str], variable: str, last: str) -> tuple[str, str] | N
 
 
 def _pattern(text: str) -> str:
-    return "".join(f"\\{one}" if one in ".^$*+?()[]{}|\\" else one for one in text)
+    return "".join(f"\\{letter}" if letter in ".^$*+?()[]{}|\\" else letter for letter in text)

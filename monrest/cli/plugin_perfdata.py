@@ -56,8 +56,8 @@ def performance_data(
     """All numbers of ``total`` as ``'label'=value[unit];warning;critical;;``, sorted by name."""
     return " ".join(
         _item(label, value, thresholds, units)
-        for label, top, value in sorted(_leaves(total), key=lambda one: one[0])
-        if not filters or any(one.search(top) or one.search(label) for one in filters)
+        for label, top, value in sorted(_leaves(total), key=lambda condition: condition[0])
+        if not filters or any(pattern.search(top) or pattern.search(label) for pattern in filters)
     )
 
 
@@ -78,13 +78,17 @@ def _item(label: str, value: Any, thresholds: Sequence[Threshold], units: Sequen
     if value is None:
         number = "U"
     else:
-        number = spelled(value) + next((one.unit for one in units if one.fits(label)), "")
+        number = spelled(value) + next((unit.unit for unit in units if unit.fits(label)), "")
     limits = (_limit(label, level, thresholds) for level in LEVELS.values())
     return f"'{name}'={number};{';'.join(limits)};;"
 
 
 def _limit(label: str, level: int, thresholds: Sequence[Threshold]) -> str:
     return next(
-        (one.text for one in thresholds if one.level == level and label in (one.key, one.label)),
+        (
+            threshold.text
+            for threshold in thresholds
+            if threshold.level == level and label in (threshold.key, threshold.label)
+        ),
         "",
     )

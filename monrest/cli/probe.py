@@ -60,20 +60,20 @@ class SiteLine(NamedTuple):
 
     def cells(self) -> tuple[str, ...]:
         """The line of the table."""
-        known = (self.core, self.version, self.address, self.problem)
-        return (self.id, self.name, self.state, *known)
+        parts = (self.core, self.version, self.address, self.problem)
+        return (self.id, self.name, self.state, *parts)
 
     def document(self) -> dict[str, object]:
         """The line as an object of ``--json``."""
         names = ("id", "name", "address", "core", "version", "problem")
-        shown = {name: getattr(self, name) for name in names}
-        return {**shown, "state": self.state, "up": self.state == "up"}
+        values = {name: getattr(self, name) for name in names}
+        return {**values, "state": self.state, "up": self.state == "up"}
 
 
 def core_name(versions: str) -> str:
     """Which core names itself like this."""
-    known = (name for word, name in _CORES.items() if word in versions.lower())
-    return next(known, "Nagios")
+    names = (name for word, name in _CORES.items() if word in versions.lower())
+    return next(names, "Nagios")
 
 
 def probed(config: Config) -> list[SiteLine]:
@@ -142,7 +142,7 @@ def _instance(site: SiteConfig) -> str:
 
     sites = answered("/sites?columns=instances")
     if not isinstance(sites, list) or not all(
-        isinstance(one, dict) and isinstance(one.get("instances"), list) for one in sites
+        isinstance(site, dict) and isinstance(site.get("instances"), list) for site in sites
     ):
         raise UnreachableError("not a monrest: its list of sites has no instances")
     document = answered(f"/{address.app}?columns={address.app}_version")

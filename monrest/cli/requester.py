@@ -76,8 +76,8 @@ class Requester:
     @classmethod
     def of_options(cls, given: Pairs, *, backends: bool = False) -> Requester:
         """As the options of the connection among ``given`` say, with ``backends`` its sites too."""
-        known = {option.key for option in (*CONNECTION.options, *([BACKEND] if backends else []))}
-        return cls(settings([pair for pair in given if pair[0] in known]))
+        keys = {option.key for option in (*CONNECTION.options, *([BACKEND] if backends else []))}
+        return cls(settings([pair for pair in given if pair[0] in keys]))
 
     def _explained(self, failed: NoConnectionError) -> str:
         """What was tried, what happened, and what else could be."""

@@ -105,26 +105,26 @@ def _message(error: Exception) -> int:
 
 def _run(asked: Invocation, client: Requester) -> int:
     results: list[Fetched] = []
-    shown: list[bytes] = []
+    texts: list[bytes] = []
     worst = 0
     streams = asked.template is None and not asked.checks
     for number, given in enumerate(asked.calls, 1):
         call = _with_earlier(given, results)
         style = _style(call, asked.style)
         if streams and number == len(asked.calls) and not (style.pretty or style.table):
-            _stream(call, client, shown)
+            _stream(call, client, texts)
             return 0
         whole = asked.checks and not call.partial_ok
         fetched = _fetched(call, client, whole=whole)
         result = _renamed(_decoded(fetched.body, call), call)
         results.append(result)
-        shown.append(written(result.body, fetched.kind, style))
+        texts.append(written(result.body, fetched.kind, style))
         worst = max(worst, state(call.thresholds, result.data))
     if asked.template is None:
-        _print(b"".join(shown))
+        _print(b"".join(texts))
         return worst
     total = summed(result.data for result in results)
-    thresholds = [one for call in asked.calls for one in call.thresholds]
+    thresholds = [threshold for call in asked.calls for threshold in call.thresholds]
     text, worst = render(asked.template, total, results, worst)
     if numbers := performance_data(total, thresholds, asked.units, asked.filters):
         text += f"|{numbers}"
@@ -284,12 +284,12 @@ def _decoded(body: bytes, call: UrlCall) -> Fetched:
     """A result; texts of commands and the like have their number or text as ``value``."""
     local = bool(call.kind in ("text", "command") or call.postprocess)
     try:
-        found = json.loads(body, parse_constant=lambda _: None)
+        document = json.loads(body, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
-        found = body.decode("utf-8", "surrogateescape").strip() if local else None
-    if local and not isinstance(found, (dict, list)):
-        found = {"value": found}
-    return Fetched(body, found)
+        document = body.decode("utf-8", "surrogateescape").strip() if local else None
+    if local and not isinstance(document, (dict, list)):
+        document = {"value": document}
+    return Fetched(body, document)
 
 
 def _renamed(result: Fetched, call: UrlCall) -> Fetched:

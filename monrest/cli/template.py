@@ -62,7 +62,7 @@ def render(
     ``total`` is the sum of all results, which names without a number look at first; ``status`` is
     the exit status so far, 0 to 3.
     """
-    names = [total, *(one.data for one in results if isinstance(one.data, list))]
+    names = [total, *(result.data for result in results if isinstance(result.data, list))]
     filled: dict[str, str] = {}
     # Line ends of the template only: values keep theirs.
     template = template.replace("\\n", "\n")
@@ -115,19 +115,19 @@ def _does_not_exist(name: str) -> str:
 def _value(text: str, names: Sequence[Any]) -> str:
     """The text of ``name``, ``expression``, and either of them with a format."""
 
-    def found(name: str) -> Any:
+    def value_of(name: str) -> Any:
         values = (look_up(data, name) for data in names)
         return next((value for value in values if value is not MISSING), MISSING)
 
-    whole = found(text.strip())
+    whole = value_of(text.strip())
     if whole is not MISSING:
         return spelled(whole)
     name, wanted = _split(text)
-    value = found(name) if wanted is not None else MISSING
+    value = value_of(name) if wanted is not None else MISSING
     if value is MISSING:
         if not _CALCULATES.search(name):
             raise NoValueError(_does_not_exist(name))
-        value = evaluate(name, lambda one: _number(found(one)))
+        value = evaluate(name, lambda name: _number(value_of(name)))
     return spelled(value) if wanted is None else _formatted(value, wanted)
 
 
@@ -181,7 +181,7 @@ def _printf(value: Any, text: str) -> str:
         number = _number(value)
         filled.append(f"%{flags}{kind}" % (int(number) if kind in _WHOLE else number))
     filled.append(text[position:])
-    made = "".join(filled)
+    printed = "".join(filled)
     if used != 1 or "%" in "".join(_CONVERSION.split(text)[::3]):
         raise FormatError(text)
-    return made
+    return printed

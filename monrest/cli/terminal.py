@@ -122,7 +122,7 @@ def _pieces(value: Any, style: TerminalStyle, indent: str, width: int) -> Iterat
 def _inside(
     value: dict[str, Any] | list[Any], style: TerminalStyle, indent: str, width: int, between: str
 ) -> Iterator[str]:
-    items = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+    items = value.items() if isinstance(value, dict) else ((None, item) for item in value)
     for number, (name, item) in enumerate(items):
         if number:
             yield between
@@ -139,7 +139,7 @@ def _fits(value: dict[str, Any] | list[Any], room: int) -> bool:
     if isinstance(value, dict) and len(value) > 2:
         return False
     items: Sequence[Any] = list(value.values()) if isinstance(value, dict) else value
-    if any(isinstance(one, (dict, list)) and one for one in items) or len(items) > room:
+    if any(isinstance(item, (dict, list)) and item for item in items) or len(items) > room:
         return False
     return len(json.dumps(value, ensure_ascii=False)) <= room
 
@@ -159,35 +159,37 @@ def _text(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)
 
 
 def _table(text: str, style: TerminalStyle) -> str:
     """The table of ``/text/`` with the columns that tell most, cut to the width."""
     border, *lines = text.splitlines()
-    widths = [len(one) - 2 for one in border.strip("+").split("+")]
+    widths = [len(part) - 2 for part in border.strip("+").split("+")]
     order = list(range(len(widths)))
     if not style.full and (not style.width or len(cut_to(widths, style.width)) < len(widths)):
         order = telling([cell.rstrip() for cell in _cells(lines[0], widths)])
-    limits = cut_to([widths[one] for one in order], style.width)
-    made, header = [], True
+    limits = cut_to([widths[column] for column in order], style.width)
+    table, header = [], True
     for line in (border, *lines):
         if line == border:
-            bars = "+" + "+".join("-" * (one + 2) for one in limits) + "+"
-            made.append(style.paint("faint", bars))
+            bars = "+" + "+".join("-" * (limit + 2) for limit in limits) + "+"
+            table.append(style.paint("faint", bars))
         elif not line.startswith("| "):
-            made.append(line)  # sites that are missing
+            table.append(line)  # sites that are missing
         else:
-            found = list(_cells(line, widths))
-            cells = [_cut(found[one], limit) for one, limit in zip(order, limits, strict=False)]
+            texts = list(_cells(line, widths))
+            cells = [
+                _cut(texts[column], limit) for column, limit in zip(order, limits, strict=False)
+            ]
             if header:
                 cells = [style.paint("bold", cell) for cell in cells]
                 header = False
             bar = style.paint("faint", "|")
-            made.append(f"{bar} " + f" {bar} ".join(cells) + f" {bar}")
+            table.append(f"{bar} " + f" {bar} ".join(cells) + f" {bar}")
     if len(limits) < len(widths):
-        made.append(f"{len(widths) - len(limits)} more columns: --full")
-    return "\n".join(made) + "\n"
+        table.append(f"{len(widths) - len(limits)} more columns: --full")
+    return "\n".join(table) + "\n"
 
 
 def telling(names: Sequence[str]) -> list[int]:
@@ -195,12 +197,12 @@ def telling(names: Sequence[str]) -> list[int]:
 
     Columns that were not chosen come sorted; then only those that tell most are shown.
     """
-    known = sorted(
+    candidates = sorted(
         (at for at, name in enumerate(names) if name in _TELLING),
         key=lambda at: _TELLING[names[at]],
     )
-    chosen = list(names) != sorted(names) or len(known) < _FEWEST_TELLING
-    return list(range(len(names))) if chosen else known
+    chosen = list(names) != sorted(names) or len(candidates) < _FEWEST_TELLING
+    return list(range(len(names))) if chosen else candidates
 
 
 def cut_to(widths: Sequence[int], width: int) -> list[int]:
@@ -212,21 +214,21 @@ def cut_to(widths: Sequence[int], width: int) -> list[int]:
     limits = list(widths)
     if not width:
         return limits
-    while len(limits) > 1 and _needed([min(one, _NARROWEST_COLUMN) for one in limits]) > width:
+    while len(limits) > 1 and _needed([min(limit, _NARROWEST_COLUMN) for limit in limits]) > width:
         limits.pop()
     while _needed(limits) > width and max(limits) > _NARROWEST_COLUMN:
         widest = max(limits)
         # To the next narrower one, or by what is too much.
-        narrower = max((one for one in limits if one < widest), default=_NARROWEST_COLUMN)
+        narrower = max((limit for limit in limits if limit < widest), default=_NARROWEST_COLUMN)
         count = limits.count(widest)
         by = -(-(_needed(limits) - width) // count)
         least = max(narrower, widest - by, _NARROWEST_COLUMN)
-        limits = [least if one == widest else one for one in limits]
+        limits = [least if limit == widest else limit for limit in limits]
     return limits
 
 
 def _needed(widths: Sequence[int]) -> int:
-    return sum(one + 3 for one in widths) + 1
+    return sum(width + 3 for width in widths) + 1
 
 
 def _cells(line: str, widths: Sequence[int]) -> Iterator[str]:

@@ -74,13 +74,13 @@ def _bounds(text: str) -> tuple[float, float, bool] | None:
 def state(thresholds: tuple[Threshold, ...], data: Any) -> int:
     """The worst state of one result: 0, 1 or 2. Raises ThresholdError for an unknown name."""
     worst = 0
-    for one in thresholds:
-        value = look_up(data, one.key)
+    for threshold in thresholds:
+        value = look_up(data, threshold.key)
         if value is MISSING:
-            option = next(name for name, level in LEVELS.items() if level == one.level)
+            option = next(name for name, level in LEVELS.items() if level == threshold.level)
             raise ThresholdError(
-                f"unknown variable {one.key} in thresholds, syntax is --{option}=key:value"
+                f"unknown variable {threshold.key} in thresholds, syntax is --{option}=key:value"
             )
-        if one.alerts(value if is_number(value) else 0):
-            worst = max(worst, one.level)
+        if threshold.alerts(value if is_number(value) else 0):
+            worst = max(worst, threshold.level)
     return worst

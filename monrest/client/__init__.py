@@ -68,5 +68,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     from importlib import import_module
 
-    found = (module for module, names in _MODULES.items() if name in names)
-    return getattr(import_module(f"monrest.client.{next(found, 'client_problems')}"), name)
+    modules = (module for module, names in _MODULES.items() if name in names)
+    return getattr(import_module(f"monrest.client.{next(modules, 'client_problems')}"), name)

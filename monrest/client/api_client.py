@@ -295,7 +295,10 @@ class ApiClient(Called[KindT]):
         It is sent once. Raises InvalidRequestError when a core refuses it, SitesFailedError when
         no site took it; UnreachableError when that is unknown.
         """
-        sent = {"cmd": name, **{key: one for key, one in arguments.items() if one is not None}}
+        sent = {
+            "cmd": name,
+            **{key: value for key, value in arguments.items() if value is not None},
+        }
         query = query_of({key: sent.pop(key) for key in ("wait", "test_only") if key in sent})
         request = ApiRequest("/cmd", "POST", query, json_body(sent), sites=tuple(sites))
         return _outcome(await self.document(request))
@@ -314,7 +317,7 @@ class ApiClient(Called[KindT]):
         """
         query, body = query_of({"wait": wait}), json_body(list(map(dict, entries)))
         request = ApiRequest("/cmd", "POST", query, body, sites=tuple(sites))
-        return [_outcome(one) for one in await self.document(request)]
+        return [_outcome(outcome) for outcome in await self.document(request)]
 
     @Operation
     async def background(
@@ -393,12 +396,12 @@ class ApiClient(Called[KindT]):
         if not body:
             return None
         try:
-            found = json.loads(body)
+            document = json.loads(body)
         except ValueError:
             raise ClientError("the answer is no JSON: is this the address of a monrest?") from None
-        if not isinstance(found, list):
-            return found
-        answered = AnsweredRows(found)
+        if not isinstance(document, list):
+            return document
+        answered = AnsweredRows(document)
         answered.failed_sites, answered.warnings = failed, reply.warnings(self._address.app)
         return answered
 

@@ -101,4 +101,4 @@ def failure_of(code: int, body: bytes, retry_after: str = "") -> ApiError:
 
 def plain(text: str) -> str:
     """``text`` without what could steer a terminal: other control characters become ``?``."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "?" for one in text)
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)

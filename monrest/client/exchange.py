@@ -64,7 +64,7 @@ class ApiRequest(NamedTuple):
         if self.query:
             target += f"{'&' if '?' in target else '?'}{self.query}"
         if strict and self.method in SAFE:
-            names = {one.partition("=")[0] for one in target.partition("?")[2].split("&")}
+            names = {part.partition("=")[0] for part in target.partition("?")[2].split("&")}
             if names & {"columns", "sort"} and "strict" not in names:
                 target += "&strict=1"
         headers = {}
@@ -114,10 +114,10 @@ def segment(name: str) -> str:
 def query_of(parameters: Mapping[str, Any]) -> str:
     """Parameters as a query string; lists repeat their name, None is left out."""
     return "&".join(
-        f"{segment(name)}={segment(str(int(one) if isinstance(one, bool) else one))}"
+        f"{segment(name)}={segment(str(int(item) if isinstance(item, bool) else item))}"
         for name, value in parameters.items()
-        for one in (value if isinstance(value, (list, tuple)) else [value])
-        if one is not None
+        for item in (value if isinstance(value, (list, tuple)) else [value])
+        if item is not None
     )
 
 
@@ -204,9 +204,9 @@ class Reply:
     def warnings(self, app: str) -> list[str]:
         """What the daemon, whose application is called ``app``, warns of."""
         sent = self.headers.get(f"X-{app}-Warnings", "")
-        return [plain(unquote(one)) for one in sent.split("; ") if one]
+        return [plain(unquote(part)) for part in sent.split("; ") if part]
 
     def failed_sites(self, app: str) -> list[str]:
         """The ids of the sites that are missing in the answer of a daemon called ``app``."""
         sent = self.headers.get(f"X-{app}-Failed-Sites", "")
-        return [plain(one.strip()) for one in sent.split(",") if one.strip()]
+        return [plain(part.strip()) for part in sent.split(",") if part.strip()]

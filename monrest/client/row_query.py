@@ -32,17 +32,17 @@ class RowQuery(Called[KindT], Generic[RowT, KindT]):
         self._sites: tuple[str, ...] = ()
 
     def _with(self, **parameters: str) -> Self:
-        made = copy(self)
-        made._parameters = {**self._parameters, **parameters}
-        return made
+        query = copy(self)
+        query._parameters = {**self._parameters, **parameters}
+        return query
 
     def filter(self, clause: Clause | None) -> Self:
         """Rows for which this holds as well."""
         if clause is None:
             return self
-        made = copy(self)
-        made._clause = clause if self._clause is None else self._clause & clause
-        return made
+        query = copy(self)
+        query._clause = clause if self._clause is None else self._clause & clause
+        return query
 
     def columns(self, *names: str | ColumnName) -> Self:
         """Rows with these columns only; also functions and renames, as ``count(*) as n``."""
@@ -70,9 +70,9 @@ class RowQuery(Called[KindT], Generic[RowT, KindT]):
 
     def on(self, *sites: str) -> Self:
         """Only of these sites: ids, names or sections."""
-        made = copy(self)
-        made._sites = sites
-        return made
+        query = copy(self)
+        query._sites = sites
+        return query
 
     def request(self, prefix: str = "", **more: str | None) -> ApiRequest:
         """What is asked; ValueError for a condition that the query language cannot say."""
@@ -107,8 +107,8 @@ class RowQuery(Called[KindT], Generic[RowT, KindT]):
     async def count(self) -> int:
         """How many rows there are, counted by the cores."""
         answer = await self._client.document(self.request(columns="count(*) as n", sort=None))
-        found = answer[0] if isinstance(answer, list) and answer else answer
-        return int(found.get("n") or 0) if isinstance(found, dict) else 0
+        row = answer[0] if isinstance(answer, list) and answer else answer
+        return int(row.get("n") or 0) if isinstance(row, dict) else 0
 
     @Stream
     async def pages(self, size: int = PAGE) -> AsyncGenerator[list[RowT], None]:
@@ -147,4 +147,4 @@ class RowQuery(Called[KindT], Generic[RowT, KindT]):
 
 
 def _joined(names: tuple[str | ColumnName, ...]) -> str:
-    return ",".join(one.name if isinstance(one, ColumnName) else one for one in names)
+    return ",".join(name.name if isinstance(name, ColumnName) else name for name in names)

@@ -27,8 +27,8 @@ class _Headers:
 
     def get(self, name: str, otherwise: str, /) -> str:
         """The value of a header; several are joined."""
-        found = self._headers.getRawHeaders(name)
-        return ", ".join(found) if found else otherwise
+        values = self._headers.getRawHeaders(name)
+        return ", ".join(values) if values else otherwise
 
 
 class _TwistedTransport:

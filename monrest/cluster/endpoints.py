@@ -88,11 +88,11 @@ class ClusterEndpoints:
             "response_time": 0.0 if own else seen.response_time,
             "version": "",
         }
-        known = member or seen.pong
+        current = member or seen.pong
         if own:
             mine = cluster.own
             known_as = (mine.host, mine.version, mine.pid, cluster.maintenance)
-        elif known is None:
+        elif current is None:
             return record
         elif member is not None:
             known_as = (member.host, member.version, member.pid, member.maintenance)
@@ -167,9 +167,9 @@ class ClusterEndpoints:
         del context
         self._require()
         require_only(request)
-        found = await self.cluster.heartbeat()
-        shown = {name: None if pong is None else pong.shown for name, pong in found.items()}
-        return Document(value={"message": "heartbeat send", "nodes": shown})
+        pongs = await self.cluster.heartbeat()
+        documents = {name: None if pong is None else pong.shown for name, pong in pongs.items()}
+        return Document(value={"message": "heartbeat send", "nodes": documents})
 
     @Endpoint(
         path="/mon/cluster/heartbeat",
@@ -209,9 +209,9 @@ class ClusterEndpoints:
                 raise Conflict(
                     "a restart goes on already", f"GET {context.names.root}/mon/cluster/restart"
                 )
-        shown = {str(step.node) if step.node else step.url: step.state for step in steps}
+        states = {str(step.node) if step.node else step.url: step.state for step in steps}
         message = "the cluster nodes are restarted one after another"
-        return Document(value={"message": message, "nodes": shown})
+        return Document(value={"message": message, "nodes": states})
 
     @Endpoint(
         path="/mon/cluster/restart",

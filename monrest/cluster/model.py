@@ -75,10 +75,10 @@ class Pong:
         """Read an answer; PeerError when it is none."""
         given: dict[str, Any] = {}
         for name, kinds in _KINDS.items():
-            one = value.get(name)
-            if type(one) not in kinds or (isinstance(one, str) and len(one) > _LONGEST_TEXT):
+            item = value.get(name)
+            if type(item) not in kinds or (isinstance(item, str) and len(item) > _LONGEST_TEXT):
                 raise PeerError(f"wrong answer: {name}")
-            given[name] = one
+            given[name] = item
         return cls(**given)
 
 

@@ -98,9 +98,9 @@ class Rolling:
             text = f"the node before it failed: {failed.url}"
             await self.duties.change(token, statements.give_up(text, self.wall.now()))
             return
-        answers = {one.asked: one for one in await self.ask([step.url for step in steps])}
+        answers = {answer.asked: answer for answer in await self.ask([step.url for step in steps])}
         others = [answers[step.url] for step in steps if step.node != self.own.id]
-        if all(one.value is None for one in others):
+        if all(other.value is None for other in others):
             # It may be this node that is cut off: another one should try.
             if self._too_late(current):
                 await self._fail(token, current, "no other node answers")
@@ -135,7 +135,7 @@ class Rolling:
     ) -> None:
         if answer.value is None:
             await self._drives(token, step, SKIPPED, f"it does not answer: {answer.problem}")
-        elif any(one.value is not None and one.value.ready for one in rest):
+        elif any(other.value is not None and other.value.ready for other in rest):
             await self._drives(token, step, ORDERED, "")
         elif self._too_late(step):
             await self._fail(token, step, "no other node is ready")

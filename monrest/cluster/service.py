@@ -118,11 +118,13 @@ class Cluster(Service):
     def member_at(self, url: str) -> Member | None:
         """What the node at ``url`` has stored; None while no node is known there."""
         plain = without_slash(url)
-        found = next((one for one in self.members.values() if one.url == plain), None)
+        member = next(
+            (candidate for candidate in self.members.values() if candidate.url == plain), None
+        )
         pong = self.seen(url).pong
-        if found is None and pong is not None and pong.node_id.isdigit():
+        if member is None and pong is not None and pong.node_id.isdigit():
             return self.members.get(int(pong.node_id))
-        return found
+        return member
 
     def name_of(self, url: str) -> str:
         """The id of the node at ``url``; ``node<n>`` until it is known."""
@@ -144,15 +146,20 @@ class Cluster(Service):
         others = [url for url in self.urls() if not self.is_own(url)]
         names = {url: self.name_of(url) for url in others}
         outcomes = await self._ask(others)
-        return {names[one.asked]: one.value for one in outcomes if not self.is_own(one.asked)}
+        return {
+            names[outcome.asked]: outcome.value
+            for outcome in outcomes
+            if not self.is_own(outcome.asked)
+        }
 
     async def _ask(self, urls: Sequence[str]) -> list[Outcome[str, Pong]]:
         """Call nodes and note what becomes of it."""
         outcomes = await ask_all(urls, self._call, self.clock, _ANSWER_SECONDS)
-        for one in outcomes:
-            if one.problem is not None:
+        for outcome in outcomes:
+            if outcome.problem is not None:
                 self._noted(
-                    one.asked, evolve(self.seen(one.asked), last_error=_reason(one.problem))
+                    outcome.asked,
+                    evolve(self.seen(outcome.asked), last_error=_reason(outcome.problem)),
                 )
         return outcomes
 
@@ -296,10 +303,10 @@ class Cluster(Service):
     def configure(self, config: ClusterConfig, drain: float) -> None:
         self.config, self.drain = config, drain
         self._rolling.patience = self._patience()
-        for one in self._periodic[1:]:
-            one.interval = config.heartbeat_interval
+        for task in self._periodic[1:]:
+            task.interval = config.heartbeat_interval
         self._seen = {url: seen for url, seen in self._seen.items() if url in config.nodes}
-        if self._url not in {without_slash(one) for one in config.nodes}:
+        if self._url not in {without_slash(node) for node in config.nodes}:
             self._url = ""
 
     def _patience(self) -> float:
@@ -325,8 +332,8 @@ class Cluster(Service):
             Periodic(self.clock, _LOOK, self.look, "looking at the cluster"),
             Periodic(self.clock, interval, self._beat, "calling the other nodes"),
         )
-        for one in self._periodic:
-            one.startService()
+        for task in self._periodic:
+            task.startService()
 
     def _leave(self) -> None:
         self.workers.tell("node leaves")
@@ -342,8 +349,8 @@ class Cluster(Service):
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
-        for one in self._periodic:
-            await one.stopService()
+        for task in self._periodic:
+            await task.stopService()
         await self.peers.close()
 
 

@@ -16,8 +16,8 @@ nodes, restarts = Member.table, RestartStep.table
 def state(connection: Connection) -> tuple[dict[int, Member], list[RestartStep]]:
     """All nodes by id, and the steps of the last restart."""
     members = {row.id: Member.of(row) for row in connection.execute(select(nodes))}
-    found = connection.execute(select(restarts).order_by(restarts.c.position))
-    return members, [RestartStep.of(row) for row in found]
+    rows = connection.execute(select(restarts).order_by(restarts.c.position))
+    return members, [RestartStep.of(row) for row in rows]
 
 
 @transaction
@@ -42,8 +42,8 @@ def maintain(connection: Connection, number: int, since: int) -> bool:
 
     One that is in maintenance already keeps its time.
     """
-    known = select(nodes.c.maintenance).where(nodes.c.id == number)
-    before = connection.execute(known).scalar_one_or_none()
+    maintenance = select(nodes.c.maintenance).where(nodes.c.id == number)
+    before = connection.execute(maintenance).scalar_one_or_none()
     if before is None:
         return False
     if not (before and since):

@@ -98,24 +98,24 @@ def parse(command: Command, given: Mapping[str, Any], defaults: Defaults) -> Map
     every request (``COMMON``) are left out. A command that wants a comment has ``comment_data``
     and ``comment_author`` only if there is one. Raise BadRequest naming the argument.
     """
-    known = arguments_of(command, required=defaults.config.require_comments_for_disable)
+    declared = arguments_of(command, required=defaults.config.require_comments_for_disable)
     given = _given(given)
-    _refuse_unknown(command, known, given)
-    found: dict[str, str] = {}
-    for argument in known:
+    _refuse_unknown(command, declared, given)
+    values: dict[str, str] = {}
+    for argument in declared:
         text = _sent(argument, given)
         if text is None or (not text.strip() and argument.name not in _MAY_BE_EMPTY):
-            found[argument.name] = _default(command, argument, defaults)
+            values[argument.name] = _default(command, argument, defaults)
         else:
-            found[argument.name] = _read(command, argument, text, defaults)
+            values[argument.name] = _read(command, argument, text, defaults)
     if command.name.startswith("change_custom_"):
-        found["name"] = found["name"].removeprefix("_") or found["name"]
-    if "comment_author" in found:
-        found["comment_author"] = _author(found["comment_author"], defaults)
-    if command.wants_comment and not found["comment_data"]:
-        del found["comment_data"], found["comment_author"]
-    _check_downtime(command, found, defaults.config)
-    return found
+        values["name"] = values["name"].removeprefix("_") or values["name"]
+    if "comment_author" in values:
+        values["comment_author"] = _author(values["comment_author"], defaults)
+    if command.wants_comment and not values["comment_data"]:
+        del values["comment_data"], values["comment_author"]
+    _check_downtime(command, values, defaults.config)
+    return values
 
 
 def unused(command: Command, given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -140,11 +140,11 @@ def _names(arguments: tuple[Argument, ...]) -> set[str]:
 
 
 def _refuse_unknown(
-    command: Command, known: tuple[Argument, ...], given: Mapping[str, Any]
+    command: Command, declared: tuple[Argument, ...], given: Mapping[str, Any]
 ) -> None:
     for name in given:
-        if name not in _names(known) and name not in ARGUMENT_NAMES:
-            taken = ", ".join(argument.name for argument in known) or "no arguments"
+        if name not in _names(declared) and name not in ARGUMENT_NAMES:
+            taken = ", ".join(argument.name for argument in declared) or "no arguments"
             raise BadRequest(f"unknown argument: {name}", f"{name}: {command.name} takes {taken}")
 
 
@@ -230,15 +230,15 @@ def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -
         case "integer":
             return str(_integer(command, argument.name, text))
         case "timestamp":
-            found = moment(text, defaults.now, defaults.zone)
-            if found is None:
+            time = moment(text, defaults.now, defaults.zone)
+            if time is None:
                 raise _no_time(argument.name, text, "time")
-            return str(found)
+            return str(time)
         case "duration":
-            found = duration(text)
-            if found is None:
+            time = duration(text)
+            if time is None:
                 raise _no_time(argument.name, text, "duration")
-            return str(_within(argument.name, found, (0, LARGEST)))
+            return str(_within(argument.name, time, (0, LARGEST)))
     if not may_hold_semicolons(command, argument.name):
         texts.check_field(argument.name, text)
     return text
@@ -254,10 +254,10 @@ def may_hold_semicolons(command: Command, name: str) -> bool:
 
 
 def _boolean(name: str, text: str) -> str:
-    found = truth(text)
-    if found is None:
+    flag = truth(text)
+    if flag is None:
         raise BadRequest(f"invalid value for {name}", f"{name}: expected {EXPECTED}")
-    return str(int(found))
+    return str(int(flag))
 
 
 def limits(command: Command, name: str) -> tuple[int, int]:
@@ -296,26 +296,26 @@ def shown(text: str) -> str:
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
-def _check_downtime(command: Command, found: Mapping[str, str], config: CommandsConfig) -> None:
+def _check_downtime(command: Command, values: Mapping[str, str], config: CommandsConfig) -> None:
     """Refuse downtimes that are too long, and those that end before they start."""
     if not re.fullmatch(r"schedule_.*downtime", command.name):
         return
-    length = int(found["end_time"]) - int(found["start_time"])
+    length = int(values["end_time"]) - int(values["start_time"])
     if length <= 0:
         raise BadRequest(
             "invalid value for end_time",
-            f"end_time: expected a time after start_time ({found['start_time']}), "
-            f"got {found['end_time']}; without one it is "
+            f"end_time: expected a time after start_time ({values['start_time']}), "
+            f"got {values['end_time']}; without one it is "
             f"{math.floor(config.downtime_duration)} seconds from now",
         )
-    if found["fixed"] == "0" and found["duration"] == "0":
+    if values["fixed"] == "0" and values["duration"] == "0":
         raise BadRequest(
             "invalid value for duration",
             "duration: expected the length of a flexible downtime (fixed=0), such as 2h: a core "
             "drops one without it",
         )
     longest = math.floor(config.downtime_max_duration)
-    if longest > 0 and max(length, int(found["duration"])) > longest:
+    if longest > 0 and max(length, int(values["duration"])) > longest:
         raise BadRequest(
             f"Downtime duration exceeds maximum allowed duration: {spelled(longest)}",
             "end_time: expected an earlier time, or a shorter duration",
@@ -333,14 +333,14 @@ def moment(text: str, now: float, zone: tzinfo) -> int | None:
     if _SPACED_SPAN.fullmatch(text):
         text = f"+{text.strip(' ')}"
     text = text.strip(" ")
-    found: int | None
+    time: int | None
     if _ABSOLUTE.fullmatch(text):
-        found = int(text)
+        time = int(text)
     elif relative := _RELATIVE.fullmatch(text):
-        found = math.floor(now) + int(relative[1] + relative[2])
+        time = math.floor(now) + int(relative[1] + relative[2])
     else:
-        found = None if _LONG_NUMBER.search(text) else parse_moment(text, now, zone)
-    return found if found is not None and 0 <= found <= LATEST else None
+        time = None if _LONG_NUMBER.search(text) else parse_moment(text, now, zone)
+    return time if time is not None and 0 <= time <= LATEST else None
 
 
 def duration(text: str) -> int | None:

@@ -107,10 +107,10 @@ class Manner:
 
 def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """Parameters by name; those that repeat with all of their values."""
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for name, value in pairs:
-        found.setdefault(name, []).append(value)
-    return {name: tuple(values) for name, values in found.items()}
+        texts.setdefault(name, []).append(value)
+    return {name: tuple(values) for name, values in texts.items()}
 
 
 def manner(given: Given, server: ServerConfig) -> Manner:

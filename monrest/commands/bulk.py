@@ -96,7 +96,7 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
 def _answer(outcomes: Sequence[CommandOutcome]) -> Document:
     failed: dict[str, SiteProblem] = {}
     for outcome in outcomes:
-        failed.update((one.site, one) for one in outcome.failed)
+        failed.update((problem.site, problem) for problem in outcome.failed)
     results = [outcome.result() for outcome in outcomes]
     return Document(value=results, order=_ORDER, failed_sites=tuple(failed.values()))
 
@@ -118,7 +118,7 @@ def _given(entry: Any) -> dict[str, tuple[str, ...]]:
             raise BadRequest(
                 "invalid command", f"{name[:200]}: expected at most {_MOST_PARAMETERS} values"
             )
-        texts = tuple(_text(name, one) for one in values if one is not None)
+        texts = tuple(_text(name, value) for value in values if value is not None)
         if texts:
             given[name] = texts
     return given
@@ -141,7 +141,11 @@ def problem_of(problems: Mapping[int, RestError], count: int) -> RestError:
 
     ``help`` is that of the first.
     """
-    kind = Forbidden if all(one.code == Forbidden.code for one in problems.values()) else BadRequest
+    kind = (
+        Forbidden
+        if all(problem.code == Forbidden.code for problem in problems.values())
+        else BadRequest
+    )
     named = [
         {
             "index": index,

@@ -81,7 +81,9 @@ def marked(command: Command) -> str:
 
 def arguments_text(command: Command) -> str:
     """Every argument with its type and default, as Markdown; empty if there are none."""
-    return "; ".join(f"`{one.name}` {described(command, one)}" for one in command.arguments)
+    return "; ".join(
+        f"`{argument.name}` {described(command, argument)}" for argument in command.arguments
+    )
 
 
 def described(command: Command, argument: Argument, config: CommandsConfig | None = None) -> str:
@@ -122,7 +124,9 @@ def help_text(command: Command, config: CommandsConfig, needs: str = "") -> str:
     ``needs`` says who may send it.
     """
     arguments = arguments_of(command, required=config.require_comments_for_disable)
-    takes = "; ".join(f"{one.name} ({described(command, one, config)})" for one in arguments)
+    takes = "; ".join(
+        f"{argument.name} ({described(command, argument, config)})" for argument in arguments
+    )
     parts = [command.description, f"Arguments: {takes}." if takes else "No arguments."]
     if needs:
         parts.append(f"Needs {needs}.")

@@ -309,10 +309,10 @@ def expected(
         command=command, target=target, arguments=arguments, now=now, core=core, ids=ids
     )
     predicate, *more = READINGS[command.kind][command.name]
-    found: Effect | Unseen = predicate(sent, *more)
-    if core is None or isinstance(found, Unseen):
-        return found
-    for column in (*found.columns, *columns_of(found.filter)):
-        if not core.has(found.table, column):
-            return Unseen(f"the core has no column {column} in its table {found.table}")
-    return found
+    effect: Effect | Unseen = predicate(sent, *more)
+    if core is None or isinstance(effect, Unseen):
+        return effect
+    for column in (*effect.columns, *columns_of(effect.filter)):
+        if not core.has(effect.table, column):
+            return Unseen(f"the core has no column {column} in its table {effect.table}")
+    return effect

@@ -230,10 +230,10 @@ async def _delete(context: Context, request: RestRequest, word: str, id_: str) -
     sites = sites_of(context, request.sites, given)
     table, strict = f"{word}s", context.config.auth.strict_host_authorization
     visible = visibility(request.identity, table, strict)
-    found = await owners(table, sites, number, visible, context.clock)
-    if not found.sites:
-        if found.problems:
-            raise SitesFailed(tuple(found.problems.values()))
+    owner_sites = await owners(table, sites, number, visible, context.clock)
+    if not owner_sites.sites:
+        if owner_sites.problems:
+            raise SitesFailed(tuple(owner_sites.problems.values()))
         raise NotFound(f"no such {word}", f"no selected site has a {word} {number} for you")
     asked = [
         AskedCommand(
@@ -243,16 +243,16 @@ async def _delete(context: Context, request: RestRequest, word: str, id_: str) -
             given={f"{word}_id": (str(number),)},
             sites=tuple(site for site in sites if site.id in having),
         )
-        for index, (target, having) in enumerate(found.sites.items())
+        for index, (target, having) in enumerate(owner_sites.sites.items())
     ]
     problems: dict[int, RestError] = {}
     outcomes = await submit(context, request, asked, how, problems)
     if problems:
         raise problems[min(problems)]
-    answers = [outcome.answer() for outcome in sorted(outcomes, key=lambda one: -one.code)]
-    failed = dict(found.problems)
-    failed |= {problem.site: problem for one in answers for problem in one.failed_sites}
-    lines = "\n".join(one.value["commands"] for one in answers)
+    answers = [outcome.answer() for outcome in sorted(outcomes, key=lambda outcome: -outcome.code)]
+    failed = dict(owner_sites.problems)
+    failed |= {problem.site: problem for answer in answers for problem in answer.failed_sites}
+    lines = "\n".join(answer.value["commands"] for answer in answers)
     return evolve(
         answers[0],
         value={**answers[0].value, "commands": lines},

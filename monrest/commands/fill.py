@@ -64,11 +64,13 @@ _ENTRIES: Mapping[str, str] = {
 def named(command: Command, arguments: Mapping[str, str]) -> Mapping[str, Target]:
     """Arguments to the objects and entries that they name, which a core must have."""
     if (kind := _ENTRIES.get(command.name)) is not None:
-        return {one.name: Target(kind, arguments[one.name]) for one in command.arguments}
+        return {
+            argument.name: Target(kind, arguments[argument.name]) for argument in command.arguments
+        }
     return {
-        one.name: Target(_NAMED[one.type], arguments[one.name])
-        for one in command.arguments
-        if one.type in _NAMED and one.name in arguments
+        argument.name: Target(_NAMED[argument.type], arguments[argument.name])
+        for argument in command.arguments
+        if argument.type in _NAMED and argument.name in arguments
     }
 
 
@@ -109,14 +111,14 @@ def _comment(command: Command, target: Target, arguments: Mapping[str, str]) -> 
     return CoreCommand(name, (*owner, "1", arguments["comment_author"], text), "text")
 
 
-def _checked(found: tuple[CoreCommand, ...]) -> tuple[CoreCommand, ...]:
-    for order in found:
+def _checked(commands: tuple[CoreCommand, ...]) -> tuple[CoreCommand, ...]:
+    for order in commands:
         if sum(len(text.encode()) for text in order.fields) > LONGEST_ARGUMENTS:
             raise BadRequest(
                 "command too long",
                 f"{order.name}: expected at most {LONGEST_ARGUMENTS} bytes of arguments",
             )
-    return found
+    return commands
 
 
 EntryTable: TypeAlias = Literal["comments", "downtimes"]

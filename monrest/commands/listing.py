@@ -60,7 +60,7 @@ def described(command: Command, config: CommandsConfig) -> dict[str, Any]:
     """The command as a row with ``COLUMNS``."""
     taken = arguments_of(command, required=config.require_comments_for_disable)
     return {
-        "arguments": [_argument(command, one, config) for one in taken],
+        "arguments": [_argument(command, argument, config) for argument in taken],
         "core_name": command.core_name,
         "description": command.description,
         "disabled": int(refused_to_all(command, config) is not None),
@@ -75,23 +75,27 @@ def described(command: Command, config: CommandsConfig) -> dict[str, Any]:
     }
 
 
-def _argument(command: Command, one: Argument, config: CommandsConfig) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": one.name, "type": one.type, "required": one.required}
-    if not one.required:
-        own = configured(command, one, config)
-        found["default"] = one.default if own is None else own
-    if one.type == "integer":
-        found["least"], found["greatest"] = limits(command, one.name)
-    if one.aliases:
-        found["aliases"] = list(one.aliases)
-    return found
+def _argument(command: Command, argument: Argument, config: CommandsConfig) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "name": argument.name,
+        "type": argument.type,
+        "required": argument.required,
+    }
+    if not argument.required:
+        own = configured(command, argument, config)
+        document["default"] = argument.default if own is None else own
+    if argument.type == "integer":
+        document["least"], document["greatest"] = limits(command, argument.name)
+    if argument.aliases:
+        document["aliases"] = list(argument.aliases)
+    return document
 
 
 @Endpoint(
     path="/cmd", description="lists all commands", parameters=LIST_PARAMETERS, columns=COLUMNS
 )
 async def catalogue(context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-    rows = [described(one, context.config.commands) for one in ALL]
+    rows = [described(command, context.config.commands) for command in ALL]
     return await select(context, request, _SCHEMA, rows)
 
 

@@ -135,10 +135,10 @@ def _members(kind: str, targets: Collection[Target], further: CoreFilter | None)
 
 
 def _by_kind(targets: Iterable[Target]) -> dict[str, set[Target]]:
-    found: dict[str, set[Target]] = defaultdict(set)
+    by_kind: dict[str, set[Target]] = defaultdict(set)
     for target in targets:
-        found[target.kind].add(target)
-    return found
+        by_kind[target.kind].add(target)
+    return by_kind
 
 
 ENTRY_TABLES = {
@@ -203,17 +203,20 @@ def _groups(kind: str, targets: Collection[Target], user: str, *, strict: bool) 
 async def _asked(
     sites: Sequence[Site], questions: Sequence[_Question], clock: IReactorTime
 ) -> FoundTargets:
-    found = FoundTargets()
+    objects = FoundTargets()
     share = sites[0].memory.room.share() if sites else None
     answers = await _all(
-        [_gathered(sites, one.table, one.columns, one.filter, clock, share) for one in questions]
+        [
+            _gathered(sites, question.table, question.columns, question.filter, clock, share)
+            for question in questions
+        ]
     )
     for question, gathered in zip(questions, answers, strict=True):
-        found.problems.update((problem.site, problem) for problem in gathered.problems)
+        objects.problems.update((problem.site, problem) for problem in gathered.problems)
         for answer in gathered.answers:
-            read = partial(_read, question, answer.rows, found.sites, answer.site.id)
-            await _understood(answer, read, found.problems)
-    return found
+            read = partial(_read, question, answer.rows, objects.sites, answer.site.id)
+            await _understood(answer, read, objects.problems)
+    return objects
 
 
 async def _understood(
@@ -245,7 +248,7 @@ def _read(
 
 async def _all(questions: Sequence[Any]) -> list[Gathered]:
     """Every answer; the first failure is raised when all have ended."""
-    waiting = [Deferred.fromCoroutine(one) for one in questions]
+    waiting = [Deferred.fromCoroutine(question) for question in questions]
     answers: list[Gathered] = []
     for _, outcome in await DeferredList(waiting, consumeErrors=True):
         if isinstance(outcome, Failure):
@@ -303,8 +306,8 @@ async def entries(
     if table == "downtimes":
         columns += (("start_time", "int"),)
     gathered = await _gathered(sites, table, columns, limit, clock)
-    problems = {one.site: one for one in gathered.problems}
-    found: dict[tuple[str, Target], list[ObjectEntry]] = defaultdict(list)
+    problems = {problem.site: problem for problem in gathered.problems}
+    by_target: dict[tuple[str, Target], list[ObjectEntry]] = defaultdict(list)
     wanted = frozenset(targets)
 
     def read(site: str, rows: Sequence[Row]) -> None:
@@ -312,11 +315,11 @@ async def entries(
             target = Target("services", host, service) if service else Target("hosts", host)
             if target in wanted:
                 entry = ObjectEntry(int(number), text, start[0] if start else 0)
-                found[site, target].append(entry)
+                by_target[site, target].append(entry)
 
     for answer in gathered.answers:
         await _understood(answer, partial(read, answer.site.id, answer.rows), problems)
-    return found, problems
+    return by_target, problems
 
 
 async def owners(

@@ -84,16 +84,18 @@ class PreparedCommand:
         needs = needed(self.command.permission, singular(self.command.kind))
         return describe.help_text(self.command, self.config, needs)
 
-    def fail(self, found: FoundTargets) -> None:
+    def fail(self, objects: FoundTargets) -> None:
         """Leave out the sites that could not be asked."""
-        known = {one.site for one in self.failed}
-        self.failed += tuple(one for one in _failed(self.asked, found) if one.site not in known)
-        self.sites = tuple(site for site in self.sites if site.id not in found.problems)
+        failed = {problem.site for problem in self.failed}
+        self.failed += tuple(
+            problem for problem in _failed(self.asked, objects) if problem.site not in failed
+        )
+        self.sites = tuple(site for site in self.sites if site.id not in objects.problems)
 
-    def keep(self, found: FoundTargets, target: Target, what: str) -> None:
+    def keep(self, objects: FoundTargets, target: Target, what: str) -> None:
         """Leave out the sites without ``target``; raise BadRequest if none is left."""
-        self.fail(found)
-        self.sites = tuple(site for site in self.sites if site.id in found.on(target))
+        self.fail(objects)
+        self.sites = tuple(site for site in self.sites if site.id in objects.on(target))
         if self.sites:
             return
         message = (
@@ -102,7 +104,7 @@ class PreparedCommand:
         )
         extra = {}
         if self.failed:
-            message += f", unreachable sites: {', '.join(one.name for one in self.failed)}"
+            message += f", unreachable sites: {', '.join(problem.name for problem in self.failed)}"
             extra = {"failed_sites": failed_sites(self.failed)}
         error = BadRequest(
             message, f"{what}: expected an object of the selected sites", extra=extra
@@ -110,13 +112,13 @@ class PreparedCommand:
         error.problems = self.failed
         raise error
 
-    def narrow(self, found: FoundTargets, argument: str, target: Target) -> None:
+    def narrow(self, objects: FoundTargets, argument: str, target: Target) -> None:
         """Leave out the sites that do not have the comment or downtime, with a warning.
 
         Raise BadRequest if none is left.
         """
-        self.fail(found)
-        having = found.on(target)
+        self.fail(objects)
+        having = objects.on(target)
         missing = [site.name for site in self.sites if site.id not in having]
         self.sites = tuple(site for site in self.sites if site.id in having)
         if missing:
@@ -149,12 +151,12 @@ class Preparation:
         context, identity = self.context, self.identity
         allowed = await may_submit(identity, context.contacts, context.config)
         by_contact: dict[int, AskedCommand] = {}
-        await self._each(asked, lambda one: self._check_roles(one, allowed, by_contact))
+        await self._each(asked, lambda command: self._check_roles(command, allowed, by_contact))
         own = FoundTargets()
         if by_contact:
             own = await commanded(
                 _sites(by_contact.values()),
-                {one.target for one in by_contact.values()},
+                {command.target for command in by_contact.values()},
                 identity.user,
                 context.clock,
                 strict=context.config.auth.strict_host_authorization,
@@ -165,19 +167,21 @@ class Preparation:
             zone=await zone_of(context, identity),
             config=context.config.commands,
         )
-        permitted = [one for one in asked if one.index not in self.problems]
+        permitted = [command for command in asked if command.index not in self.problems]
         await self._each(
             permitted,
-            lambda one: self._find_command(one, own if one.index in by_contact else None, defaults),
+            lambda command: self._find_command(
+                command, own if command.index in by_contact else None, defaults
+            ),
         )
         targets: set[Target] = set()
         sites: dict[str, Site] = {}
         await self._each(self.jobs, lambda job: _read(job, defaults, targets, sites))
-        found = FoundTargets()
+        objects = FoundTargets()
         if targets:
-            found = await existing(tuple(sites.values()), targets, context.clock)
+            objects = await existing(tuple(sites.values()), targets, context.clock)
         now = context.wall.now()
-        await self._each(self._good(), lambda job: _place(job, found, now))
+        await self._each(self._good(), lambda job: _place(job, objects, now))
         for table in ("comments", "downtimes"):
             await self._look_up(table)
 
@@ -185,14 +189,14 @@ class Preparation:
         """Do ``work`` on each, of many in a thread; an error is the problem of its command."""
 
         def do() -> None:
-            for one in items:
+            for command in items:
                 try:
-                    work(one)
+                    work(command)
                 except RestError as error:
-                    if isinstance(one, PreparedCommand):
-                        error.extra = {**error.extra, "help": one.help}
+                    if isinstance(command, PreparedCommand):
+                        error.extra = {**error.extra, "help": command.help}
                     # Its frames hold all commands, and the problems, which hold the error.
-                    self.problems[one.index] = error.with_traceback(None)
+                    self.problems[command.index] = error.with_traceback(None)
 
         await self.context.compute(lambda _: do(), len(items) * EFFORT)
 
@@ -200,20 +204,22 @@ class Preparation:
         return [job for job in self.jobs if job.index not in self.problems]
 
     def _check_roles(
-        self, one: AskedCommand, allowed: bool, by_contact: dict[int, AskedCommand]
+        self, command: AskedCommand, allowed: bool, by_contact: dict[int, AskedCommand]
     ) -> None:
         """Raise what forbids the command; note it in ``by_contact`` if no role decides."""
-        check_names(one.target)
-        verdict = grant(self.identity, _permission(one), one.target.name, may_submit=allowed)
+        check_names(command.target)
+        verdict = grant(
+            self.identity, _permission(command), command.target.name, may_submit=allowed
+        )
         if verdict is Grant.DENIED:
-            raise self._refused(one, ())
+            raise self._refused(command, ())
         if verdict is Grant.CONTACT:
-            by_contact[one.index] = one
+            by_contact[command.index] = command
 
-    def _refused(self, one: AskedCommand, failed: Sequence[SiteProblem]) -> Forbidden:
-        target = one.target
+    def _refused(self, command: AskedCommand, failed: Sequence[SiteProblem]) -> Forbidden:
+        target = command.target
         error = refusal(
-            self.identity, _permission(one), singular(target.kind), target.name, target.service
+            self.identity, _permission(command), singular(target.kind), target.name, target.service
         )
         if failed:
             error.extra = {**error.extra, "failed_sites": failed_sites(failed)}
@@ -221,23 +227,24 @@ class Preparation:
         return error
 
     def _find_command(
-        self, one: AskedCommand, own: FoundTargets | None, defaults: Defaults
+        self, wanted: AskedCommand, own: FoundTargets | None, defaults: Defaults
     ) -> None:
-        if own is not None and own.on(one.target).isdisjoint(site.id for site in one.sites):
-            raise self._refused(one, _failed(one, own))
-        command = find(one.target.kind, one.command)
+        if own is not None and own.on(wanted.target).isdisjoint(site.id for site in wanted.sites):
+            raise self._refused(wanted, _failed(wanted, own))
+        command = find(wanted.target.kind, wanted.command)
         if command is None:
             # Looking for similar names is slow, and one of a thousand hints is read.
-            hint = {} if self.problems else {"help": suggestion(one.target.kind, one.command)}
+            hint = {} if self.problems else {"help": suggestion(wanted.target.kind, wanted.command)}
             raise NotFound(
                 "no such command",
-                f"there is no command {shown(one.command)} for type {singular(one.target.kind)}",
+                f"there is no command {shown(wanted.command)} "
+                f"for type {singular(wanted.target.kind)}",
                 extra=hint,
             )
         if (disabled := refused_to_all(command, defaults.config)) is not None:
             raise disabled
         self.jobs.append(
-            PreparedCommand(asked=one, command=command, config=defaults.config, own=own)
+            PreparedCommand(asked=wanted, command=command, config=defaults.config, own=own)
         )
 
     async def _look_up(self, table: str) -> None:
@@ -248,44 +255,44 @@ class Preparation:
         if jobs:
             sites = {site.id: site for job in jobs for site in job.sites}
             targets = {job.asked.target for job in jobs}
-            found, problems = await entries(
+            listed, problems = await entries(
                 table, tuple(sites.values()), targets, self.context.clock
             )
-            await self._each(jobs, lambda job: _remove(job, found, problems))
+            await self._each(jobs, lambda job: _remove(job, listed, problems))
 
 
 def _read(
     job: PreparedCommand, defaults: Defaults, targets: set[Target], sites: dict[str, Site]
 ) -> None:
     """Read the arguments; add to ``targets`` and ``sites`` what the cores are asked for it."""
-    one, command = job.asked, job.command
-    job.arguments = parse(command, one.given, defaults)
+    asked, command = job.asked, job.command
+    job.arguments = parse(command, asked.given, defaults)
     job.warnings += [
-        f"{name}: {command.name} does not take it" for name in unused(command, one.given)
+        f"{name}: {command.name} does not take it" for name in unused(command, asked.given)
     ]
     job.named = named(command, job.arguments)
     wanted = set(job.named.values())
-    if one.target.kind != "sites" and job.own is None:
-        wanted.add(one.target)
+    if asked.target.kind != "sites" and job.own is None:
+        wanted.add(asked.target)
     if wanted:
         targets |= wanted
-        sites.update((site.id, site) for site in one.sites)
+        sites.update((site.id, site) for site in asked.sites)
 
 
-def _place(job: PreparedCommand, found: FoundTargets, now: float) -> None:
+def _place(job: PreparedCommand, objects: FoundTargets, now: float) -> None:
     """Choose the sites, those with the object and what the arguments name; fill in the orders."""
     target = job.asked.target
     job.sites = job.asked.sites
     if target.kind != "sites":
-        job.keep(job.own or found, target, _filter(target))
+        job.keep(job.own or objects, target, _filter(target))
     for argument, other in job.named.items():
         if other.kind in ENTRY_TABLES:
-            job.narrow(found, argument, other)
+            job.narrow(objects, argument, other)
         elif target.kind == "sites":
-            job.keep(found, other, f"{argument}={shown(other.name)}")
+            job.keep(objects, other, f"{argument}={shown(other.name)}")
         else:
-            job.fail(found)
-            missing = [site.name for site in job.sites if site.id not in found.on(other)]
+            job.fail(objects)
+            missing = [site.name for site in job.sites if site.id not in objects.on(other)]
             if missing:
                 raise BadRequest(
                     f"invalid value for {argument}",
@@ -297,7 +304,7 @@ def _place(job: PreparedCommand, found: FoundTargets, now: float) -> None:
     job.orders = {site.id: common for site in job.sites}
 
 
-def _remove(job: PreparedCommand, known: Entries, problems: dict[str, SiteProblem]) -> None:
+def _remove(job: PreparedCommand, entries: Entries, problems: dict[str, SiteProblem]) -> None:
     """Add the orders that delete the entries which were found on each site."""
     removal, target = job.removal, job.asked.target
     assert removal is not None
@@ -306,8 +313,10 @@ def _remove(job: PreparedCommand, known: Entries, problems: dict[str, SiteProble
     whose = f"{removal.id} of {'/'.join(filter(None, (target.name, target.service)))}"
     entry = Target(f"{singular(target.kind)}_{removal.table}", whose)
     for site in job.sites:
-        found = known.get((site.id, target), ())
-        numbers = [one.id for one in found if removal.matches(one.id, one.text, one.start)]
+        matching = entries.get((site.id, target), ())
+        numbers = [
+            entry.id for entry in matching if removal.matches(entry.id, entry.text, entry.start)
+        ]
         job.orders[site.id] += removal.orders(numbers)
         if numbers:
             having.sites[entry].add(site.id)
@@ -317,12 +326,15 @@ def _remove(job: PreparedCommand, known: Entries, problems: dict[str, SiteProble
 
 def failed_sites(problems: Iterable[SiteProblem]) -> list[dict[str, str]]:
     """Failed sites as members of a document."""
-    return [{"site": one.site, "name": one.name, "reason": one.reason} for one in problems]
+    return [
+        {"site": problem.site, "name": problem.name, "reason": problem.reason}
+        for problem in problems
+    ]
 
 
-def _permission(one: AskedCommand) -> str:
-    command = find(one.target.kind, one.command)
-    return command.permission if command is not None else _UNKNOWN[one.target.kind]
+def _permission(asked: AskedCommand) -> str:
+    command = find(asked.target.kind, asked.command)
+    return command.permission if command is not None else _UNKNOWN[asked.target.kind]
 
 
 def check_names(target: Target) -> None:
@@ -342,8 +354,8 @@ def _filter(target: Target) -> str:
 
 
 def _sites(asked: Iterable[AskedCommand]) -> tuple[Site, ...]:
-    return tuple({site.id: site for one in asked for site in one.sites}.values())
+    return tuple({site.id: site for command in asked for site in command.sites}.values())
 
 
-def _failed(one: AskedCommand, found: FoundTargets) -> tuple[SiteProblem, ...]:
-    return tuple(found.problems[site.id] for site in one.sites if site.id in found.problems)
+def _failed(command: AskedCommand, objects: FoundTargets) -> tuple[SiteProblem, ...]:
+    return tuple(objects.problems[site.id] for site in command.sites if site.id in objects.problems)

@@ -43,7 +43,7 @@ class CommandOutcome:
 
     def fail(self, problem: SiteProblem, *, uncertain: bool = False) -> None:
         """Note that a site did not take it, or perhaps did (``uncertain``)."""
-        if problem.site not in {one.site for one in self.failed}:
+        if problem.site not in {other.site for other in self.failed}:
             self.failed.append(problem)
         if uncertain:
             self.uncertain.add(problem.site)
@@ -55,7 +55,7 @@ class CommandOutcome:
             return 400
         if not (missed := self.missed):
             return 200
-        return 504 if all(one.timed_out for one in missed) else 502
+        return 504 if all(problem.timed_out for problem in missed) else 502
 
     @property
     def missed(self) -> list[SiteProblem]:
@@ -68,14 +68,14 @@ class CommandOutcome:
             return []
         if self.job.asked.named or not (self.accepted or self.idle):
             return self.failed
-        unasked = {one.site for one in self.job.failed}
-        return [one for one in self.failed if one.site not in unasked]
+        unasked = {problem.site for problem in self.job.failed}
+        return [problem for problem in self.failed if problem.site not in unasked]
 
     @property
     def idle(self) -> bool:
         """Whether nothing was sent because nothing had to be, on some site at least."""
-        failed = {one.site for one in self.failed}
-        return not self.uncertain and any(one.id not in failed for one in self.job.sites)
+        failed = {problem.site for problem in self.failed}
+        return not self.uncertain and any(site.id not in failed for site in self.job.sites)
 
     @property
     def message(self) -> str:
@@ -108,8 +108,8 @@ class CommandOutcome:
             more["warnings"] = self.job.warnings
         if self.failed:
             more["failed_sites"] = [
-                one | ({"uncertain": True} if one["site"] in self.uncertain else {})
-                for one in failed_sites(self.failed)
+                failed_site | ({"uncertain": True} if failed_site["site"] in self.uncertain else {})
+                for failed_site in failed_sites(self.failed)
             ]
             if self.accepted:
                 more["accepted_sites"] = sorted(self.accepted)

@@ -103,8 +103,8 @@ HOST = CommandedRows("hosts", "host {name}", _test("name"), one=True)
 SERVICE = CommandedRows(
     "services",
     "service {service} on host {name}",
-    lambda one: Group(
-        "and", (Test("host_name", "=", one.name), Test("description", "=", one.service))
+    lambda target: Group(
+        "and", (Test("host_name", "=", target.name), Test("description", "=", target.service))
     ),
     key="description",
     one=True,
@@ -115,7 +115,9 @@ SERVICES_OF_HOST = CommandedRows(
 WITH_CHILDREN = CommandedRows(
     "hosts",
     "host {name} and its children",
-    lambda one: Group("or", (Test("name", "=", one.name), Test("parents", ">=", one.name))),
+    lambda target: Group(
+        "or", (Test("name", "=", target.name), Test("parents", ">=", target.name))
+    ),
 )
 BEYOND = CommandedRows("hosts", "hosts behind {name}", _test("parents", ">="))
 HOSTS_OF_HOSTGROUP = CommandedRows("hosts", "hosts of host group {name}", _test("groups", ">="))
@@ -163,10 +165,10 @@ def value(sent: SentCommand, place: CommandedRows, column: str, wanted: int | st
     if wanted != "timeperiod":
         right = int(right)
 
-    def holds(found: object) -> bool:
+    def holds(text: object) -> bool:
         if isinstance(right, str):
-            return alike(found, right)
-        return isinstance(found, (int, float)) and found == right
+            return alike(text, right)
+        return isinstance(text, (int, float)) and text == right
 
     return _effect(
         *(sent, place, column),
@@ -180,16 +182,16 @@ def variable(sent: SentCommand, place: CommandedRows) -> Effect:
     """A custom variable has a value; cores with upper-case names have no new ones at run time."""
     name, wanted = sent.arguments["name"].upper(), sent.arguments["value"]
 
-    def found(row: Row) -> object:
-        known = variables(row[0])
-        return next((text for key, text in known.items() if key.upper() == name), None)
+    def read(row: Row) -> object:
+        custom = variables(row[0])
+        return next((text for key, text in custom.items() if key.upper() == name), None)
 
     def seen(_before: RowSequence, rows: RowSequence) -> bool:
-        values = [found(row) for row in rows]
-        return bool(values) and all(one is not None and alike(one, wanted) for one in values)
+        values = [read(row) for row in rows]
+        return bool(values) and all(value is not None and alike(value, wanted) for value in values)
 
     def nothing(rows: RowSequence) -> str:
-        missing = not sent.on_icinga2 and any(found(row) is None for row in rows)
+        missing = not sent.on_icinga2 and any(read(row) is None for row in rows)
         return f"{place.called(sent.target)} has no custom variable {name}" if missing else ""
 
     return _effect(
@@ -202,12 +204,12 @@ def variable(sent: SentCommand, place: CommandedRows) -> Effect:
 
 def _fresh(sent: SentCommand, rows: RowSequence, at: int = 0) -> Callable[[Row], list[Info]]:
     """The comments or downtimes of a row as this command makes them that ``rows`` do not have."""
-    known = _ids(rows, at)
+    ids = _ids(rows, at)
     author, text = sent.arguments["comment_author"], sent.arguments["comment_data"]
     return lambda row: [
         info
         for info in infos(row[at])
-        if info[0] not in known and alike(info[1], author) and alike(info[2], text)
+        if info[0] not in ids and alike(info[1], author) and alike(info[2], text)
     ]
 
 
@@ -294,7 +296,7 @@ def found_ones_gone(sent: SentCommand, table: str) -> Effect | Unseen:
     return Effect(
         table=table,
         columns=("id",),
-        filter=joined("or", tuple(Test("id", "=", str(one)) for one in sent.ids)),
+        filter=joined("or", tuple(Test("id", "=", str(number)) for number in sent.ids)),
         what=f"no more of the {table} {', '.join(map(str, sent.ids))}",
         seen=lambda _before, rows: not rows,
     )
@@ -362,10 +364,10 @@ def checked(sent: SentCommand, place: CommandedRows, *, forced: bool = False) ->
         return [row for row in rows if forced or row[3] == 1]
 
     def seen(before: RowSequence, after: RowSequence) -> bool:
-        known = {str(row[0]): number(row[1]) for row in before}
+        checks = {str(row[0]): number(row[1]) for row in before}
         rows = meant(after)
         return bool(rows) and all(
-            number(row[1]) > known.get(str(row[0]), number(row[1]))
+            number(row[1]) > checks.get(str(row[0]), number(row[1]))
             or now <= number(row[1]) <= now + 1
             or start - 1 <= number(row[2]) <= latest
             for row in rows
@@ -412,12 +414,12 @@ def result(sent: SentCommand, place: CommandedRows) -> Effect:
     )
 
 
-def _printed(found: object, output: str) -> bool:
+def _printed(value: object, output: str) -> bool:
     """Cores have colons for the semicolons of plugin output, and may cut it.
 
     Icinga 2 leaves the further lines of a host in it.
     """
-    first = str(found).split("\\n", 1)[0]
+    first = str(value).split("\\n", 1)[0]
     texts = [text.strip().replace(";", ":") for text in (first, output)]
     return alike(texts[0][:200], texts[1][:200])
 
@@ -523,10 +525,10 @@ def variables(value: object) -> Mapping[str, object]:
 _BROKEN = re.compile("[\U00010000-\U0010ffff\u07c0-\u07ff\ufffd]")
 
 
-def alike(one: object, other: str) -> bool:
+def alike(value: object, other: str) -> bool:
     """Whether a core's text is what was sent, as far as cores give texts back.
 
     Blanks at both ends may be lost, and one core breaks what lies beyond U+FFFF.
     """
-    texts = [_BROKEN.sub("?", text).strip() for text in (str(one), other)]
+    texts = [_BROKEN.sub("?", text).strip() for text in (str(value), other)]
     return texts[0] == texts[1]

@@ -107,12 +107,12 @@ class Watch:
         now = self.context.wall.now()
         cores = capabilities_of(self.outcomes)
         await self.context.compute(lambda _: self._expect(now, cores), len(self.outcomes) * EFFORT)
-        wanted = [one for one in self.open if one.effect.before]
+        wanted = [watched for watched in self.open if watched.effect.before]
         await self._look(wanted, _Open.remember)
-        for one in wanted:
-            if one.before is None:
-                one.settle("nothing to read back: the site could not be asked before")
-        self.open = [one for one in self.open if not one.settled]
+        for watched in wanted:
+            if watched.before is None:
+                watched.settle("nothing to read back: the site could not be asked before")
+        self.open = [watched for watched in self.open if not watched.settled]
 
     async def after(self, seconds: float) -> None:
         """Look until all effects are settled, or the time is over."""
@@ -127,9 +127,9 @@ class Watch:
             await pause(clock, min(delay, left))
             delay = min(delay * _GROWTH, _LONGEST_PAUSE)
             await self._look(self.open, _Open.judge)
-            self.open = [one for one in self.open if not one.settled]
-        for one in self.open:
-            one.settle(f"not seen within {max(round(seconds, 1), 0):g} seconds")
+            self.open = [watched for watched in self.open if not watched.settled]
+        for watched in self.open:
+            watched.settle(f"not seen within {max(round(seconds, 1), 0):g} seconds")
 
     def _forget_unsent(self) -> None:
         """Take out what was not sent or was refused: other members of the answer report it."""
@@ -138,11 +138,11 @@ class Watch:
             for site, orders in outcome.job.orders.items():
                 if orders and site not in sent:
                     outcome.effects.pop(site, None)
-        self.open = [one for one in self.open if one.was_sent]
-        for one in self.open:
-            if one.overtaken is not None and one.overtaken.was_sent:
-                one.settle(OVERTAKEN)
-        self.open = [one for one in self.open if not one.settled]
+        self.open = [watched for watched in self.open if watched.was_sent]
+        for watched in self.open:
+            if watched.overtaken is not None and watched.overtaken.was_sent:
+                watched.settle(OVERTAKEN)
+        self.open = [watched for watched in self.open if not watched.settled]
 
     def _expect(self, now: float, cores: Mapping[str, Capabilities | None]) -> None:
         same: dict[tuple[str, str, CoreFilter | None], _Open] = {}
@@ -156,30 +156,30 @@ class Watch:
                 if not job.orders[site.id]:
                     outcome.effects[site.id] = NOTHING_MATCHED
                     continue
-                found = expected(
+                effect = expected(
                     job.command, job.asked.target, job.arguments, now, cores[site.id], ids
                 )
-                if isinstance(found, Unseen):
-                    outcome.effects[site.id] = f"nothing to read back: {found.reason}"
+                if isinstance(effect, Unseen):
+                    outcome.effects[site.id] = f"nothing to read back: {effect.reason}"
                     continue
-                one = _Open(outcome, site, found)
-                other = same.setdefault((site.id, found.table, found.filter), one)
-                if other is not one:
-                    one.alone = other.alone = False
-                if found.state:
-                    place = (site.id, found.table, found.filter, found.columns)
+                watched = _Open(outcome, site, effect)
+                other = same.setdefault((site.id, effect.table, effect.filter), watched)
+                if other is not watched:
+                    watched.alone = other.alone = False
+                if effect.state:
+                    place = (site.id, effect.table, effect.filter, effect.columns)
                     earlier = states.get(place)
-                    if earlier is not None and earlier.effect.what != found.what:
-                        earlier.overtaken = one
-                    states[place] = one
-                self.open.append(one)
+                    if earlier is not None and earlier.effect.what != effect.what:
+                        earlier.overtaken = watched
+                    states[place] = watched
+                self.open.append(watched)
 
     async def _look(
         self, wanted: Sequence[_Open], take: Callable[[_Open, list[Row]], None]
     ) -> None:
         tables: dict[str, list[_Open]] = defaultdict(list)
-        for one in wanted:
-            tables[one.effect.table].append(one)
+        for watched in wanted:
+            tables[watched.effect.table].append(watched)
         for table, some in tables.items():
             await self._look_at(table, some, take)
 
@@ -190,11 +190,11 @@ class Watch:
         parts: dict[str, list[_Open]] = defaultdict(list)
         filters: dict[str, dict[CoreFilter | None, None]] = defaultdict(dict)
         names: dict[str, None] = {}
-        for one in wanted:
-            limit = one.effect.filter
-            parts[one.site.id].append(one)
-            filters[one.site.id][limit] = None
-            names.update(dict.fromkeys((*one.effect.columns, *columns_of(limit))))
+        for watched in wanted:
+            limit = watched.effect.filter
+            parts[watched.site.id].append(watched)
+            filters[watched.site.id][limit] = None
+            names.update(dict.fromkeys((*watched.effect.columns, *columns_of(limit))))
         sites = [some[0].site for some in parts.values()]
         layout = _layout(table, names, sites)
 
@@ -219,26 +219,26 @@ class Watch:
 
 
 def _layout(table: str, names: Iterable[str], sites: Iterable[Site]) -> RowTypes:
-    known = _TYPES[table]
+    types = _TYPES[table]
     cores = [site.capabilities for site in sites]
 
     def type_of(name: str) -> CoreType:
-        if name in known:
-            return known[name]
+        if name in types:
+            return types[name]
         tables = (core.tables.get(table, {}) for core in cores if core is not None)
         # Detection lets no other types in.
-        return cast("CoreType", next((one[name] for one in tables if name in one), "string"))
+        return cast("CoreType", next((table[name] for table in tables if name in table), "string"))
 
     return tuple((name, type_of(name)) for name in names)
 
 
 def _joined(table: str, filters: Collection[CoreFilter | None]) -> CoreFilter | None:
     """A filter that lets the rows of all effects through, and perhaps more."""
-    some = [one for one in filters if one is not None]
+    some = [tree for tree in filters if tree is not None]
     if table == "log":
         # What is new in the log is little, and its other columns are not the same in all cores.
         tests = conjuncts(some[:1])
-        times = (one for one in tests if isinstance(one, Test) and one.column == "time")
+        times = (test for test in tests if isinstance(test, Test) and test.column == "time")
         return joined("and", times)
     return joined("or", some) if len(some) == len(filters) <= _FEW else None
 
@@ -253,8 +253,8 @@ def _deal(
     """Call ``take`` with every effect and the rows that pass its filter, with its columns."""
     at = {name: place for place, name in enumerate(names)}
     dealt: dict[CoreFilter | None, list[Row]] = {}
-    for one in wanted:
-        dealt.setdefault(one.effect.filter, [])
+    for watched in wanted:
+        dealt.setdefault(watched.effect.filter, [])
     keyed: dict[tuple[str, ...], dict[tuple[str, ...], list[Row]]] = defaultdict(dict)
     others: list[CoreFilter | None] = []
     for limit, bucket in dealt.items():
@@ -272,16 +272,16 @@ def _deal(
         for limit in others:
             if passes(limit, row, at):
                 dealt[limit].append(row)
-    for one in wanted:
-        places = [at[name] for name in one.effect.columns]
-        take(one, [[row[place] for place in places] for row in dealt[one.effect.filter]])
+    for watched in wanted:
+        places = [at[name] for name in watched.effect.columns]
+        take(watched, [[row[place] for place in places] for row in dealt[watched.effect.filter]])
 
 
 def _equalities(limit: CoreFilter | None) -> tuple[Test, ...] | None:
     """The tests of a filter that only compares texts; None for any other one."""
-    found = () if limit is None else tuple(conjuncts([limit]))
-    tests = tuple(one for one in found if isinstance(one, Test) and one.op == "=")
-    return tests if limit is not None and len(tests) == len(found) else None
+    parts = () if limit is None else tuple(conjuncts([limit]))
+    tests = tuple(part for part in parts if isinstance(part, Test) and part.op == "=")
+    return tests if limit is not None and len(tests) == len(parts) else None
 
 
 def passes(limit: CoreFilter | None, row: Row, at: Mapping[str, int]) -> bool:
@@ -292,12 +292,12 @@ def passes(limit: CoreFilter | None, row: Row, at: Mapping[str, int]) -> bool:
         case Test(column=column, op="=", value=value):
             return _text(row[at[column]]) == value
         case Test(column=column, op=">=", value=value):
-            found = row[at[column]]
-            return value in found if isinstance(found, list) else found >= float(value)
+            cell = row[at[column]]
+            return value in cell if isinstance(cell, list) else cell >= float(value)
         case Group("and", items=items):
-            return all(passes(one, row, at) for one in items)
+            return all(passes(item, row, at) for item in items)
         case Group("or", items=items):
-            return any(passes(one, row, at) for one in items)
+            return any(passes(item, row, at) for item in items)
     raise LookupError(limit)
 
 

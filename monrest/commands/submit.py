@@ -108,26 +108,28 @@ async def _refused_restarts(
         ]
         for job in jobs
     }
-    sites = {site.id: site for found in restarts.values() for site in found}
+    sites = {site.id: site for restarted in restarts.values() for site in restarted}
     outputs = dict(zip(sites, await _check(context, request, sites.values()), strict=True))
     return {
         index: Conflict("the object files do not load", "; ".join(broken))
-        for index, found in restarts.items()
-        if (broken := [f"{site.name}: {outputs[site.id]}" for site in found if outputs[site.id]])
+        for index, restarted in restarts.items()
+        if (
+            broken := [f"{site.name}: {outputs[site.id]}" for site in restarted if outputs[site.id]]
+        )
     }
 
 
 async def _check(context: Context, request: RestRequest, sites: Collection[Site]) -> list[str]:
     """Check the object files of all sites at the same time; empty for those that load."""
 
-    async def one(site: Site) -> str:
+    async def check_site(site: Site) -> str:
         result = await check(context, request, site, await environment_of(context, request, site))
         if not result.failed:
             return ""
         output = result.output.strip() or f"exit status {result.status}"
         return f"obj_check_cmd (force=1 skips it): {output[-_LONGEST_OUTPUT:]}"
 
-    running = [Deferred.fromCoroutine(one(site)) for site in sites]
+    running = [Deferred.fromCoroutine(check_site(site)) for site in sites]
     outputs: list[str] = []
     for _, value in await DeferredList(running, consumeErrors=True):
         if isinstance(value, Failure):
@@ -145,8 +147,8 @@ async def _send(context: Context, request: RestRequest, outcomes: Sequence[Comma
         sent = await send(orders, context.clock, context.wall)
 
         def note(_: Limit) -> None:
-            for queue, one in zip(queues, sent, strict=True):
-                queue.note(one)
+            for queue, results in zip(queues, sent, strict=True):
+                queue.note(results)
 
         await context.compute(note, effort)
     await _audit_sent(context, request, outcomes)
@@ -211,7 +213,7 @@ async def _audit_sent(
             command=outcome.job.command.name,
             lines=tuple(outcome.lines),
             sites=tuple(site.id for site in outcome.job.sites),
-            failed_sites=tuple(one.site for one in outcome.failed),
+            failed_sites=tuple(problem.site for problem in outcome.failed),
             error=outcome.error,
         )
 
@@ -224,21 +226,21 @@ async def _audit_refused(
     error: RestError | None = None,
 ) -> None:
     """Write down what was not sent; ``error`` stopped all of it, ``problems`` one each."""
-    for at, one in enumerate(asked, 1):
+    for at, refused in enumerate(asked, 1):
         if at % _AT_ONCE == 0:
             await pause(context.clock)
-        why = error or problems.get(one.index)
+        why = error or problems.get(refused.index)
         if why is None:
             continue
-        command = find(one.target.kind, one.command)
+        command = find(refused.target.kind, refused.command)
         audit(
             request.identity,
             request.caller,
             ACTION,
-            target=_called(one.target),
+            target=_called(refused.target),
             result="not allowed" if isinstance(why, Forbidden) else "not sent",
-            command=command.name if command is not None else one.command,
-            sites=tuple(site.id for site in one.sites),
+            command=command.name if command is not None else refused.command,
+            sites=tuple(site.id for site in refused.sites),
             error=str(why),
         )
 

@@ -33,11 +33,11 @@ def cleaned(name: str, text: str) -> str:
 
 def check(name: str, text: str) -> None:
     """Raise BadRequest unless ``text`` is free of control characters and of half characters."""
-    found = _FORBIDDEN.search(text)
-    if found is not None:
+    forbidden = _FORBIDDEN.search(text)
+    if forbidden is not None:
         raise BadRequest(
             f"invalid value for {name}",
-            f"{name}: expected text without control characters, got U+{ord(found[0]):04X}",
+            f"{name}: expected text without control characters, got U+{ord(forbidden[0]):04X}",
         )
 
 

@@ -164,16 +164,16 @@ def _convert(core: Core, argument: ExternalArgument, number: int, taken: list[st
     if kind in ("id", "ulong", "timestamp", "int", "bool"):
         return _number(argument, number, text)
     table: Mapping[Any, Any] = getattr(core.inventory, f"{kind}s")
-    found = table.get(tuple(taken) if kind == "service" else text)
-    if found is None:
+    target = table.get(tuple(taken) if kind == "service" else text)
+    if target is None:
         raise _invalid(argument, kind, number)
-    return found
+    return target
 
 
 def _number(argument: ExternalArgument, position: int, text: str) -> int:
     kind = "ulong" if argument.type in ("id", "timestamp") else argument.type
-    shown = "ulong" if argument.type == "id" else argument.type
-    where = f"Couldn't parse {shown} argument {argument.name} (argument {position})"
+    word = "ulong" if argument.type == "id" else argument.type
+    where = f"Couldn't parse {word} argument {argument.name} (argument {position})"
     match = _NUMBER.match(text.strip())
     if match is None:
         raise CommandError(f"{where}: No digits found in {kind} '{text}'")
@@ -209,10 +209,10 @@ def _hosts(given: GivenCommand) -> list[Host]:
 
 def _services(given: GivenCommand) -> list[HostOrService]:
     """The services among the objects; those of hosts among them."""
-    found: list[HostOrService] = []
+    services: list[HostOrService] = []
     for item in given.targets:
-        found += item.services if isinstance(item, Host) else [item]
-    return found
+        services += item.services if isinstance(item, Host) else [item]
+    return services
 
 
 def _behind(host: Host) -> Iterator[Host]:
@@ -343,9 +343,9 @@ def _propagated(given: GivenCommand) -> None:
 
 
 def _delete_downtime(given: GivenCommand) -> None:
-    found = given.core.downtimes.get(given["downtime_id"])
-    if found is not None and given.is_for(found.target):
-        cancel(given.core, found.id)
+    downtime = given.core.downtimes.get(given["downtime_id"])
+    if downtime is not None and given.is_for(downtime.target):
+        cancel(given.core, downtime.id)
 
 
 def _delete_downtimes(given: GivenCommand) -> None:
@@ -392,9 +392,9 @@ def _add_comment(given: GivenCommand) -> None:
 
 
 def _delete_comment(given: GivenCommand) -> None:
-    found = given.core.comments.get(given["comment_id"])
-    if found is not None and given.is_for(found.target):
-        given.core.delete_comment(found.id)
+    comment = given.core.comments.get(given["comment_id"])
+    if comment is not None and given.is_for(comment.target):
+        given.core.delete_comment(comment.id)
 
 
 def _delete_comments(given: GivenCommand) -> None:
@@ -592,21 +592,21 @@ def _commands() -> dict[str, ExternalCommand]:
         ),
         *((f"{verb}_{name}", row) for verb in ("START", "STOP") for name, row in _STARTED.items()),
     ]
-    found = {}
+    commands = {}
     for name, (arguments, obey) in rows:
         kinds = (("HOST", _HOST), ("SVC", _SERVICE)) if "{}" in name else (("", ""),)
         for kind, owner in kinds:
-            found[name.format(kind)] = ExternalCommand(_arguments(arguments.format(owner)), obey)
-    return found
+            commands[name.format(kind)] = ExternalCommand(_arguments(arguments.format(owner)), obey)
+    return commands
 
 
 def _arguments(text: str) -> tuple[ExternalArgument, ...]:
     """Read ``host_name:host;comment:str?``; a question mark makes one optional."""
-    found = []
+    arguments = []
     for item in filter(None, text.split(";")):
         name, _, kind = item.partition(":")
-        found.append(ExternalArgument(name, kind.rstrip("?"), kind.endswith("?")))
-    return tuple(found)
+        arguments.append(ExternalArgument(name, kind.rstrip("?"), kind.endswith("?")))
+    return tuple(arguments)
 
 
 COMMANDS: Mapping[str, ExternalCommand] = _commands()

@@ -94,10 +94,10 @@ class Core:
         now = self.now()
         if now != self._periods_at:
             self._periods_at, self._periods = now, {}
-        found = self._periods.get(name)
-        if found is None:
-            found = self._periods[name] = int(self.holds(name, now))
-        return found
+        period = self._periods.get(name)
+        if period is None:
+            period = self._periods[name] = int(self.holds(name, now))
+        return period
 
     def holds(self, name: str, moment: float) -> bool:
         """Whether a moment lies in a time period; no period, or an unknown one, is always."""
@@ -107,8 +107,8 @@ class Core:
 
     def valueless(self) -> bool:
         """Whether some object has a custom variable without a value, which ends real cores."""
-        found = [*self.inventory.targets(), *self.inventory.contacts.values()]
-        return any("" in one.custom_variables.values() for one in found)
+        objects = [*self.inventory.targets(), *self.inventory.contacts.values()]
+        return any("" in item.custom_variables.values() for item in objects)
 
     def changed(self, target: HostOrService | CoreContact) -> None:
         if not isinstance(target, CoreContact):

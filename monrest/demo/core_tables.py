@@ -61,10 +61,10 @@ def build_tables(core: Core) -> dict[str, Table]:
         own_prefix = f"{name.partition('sby')[0]}_"
 
         def rows() -> Rows:
-            found = [(group, member) for group in groups.values() for member in group.members]
+            pairs = [(group, member) for group in groups.values() for member in group.members]
             if name != "servicesbyhostgroup":
-                return found
-            return [(group, item) for group, host in found for item in host.services]
+                return pairs
+            return [(group, item) for group, host in pairs for item in host.services]
 
         return Table(name, parts, rows, own_prefix, _sees_member)
 
@@ -95,9 +95,9 @@ def build_tables(core: Core) -> dict[str, Table]:
     pairs: Rows = []
     tables.append(Table("columns", (Part("", _COLUMNS),), lambda: pairs))
     pairs += (
-        (table.name, one)
+        (table.name, column)
         for table in sorted(tables, key=attrgetter("name"))
-        for one in table.columns.values()
+        for column in table.columns.values()
     )
     return {table.name: table for table in tables}
 
@@ -123,8 +123,8 @@ def _log(core: Core, columns: Mapping[str, tuple[Column, ...]]) -> Table:
         def check(entry: LogEntry) -> bool:
             if entry.class_ not in _OBJECT_CLASSES or not entry.host_name:
                 return True
-            found = inventory.find(entry.host_name, entry.service_description)
-            return found is not None and visible(found)
+            target = inventory.find(entry.host_name, entry.service_description)
+            return target is not None and visible(target)
 
         return check
 
@@ -149,9 +149,9 @@ def _service_named(services: Mapping[tuple[str, str], Service], text: str) -> Se
     for mark in ";", " ":
         cut = text.find(mark)
         while cut >= 0:
-            found = services.get((text[:cut], text[cut + 1 :]))
-            if found is not None:
-                return found
+            service = services.get((text[:cut], text[cut + 1 :]))
+            if service is not None:
+                return service
             cut = text.find(mark, cut + 1)
     return None
 
@@ -196,7 +196,7 @@ def _columns(core: Core) -> dict[str, tuple[Column, ...]]:
     calculated = _calculated(core)
     counted = _counted(core)
     schemas = {schema.table: schema for schema in SCHEMAS.values()}
-    found = {}
+    by_table = {}
     for table, types in NAEMON.items():
         columns = []
         for name, kind in types.items():
@@ -215,8 +215,8 @@ def _columns(core: Core) -> dict[str, tuple[Column, ...]]:
                     compared=None if raw == name else attrgetter(raw),
                 )
             )
-        found[table] = tuple(columns)
-    return found
+        by_table[table] = tuple(columns)
+    return by_table
 
 
 def _calculated(core: Core) -> dict[str, dict[str, ValueOf]]:
@@ -231,9 +231,9 @@ def _calculated(core: Core) -> dict[str, dict[str, ValueOf]]:
     }
     checkable = variables | _of_checkables(core)
     members: dict[str, ValueOf] = {
-        "members": lambda group: tuple(one.key for one in group.members),
+        "members": lambda group: tuple(member.key for member in group.members),
         "members_with_state": lambda group: tuple(
-            (*one.names, one.state, one.has_been_checked) for one in group.members
+            (*member.names, member.state, member.has_been_checked) for member in group.members
         ),
     }
     entry: dict[str, ValueOf] = {
@@ -292,7 +292,9 @@ def _rules(kind: int) -> ValueOf:
     return lambda period: tuple(exception_info(rule) for rule in period.rules if rule.kind == kind)
 
 
-_SWITCHES = [one.name for one in fields(Switches) if not one.name.startswith("global_")]
+_SWITCHES = [
+    attribute.name for attribute in fields(Switches) if not attribute.name.startswith("global_")
+]
 _COMMENT_INFO = attrgetter(
     "id", "author", "comment", "entry_time", "entry_type", "expires", "expire_time"
 )
@@ -327,7 +329,7 @@ def _of_checkables(core: Core) -> dict[str, ValueOf]:
         "staleness": staleness,
         "in_check_period": lambda target: core.in_period(target.check_period),
         "in_notification_period": lambda target: core.in_period(target.notification_period),
-        "parents": lambda target: tuple(one.key for one in target.parents),
+        "parents": lambda target: tuple(parent.key for parent in target.parents),
         "comments": lambda target: tuple(target.comments),
         "comments_with_info": lambda target: tuple(map(_COMMENT_INFO, target.comments.values())),
         "downtimes": lambda target: tuple(target.downtimes),
@@ -348,7 +350,7 @@ _OF_HOSTS: dict[str, ValueOf] = {
     "x_3d": lambda host: host.coordinates[0],
     "y_3d": lambda host: host.coordinates[1],
     "z_3d": lambda host: host.coordinates[2],
-    "childs": lambda host: tuple(one.name for one in host.children),
+    "childs": lambda host: tuple(child.name for child in host.children),
     "services": lambda host: tuple(item.description for item in host.services),
     "services_with_state": lambda host: tuple(map(_STATE, host.services)),
     "services_with_info": lambda host: tuple(map(_STATE_INFO, host.services)),
@@ -386,17 +388,17 @@ class _Sums:
     def of(self, item: Host | ObjectGroup[Any]) -> Counter[str]:
         if self._serial != self.core.state_serial:
             self._serial, self._known = self.core.state_serial, {}
-        found = self._known.get(id(item))
-        if found is None:
-            found = self._known[id(item)] = Counter()
+        sums = self._known.get(id(item))
+        if sums is None:
+            sums = self._known[id(item)] = Counter()
             for member in [item] if isinstance(item, Host) else item.members:
                 if isinstance(member, Service):
-                    _count_service(found, member)
+                    _count_service(sums, member)
                     continue
-                _count_host(found, member)
+                _count_host(sums, member)
                 for service in member.services:
-                    _count_service(found, service)
-        return found
+                    _count_service(sums, service)
+        return sums
 
 
 def _count_service(counts: Counter[str], service: Service) -> None:
@@ -430,16 +432,16 @@ def exception_info(rule: DateRule) -> dict[str, Any]:
     """The element of the columns ``exceptions_…`` of time periods."""
     start, end = rule.start, rule.end
     last = end or Anchor()
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         **_date("s", start, start.day),
         **_date("e", last, 0 if end is None else end.day),
         "skip_interval": rule.skip if rule.skip > 1 else 0,
         "times": [list(pair) for pair in rule.ranges],
     }
     if start.weekday is not None:
-        found |= {"swday": start.weekday, "swday_offset": start.day}
-        found |= {"ewday": last.weekday or 0, "ewday_offset": last.day}
-    return found
+        values |= {"swday": start.weekday, "swday_offset": start.day}
+        values |= {"ewday": last.weekday or 0, "ewday_offset": last.day}
+    return values
 
 
 def _date(prefix: str, anchor: Anchor, day: int) -> dict[str, int]:

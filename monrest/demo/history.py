@@ -81,7 +81,7 @@ def _incidents(
     if word == "broken":
         start = now - rng.randrange(3600, max(int((now - begin) * 0.9), 3601))
         return [Incident(start, None, 1 if host else 2)]
-    found: list[Incident] = []
+    incidents: list[Incident] = []
     moment = float(begin)
     mean = (now - begin) / (rate * (0.3 if host else 1.0) + 1e-9)
     while True:
@@ -90,15 +90,15 @@ def _incidents(
             break
         end = moment + rng.choice((300, 900, 1800, 7200)) * rng.uniform(0.5, 2)
         state = 1 if host else rng.choice((1, 1, 2, 2, 3))
-        found.append(Incident(int(moment), int(end) if end < now - 60 else None, state))
+        incidents.append(Incident(int(moment), int(end) if end < now - 60 else None, state))
         moment = end
-    if not host and rng.random() < 0.06 and (not found or found[-1].end is not None):
-        last = max(found[-1].end or 0, begin) if found else begin
+    if not host and rng.random() < 0.06 and (not incidents or incidents[-1].end is not None):
+        last = max(incidents[-1].end or 0, begin) if incidents else begin
         if now - last > 900:
-            found.append(
+            incidents.append(
                 Incident(rng.randrange(last + 300, now - 300), None, rng.choice((1, 2, 3)))
             )
-    return found
+    return incidents
 
 
 def _present(
@@ -144,7 +144,7 @@ def _present(
 
 def _lines(core: Core, target: HostOrService, incidents: list[Incident]) -> list[_Line]:
     """What incidents left in the log: soft alerts, the hard one, notifications, the recovery."""
-    found: list[_Line] = []
+    lines: list[_Line] = []
     kind, name = target.kind.upper(), target.label
     most = max(target.max_check_attempts, 1)
     retry = max(int(target.retry_interval * INTERVAL_LENGTH), 30)
@@ -157,19 +157,19 @@ def _lines(core: Core, target: HostOrService, incidents: list[Incident]) -> list
             hard = attempt >= most
             type_name = STATE_TYPES[HARD if hard else SOFT]
             text = f"{kind} ALERT: {name};{word};{type_name};{attempt};{output}"
-            found.append((moment, text))
+            lines.append((moment, text))
             if hard or (end is not None and moment + retry >= end):
                 break
             attempt, moment = attempt + 1, moment + retry
         if hard:
-            found += _notifications(core, target, moment, word, output)
+            lines += _notifications(core, target, moment, word, output)
         if end is not None:
             good = incident.recovery = output_of(core.rng, target, 0)[0]
             text = f"{kind} ALERT: {name};{target.state_name(0)};{type_name};{attempt};{good}"
-            found.append((end, text))
+            lines.append((end, text))
             if hard:
-                found += _notifications(core, target, end, target.state_name(0), good)
-    return found
+                lines += _notifications(core, target, end, target.state_name(0), good)
+    return lines
 
 
 def _notifications(
@@ -177,15 +177,15 @@ def _notifications(
 ) -> list[_Line]:
     if not target.notifications_enabled:
         return []
-    found = []
+    lines = []
     start = f"{target.kind.upper()} NOTIFICATION"
     for name in target.contacts:
         contact = core.inventory.contacts[name]
         if getattr(contact, f"{target.kind}_notifications_enabled"):
             commands = getattr(contact, f"{target.kind}_notification_commands")
             texts = [f"{start}: {name};{target.label};{word};{item};{output}" for item in commands]
-            found += [(moment, text) for text in texts]
-    return found
+            lines += [(moment, text) for text in texts]
+    return lines
 
 
 def _write(
@@ -198,7 +198,7 @@ def _write(
     """Write the lines in order of time, with a new file and the current states every midnight."""
     lines = sorted((line for line in lines if line[0] <= now), key=itemgetter(0))
     position = 0
-    midnights = [int(one.timestamp()) for one in _midnights(core, begin, now)]
+    midnights = [int(midnight.timestamp()) for midnight in _midnights(core, begin, now)]
     for midnight in [begin, *midnights[1:]]:
         while position < len(lines) and lines[position][0] < midnight:
             core.log.past(*lines[position])
@@ -214,28 +214,28 @@ def _write(
 def _transitions(core: Core, begin: int, now: int) -> list[_Line]:
     """When time periods began and ended, as the core notes it."""
     periods = core.inventory.timeperiods
-    found = []
+    edges = []
     for period in periods.values():
         inside = period.holds(begin, core.zone, periods.get)
-        found.append((begin, f"TIMEPERIOD TRANSITION: {period.name};-1;{inside:d}"))
+        edges.append((begin, f"TIMEPERIOD TRANSITION: {period.name};-1;{inside:d}"))
         for moment in _edges(core, period, begin, now):
             before, inside = inside, period.holds(moment, core.zone, periods.get)
             if before != inside:
                 text = f"TIMEPERIOD TRANSITION: {period.name};{before:d};{inside:d}"
-                found.append((moment, text))
-    return found
+                edges.append((moment, text))
+    return edges
 
 
 def _edges(core: Core, period: Timeperiod, begin: int, now: int) -> list[int]:
     """Every moment at which a period may change, in order: midnights, its ranges, exclusions."""
     periods = core.inventory.timeperiods
     concerned = [period, *(periods[name] for name in period.exclude if name in periods)]
-    found: set[int] = set()
+    edges: set[int] = set()
     for midnight in _midnights(core, begin, now):
-        ranges = [pair for one in concerned for pair in one.ranges_on(midnight.date())]
+        ranges = [pair for target in concerned for pair in target.ranges_on(midnight.date())]
         seconds = {0, *itertools.chain(*ranges)}
-        found.update(int((midnight + timedelta(seconds=one)).timestamp()) for one in seconds)
-    return sorted(one for one in found if begin < one < now)
+        edges.update(int((midnight + timedelta(seconds=second)).timestamp()) for second in seconds)
+    return sorted(edge for edge in edges if begin < edge < now)
 
 
 def _midnights(core: Core, begin: int, now: int) -> Iterator[datetime]:

@@ -72,10 +72,10 @@ class Inventory:
 
     def replace(self, other: Inventory) -> None:
         """Take over all objects of ``other``, in the same tables."""
-        for one in fields(Inventory):
-            table = getattr(self, one.name)
+        for attribute in fields(Inventory):
+            table = getattr(self, attribute.name)
             table.clear()
-            table.update(getattr(other, one.name))
+            table.update(getattr(other, attribute.name))
 
     def targets(self) -> list[HostOrService]:
         return [*self.hosts.values(), *self.services.values()]
@@ -92,17 +92,17 @@ def read(path: Path) -> Inventory:
     """
     tool = ConfigTool(obj_dir=(str(path),)) if path.is_dir() else ConfigTool(core_conf=str(path))
     try:
-        found = discover(tool)
+        files = discover(tool)
         # Bytes that are not UTF-8 are kept, as the core does.
         texts = {
             file.path: Path(file.path).read_bytes().decode("utf-8", "surrogateescape")
-            for file in found.files
+            for file in files.files
         }
     except OSError as error:
         raise ObjectConfigError([f"cannot read {error.filename}: {error.strerror}"]) from None
-    if not texts and not found.problems:
+    if not texts and not files.problems:
         raise ObjectConfigError([f"no object files (*.cfg) found in {path}"])
-    return make_inventory(texts, found)
+    return make_inventory(texts, files)
 
 
 def make_inventory(
@@ -116,8 +116,8 @@ def make_inventory(
     objects = _resolved(documents)
     if checked:
         loaded = {
-            document.path: SiteFile(document.path, document, False, None, found)
-            for document, found in zip(documents, objects, strict=True)
+            document.path: SiteFile(document.path, document, False, None, entries)
+            for document, entries in zip(documents, objects, strict=True)
         }
         model = SiteModel(files or FileSet(), loaded, () if files is None else files.problems)
         accepted = {
@@ -138,12 +138,12 @@ def _resolved(documents: Iterable[ConfigFile]) -> list[tuple[ConfigObject, ...]]
     Templates are left out: a core looks at what is wrong in one where an object uses it. An object
     still uses those that are missing, which have no name of their own.
     """
-    found = [
-        [ConfigObject("", one.type, file.path, one.line, False, one) for one in file.blocks]
+    definitions = [
+        [ConfigObject("", block.type, file.path, block.line, False, block) for block in file.blocks]
         for file in documents
     ]
-    names = NameIndex(itertools.chain(*found))
-    resolver = Resolver(names.template, most=sum(map(len, found)) + 1)
+    names = NameIndex(itertools.chain(*definitions))
+    resolver = Resolver(names.template, most=sum(map(len, definitions)) + 1)
 
     def resolved(item: ConfigObject) -> ConfigObject:
         values = resolver.values(item)
@@ -151,7 +151,9 @@ def _resolved(documents: Iterable[ConfigFile]) -> list[tuple[ConfigObject, ...]]
         missing = [
             name
             for name in used
-            if not any(one.attributes.get("name") for one in names.templates(item.type, name))
+            if not any(
+                template.attributes.get("name") for template in names.templates(item.type, name)
+            )
         ]
         if missing:
             values["use"] = ",".join(missing)
@@ -161,7 +163,7 @@ def _resolved(documents: Iterable[ConfigFile]) -> list[tuple[ConfigObject, ...]]
         tuple(
             resolved(item) for item in items if not item.disabled and is_registered(item.attributes)
         )
-        for items in found
+        for items in definitions
     ]
 
 
@@ -202,8 +204,8 @@ class _Record:
             return text
         letters = declared.letters
         words = {word: letter for letter, word in letters.items()} | {"all": "a"}
-        found = {words.get(item, item) for item in elements(text)}
-        return frozenset(letters if "a" in found else found & letters.keys())
+        names = {words.get(item, item) for item in elements(text)}
+        return frozenset(letters if "a" in names else names & letters.keys())
 
     def values_of_same_name(self) -> dict[str, Any]:
         return {attribute: self.value(attribute) for attribute in _SAME_NAME[self.type]}
@@ -217,11 +219,11 @@ class _Record:
         }
 
 
-def _named(known: Collection[str]) -> Callable[[str], Iterable[str] | None]:
+def _named(names: Collection[str]) -> Callable[[str], Iterable[str] | None]:
     """What an element of a list of names stands for."""
 
     def members(name: str) -> Iterable[str] | None:
-        return known if name == "*" else (name,) if name in known else None
+        return names if name == "*" else (name,) if name in names else None
 
     return members
 
@@ -237,8 +239,8 @@ def _grouped(groups: Mapping[str, Collection[str]]) -> Callable[[str], Iterable[
 
 def _same_name(kind: str, objects: type) -> tuple[str, ...]:
     """The attributes of a kind of object that have the same name in the core's class."""
-    known = OBJECT_TYPES[kind].attributes.keys() - _OTHERWISE
-    return tuple(one.name for one in fields(objects) if one.name in known)
+    names = OBJECT_TYPES[kind].attributes.keys() - _OTHERWISE
+    return tuple(attribute.name for attribute in fields(objects) if attribute.name in names)
 
 
 _OTHERWISE = {"name", "members", "parents", "contacts", "contact_groups", "initial_state"}
@@ -273,15 +275,15 @@ class _Registration:
         self.services_in = self._members("service", self.services)
 
     def inventory(self) -> Inventory:
-        found = self.found
+        objects = self.found
         for number, (name, record) in enumerate(self._by_name("command").items()):
-            found.commands[name] = CheckCommand(number, name, record.text("command_line"))
-        known = OBJECT_TYPES["timeperiod"].attributes
+            objects.commands[name] = CheckCommand(number, name, record.text("command_line"))
+        attributes = OBJECT_TYPES["timeperiod"].attributes
         for name, record in self._by_name("timeperiod").items():
-            values = {key: record.text(key) for key in record.values if key in known}
-            rules = [(key, text) for key, text in record.values.items() if key not in known]
+            values = {key: record.text(key) for key in record.values if key in attributes}
+            rules = [(key, text) for key, text in record.values.items() if key not in attributes]
             try:
-                found.timeperiods[name] = timeperiod(name, values["alias"], values, rules)
+                objects.timeperiods[name] = timeperiod(name, values["alias"], values, rules)
             except TimeperiodError as error:
                 raise ObjectConfigError([f"timeperiod {name}: {error}"]) from None
         self._make_contacts()
@@ -289,11 +291,11 @@ class _Registration:
         self._make_services()
         self._make_groups()
         self._link()
-        for target in found.targets():
+        for target in objects.targets():
             for name in ("notes", "notes_url", "action_url", "icon_image"):
                 if text := getattr(target, name):
                     setattr(target, f"{name}_expanded", expand(text, target))
-        return found
+        return objects
 
     def _by_name(self, kind: str) -> dict[str, _Record]:
         key = OBJECT_TYPES[kind].key[0]
@@ -306,8 +308,8 @@ class _Registration:
         parts = group.names("members")
         for host, element in zip(parts[::2], parts[1::2], strict=True):
             ((description, rejects),) = listed_names(element)
-            found = _named(self.on_host.get(host, ()))(description) or ()
-            (rejected if rejects else wanted).update((host, item) for item in found)
+            services = _named(self.on_host.get(host, ()))(description) or ()
+            (rejected if rejects else wanted).update((host, item) for item in services)
         return wanted, rejected
 
     def _members(self, kind: str, objects: Mapping[Any, _Record]) -> dict[str, list[Any]]:
@@ -328,13 +330,13 @@ class _Registration:
             for name in joined.result():
                 direct[name].add(key)
         below = {name: group.names(f"{kind}group_members") for name, group in groups.items()}
-        found = members_of_groups(direct, rejected, below)
-        return {name: sorted(found[name]) for name in groups}
+        members = members_of_groups(direct, rejected, below)
+        return {name: sorted(members[name]) for name in groups}
 
     def _services(self) -> dict[ServiceKey, _Record]:
         """The definition of each service: one that names the host goes before one for groups."""
         direct: dict[ServiceKey, _Record] = {}
-        found: dict[ServiceKey, _Record] = {}
+        services: dict[ServiceKey, _Record] = {}
         for record in self.records["service"]:
             description = record.text("service_description")
             hosts = Selection()
@@ -342,17 +344,17 @@ class _Registration:
             own = set(hosts.wanted)
             hosts.take(record.text("hostgroup_name"), _grouped(self.hosts_in))
             for host in hosts.result():
-                found[host, description] = record
+                services[host, description] = record
                 if host in own:
                     direct[host, description] = record
-        return found | direct
+        return services | direct
 
     def _contacts_of(self, record: _Record) -> tuple[str, ...]:
         """Contacts that ``contacts`` and ``contact_groups`` of an object name, sorted."""
-        found = set(record.names("contacts"))
+        names = set(record.names("contacts"))
         for group in record.names("contact_groups"):
-            found.update(self.contacts_in.get(group, ()))
-        return tuple(sorted(found & self.contacts.keys()))
+            names.update(self.contacts_in.get(group, ()))
+        return tuple(sorted(names & self.contacts.keys()))
 
     def _make_contacts(self) -> None:
         groups: dict[str, list[str]] = {name: [] for name in self.contacts}
@@ -401,13 +403,13 @@ class _Registration:
 
     def _make_services(self) -> None:
         # One definition may stand for services on many hosts.
-        known: dict[int, dict[str, Any]] = {}
+        made_for: dict[int, dict[str, Any]] = {}
         for number, ((name, description), record) in enumerate(self.services.items()):
             host = self.found.hosts[name]
-            values = known.get(id(record))
+            values = made_for.get(id(record))
             if values is None:
-                values = known[id(record)] = self._checkable(record, Service.letters)
-            inherited = [one for one in _FROM_HOST if not record.is_set(one)]
+                values = made_for[id(record)] = self._checkable(record, Service.letters)
+            inherited = [attribute for attribute in _FROM_HOST if not record.is_set(attribute)]
             if not record.is_set("contacts", "contact_groups"):
                 inherited += ("contacts", "contact_groups")
             service = Service(
@@ -415,17 +417,17 @@ class _Registration:
                 host=host,
                 description=description,
                 custom_variables=record.custom_variables(),
-                **values | {one: getattr(host, one) for one in inherited},
+                **values | {attribute: getattr(host, attribute) for attribute in inherited},
             )
             self.found.services[name, description] = service
             host.services.append(service)
 
     def _make_groups(self) -> None:
-        found = self.found
-        names: dict[int, list[str]] = {id(target): [] for target in found.targets()}
+        inventory = self.found
+        names: dict[int, list[str]] = {id(target): [] for target in inventory.targets()}
         tables: tuple[tuple[str, dict[str, Any], Mapping[Any, Any], Mapping[str, Any]], ...] = (
-            ("hostgroup", found.hostgroups, found.hosts, self.hosts_in),
-            ("servicegroup", found.servicegroups, found.services, self.services_in),
+            ("hostgroup", inventory.hostgroups, inventory.hosts, self.hosts_in),
+            ("servicegroup", inventory.servicegroups, inventory.services, self.services_in),
         )
         for kind, groups, objects, members_in in tables:
             for number, (name, record) in enumerate(self._by_name(kind).items()):
@@ -434,7 +436,7 @@ class _Registration:
                 groups[name] = ObjectGroup(number, name, members, **texts)
                 for member in members:
                     names[id(member)].append(name)
-        for target in found.targets():
+        for target in inventory.targets():
             target.groups = tuple(sorted(names[id(target)]))
 
     def _link(self) -> None:
@@ -442,7 +444,7 @@ class _Registration:
         hosts, services = self.found.hosts, self.found.services
         for name, host in hosts.items():
             parents = dict.fromkeys(self.hosts[name].names("parents"))
-            host.parents = [hosts[one] for one in parents if one in hosts]
+            host.parents = [hosts[parent] for parent in parents if parent in hosts]
             for parent in host.parents:
                 parent.children.append(host)
         for key, service in services.items():
@@ -481,14 +483,14 @@ class _Registration:
         self, record: _Record, hosts: Iterable[str], prefix: str = ""
     ) -> list[ServiceKey]:
         """Services by descriptions on hosts, and members of service groups."""
-        found: list[ServiceKey] = []
+        services: list[ServiceKey] = []
         for host in hosts:
             named = Selection()
             named.take(record.text(f"{prefix}service_description"), _named(self.on_host[host]))
-            found += [(host, name) for name in named.result()]
+            services += [(host, name) for name in named.result()]
         for name in record.names(f"{prefix}servicegroup_name"):
-            found += self.services_in.get(name, ())
-        return list(dict.fromkeys(found))
+            services += self.services_in.get(name, ())
+        return list(dict.fromkeys(services))
 
     def _service_dependency(self, record: _Record) -> Iterator[tuple[ServiceKey, ServiceKey]]:
         """Every master service with every dependent one; a missing host side is the other's."""
@@ -519,7 +521,7 @@ _MACRO = re.compile(r"\$([A-Za-z0-9_:-]+)\$")
 def expand(text: str, target: HostOrService) -> str:
     """Replace the macros of configuration texts; unknown ones stay."""
     host = target.host
-    known = {
+    macros = {
         "HOSTNAME": host.name,
         "HOSTALIAS": host.alias,
         "HOSTDISPLAYNAME": host.display_name,
@@ -527,7 +529,7 @@ def expand(text: str, target: HostOrService) -> str:
         **{f"_HOST{key}": item for key, item in host.custom_variables.items()},
     }
     if isinstance(target, Service):
-        known["SERVICEDESC"] = target.description
-        known["SERVICEDISPLAYNAME"] = target.display_name
-        known |= {f"_SERVICE{key}": item for key, item in target.custom_variables.items()}
-    return _MACRO.sub(lambda match: known.get(match[1], match[0]), text).replace("$$", "$")
+        macros["SERVICEDESC"] = target.description
+        macros["SERVICEDISPLAYNAME"] = target.display_name
+        macros |= {f"_SERVICE{key}": item for key, item in target.custom_variables.items()}
+    return _MACRO.sub(lambda match: macros.get(match[1], match[0]), text).replace("$$", "$")

@@ -187,21 +187,21 @@ def livestatus(simulation: Simulation, die: Callable[[str], None]) -> Livestatus
 def report(path: Path) -> tuple[int, str]:
     """What ``--check-config`` says, and its exit status: errors, or how many objects there are."""
     try:
-        found = read(path)
+        inventory = read(path)
     except ObjectConfigError as error:
         lines = [f"Error: {problem}" for problem in error.problems]
         return 1, "\n".join([*lines, f"Total Errors: {len(lines)}", ""])
     counts = [
         f"Checked {len(table)} {name}."
         for name, table in (
-            ("hosts", found.hosts),
-            ("services", found.services),
-            ("host groups", found.hostgroups),
-            ("service groups", found.servicegroups),
-            ("contacts", found.contacts),
-            ("contact groups", found.contactgroups),
-            ("commands", found.commands),
-            ("time periods", found.timeperiods),
+            ("hosts", inventory.hosts),
+            ("services", inventory.services),
+            ("host groups", inventory.hostgroups),
+            ("service groups", inventory.servicegroups),
+            ("contacts", inventory.contacts),
+            ("contact groups", inventory.contactgroups),
+            ("commands", inventory.commands),
+            ("time periods", inventory.timeperiods),
         )
     ]
     return 0, "\n".join([*counts, "Total Errors: 0", ""])
@@ -214,7 +214,7 @@ _CONTACT_SWITCHES = (
     "service_notification_period",
     "modified_attributes",
 )
-_NAMES = [one.name for one in fields(Checkable)]
+_NAMES = [attribute.name for attribute in fields(Checkable)]
 _KEPT = _NAMES[_NAMES.index("state") :]
 """What of an object is its present state."""
 
@@ -227,10 +227,10 @@ def restart(core: Core, simulation: Simulation, fresh: Inventory) -> None:
         if before is not None:
             _carry(before, target)
     for name, contact in fresh.contacts.items():
-        known = old.contacts.get(name)
-        if known is not None and known.modified_attributes:
+        former = old.contacts.get(name)
+        if former is not None and former.modified_attributes:
             for switch in _CONTACT_SWITCHES:
-                setattr(contact, switch, getattr(known, switch))
+                setattr(contact, switch, getattr(former, switch))
     entries: tuple[dict[int, Any], ...] = (core.comments, core.downtimes)
     for table in entries:
         for number, target in [(number, entry.target) for number, entry in table.items()]:

@@ -266,8 +266,8 @@ def _load(rng: Random, state: int, _target: HostOrService) -> Output:
         f"{name}={value:.3f};{limit}"
         for name, value, limit in zip(names, values, limits, strict=True)
     )
-    shown = ", ".join(f"{value:.2f}" for value in values)
-    return f"{Service.states[state]} - load average: {shown}", "", perf
+    numbers = ", ".join(f"{value:.2f}" for value in values)
+    return f"{Service.states[state]} - load average: {numbers}", "", perf
 
 
 def _memory(rng: Random, state: int, _target: HostOrService) -> Output:

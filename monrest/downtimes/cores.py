@@ -170,20 +170,20 @@ async def _reach(site: Site, orders: Sequence[Order], clock: IReactorTime) -> Re
 
 def _family(host: str, children: Mapping[str, Iterable[str]]) -> set[str]:
     """A host with its children, and theirs."""
-    found, waiting = {host}, [host]
+    family, waiting = {host}, [host]
     while waiting:
-        new = set(children.get(waiting.pop(), ())) - found
-        found |= new
+        new = set(children.get(waiting.pop(), ())) - family
+        family |= new
         waiting += new
-    return found
+    return family
 
 
 async def _ask(
     site: Site, table: str, layout: RowTypes, limit: CoreFilter | None, clock: IReactorTime
 ) -> SiteAnswer:
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
-        known = tuple(name for name, _ in layout if core.has(table, name))
-        return Pushed(table=table, columns=known, filter=limit)
+        names = tuple(name for name, _ in layout if core.has(table, name))
+        return Pushed(table=table, columns=names, filter=limit)
 
     (answer,) = (await fan_out((site,), plan, layout, clock)).answers
     return answer
@@ -215,7 +215,7 @@ def wanted(downtime: Downtime) -> set[Target]:
 
 
 def check(
-    downtime: Downtime, sites: Sequence[Site], unknown: Sequence[str], found: FoundTargets
+    downtime: Downtime, sites: Sequence[Site], unknown: Sequence[str], objects: FoundTargets
 ) -> list[str]:
     """The lines of what is wrong with a downtime; ``sites`` are its own.
 
@@ -228,11 +228,11 @@ def check(
         except BadRequest as error:
             lines.append(line(f"cannot be scheduled: {error.description}"))
     keys = {site.id for site in sites}
-    if keys & found.problems.keys():
+    if keys & objects.problems.keys():
         return lines
 
     def there(target: Target) -> bool:
-        return not keys.isdisjoint(found.on(target))
+        return not keys.isdisjoint(objects.on(target))
 
     if downtime.target != SERVICE:
         kind = downtime.target

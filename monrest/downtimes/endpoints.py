@@ -68,15 +68,17 @@ async def visible(
     Raise SitesFailed when the cores would have to be asked and none answers.
     """
 
-    def by_role(one: Downtime) -> bool:
-        return identity.may(HOSTS if one.target in (HOST, HOSTGROUP) else SERVICES)
+    def by_role(downtime: Downtime) -> bool:
+        return identity.may(HOSTS if downtime.target in (HOST, HOSTGROUP) else SERVICES)
 
-    targets = {target for one in downtimes if not by_role(one) for target in one.targets()}
+    targets = {
+        target for downtime in downtimes if not by_role(downtime) for target in downtime.targets()
+    }
     if not targets:
         return list(downtimes)
     if not identity.user or not context.sites.sites:
-        return [one for one in downtimes if by_role(one)]
-    found = await seen(
+        return [downtime for downtime in downtimes if by_role(downtime)]
+    seen_targets = await seen(
         context.sites.sites,
         targets,
         identity,
@@ -84,11 +86,11 @@ async def visible(
         strict=context.config.auth.strict_host_authorization,
     )
 
-    def by_objects(one: Downtime) -> bool:
-        ids = _site_ids(context, one)
-        return all(not ids.isdisjoint(found.on(target)) for target in one.targets())
+    def by_objects(downtime: Downtime) -> bool:
+        ids = _site_ids(context, downtime)
+        return all(not ids.isdisjoint(seen_targets.on(target)) for target in downtime.targets())
 
-    return [one for one in downtimes if by_role(one) or by_objects(one)]
+    return [downtime for downtime in downtimes if by_role(downtime) or by_objects(downtime)]
 
 
 async def require_commands(
@@ -116,13 +118,13 @@ async def require_commands(
             by_contact.append(target)
     if not by_contact:
         return
-    found, unknown = remembered_sites(sites, context.sites.sites)
-    if not found or unknown:
+    remembered, unknown = remembered_sites(sites, context.sites.sites)
+    if not remembered or unknown:
         # On a site that is hidden from users it is not known whether they are contacts.
         raise Forbidden("permission denied", "backends: expected sites that exist for you")
     strict = context.config.auth.strict_host_authorization
-    own = await commanded(found, by_contact, identity.user, context.clock, strict=strict)
-    there = await existing(found, by_contact, context.clock)
+    own = await commanded(remembered, by_contact, identity.user, context.clock, strict=strict)
+    there = await existing(remembered, by_contact, context.clock)
     problems = {**own.problems, **there.problems}
     if problems:
         raise SitesFailed(tuple(problems.values()))
@@ -139,11 +141,11 @@ def _complete(
     context: Context, request: RestRequest, fields: Mapping[str, Any], created_by: str
 ) -> dict[str, Any]:
     """A record as it is stored; Forbidden for a command that the configuration forbids."""
-    made = checked(fields, context.config.commands)
-    if (disabled := refused_to_all(command_of(made), context.config.commands)) is not None:
+    record = checked(fields, context.config.commands)
+    if (disabled := refused_to_all(command_of(record), context.config.commands)) is not None:
         raise disabled
     return {
-        **made,
+        **record,
         "created_by": created_by,
         "edited_by": request.identity.user,
         "last_changed": int(context.wall.now()),
@@ -185,41 +187,45 @@ class RecurringDowntimeRecords(Records[Downtime]):
         number = None if key is None else number_of(key)
         if key is not None and number is None:
             return []
-        found = await self.database.run(statements.several(number))
+        downtimes = await self.database.run(statements.several(number))
         if key is None:
             enabled = {site.id for site in context.sites.select(selected_sites(request))}
-            found = [one for one in found if not one.sites or enabled & _site_ids(context, one)]
-        return sorted(await visible(context, request.identity, found), key=_order)
+            downtimes = [
+                downtime
+                for downtime in downtimes
+                if not downtime.sites or enabled & _site_ids(context, downtime)
+            ]
+        return sorted(await visible(context, request.identity, downtimes), key=_order)
 
-    def name(self, one: Downtime) -> str:
-        return str(one.number)
+    def name(self, downtime: Downtime) -> str:
+        return str(downtime.number)
 
-    async def rows(self, context: Context, found: Iterable[Downtime]) -> list[dict[str, Any]]:
+    async def rows(self, context: Context, downtimes: Iterable[Downtime]) -> list[dict[str, Any]]:
         """Give them with what is wrong and with the sites that there are."""
         rows = []
-        for one in found:
-            sites, unknown = remembered_sites(one.sites, context.sites.sites)
+        for downtime in downtimes:
+            sites, unknown = remembered_sites(downtime.sites, context.sites.sites)
             rows.append(
                 {
-                    **one.record,
-                    "backends": [site.id for site in sites] + unknown if one.sites else [],
-                    "error": one.problems,
-                    "file": one.number,
+                    **downtime.record,
+                    "backends": [site.id for site in sites] + unknown if downtime.sites else [],
+                    "error": downtime.problems,
+                    "file": downtime.number,
                 }
             )
         return rows
 
-    def document(self, one: Downtime) -> dict[str, Any]:
-        return dict(one.record)
+    def document(self, downtime: Downtime) -> dict[str, Any]:
+        return dict(downtime.record)
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> str:
         """Store it for those who may command all objects."""
         sites = _sites(context, named_sites(save.fields) or selected_sites(request))
-        made = _complete(context, request, save.fields, request.identity.user)
-        await require_commands(context, request.identity, made, sites)
+        values = _complete(context, request, save.fields, request.identity.user)
+        await require_commands(context, request.identity, values, sites)
         first, now = first_number(save.fields.get("file")), context.wall.now()
         owner = bound_owner(request.identity, request.identity.user)
-        work = statements.add(first, made, sites, now, context.zone, owner)
+        work = statements.add(first, values, sites, now, context.zone, owner)
         return str(await self.database.change(work))
 
     async def require_write(self, context: Context, request: RestRequest, old: Downtime) -> None:
@@ -236,10 +242,10 @@ class RecurringDowntimeRecords(Records[Downtime]):
         sites = dict(old.sites)
         if named or not save.patch or not given:
             sites = _sites(context, named or request.sites)
-        made = _complete(context, request, save.fields, old.record.get("created_by", ""))
-        await require_commands(context, request.identity, made, sites)
-        owner, now = bound_owner(request.identity, made["created_by"]), context.wall.now()
-        work = statements.replace(old, made, sites, now, context.zone, owner)
+        values = _complete(context, request, save.fields, old.record.get("created_by", ""))
+        await require_commands(context, request.identity, values, sites)
+        owner, now = bound_owner(request.identity, values["created_by"]), context.wall.now()
+        work = statements.replace(old, values, sites, now, context.zone, owner)
         return await self.database.change(work)
 
     async def remove(self, old: Downtime) -> bool:

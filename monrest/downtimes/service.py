@@ -114,35 +114,35 @@ class RecurringDowntimes(Service):
                     number=number,
                     times=times,
                 )
-            for one in await self.database.run(statements.unfinished):
-                key = (one.downtime.number, one.at)
+            for occurrence in await self.database.run(statements.unfinished):
+                key = (occurrence.downtime.number, occurrence.at)
                 if self._scheduler.may_start(key):
-                    begin = partial(self._begin, one, token)
-                    self._scheduler.start(key, one.downtime.number, begin)
+                    begin = partial(self._begin, occurrence, token)
+                    self._scheduler.start(key, occurrence.downtime.number, begin)
         except (Unavailable, DutyLostError) as error:
             self.log.info("downtimes are not triggered now: {reason}", reason=str(error))
 
-    def _begin(self, one: Occurrence, token: Token) -> Deferred[float | None]:
-        return self._limit.run(lambda: Deferred.fromCoroutine(self._trigger(one, token)))
+    def _begin(self, occurrence: Occurrence, token: Token) -> Deferred[float | None]:
+        return self._limit.run(lambda: Deferred.fromCoroutine(self._trigger(occurrence, token)))
 
-    async def _trigger(self, one: Occurrence, token: Token) -> float | None:
+    async def _trigger(self, occurrence: Occurrence, token: Token) -> float | None:
         """One try: take the row, send the commands, store what the cores answered.
 
         Gives the seconds until the next try, None where there is none.
         """
         if not self.running:
             return None
-        if not await self.duties.change(token, statements.begin(one, token.number)):
+        if not await self.duties.change(token, statements.begin(occurrence, token.number)):
             return None
-        tried = _Round({site: list(keys) for site, keys in one.accepted.items()})
-        if one.until > self.wall.now():
-            await self._send(one, token, tried)
-        attempts = one.attempts + 1
-        done = not tried.again or one.until <= self.wall.now()
+        tried = _Round({site: list(keys) for site, keys in occurrence.accepted.items()})
+        if occurrence.until > self.wall.now():
+            await self._send(occurrence, token, tried)
+        attempts = occurrence.attempts + 1
+        done = not tried.again or occurrence.until <= self.wall.now()
         await self.duties.change(
             token,
             statements.note(
-                one, tried.accepted, _lines(tried.wrong), _lines(tried.problems), done=done
+                occurrence, tried.accepted, _lines(tried.wrong), _lines(tried.problems), done=done
             ),
         )
         if not done:
@@ -151,25 +151,27 @@ class RecurringDowntimes(Service):
             AUTHOR,
             None,
             "recurring downtime",
-            target=str(one.downtime.number),
+            target=str(occurrence.downtime.number),
             result="; ".join((*tried.wrong, *tried.problems)) or "ok",
-            at=one.at,
+            at=occurrence.at,
             commands=sum(map(len, tried.accepted.values())),
             sites=",".join(sorted(tried.accepted)),
         )
         return None
 
-    async def _send(self, one: Occurrence, token: Token, tried: _Round) -> None:
-        downtime = one.downtime
+    async def _send(self, occurrence: Occurrence, token: Token, tried: _Round) -> None:
+        downtime = occurrence.downtime
         sites, unknown = remembered_sites(downtime.sites, self.registry.sites)
-        found = await cores.find_objects(sites, cores.wanted(downtime), self.clock)
-        tried.wrong += cores.check(downtime, sites, unknown, found)
+        objects = await cores.find_objects(sites, cores.wanted(downtime), self.clock)
+        tried.wrong += cores.check(downtime, sites, unknown, objects)
         for site in sites:
-            if site.id in found.problems:
-                tried.problems.append(cores.line(f"{site.name}: {found.problems[site.id].reason}"))
+            if site.id in objects.problems:
+                tried.problems.append(
+                    cores.line(f"{site.name}: {objects.problems[site.id].reason}")
+                )
                 tried.again = True
         try:
-            orders = orders_of(downtime, one.at)
+            orders = orders_of(downtime, occurrence.at)
         except BadRequest as error:
             tried.wrong.append(cores.line(str(error)))
             return
@@ -179,23 +181,28 @@ class RecurringDowntimes(Service):
             left = [
                 order
                 for order in orders
-                if site.id in found.on(order.target) and order.key not in accepted
+                if site.id in objects.on(order.target) and order.key not in accepted
             ]
-            if left and site.id not in found.problems:
-                work = self._send_to_site(site, left, one, token, tried)
+            if left and site.id not in objects.problems:
+                work = self._send_to_site(site, left, occurrence, token, tried)
                 waiting.append(Deferred.fromCoroutine(work))
         for good, result in await DeferredList(waiting, consumeErrors=True):
             if not good:
                 raise result.value  # type: ignore[attr-defined]  # a Failure
 
     async def _send_to_site(
-        self, site: Site, orders: Sequence[Order], one: Occurrence, token: Token, tried: _Round
+        self,
+        site: Site,
+        orders: Sequence[Order],
+        occurrence: Occurrence,
+        token: Token,
+        tried: _Round,
     ) -> None:
         accepted = tried.accepted.setdefault(site.id, [])
-        if one.attempts:
+        if occurrence.attempts:
             try:
-                known = await cores.in_effect(
-                    site, orders, one.downtime, one.at, one.until, self.clock
+                effects = await cores.in_effect(
+                    site, orders, occurrence.downtime, occurrence.at, occurrence.until, self.clock
                 )
             except SitesFailed as error:
                 tried.problems += [
@@ -203,8 +210,8 @@ class RecurringDowntimes(Service):
                 ]
                 tried.again = True
                 return
-            accepted += sorted(known)
-            orders = [order for order in orders if order.key not in known]
+            accepted += sorted(effects)
+            orders = [order for order in orders if order.key not in effects]
         if not orders:
             return
         # The last look before something leaves: a paused daemon may have lost the duty.
@@ -223,7 +230,7 @@ class RecurringDowntimes(Service):
                 tried.problems.append(
                     cores.line(f"{site.name}: {order.target.name}: {sent.refused[at]}")
                 )
-                tried.again = tried.again or one.attempts + 1 < _REFUSALS
+                tried.again = tried.again or occurrence.attempts + 1 < _REFUSALS
             elif at in sent.doubtful:
                 tried.problems.append(cores.line(f"{site.name}: {sent.doubtful[at]}"))
                 tried.again = True
@@ -243,7 +250,7 @@ class RecurringDowntimes(Service):
         except Unavailable:
             return
         new = {number for number, _ in versions.items() - self._checked.items()}
-        if not new or await self._check_some(lambda one: one.number in new):
+        if not new or await self._check_some(lambda downtime: downtime.number in new):
             self._checked = versions
 
     async def _check_some(self, wanted: Callable[[Downtime], bool]) -> bool:
@@ -253,17 +260,17 @@ class RecurringDowntimes(Service):
             return False
         try:
             downtimes = await self.database.run(statements.several())
-            downtimes = [one for one in downtimes if wanted(one)]
+            downtimes = [downtime for downtime in downtimes if wanted(downtime)]
             sites = self.registry.sites
-            targets = {target for one in downtimes for target in cores.wanted(one)}
-            found = await cores.find_objects(sites, targets, self.clock)
-            for one in downtimes:
-                own, unknown = remembered_sites(one.sites, sites)
-                lines = cores.check(one, own, unknown, found)
-                silent = any(site.id in found.problems for site in own)
+            targets = {target for downtime in downtimes for target in cores.wanted(downtime)}
+            objects = await cores.find_objects(sites, targets, self.clock)
+            for downtime in downtimes:
+                own, unknown = remembered_sites(downtime.sites, sites)
+                lines = cores.check(downtime, own, unknown, objects)
+                silent = any(site.id in objects.problems for site in own)
                 error = _lines(lines)
-                if (lines or not silent) and error != one.error:
-                    await self.duties.change(token, statements.report(one, error))
+                if (lines or not silent) and error != downtime.error:
+                    await self.duties.change(token, statements.report(downtime, error))
         except (Unavailable, DutyLostError) as error:
             self.log.info("recurring downtimes are not checked now: {reason}", reason=str(error))
             return False
@@ -276,8 +283,8 @@ class RecurringDowntimes(Service):
         """Take part; the database and the duties must run."""
         super().startService()
         self.duties.want(DUTY)
-        for one in self._periodic:
-            one.startService()
+        for task in self._periodic:
+            task.startService()
 
     def stopService(self) -> Deferred[None]:
         """Fire when nothing runs any more; commands on their way get some seconds."""
@@ -285,8 +292,8 @@ class RecurringDowntimes(Service):
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
-        for one in self._periodic:
-            await one.stopService()
+        for task in self._periodic:
+            await task.stopService()
         await self._scheduler.stop(_PATIENCE)
 
 

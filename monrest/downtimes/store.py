@@ -43,8 +43,8 @@ def _occur(
         query = select(occurrences.c.at).where(
             occurrences.c.downtime == downtime.number, occurrences.c.at >= rows[0]["at"]
         )
-        known = set(connection.execute(query).scalars())
-        rows = [row for row in rows if row["at"] not in known]
+        stored = set(connection.execute(query).scalars())
+        rows = [row for row in rows if row["at"] not in stored]
     if rows:
         connection.execute(insert(occurrences), rows)
     return sum(downtime.until(at) <= now for at in times)
@@ -154,30 +154,32 @@ def unfinished(connection: Connection) -> list[Occurrence]:
     return [Occurrence.of(row) for row in connection.execute(query)]
 
 
-def _this(one: Occurrence) -> Any:
-    return (occurrences.c.downtime == one.downtime.number) & (occurrences.c.at == one.at)
+def _this(occurrence: Occurrence) -> Any:
+    return (occurrences.c.downtime == occurrence.downtime.number) & (
+        occurrences.c.at == occurrence.at
+    )
 
 
 @transaction
-def begin(connection: Connection, one: Occurrence, number: int) -> bool:
+def begin(connection: Connection, occurrence: Occurrence, number: int) -> bool:
     """Take an occurrence for the holder of the duty with this number, who tells the cores then.
 
     False when it is done, gone or was taken since it was read.
     """
     query = update(occurrences).where(
-        _this(one),
+        _this(occurrence),
         occurrences.c.open,
-        occurrences.c.attempts == one.attempts,
+        occurrences.c.attempts == occurrence.attempts,
         occurrences.c.number <= number,
     )
-    values = query.values(number=number, attempts=one.attempts + 1)
+    values = query.values(number=number, attempts=occurrence.attempts + 1)
     return connection.execute(values).rowcount == 1
 
 
 @transaction
 def note(
     connection: Connection,
-    one: Occurrence,
+    occurrence: Occurrence,
     accepted: Mapping[str, Sequence[str]],
     error: str | None,
     failure: str | None,
@@ -188,13 +190,15 @@ def note(
 
     What went wrong is not that of a record that was written meanwhile.
     """
-    query = update(occurrences).where(_this(one)).values(accepted=dict(accepted), open=not done)
+    query = (
+        update(occurrences).where(_this(occurrence)).values(accepted=dict(accepted), open=not done)
+    )
     connection.execute(query)
     connection.execute(
         update(downtimes)
         .where(
-            downtimes.c.number == one.downtime.number,
-            downtimes.c.version == one.downtime.version,
+            downtimes.c.number == occurrence.downtime.number,
+            downtimes.c.version == occurrence.downtime.version,
         )
         .values(error=error, failure=failure)
     )

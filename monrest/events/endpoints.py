@@ -39,15 +39,17 @@ _RETRY = 3000
 """Milliseconds after which a browser connects again."""
 
 
-def _as_event(told: ToldEvent) -> bytes:
-    body = orjson.dumps(told.event.cloud_event(told.data))
-    place = b"id: %s\n" % told.cursor.encode() if told.cursor else b""
-    return b"%sevent: %s\ndata: %s\n\n" % (place, told.event.type.encode(), body)
+def _as_event(told_event: ToldEvent) -> bytes:
+    body = orjson.dumps(told_event.event.cloud_event(told_event.data))
+    place = b"id: %s\n" % told_event.cursor.encode() if told_event.cursor else b""
+    return b"%sevent: %s\ndata: %s\n\n" % (place, told_event.event.type.encode(), body)
 
 
-def _as_line(told: ToldEvent) -> bytes:
-    whole = told.event.cloud_event(told.data)
-    return orjson.dumps(whole | ({"cursor": told.cursor} if told.cursor else {})) + b"\n"
+def _as_line(told_event: ToldEvent) -> bytes:
+    whole = told_event.event.cloud_event(told_event.data)
+    return (
+        orjson.dumps(whole | ({"cursor": told_event.cursor} if told_event.cursor else {})) + b"\n"
+    )
 
 
 @frozen
@@ -91,8 +93,8 @@ class SharedBeat:
     _data: bytes = field(init=False, default=b"")
 
     def of(self, wording: Wording, cursor: str, now: float) -> bytes:
-        worded, place, made = self._known
-        if worded is not wording or place != cursor or not 0 <= now - made < _SAME_BEAT:
+        worded, place, chunk = self._known
+        if worded is not wording or place != cursor or not 0 <= now - chunk < _SAME_BEAT:
             self._known = (wording, cursor, now)
             self._data = wording.beside("heartbeat", cursor, now, {})
         return self._data
@@ -121,23 +123,23 @@ class StreamListener:
         """See ``EventListener``: what all of the group get is written once for all."""
         group = follower.group
         if self.left is not None:
-            told = group.items(follower.at, self.left)
-            follower.took(follower.at + len(told))
-            self.take(told)
+            events = group.items(follower.at, self.left)
+            follower.took(follower.at + len(events))
+            self.take(events)
             return
         while follower.at < group.end and not self.outlet.paused:
             data, end = group.chunk(follower.at, self.wording.event)
             follower.took(end)
             self.outlet.write(data)
 
-    def take(self, told: Sequence[ToldEvent]) -> None:
+    def take(self, events: Sequence[ToldEvent]) -> None:
         if self.left is not None:
-            told = told[: self.left]
-            self.left -= len(told)
-            if told and not self.left:
+            events = events[: self.left]
+            self.left -= len(events)
+            if events and not self.left:
                 # Not at once: the follower that gives them is still at work.
                 self.context.clock.callLater(0, self.over.callback, None)
-        self.outlet.write(b"".join(map(self.wording.event, told)))
+        self.outlet.write(b"".join(map(self.wording.event, events)))
 
     def miss(self, gap: Gap) -> None:
         data = {
@@ -199,7 +201,7 @@ class EventEndpoints:
             Parameter(name="format", description="sse or ndjson; default: sse"),
         ),
         at_once=True,
-        media=tuple(one.content_type.partition(";")[0] for one in _WORDINGS.values()),
+        media=tuple(wording.content_type.partition(";")[0] for wording in _WORDINGS.values()),
     )
     async def stream(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         given = dict(request.parameters)
@@ -213,7 +215,9 @@ class EventEndpoints:
                 "error during request",
                 "snapshot: what happened since then comes instead, expected since or snapshot",
             )
-        limit = parse_query(tuple(one for one in request.parameters if one[0] == "limit")).limit
+        limit = parse_query(
+            tuple(parameter for parameter in request.parameters if parameter[0] == "limit")
+        ).limit
         await self.events.check(wanted, request.identity)
 
         async def run(outlet: Outlet) -> None:
@@ -260,19 +264,19 @@ class EventEndpoints:
         """Write the present problems; what happens meanwhile comes after them."""
         group, cursor = follower.group, follower.cursor
         sites = tuple(group.selection.sites)
-        found = await problems(context, request.identity, sites) if sites else PresentProblems()
-        events = [event for event, _ in found.problems]
+        present = await problems(context, request.identity, sites) if sites else PresentProblems()
+        events = [event for event, _ in present.problems]
         await group.prepare(events)
-        told = [
+        present_events = [
             ToldEvent(event, data, "")
             for event in events
             if (data := group.judge(event)) is not None
         ]
-        for at in range(0, len(told), _AT_ONCE):
-            listener.take(told[at : at + _AT_ONCE])
+        for at in range(0, len(present_events), _AT_ONCE):
+            listener.take(present_events[at : at + _AT_ONCE])
             while listener.outlet.paused:
                 await pause(context.clock, _PATIENCE)
-        listener.tell_snapshot(cursor, len(told))
+        listener.tell_snapshot(cursor, len(present_events))
         listener.held = False
         follower.resume()
 
@@ -294,7 +298,7 @@ async def _since(context: Context, request: RestRequest, given: str) -> Cursor |
         return None
     if "@" not in text and not text.isdigit():
         moment = await moment_of(context, request)
-        found = parse_time(text, moment.now, moment.zone)
-        if found is not None and found >= 0:
-            return Cursor(base=int(found))
+        since = parse_time(text, moment.now, moment.zone)
+        if since is not None and since >= 0:
+            return Cursor(base=int(since))
     return read_cursor(text, "since")

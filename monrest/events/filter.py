@@ -48,17 +48,17 @@ COLUMNS: tuple[Column, ...] = (
 )
 """What an event tells: the keys of its ``data``, those of its type."""
 
-NAMES: tuple[str, ...] = tuple(one.name for one in COLUMNS)
+NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
 
 EVENTS = TableSchema(
     name="events",
     table="",
     columns={
-        one.name: CoreColumn(
-            column=one,
-            core_type={"number": "float", "time": "int"}.get(one.type, "string"),  # type: ignore[arg-type]  # the values are core types
+        column.name: CoreColumn(
+            column=column,
+            core_type={"number": "float", "time": "int"}.get(column.type, "string"),  # type: ignore[arg-type]  # the values are core types
         )
-        for one in COLUMNS
+        for column in COLUMNS
     },
     q_aliases={"host": "host_name", "service": "service_description"},
 )
@@ -102,17 +102,17 @@ def read_filter(parameters: Parameters, sites: tuple[str, ...] = ()) -> EventFil
     types = read_types(value for name, value in parameters if name == "types")
     query = parse_query(tuple(pair for pair in parameters if pair[0] not in SHARED))
     conditions: Iterator[Condition] = leaves([query.filter])
-    for one in conditions:
-        if one.column in _OF_A_LINE:
+    for condition in conditions:
+        if condition.column in _OF_A_LINE:
             raise BadRequest(
                 "error during request",
-                f"{printable(one.parameter)}: an event has no {one.column}",
+                f"{printable(condition.parameter)}: an event has no {condition.column}",
             )
-        if one.column == "type" and one.op == "=" and one.value in TYPES:
+        if condition.column == "type" and condition.op == "=" and condition.value in TYPES:
             raise BadRequest(
                 "error during request",
                 f"type: expected the type of a log line, such as SERVICE ALERT; did you mean "
-                f"types={one.value}?",
+                f"types={condition.value}?",
             )
     backends = sites or query.backends
     return EventFilter(types=types, backends=backends, query=evolve(query, backends=()))
@@ -120,8 +120,8 @@ def read_filter(parameters: Parameters, sites: tuple[str, ...] = ()) -> EventFil
 
 def near_column(name: str) -> str:
     """The column of events or of their objects has nearly this name; empty for none."""
-    known = {"types", *NAMES, *HOSTS.columns, *SERVICES.columns}
-    near = get_close_matches(name, sorted(known - {name}), n=1, cutoff=0.75)
+    names = {"types", *NAMES, *HOSTS.columns, *SERVICES.columns}
+    near = get_close_matches(name, sorted(names - {name}), n=1, cutoff=0.75)
     return f", did you mean {near[0]}?" if near else ""
 
 
@@ -133,14 +133,14 @@ def _on_objects(tree: FilterTree) -> Iterator[FilterTree]:
     if _whole(tree):
         yield tree
     elif isinstance(tree, Group):
-        for one in tree.items:
-            yield from _on_objects(one)
+        for item in tree.items:
+            yield from _on_objects(item)
 
 
 def _whole(tree: FilterTree) -> bool:
     """Whether a tree has conditions, and all of them are on objects."""
     conditions = list(leaves([tree]))
-    return bool(conditions) and not any(of_event(one.column) for one in conditions)
+    return bool(conditions) and not any(of_event(condition.column) for condition in conditions)
 
 
 def on_host(condition: Condition) -> Condition | None:

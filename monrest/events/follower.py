@@ -47,7 +47,7 @@ class EventListener(Protocol):
     def serve(self, follower: Follower) -> None:
         """Take what its group has for it from ``follower.at`` on, and set that."""
 
-    def take(self, told: Sequence[ToldEvent]) -> None:
+    def take(self, events: Sequence[ToldEvent]) -> None:
         """Take events that are for it alone, because it is behind the others."""
 
     def miss(self, gap: Gap) -> None:
@@ -162,8 +162,8 @@ class Follower:
         self.at = at
         self._note(self.group.ring[at - 1 - self.group.start])
 
-    def _note(self, told: ToldEvent) -> None:
-        self._last, self._time = told.cursor, int(told.event.time)
+    def _note(self, event: ToldEvent) -> None:
+        self._last, self._time = event.cursor, int(event.event.time)
 
     def resume(self) -> None:
         room, self._room = self._room, None
@@ -183,12 +183,14 @@ class Follower:
         asked: dict[str, float] = {}
         while True:
             number, end, owed = self._number, group.number, self._cursor.places
-            due = [one for one in owed if clock.seconds() >= asked.get(one, 0.0)]
+            due = [site for site in owed if clock.seconds() >= asked.get(site, 0.0)]
             if number < end:
                 rows = await self._read(store.behind(number))
-                events = [one for one in rows if one.number <= end]
+                events = [row for row in rows if row.number <= end]
                 # Of a site that owes something the older events come first.
-                await self._take([one for one in events if not (one.nth and one.site in owed)])
+                await self._take(
+                    [event for event in events if not (event.nth and event.site in owed)]
+                )
                 number = events[-1].number if events else end
                 self._cursor = evolve(self._cursor, number=number)
                 await self._room_again()
@@ -234,10 +236,10 @@ class Follower:
             return Cursor(await self._read(store.before(time)), None, places)
         first, last = await self._read(store.kept)
         if not first <= number <= last:
-            known = min(max(number, first), last)
-            gap = Gap(str(since), str(Cursor(known)), abs(known - number), int(now - store.KEPT))
+            stored = min(max(number, first), last)
+            gap = Gap(str(since), str(Cursor(stored)), abs(stored - number), int(now - store.KEPT))
             self.listener.miss(gap)
-            number = known
+            number = stored
         others = [site for site in sites if site not in places]
         places |= await self._read(store.uncovered(others, number, now))
         return Cursor(number, None, places)
@@ -281,19 +283,19 @@ class Follower:
 
         The log cache has it also of a core that is down.
         """
-        found = self.events.site(site)
-        if found is None:
+        owner = self.events.site(site)
+        if owner is None:
             return
         place = self._cursor.places[site]
-        reader, known = LineEvents(site), {place.time: place.number}
+        reader, numbers = LineEvents(site), {place.time: place.number}
         wanted = Wanted(since=place.time, until=until, texts="all", classes=frozenset(CLASSES))
-        async for lines in self.events.logs().slices(found, wanted):
-            events = [one for one in reader.events(lines, known) if one.time <= until]
+        async for lines in self.events.logs().slices(owner, wanted):
+            events = [event for event in reader.events(lines, numbers) if event.time <= until]
             if events:
                 yield events
 
     async def _take(self, events: Sequence[Event]) -> None:
-        group, told = self.group, list[ToldEvent]()
+        group, items = self.group, list[ToldEvent]()
         await group.prepare(events)
         for event in events:
             if event.place is not None and event.site in self._cursor.places:
@@ -302,10 +304,10 @@ class Follower:
                 self._cursor = evolve(self._cursor, number=event.number)
             data = group.judge(event)
             if data is not None:
-                told.append(ToldEvent(event, data, str(self._cursor)))
-        if told:
-            self.listener.take(told)
-            self._note(told[-1])
+                items.append(ToldEvent(event, data, str(self._cursor)))
+        if items:
+            self.listener.take(items)
+            self._note(items[-1])
         await pause(self.events.clock)
 
     async def _room_again(self) -> None:

@@ -176,37 +176,37 @@ class ListenerGroup:
             self.log.warn("an event cannot be judged: {reason}", reason=error)
             return None
 
-    def _append(self, told: ToldEvent) -> None:
+    def _append(self, event: ToldEvent) -> None:
         if self.members:
-            self.ring.append(told)
-            self.size += told.event.size
+            self.ring.append(event)
+            self.size += event.event.size
             most = self.room()
             while len(self.ring) > MOST_WAITING or self.size > most:
                 # A member that has not got it has a gap.
                 self.lost = self._pop().cursor
 
     def _pop(self) -> ToldEvent:
-        told = self.ring.popleft()
+        event = self.ring.popleft()
         self.start += 1
-        self.size -= told.event.size
-        return told
+        self.size -= event.event.size
+        return event
 
     def chunk(self, at: int, write: Write) -> tuple[bytes, int]:
         """Some bytes from the event ``at`` on, and the number of the event behind them."""
-        known = self._chunks.get((at, write))
-        if known is None:
+        chunk = self._chunks.get((at, write))
+        if chunk is None:
             parts: list[bytes] = []
             size, end = 0, at
-            for told in islice(self.ring, at - self.start, None):
-                parts.append(write(told))
+            for event in islice(self.ring, at - self.start, None):
+                parts.append(write(event))
                 size += len(parts[-1])
                 end += 1
                 if size >= _CHUNK:
                     break
             if len(self._chunks) >= _MOST_CHUNKS:
                 self._chunks.clear()
-            known = self._chunks[at, write] = (b"".join(parts), end)
-        return known
+            chunk = self._chunks[at, write] = (b"".join(parts), end)
+        return chunk
 
     def items(self, at: int, most: int) -> list[ToldEvent]:
         """Some events from the number ``at`` on."""
@@ -245,6 +245,6 @@ class ListenerGroup:
         """Forget what all have got."""
         # A chunk may end before what was added meanwhile.
         self._chunks.clear()
-        low = min((one.at for one in self.members if one.at >= 0), default=self.end)
+        low = min((member.at for member in self.members if member.at >= 0), default=self.end)
         while self.start < low and self.ring:
             self._pop()

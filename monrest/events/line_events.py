@@ -59,13 +59,13 @@ class LineEvents:
     _acknowledged: tuple[int, _AckKey] | None = field(init=False, default=None)
 
     def events(
-        self, lines: Iterable[tuple[int, str]], known: Mapping[int, int] = MappingProxyType({})
+        self, lines: Iterable[tuple[int, str]], numbers: Mapping[int, int] = MappingProxyType({})
     ) -> Iterator[Event]:
         """The events of lines; of each second so many are ``known``, and only count."""
         number, before, second = 0, 0, None
         for time, message in lines:
             if time != second:
-                second, number, before = time, 0, known.get(time, 0)
+                second, number, before = time, 0, numbers.get(time, 0)
             for kind, host, service, data in self._told(time, message):
                 number += 1
                 if number <= before:
@@ -105,23 +105,23 @@ class LineEvents:
                 yield "config", "", "", {"class": _PROGRAM, "type": kind, "action": "reloaded"}
             return
         if kind.endswith(" ALERT"):
-            found = _alert(kind, rest)
-            if found is None or self._is_known(time, found):
+            parsed = _alert(kind, rest)
+            if parsed is None or self._is_known(time, parsed):
                 return
         elif kind.endswith(" NOTIFICATION"):
-            found = _notification(kind, rest)
+            parsed = _notification(kind, rest)
         elif kind == "EXTERNAL COMMAND":
             yield from self._command(time, rest)
             return
         else:
             return
-        if found is not None:
-            found[3].update({"type": kind, "options": rest})
-            yield found
+        if parsed is not None:
+            parsed[3].update({"type": kind, "options": rest})
+            yield parsed
 
-    def _is_known(self, time: int, told: Parsed) -> bool:
+    def _is_known(self, time: int, event: Parsed) -> bool:
         """Whether a line about an acknowledgement follows the command that made it."""
-        kind, host, service, data = told
+        kind, host, service, data = event
         if kind != "acknowledgement" or self._acknowledged is None:
             return False
         when, what = self._acknowledged
@@ -154,10 +154,10 @@ def _alert(kind: str, rest: str) -> Parsed | None:
     """A change of state, a downtime, flapping or an acknowledgement."""
     of_host = kind.startswith("HOST ")
     if kind in ("HOST ALERT", "SERVICE ALERT"):
-        found = _STATED.fullmatch(rest)
-        if found is None:
+        match = _STATED.fullmatch(rest)
+        if match is None:
             return None
-        names, word, hardness, attempt, output = found.groups()
+        names, word, hardness, attempt, output = match.groups()
         state = (_HOST_STATES if of_host else _SERVICE_STATES).get(word)
         if state is None:
             return None
@@ -176,10 +176,10 @@ def _alert(kind: str, rest: str) -> Parsed | None:
         "FLAPPING ALERT": "flapping",
         "ACKNOWLEDGE ALERT": "acknowledgement",
     }.get(word)
-    found = _SWITCHED.fullmatch(rest)
-    if type_ is None or found is None:
+    match = _SWITCHED.fullmatch(rest)
+    if type_ is None or match is None:
         return None
-    names, word, text = found.groups()
+    names, word, text = match.groups()
     action = _ACTIONS.get(word)
     if action is None:
         return None
@@ -237,20 +237,20 @@ def _object_of(name: str, arguments: list[str]) -> tuple[str, str]:
 def _acknowledgement(name: str, arguments: list[str]) -> dict[str, Any] | None:
     if _RELEASES.fullmatch(name):
         return {"action": "removed"}
-    found = _ACKNOWLEDGES.fullmatch(name)
-    if found is None:
+    match = _ACKNOWLEDGES.fullmatch(name)
+    if match is None:
         return None
     # Sticky, notify, persistent, and a time where it expires.
-    author, *text = [*arguments[4 if found[2] else 3 :], ""]
+    author, *text = [*arguments[4 if match[2] else 3 :], ""]
     return {"action": "added", "author": author, "comment": ";".join(text).removesuffix(";")}
 
 
 def _comment(name: str, arguments: list[str], service: str) -> dict[str, Any] | None:
-    found = _COMMENTS.fullmatch(name)
-    if found is None:
+    match = _COMMENTS.fullmatch(name)
+    if match is None:
         return None
-    if found[1] == "DEL":
+    if match[1] == "DEL":
         # A number says nothing: the objects tell whose comment it was.
-        return {"action": "removed", "comment": ""} if found[2] else None
+        return {"action": "removed", "comment": ""} if match[2] else None
     author, *text = [*arguments[3 if service else 2 :], ""]
     return {"action": "added", "author": author, "comment": ";".join(text).removesuffix(";")}

@@ -122,10 +122,10 @@ class Event(StoredRow):
 
 def rfc3339(moment: float) -> str:
     """A time as CloudEvents wants it."""
-    shown = datetime.fromtimestamp(moment, UTC).isoformat(
+    text = datetime.fromtimestamp(moment, UTC).isoformat(
         timespec="milliseconds" if moment % 1 else "seconds"
     )
-    return shown.replace("+00:00", "Z")
+    return text.replace("+00:00", "Z")
 
 
 def object_subject(host: str, service: str) -> str:
@@ -174,7 +174,7 @@ class Cursor:
     @property
     def time(self) -> int | None:
         """The earliest second from which something may be missing; None where no time is known."""
-        times = [one.time for one in self.places.values()]
+        times = [place.time for place in self.places.values()]
         return min([*times, *([] if self.base is None else [self.base])], default=None)
 
     def at(self, site: str, place: Place) -> Cursor:
@@ -188,7 +188,7 @@ class Cursor:
     def __str__(self) -> str:
         items = [] if self.base is None else [str(self.base)]
         items += [] if self.number is None else [f"@{self.number}"]
-        return ",".join([*items, *(line_id(site, one) for site, one in self.places.items())])
+        return ",".join([*items, *(line_id(site, place) for site, place in self.places.items())])
 
 
 def read_cursor(text: str, parameter: str) -> Cursor:
@@ -199,9 +199,9 @@ def read_cursor(text: str, parameter: str) -> Cursor:
     number = base = None
     places: dict[str, Place] = {}
     for at, item in enumerate(text.strip().split(",")):
-        found = _PLACE.fullmatch(item)
-        if found is not None:
-            site, time, nth = found.groups()
+        match = _PLACE.fullmatch(item)
+        if match is not None:
+            site, time, nth = match.groups()
             if site:
                 places[unquote(site)] = Place(int(time), int(nth or 0))
             else:
@@ -210,7 +210,10 @@ def read_cursor(text: str, parameter: str) -> Cursor:
             base = int(item)
         else:
             raise _no_cursor(parameter)
-    figures = [number or 0, *(value for one in places.values() for value in (one.time, one.number))]
+    figures = [
+        number or 0,
+        *(value for place in places.values() for value in (place.time, place.number)),
+    ]
     if max(figures) > _LATEST:
         raise _no_cursor(parameter)
     return Cursor(number, base, places)

@@ -76,7 +76,7 @@ class ObjectSet:
         """
         runs = _runs(sites)
         ids = tuple(site.id for site in sites)
-        found: set[tuple[str, str, str]] = set()
+        objects: set[tuple[str, str, str]] = set()
         failed: set[str] = set()
         errors: list[BadRequest] = []
         for schema in (HOSTS, SERVICES):
@@ -93,19 +93,21 @@ class ObjectSet:
                 errors.append(error)
                 continue
             failed |= silent
-            found.update((row[0], row[1], row[2] if len(row) > 2 else "") for row in rows)
+            objects.update((row[0], row[1], row[2] if len(row) > 2 else "") for row in rows)
         if len(errors) > 1 or (errors and self._tree(HOSTS) is False):
             raise errors[-1]
-        found.update(one for one in self._known if one[0] in failed)
+        objects.update(key for key in self._known if key[0] in failed)
         age = MOST_AGE
         if any(
             site.capabilities and site.capabilities.kind not in _STARTED_TO_CHANGE for site in sites
         ):
             age = _CHANGING_CORES
-        columns = () if self.tree is None else [one.column for one in leaves([self.tree])]
+        columns = (
+            () if self.tree is None else [condition.column for condition in leaves([self.tree])]
+        )
         if failed or not all(map(_LASTING.fullmatch, columns)):
             age = _CHANGING_COLUMNS
-        self._known, self._runs = frozenset(found), runs
+        self._known, self._runs = frozenset(objects), runs
         self._until = self.clock.seconds() + age
 
     def _tree(self, schema: TableSchema) -> FilterTree | Literal[False] | None:
@@ -121,10 +123,10 @@ def _on_hosts(tree: FilterTree) -> FilterTree | Literal[False]:
     """The conditions on hosts; what only services have holds for none."""
     if isinstance(tree, Condition):
         return on_host(tree) or False
-    items = [_on_hosts(one) for one in tree.items]
+    items = [_on_hosts(item) for item in tree.items]
     if tree.connector == "and":
-        return False if False in items else Group("and", tuple(one for one in items if one))
-    kept = tuple(one for one in items if one is not False)
+        return False if False in items else Group("and", tuple(item for item in items if item))
+    kept = tuple(item for item in items if item is not False)
     return Group("or", kept) if kept else False
 
 

@@ -56,7 +56,7 @@ class EventSelection:
         if not (who.may(HOSTS) and who.may(SERVICES)):
             self._seen = ObjectSet(who, None, clock)
         trees = list(self.wanted.on_objects())
-        self._objects = tuple(ObjectSet(who, one, clock) for one in trees)
+        self._objects = tuple(ObjectSet(who, tree, clock) for tree in trees)
         self._bind(trees)
 
     def _bind(self, trees: list[FilterTree]) -> None:
@@ -79,7 +79,7 @@ class EventSelection:
         self._test = reader.tests(bound.row_filter)
         if bound.selected is not None:
             self._cells = tuple(
-                (one.item.key, reader.item(at)) for at, one in enumerate(bound.selected)
+                (item.item.key, reader.item(at)) for at, item in enumerate(bound.selected)
             )
 
     async def look(self) -> None:
@@ -92,25 +92,25 @@ class EventSelection:
 
     def waits_for(self, events: Iterable[Event]) -> list[ObjectSet]:
         """The sets that have to be read before these events can be judged."""
-        sets = [one for one in (self._seen, *self._objects) if one is not None]
+        sets = [part for part in (self._seen, *self._objects) if part is not None]
         if not sets:
             return []
         hosts = False
         for event in events:
             hosts = hosts or bool(event.host and event.site in self.sites)
             if event.type == "command":
-                for one in sets:
-                    one.expire(str(event.data["command_name"]))
+                for part in sets:
+                    part.expire(str(event.data["command_name"]))
         if not hosts:
             return []
         sites = self.sites.values()
-        return [one for one in sets if one.stale(sites)]
+        return [part for part in sets if part.stale(sites)]
 
     async def read(self, sets: Iterable[ObjectSet]) -> None:
         sites = tuple(self.sites.values())
         if sites:
-            for one in sets:
-                await one.read(self._mine, sites)
+            for part in sets:
+                await part.read(self._mine, sites)
 
     async def check(self) -> None:
         """Raise BadRequest for what no event and no object has."""
@@ -160,8 +160,8 @@ class EventSelection:
         site = self.sites.get(event.site)
         if site is not None:
             row[_PEER : _PEER + 3] = [site.id, site.name, site.section]
-        for one in self._objects:
-            row.append(int(one.holds(event.site, event.host, event.service)))
+        for part in self._objects:
+            row.append(int(part.holds(event.site, event.host, event.service)))
         return row
 
 
@@ -175,5 +175,5 @@ def _without(tree: FilterTree, numbers: Mapping[int, int]) -> FilterTree:
         parameter = next(leaves([tree])).parameter
         return Condition(f"{_OBJECT}{at}", "=", "1", parameter)
     if isinstance(tree, Group):
-        return Group(tree.connector, tuple(_without(one, numbers) for one in tree.items))
+        return Group(tree.connector, tuple(_without(item, numbers) for item in tree.items))
     return tree

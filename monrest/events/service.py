@@ -118,7 +118,7 @@ class Events(Service):
         """End all streams; fires when no core is watched any more."""
         super().stopService()
         self.end()
-        stops = [one.stopService() for one in (*self._listening, self._always) if one.running]
+        stops = [group.stopService() for group in (*self._listening, self._always) if group.running]
         ends = DeferredList([*stops, *self._stopping, self._leaving], consumeErrors=True)
         return ends.addCallback(lambda _: None)
 
@@ -144,9 +144,9 @@ class Events(Service):
         identity = await who()
         follower = Follower(self, wanted, who, identity, listener)
         self.followers[follower] = None
-        for one in self._listening:
-            if not one.running:
-                one.startService()
+        for group in self._listening:
+            if not group.running:
+                group.startService()
         try:
             follower.begin(await self._group(wanted, identity), since)
         except BaseException:
@@ -162,8 +162,8 @@ class Events(Service):
         self._forget_groups()
         if not self.followers:
             self.number = None
-            self._stopping = [one for one in self._stopping if not one.called]
-            self._stopping += [one.stopService() for one in self._listening if one.running]
+            self._stopping = [stop for stop in self._stopping if not stop.called]
+            self._stopping += [group.stopService() for group in self._listening if group.running]
             self._watch_only({}, 0)
             self._leaving = shielded(self._leave())
 
@@ -206,11 +206,11 @@ class Events(Service):
             await self.duties.look()
         await self._look_at_watches()
         if self.duties.held(DUTY) is not None:
-            for watch in [self.watches[one] for one in sites if one in self.watches]:
+            for watch in [self.watches[site] for site in sites if site in self.watches]:
                 await watch.ready()
             return
         end = self.clock.seconds() + _PATIENCE
-        up = {one.id for one in self.registry.sites if one.health.state != "down"}
+        up = {site.id for site in self.registry.sites if site.health.state != "down"}
         while not up.intersection(sites) <= await self.database.run(store.watched(DUTY)):
             if self.clock.seconds() >= end:
                 return
@@ -220,7 +220,7 @@ class Events(Service):
         """Watch all sites while this process has the duty, and none otherwise."""
         token = self.duties.held(DUTY)
         listened = token is not None and bool(self.followers)
-        sites = {one.id: one for one in self.registry.sites} if listened else {}
+        sites = {site.id: site for site in self.registry.sites} if listened else {}
         self._watch_only(sites, 0 if token is None else token.number)
         if token is None:
             return
@@ -242,11 +242,13 @@ class Events(Service):
         for site, watch in tuple(self.watches.items()):
             if site not in sites or watch.token != token:
                 del self.watches[site]
-                self._stopping = [one for one in self._stopping if not one.called]
+                self._stopping = [stop for stop in self._stopping if not stop.called]
                 self._stopping.append(watch.stop())
 
     def site(self, site: str) -> Site | None:
-        return next((one for one in self.registry.sites if one.id == site), None)
+        return next(
+            (configured for configured in self.registry.sites if configured.id == site), None
+        )
 
     def _wake(self) -> None:
         shielded(self._read())
@@ -306,12 +308,12 @@ class Events(Service):
         """Tell of sites that went up or down, and of jobs that have got on."""
         if self.tells():
             self._look_at_sites()
-        here = {one.id: one for one in self.jobs()}
+        here = {job.id: job for job in self.jobs()}
         for job in here.values():
             if self._progress.get(job.id) != (job.percent, job.message):
                 self._progress[job.id] = (job.percent, job.message)
                 self._tell_job(job, "running" if job.started else "waiting")
-        self._progress = {number: one for number, one in self._progress.items() if number in here}
+        self._progress = {number: job for number, job in self._progress.items() if number in here}
 
     def tell_ended(self, number: int) -> None:
 
@@ -351,16 +353,16 @@ class Events(Service):
 
     async def _look(self) -> None:
         """Read again the rights of each client, and the sites that exist for it."""
-        known: dict[Identity, Identity | Failure] = {}
+        identities: dict[Identity, Identity | Failure] = {}
         for count, follower in enumerate(tuple(self.followers)):
             if count % _SOME == _SOME - 1:
                 await pause(self.clock)
             if follower not in self.followers:
                 continue
             before = follower.identity
-            if before not in known:
-                known[before] = await self._who(follower)
-            now = known[before]
+            if before not in identities:
+                identities[before] = await self._who(follower)
+            now = identities[before]
             if isinstance(now, Failure):
                 follower.end(now)
             elif _rights(now) != _rights(before):

@@ -129,15 +129,17 @@ class ProblemState:
 
 
 async def present_problems(ask: AskRows) -> dict[ObjectKey, ProblemState]:
-    found: dict[ObjectKey, ProblemState] = {}
+    states: dict[ObjectKey, ProblemState] = {}
     for table, names in NAMES.items():
         layout: RowTypes = (*((name, "string") for name in names), *_PROBLEM)
         columns = tuple(name for name, _ in layout)
         bad = Test("state", "!=", "0")
         for row in await ask(Pushed(table=table, columns=columns, filter=bad), layout):
             state, hard, acknowledged = map(as_int, row[len(names) :])
-            found[object_key(row, names)] = ProblemState(int(state), bool(hard), bool(acknowledged))
-    return found
+            states[object_key(row, names)] = ProblemState(
+                int(state), bool(hard), bool(acknowledged)
+            )
+    return states
 
 
 def object_key(row: Row, names: Sequence[str]) -> ObjectKey:
@@ -192,13 +194,17 @@ class ShownObjects:
         The comment of an acknowledgement may stay behind, or go before.
         """
         await self._ask_for_comments(ask)
-        texts = {one.object: one for one in self._comments.values() if one.type != "comment"}
-        facts = [one for one in self._comments.values() if one.type == "comment"]
+        texts = {
+            comment.object: comment
+            for comment in self._comments.values()
+            if comment.type != "comment"
+        }
+        facts = [comment for comment in self._comments.values() if comment.type == "comment"]
         for key, problem in problems.items():
             if problem.acknowledged:
                 plain = Fact(type="acknowledgement", object=key, key=())
                 facts.append(evolve(texts.get(key, plain), key=(plain.type, key)))
-        return [one for one in self._compare(facts, now) if one.action == "removed"]
+        return [event for event in self._compare(facts, now) if event.action == "removed"]
 
     def acknowledged(self, key: ObjectKey) -> bool:
         """Whether the object was acknowledged when it was looked at by ``look_at_ends``."""
@@ -211,7 +217,7 @@ class ShownObjects:
 
         A problem counts when it is a hard one.
         """
-        found: list[ShownEvent] = []
+        missed: list[ShownEvent] = []
         gone = set(states)
         for table, names in NAMES.items():
             keys = [key for key in states if bool(key[1]) == (len(names) > 1)]
@@ -227,18 +233,18 @@ class ShownObjects:
                 if checked and state == states.get(key) and (hard or not state):
                     stamp = (int(changed), int(hardened), int(state), int(hard))
                     old = self.states.get(key, 0)
-                    found.append(self._state_event(key, values, stamp, old))
-        return found, gone
+                    missed.append(self._state_event(key, values, stamp, old))
+        return missed, gone
 
     async def _ask_for_comments(self, ask: AskRows) -> None:
         stats = (Stat("count", filter=Test("id", ">", "0")), Stat("sum", "id"))
         rows = await ask(Pushed(table="comments", stats=stats), None)
-        await self._read_comments(ask, tuple(int(as_int(one)) for row in rows for one in row))
+        await self._read_comments(ask, tuple(int(as_int(number)) for row in rows for number in row))
 
     async def _read_comments(self, ask: AskRows, mark: tuple[int, ...]) -> None:
         if mark == self._mark:
             return
-        found: dict[tuple[Any, ...], Fact] = {}
+        facts: dict[tuple[Any, ...], Fact] = {}
         times = Counter[tuple[Any, ...]]()
         pushed = Pushed(table="comments", columns=tuple(name for name, _ in _COMMENT))
         rows = await ask(pushed, _COMMENT)
@@ -258,13 +264,13 @@ class ShownObjects:
             same = (fact.type, fact.object, fact.since, fact.author, fact.text)
             times[same] += 1
             key = (*same, times[same])
-            found[key] = evolve(fact, key=key)
-        self._comments, self._mark = found, mark
+            facts[key] = evolve(fact, key=key)
+        self._comments, self._mark = facts, mark
 
     async def look_at_all(self, ask: AskRows, now: int, low: int) -> list[ShownEvent]:
         """Everything that objects show; ``low``: the second from which states may have changed."""
         stamps: dict[ObjectKey, tuple[int, ...]] = {}
-        found: list[ShownEvent] = []
+        events: list[ShownEvent] = []
         facts: list[Fact] = []
         count = total = 0
         for table, names in NAMES.items():
@@ -277,19 +283,19 @@ class ShownObjects:
             for row in await ask(pushed, layout):
                 key = object_key(row, names)
                 state = row[len(names) :]
-                numbers = [int(as_int(one)) for one in state.pop() or ()]
+                numbers = [int(as_int(number)) for number in state.pop() or ()]
                 count, total = count + len(numbers), total + sum(numbers)
                 stamp, event = self._state(key, state, low)
                 if stamp is not None:
                     stamps[key] = stamp
                 if event is not None:
-                    found.append(event)
+                    events.append(event)
                 facts += _flags(key, state)
         await self._read_comments(ask, (count, total))
         facts = await self._with_texts(ask, facts)
-        facts += [one for one in self._comments.values() if one.type == "comment"]
+        facts += [comment for comment in self._comments.values() if comment.type == "comment"]
         self._stamps = stamps
-        return [*found, *self._compare(facts, now)]
+        return [*events, *self._compare(facts, now)]
 
     def _state(
         self, key: ObjectKey, values: Row, low: int
@@ -327,17 +333,17 @@ class ShownObjects:
 
     async def _with_texts(self, ask: AskRows, facts: list[Fact]) -> list[Fact]:
         """The facts with author and text, those that are new from comments and downtimes."""
-        new = {one.key for one in facts if one.key not in self._facts}
+        new = {fact.key for fact in facts if fact.key not in self._facts}
         texts: dict[tuple[Any, ...], Fact] = {}
-        for one in self._comments.values():
-            if one.type == "acknowledgement":
-                texts[one.type, one.object] = one
+        for comment in self._comments.values():
+            if comment.type == "acknowledgement":
+                texts[comment.type, comment.object] = comment
         if any(type_ == "downtime" for type_, _ in new):
             pushed = Pushed(table="downtimes", columns=tuple(name for name, _ in _DOWNTIME))
             for host, service, entered, start, end, author, text in await ask(pushed, _DOWNTIME):
                 key = ("downtime", (as_text(host), as_text(service)))
-                since, known = int(max(as_int(entered), as_int(start))), texts.get(key)
-                if known is None or known.since < since:
+                since, former = int(max(as_int(entered), as_int(start))), texts.get(key)
+                if former is None or former.since < since:
                     texts[key] = Fact(
                         type="downtime",
                         object=key[1],
@@ -348,25 +354,27 @@ class ShownObjects:
                         key=key,
                     )
         return [
-            self._facts.get(one.key) or evolve(texts.get(one.key, one), key=one.key)
-            for one in facts
+            self._facts.get(fact.key) or evolve(texts.get(fact.key, fact), key=fact.key)
+            for fact in facts
         ]
 
     def _compare(self, facts: Iterable[Fact], now: int) -> list[ShownEvent]:
         """What began and what ended."""
-        before, self._facts = self._facts, {one.key: one for one in facts}
-        begun = [one for key, one in self._facts.items() if key not in before]
-        over = [one for key, one in before.items() if key not in self._facts]
-        acknowledged = {one.object for one in self._facts.values() if one.type == "acknowledgement"}
-        found = [self._fact(one, _ACTIONS[one.type][0], one.since) for one in begun]
-        for one in over:
-            if one.type == "acknowledgement" and one.object in acknowledged:
+        before, self._facts = self._facts, {fact.key: fact for fact in facts}
+        begun = [fact for key, fact in self._facts.items() if key not in before]
+        over = [fact for key, fact in before.items() if key not in self._facts]
+        acknowledged = {
+            fact.object for fact in self._facts.values() if fact.type == "acknowledgement"
+        }
+        events = [self._fact(fact, _ACTIONS[fact.type][0], fact.since) for fact in begun]
+        for ended in over:
+            if ended.type == "acknowledgement" and ended.object in acknowledged:
                 continue
-            action = _ACTIONS[one.type][1]
-            if one.type == "downtime" and now < one.until:
+            action = _ACTIONS[ended.type][1]
+            if ended.type == "downtime" and now < ended.until:
                 action = "canceled"
-            found.append(self._fact(one, action, now))
-        return found
+            events.append(self._fact(ended, action, now))
+        return events
 
     def _fact(self, fact: Fact, action: str, time: int) -> ShownEvent:
         data = {"action": action}

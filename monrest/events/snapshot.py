@@ -44,15 +44,15 @@ async def problems(
     ``context`` has the sites that exist for ``who``; of hosts and services those that fulfil these
     conditions. The oldest problem comes first.
     """
-    found: list[tuple[Event, Sequence[str]]] = []
+    pairs: list[tuple[Event, Sequence[str]]] = []
     silent: frozenset[str] = frozenset()
     for schema, conditions in ((HOSTS, of_hosts), (SERVICES, of_services)):
         columns = ("peer_key", *_NAMES[schema.name], *_COLUMNS)
         asked = (_PROBLEM, *conditions)
         rows, failed = await rows_of_objects(context, who, sites, schema, columns, asked)
         silent |= failed
-        found += _events(schema, rows)
-    return PresentProblems(problems=sorted(found, key=lambda one: one[0].time), silent=silent)
+        pairs += _events(schema, rows)
+    return PresentProblems(problems=sorted(pairs, key=lambda pair: pair[0].time), silent=silent)
 
 
 def groups_of(*lists: Any) -> list[str]:

@@ -32,7 +32,7 @@ events, event_sites = Event.table, Coverage.table
 def last(connection: Connection) -> int:
     """The last number of an event, or of the beginning of a coverage."""
     numbers = (func.max(events.c.number), func.max(event_sites.c.first))
-    return max(connection.execute(select(one)).scalar() or 0 for one in numbers)
+    return max(connection.execute(select(number)).scalar() or 0 for number in numbers)
 
 
 @transaction
@@ -91,7 +91,7 @@ def _coverages(connection: Connection) -> list[Coverage]:
 
 def coverage(connection: Connection) -> dict[str, Coverage]:
     """The last one of each site."""
-    return {one.site: one for one in _coverages(connection)}
+    return {coverage.site: coverage for coverage in _coverages(connection)}
 
 
 @transaction
@@ -122,11 +122,11 @@ def uncovered(
     connection: Connection, sites: Collection[str], number: int, now: float
 ) -> dict[str, Place]:
     """The sites of which not all events behind a number are stored, with their places then."""
-    known = _coverages(connection)
+    known_sites = _coverages(connection)
     places = {}
     for site in sites:
-        coverages = [one for one in known if one.site == site]
-        before = [one for one in coverages if one.first <= number]
+        coverages = [row for row in known_sites if row.site == site]
+        before = [coverage for coverage in coverages if coverage.first <= number]
         if before and before[-1] is coverages[-1]:
             continue
         if before:
@@ -142,18 +142,18 @@ def uncovered(
 @transaction
 def continued(connection: Connection, site: str, since: int) -> Place | None:
     """Where the log of a site is read on; None where that is before the second ``since``."""
-    known = [one for one in _coverages(connection) if one.site == site]
-    if not known:
+    rows = [row for row in _coverages(connection) if row.site == site]
+    if not rows:
         return None
-    place = max(_last_place(connection, site, last(connection)), Place(known[-1].since))
+    place = max(_last_place(connection, site, last(connection)), Place(rows[-1].since))
     return place if place.time >= since else None
 
 
 @transaction
 def begin(connection: Connection, site: str, since: int) -> None:
     """Have all events of a site's log from the second ``since`` on from now on."""
-    made = Coverage(site=site, since=since, first=last(connection) + 1)
-    connection.execute(insert(event_sites).values(made.values()))
+    coverage = Coverage(site=site, since=since, first=last(connection) + 1)
+    connection.execute(insert(event_sites).values(coverage.values()))
 
 
 @transaction
@@ -164,7 +164,7 @@ def note_watched(connection: Connection, site: str, token: int) -> None:
 
 
 @transaction
-def add(connection: Connection, found: Sequence[Event], now: float) -> None:
+def add(connection: Connection, arrived: Sequence[Event], now: float) -> None:
     """Add those whose names are not stored yet behind all others.
 
     A process that takes the same number waits, and tries another: so a smaller number is never
@@ -172,11 +172,11 @@ def add(connection: Connection, found: Sequence[Event], now: float) -> None:
     """
     require_space(connection)
     for left in reversed(range(_TRIES)):
-        new = _new(connection, found)
+        new = _new(connection, arrived)
         if not new:
             return
         first = last(connection) + 1
-        rows = [evolve(one, number=first + at).values() for at, one in enumerate(new)]
+        rows = [evolve(event, number=first + at).values() for at, event in enumerate(new)]
         try:
             with connection.begin_nested():
                 connection.execute(insert(events), rows)
@@ -196,30 +196,30 @@ def _clean(connection: Connection, old: float, first: int) -> None:
     gone = delete(events).where(events.c.time < old, events.c.number < first)
     if not connection.execute(gone).rowcount:
         return
-    known = _coverages(connection)
-    latest = {one.site: one.first for one in known}
-    for one in known:
-        this = (event_sites.c.site == one.site) & (event_sites.c.first == one.first)
-        if one.since < old and one.first < latest[one.site]:
+    coverages = _coverages(connection)
+    latest = {row.site: row.first for row in coverages}
+    for row in coverages:
+        this = (event_sites.c.site == row.site) & (event_sites.c.first == row.first)
+        if row.since < old and row.first < latest[row.site]:
             connection.execute(delete(event_sites).where(this))
-        elif one.since < old:
+        elif row.since < old:
             connection.execute(update(event_sites).where(this).values(since=int(old) + 1))
     left = connection.execute(select(func.min(events.c.number))).scalar()
     connection.execute(delete(event_sites).where(event_sites.c.site == OWN))
-    made = Coverage(site=OWN, since=int(old), first=first - 1 if left is None else left - 1)
-    connection.execute(insert(event_sites).values(made.values()))
+    own = Coverage(site=OWN, since=int(old), first=first - 1 if left is None else left - 1)
+    connection.execute(insert(event_sites).values(own.values()))
 
 
-def _new(connection: Connection, found: Sequence[Event]) -> list[Event]:
+def _new(connection: Connection, arrived: Sequence[Event]) -> list[Event]:
     """Those whose names are not stored yet, each name once."""
-    known: set[str | None] = set()
-    names = [one.name for one in found if one.name is not None]
+    taken: set[str | None] = set()
+    names = [event.name for event in arrived if event.name is not None]
     for at in range(0, len(names), SLICE):
         some = events.c.name.in_(names[at : at + SLICE])
-        known.update(connection.execute(select(events.c.name).where(some)).scalars())
+        taken.update(connection.execute(select(events.c.name).where(some)).scalars())
     new: list[Event] = []
-    for one in found:
-        if one.name is None or one.name not in known:
-            new.append(one)
-            known.add(one.name)
+    for event in arrived:
+        if event.name is None or event.name not in taken:
+            new.append(event)
+            taken.add(event.name)
     return new

@@ -197,16 +197,16 @@ class SiteWatch:
         """Fire when what happens from now on is stored, or the site cannot be asked."""
         if self._ready:
             return succeed(None)
-        one: Deferred[None] = Deferred(self._waiting.remove)
-        self._waiting.append(one)
-        return one
+        waiter: Deferred[None] = Deferred(self._waiting.remove)
+        self._waiting.append(waiter)
+        return waiter
 
     def _let_go(self) -> None:
         """Fire what waits for ``ready``."""
         self._ready = True
         waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            one.callback(None)
+        for waiter in waiting:
+            waiter.callback(None)
 
     async def _keep(self, events: Sequence[Event]) -> None:
         """Store events. While the database is away nothing is asked: the log has what happens."""
@@ -298,7 +298,7 @@ class SiteWatch:
             elif now - 2 * self._behind(site) > low:
                 # Nothing for some time: the core need not look so far back.
                 self._settled = now - self._behind(site)
-            await self._keep([one.event for one in seen if not self._is_told(one)])
+            await self._keep([event.event for event in seen if not self._is_told(event)])
             if problems is not None:
                 await self._keep(await self._missed(site, problems, news))
             if not noted:
@@ -340,11 +340,11 @@ class SiteWatch:
     def _now(self, site: Site) -> int:
         """The second that the core has now, as far as is known."""
         health = site.health
-        told = health.program.localtime
-        if told is None or health.checked is None:
+        localtime = health.program.localtime
+        if localtime is None or health.checked is None:
             # A clock that is set forward says nothing about the core; one that is set back may.
             return int(min(self.wall.now(), self._began + self.clock.seconds()))
-        return int(told + self.clock.seconds() - health.checked)
+        return int(localtime + self.clock.seconds() - health.checked)
 
     def _behind(self, site: Site) -> int:
         """Seconds before the present of the core in which lines may still turn up."""
@@ -358,10 +358,10 @@ class SiteWatch:
             lines = await self._lines(site, place.time, limit=MOST_LINES_BACK + 1)
             if len(lines) <= MOST_LINES_BACK:
                 # The states before these lines are not known, only the present ones.
-                known = {place.time: place.number}
-                missed = list(LineEvents(self.id).events(lines, known))
+                numbers = {place.time: place.number}
+                missed = list(LineEvents(self.id).events(lines, numbers))
                 await self._keep(missed)
-                self.place, self._counts = place, known
+                self.place, self._counts = place, numbers
                 self._take(missed, back=False)
             else:
                 place = None
@@ -382,8 +382,10 @@ class SiteWatch:
     async def _seed(self, site: Site) -> None:
         """Know which objects are not well, so that the first alert of each has an old state."""
         problems = await present_problems(partial(self._rows, site))
-        self._reader.states = {key: one.state for key, one in problems.items()}
-        self._reader.hard = {key: one.state for key, one in problems.items() if one.hard}
+        self._reader.states = {key: problem.state for key, problem in problems.items()}
+        self._reader.hard = {
+            key: problem.state for key, problem in problems.items() if problem.hard
+        }
         self._reader.complete = True
         if self._shown is not None:
             self._shown.states = self._reader.states
@@ -427,16 +429,16 @@ class SiteWatch:
 
         Of a Naemon its log tells that.
         """
-        shown, now = ShownObjects(self.id, self._reader.states), self._now(site)
+        objects, now = ShownObjects(self.id, self._reader.states), self._now(site)
         if _waits(site):
             ask = partial(self._rows, site)
-            await shown.look_at_ends(ask, now, await present_problems(ask))
-            self._shown = shown
+            await objects.look_at_ends(ask, now, await present_problems(ask))
+            self._shown = objects
             return
         self._start = 0
         await self._look_for_lines(site, now)
-        seen = await self._look(shown, site, now, now - BACK)
-        lasting = [one for one in seen if one.time > now - BACK and one.type != "flapping"]
+        seen = await self._look(objects, site, now, now - BACK)
+        lasting = [event for event in seen if event.time > now - BACK and event.type != "flapping"]
         late = sorted(lasting, key=attrgetter("time"))
         del late[:-MOST_BEFORE]
         if late and not self._silent:
@@ -444,20 +446,20 @@ class SiteWatch:
             self._recent.extend(map(_brief, LineEvents(self.id).events(lines)))
             if len(lines) > MOST_LINES_BACK:
                 late = []
-        self._shown = shown
-        await self._keep([one.event for one in late if not self._is_told(one)])
+        self._shown = objects
+        await self._keep([event.event for event in late if not self._is_told(event)])
 
     async def _seen(
         self, site: Site, now: int
     ) -> tuple[Mapping[ObjectKey, ProblemState] | None, list[ShownEvent]]:
         """What objects show that is new; also all problems when states are compared."""
-        shown, core = self._shown, site.capabilities
-        assert shown is not None
+        objects, core = self._shown, site.capabilities
+        assert objects is not None
         assert core is not None
         waits, problems = _waits(site), None
         if not waits:
             if self._start != site.health.program.program_start:
-                shown.forget_numbers()
+                objects.forget_numbers()
                 await self._look_for_lines(site, now)
             elif self._silent and self.clock.seconds() >= self._looked + _LOOKED_FOR_LINES:
                 await self._look_for_lines(site, now)
@@ -466,28 +468,28 @@ class SiteWatch:
             problems = await present_problems(partial(self._rows, site))
         if not waits:
             low = min(now, self._settled or now) - MARGIN
-            return problems, await self._look(shown, site, now, low)
+            return problems, await self._look(objects, site, now, low)
         if problems is None:
             return None, []
-        return problems, await shown.look_at_ends(partial(self._rows, site), now, problems)
+        return problems, await objects.look_at_ends(partial(self._rows, site), now, problems)
 
     def _is_shown_soon(self, event: Event) -> bool:
         """Whether objects show soon that an acknowledgement or a comment has begun or is over."""
         assert self._shown is not None
         if event.type == "state":
             return self._shown.acknowledged((event.host, event.service))
-        known = event.type in ("acknowledgement", "comment")
-        return known or event.data.get("command_name") in _REMOVES
+        keeps_comment = event.type in ("acknowledgement", "comment")
+        return keeps_comment or event.data.get("command_name") in _REMOVES
 
     async def _missed(
         self, site: Site, problems: Mapping[ObjectKey, ProblemState], news: Sequence[Event]
     ) -> list[Event]:
         """Hard states that no line has told; two looks have to say the same."""
-        reader, shown = self._reader, self._shown
-        assert shown is not None
-        present = {key: one.state for key, one in problems.items() if one.hard}
+        reader, objects = self._reader, self._shown
+        assert objects is not None
+        present = {key: problem.state for key, problem in problems.items() if problem.hard}
         # A line that was read after the objects knows better.
-        younger = {(one.host, one.service) for one in news}
+        younger = {(shown_event.host, shown_event.service) for shown_event in news}
         missed = {
             key: present.get(key, 0)
             for key in present.keys() | reader.hard.keys()
@@ -500,18 +502,20 @@ class SiteWatch:
             self._next = self.clock.seconds() + _SOON
         if not sure:
             return []
-        found, gone = await shown.missed_states(partial(self._rows, site), sure)
+        events, gone = await objects.missed_states(partial(self._rows, site), sure)
         for key in gone:
             reader.note(key, 0, hard=True)
-        for one in found:
-            reader.note((one.host, one.service), one.event.data["state"], hard=True)
-        return [one.event for one in found]
+        for event in events:
+            reader.note((event.host, event.service), event.event.data["state"], hard=True)
+        return [event.event for event in events]
 
-    async def _look(self, shown: ShownObjects, site: Site, now: int, low: int) -> list[ShownEvent]:
+    async def _look(
+        self, objects: ShownObjects, site: Site, now: int, low: int
+    ) -> list[ShownEvent]:
         ask = partial(self._rows, site)
         if self._silent:
-            return await shown.look_at_all(ask, now, low)
-        return await shown.look_at_comments(ask, now)
+            return await objects.look_at_all(ask, now, low)
+        return await objects.look_at_comments(ask, now)
 
     async def _look_for_lines(self, site: Site, now: int) -> None:
         """See whether the log has lines, and whether the core was started again."""
@@ -533,24 +537,24 @@ class SiteWatch:
     def _is_told(self, seen: ShownEvent) -> bool:
         """Whether the log tells the same."""
         _, subject, texts = _brief(seen.event)
-        for time, other, said in reversed(self._recent):
+        for time, other, other_texts in reversed(self._recent):
             if time < seen.time - _SAME:
                 return False
-            same = said == texts and time <= seen.time + _SAME
+            same = other_texts == texts and time <= seen.time + _SAME
             if other == subject and (same or seen.action == "removed"):
                 return True
         return False
 
     async def _add_perf_data(self, site: Site, events: list[Event]) -> None:
         """Add the performance data, which no line of the log has, to changes of states."""
-        changed = {(one.host, one.service): one for one in events if one.type == "state"}
-        since = str(int(min((one.time for one in events), default=0)) - 1)
+        changed = {(event.host, event.service): event for event in events if event.type == "state"}
+        since = str(int(min((event.time for event in events), default=0)) - 1)
         for table, names in NAMES.items():
             keys = [key for key in changed if bool(key[1]) == (len(names) > 1)]
             if not keys:
                 continue
             which: CoreFilter = Test("last_check", ">=", since)
-            if len(keys) <= _FEW_OBJECTS and all(_plain(one) for key in keys for one in key):
+            if len(keys) <= _FEW_OBJECTS and all(_plain(name) for key in keys for name in key):
                 which = named(keys, names)
             asked = Pushed(table=table, columns=(*names, "perf_data"), filter=which)
             try:

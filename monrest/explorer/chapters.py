@@ -47,7 +47,7 @@ def columns_of(schema: TableSchema) -> Iterator[tuple[Column, bool]]:
     """
     joined = JOINED.get(schema.name, ())
     for name, spec in sorted(schema.columns.items()):
-        if spec.default or not any(name.startswith(one.prefix) for one in joined):
+        if spec.default or not any(name.startswith(join.prefix) for join in joined):
             yield spec.column, spec.default
     names = ColumnNames(schema)
     for name in PEER_COLUMNS:
@@ -59,8 +59,8 @@ def further_columns(schema: TableSchema) -> list[str]:
     """The further columns of a collection, each kind as a sentence in Markdown."""
     return [
         *(
-            f"every column of {one.collection} as `{one.prefix}<column>`"
-            for one in JOINED.get(schema.name, ())
+            f"every column of {join.collection} as `{join.prefix}<column>`"
+            for join in JOINED.get(schema.name, ())
         ),
         *(
             f"the values of `{source}` as `{prefix}<label>` and `{prefix}<label>_unit`, and as a "

@@ -60,7 +60,7 @@ def example_requests() -> Iterator[ExampleRequest]:
 def examples() -> dict[str, Example]:
     """Read the examples by method and path template, ``GET /hosts/<name>``; the first of each."""
     kept = json.loads(ANSWERS.read_text("utf-8"))
-    found: dict[str, Example] = {}
-    for asked, one in zip(example_requests(), kept, strict=True):
-        found.setdefault(asked.endpoint, Example(body=asked.body, **one))
-    return found
+    by_endpoint: dict[str, Example] = {}
+    for asked, answer in zip(example_requests(), kept, strict=True):
+        by_endpoint.setdefault(asked.endpoint, Example(body=asked.body, **answer))
+    return by_endpoint

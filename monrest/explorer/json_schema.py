@@ -65,69 +65,77 @@ _ARGUMENTS: Mapping[str, JsonSchema] = {
 }
 
 
-def parameter_schema(one: DeclaredParameter) -> JsonSchema:
-    found = _bounds(one)
-    limit = one.limit
-    text = f"{one.description}. Limit: {limit}." if limit else one.description
-    return found | {"description": text} | ({"x-limit": limit} if limit else {})
+def parameter_schema(parameter: DeclaredParameter) -> JsonSchema:
+    schema = _bounds(parameter)
+    limit = parameter.limit
+    text = f"{parameter.description}. Limit: {limit}." if limit else parameter.description
+    return schema | {"description": text} | ({"x-limit": limit} if limit else {})
 
 
-def _bounds(one: DeclaredParameter) -> JsonSchema:
-    match one:
+def _bounds(parameter: DeclaredParameter) -> JsonSchema:
+    match parameter:
         case Text():
-            return {"type": "string", "maxLength": one.longest}
+            return {"type": "string", "maxLength": parameter.longest}
         case Choice():
-            default = {"default": one.default} if one.default else {}
-            return {"type": "string", "enum": list(one.words), **default}
+            default = {"default": parameter.default} if parameter.default else {}
+            return {"type": "string", "enum": list(parameter.words), **default}
         case Number():
-            bounds = {"minimum": one.least, "maximum": one.most, "default": one.default}
+            bounds = {
+                "minimum": parameter.least,
+                "maximum": parameter.most,
+                "default": parameter.default,
+            }
             return {"type": "integer", **bounds}
         case Seconds():
-            return {"type": "number", "minimum": one.least, "maximum": one.most}
+            return {"type": "number", "minimum": parameter.least, "maximum": parameter.most}
         case Flag():
-            return {**_FLAG, "default": one.default}
+            return {**_FLAG, "default": parameter.default}
         case NameList():
             item: JsonSchema = {"type": "string"}
-            if one.longest:
-                item["maxLength"] = one.longest
+            if parameter.longest:
+                item["maxLength"] = parameter.longest
             # A text with commas in it is a list too.
-            return {"type": ["array", "string"], "items": item, "maxItems": one.most}
+            return {"type": ["array", "string"], "items": item, "maxItems": parameter.most}
         case Second() | Date():
             return dict(_TYPES["time"])
         case _:
-            return dict(_TYPES[one.type])
+            return dict(_TYPES[parameter.type])
 
 
-def argument_schema(command: Command, one: Argument) -> JsonSchema:
-    if one.type == "integer":
-        least, most = limits(command, one.name)
-        found: JsonSchema = {"type": "integer", "minimum": least, "maximum": most}
+def argument_schema(command: Command, argument: Argument) -> JsonSchema:
+    if argument.type == "integer":
+        least, most = limits(command, argument.name)
+        schema: JsonSchema = {"type": "integer", "minimum": least, "maximum": most}
     else:
-        found = dict(_ARGUMENTS[one.type])
-    if not one.required and one.default not in (None, ""):
-        found["description"] = f"default: {one.default}"
-    return found
+        schema = dict(_ARGUMENTS[argument.type])
+    if not argument.required and argument.default not in (None, ""):
+        schema["description"] = f"default: {argument.default}"
+    return schema
 
 
 def row_schema(columns: tuple[Column, ...]) -> JsonSchema:
     """The schema of a record with these columns, of which any may be missing."""
     return _record(
         {
-            one.name: _labelled(one, dict(_OTHERWISE.get(one.name) or _VALUES[one.type]))
-            for one in columns
+            column.name: _labelled(
+                column, dict(_OTHERWISE.get(column.name) or _VALUES[column.type])
+            )
+            for column in columns
         }
     )
 
 
 def collection_schema(schema: TableSchema) -> JsonSchema:
-    found = {}
+    properties = {}
     for column, default in columns_of(schema):
         spec = schema.columns.get(column.name)
         kind = dict(_VALUES[column.type])
         if isinstance(spec, CoreColumn) and not schema.mixed:
             kind = {"type": _CORE[spec.core_type]}
-        found[column.name] = _labelled(column, kind) | ({} if default else {"x-on-request": True})
-    return _record(found)
+        properties[column.name] = _labelled(column, kind) | (
+            {} if default else {"x-on-request": True}
+        )
+    return _record(properties)
 
 
 def _record(properties: JsonSchema) -> JsonSchema:

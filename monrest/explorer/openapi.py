@@ -124,10 +124,10 @@ class _Writer:
 
     def document(self, endpoints: Sequence[Endpoint]) -> Object:
         paths: dict[str, Object] = {}
-        for one in sorted(endpoints, key=lambda one: one.path):
-            item = paths.setdefault(self._template(one.path), {})
-            for method in one.methods:
-                item[method.lower()] = self._operation(one, method)
+        for endpoint in sorted(endpoints, key=lambda endpoint: endpoint.path):
+            item = paths.setdefault(self._template(endpoint.path), {})
+            for method in endpoint.methods:
+                item[method.lower()] = self._operation(endpoint, method)
         for command in ALL:
             self._add_command(paths, command)
         self._schemas["Error"] = _ERROR
@@ -141,14 +141,17 @@ class _Writer:
                 "description": _INTRODUCTION.format(
                     header=self._header("OutputFormat"),
                     failed=self._header("Failed-Sites"),
-                    formats=", ".join(f"`/{one}/`" for one in sorted(FORMATS)),
+                    formats=", ".join(f"`/{prefix}/`" for prefix in sorted(FORMATS)),
                     root=self.names.root,
                 ),
                 "license": {"name": "MIT", "identifier": "MIT"},
             },
             "servers": [{"url": self.names.root, "description": "this service"}],
             "tags": [{"name": title} for title, _ in CHAPTERS]
-            + [{"name": _commands_of(kind)} for kind in dict.fromkeys(one.kind for one in ALL)],
+            + [
+                {"name": _commands_of(kind)}
+                for kind in dict.fromkeys(command.kind for command in ALL)
+            ],
             "paths": dict(sorted(paths.items())),
             "components": {
                 "parameters": dict(sorted(self._parameters.items())),
@@ -162,51 +165,52 @@ class _Writer:
             "security": _ways_in(),
         }
 
-    def _operation(self, one: Endpoint, method: Method) -> Object:
-        found: Object = {
-            "operationId": _slug(method, one.path),
-            "summary": one.description,
-            "tags": [chapter_of(one)],
+    def _operation(self, endpoint: Endpoint, method: Method) -> Object:
+        operation: Object = {
+            "operationId": _slug(method, endpoint.path),
+            "summary": endpoint.description,
+            "tags": [chapter_of(endpoint)],
         }
-        sentences = [one.text] if one.text else []
-        if one.roles:
-            sentences.append(f"Needs the role {', '.join(f'`{role}`' for role in one.roles)}.")
-            found["x-roles"] = list(one.roles)
-        if one.schema is not None and (further := further_columns(one.schema)):
+        sentences = [endpoint.text] if endpoint.text else []
+        if endpoint.roles:
+            sentences.append(f"Needs the role {', '.join(f'`{role}`' for role in endpoint.roles)}.")
+            operation["x-roles"] = list(endpoint.roles)
+        if endpoint.schema is not None and (further := further_columns(endpoint.schema)):
             sentences.append("Further columns: " + "; ".join(further) + ".")
         if sentences:
-            found["description"] = " ".join(sentences)
-        parameters = [self._variable(name) for name in one.variables]
+            operation["description"] = " ".join(sentences)
+        parameters = [self._variable(name) for name in endpoint.variables]
         if method in ("GET", "DELETE"):
-            parameters += [self._parameter(each) for each in one.parameters]
+            parameters += [self._parameter(each) for each in endpoint.parameters]
         else:
-            body = self._body(one.parameters, lists=one.path == "/cmd")
-            kept = self.examples.get(f"{method} {one.path}")
+            body = self._body(endpoint.parameters, lists=endpoint.path == "/cmd")
+            kept = self.examples.get(f"{method} {endpoint.path}")
             if body and kept is not None and kept.body is not None:
                 body["content"][_JSON]["examples"] = {"demo": {"value": kept.body}}
-            if body and one.body_limit:
-                body["x-limit"] = f"{one.body_limit} bytes"
+            if body and endpoint.body_limit:
+                body["x-limit"] = f"{endpoint.body_limit} bytes"
             if body:
-                found["requestBody"] = body
-        parameters += [self._parameter(each) for each in one.common_parameters]
+                operation["requestBody"] = body
+        parameters += [self._parameter(each) for each in endpoint.common_parameters]
         if parameters:
-            found["parameters"] = parameters
-        if one.public or one.documents:
-            found["security"] = [] if one.public else [{}, *_ways_in()]
-        found["responses"] = self._responses(one, method)
-        return found
+            operation["parameters"] = parameters
+        if endpoint.public or endpoint.documents:
+            operation["security"] = [] if endpoint.public else [{}, *_ways_in()]
+        operation["responses"] = self._responses(endpoint, method)
+        return operation
 
     def _add_command(self, paths: dict[str, Object], command: Command) -> None:
         """Describe a command at a path of its own, with all its arguments."""
         properties = {
-            one.name: argument_schema(command, one) for one in arguments_of(command, required=False)
+            argument.name: argument_schema(command, argument)
+            for argument in arguments_of(command, required=False)
         }
-        required = [one.name for one in command.arguments if one.required]
-        properties |= {one.name: self._property(one) for one in MANNER_PARAMETERS}
+        required = [argument.name for argument in command.arguments if argument.required]
+        properties |= {parameter.name: self._property(parameter) for parameter in MANNER_PARAMETERS}
         schema: Object = {"type": "object", "properties": properties}
         if required:
             schema["required"] = required
-        sent = next(one for one in paths if one.endswith("/cmd/{command}"))
+        sent = next(path for path in paths if path.endswith("/cmd/{command}"))
         paths[_braced(url_of(command))] = {
             "post": {
                 "operationId": _slug("POST", url_of(command)),
@@ -216,7 +220,7 @@ class _Writer:
                 "tags": [_commands_of(command.kind)],
                 "parameters": [
                     *(self._variable(name) for name in re.findall(r"<(\w+)>", url_of(command))),
-                    *(self._parameter(one) for one in (PRETTY, BACKGROUND)),
+                    *(self._parameter(parameter) for parameter in (PRETTY, BACKGROUND)),
                 ],
                 "requestBody": _content(schema, required=bool(required)),
                 "responses": paths[sent]["post"]["responses"],
@@ -228,13 +232,13 @@ class _Writer:
         properties: Object = {}
         required: list[str] = []
         free: Object | None = None
-        for one in parameters:
-            if "<" in one.name:
-                free = {"description": one.description}
+        for parameter in parameters:
+            if "<" in parameter.name:
+                free = {"description": parameter.description}
                 continue
-            properties[one.name] = self._property(one)
-            if one.required:
-                required.append(one.name)
+            properties[parameter.name] = self._property(parameter)
+            if parameter.required:
+                required.append(parameter.name)
         if not properties and free is None:
             return {}
         schema: Object = {"type": "object", "properties": properties}
@@ -250,12 +254,12 @@ class _Writer:
         }
         return content
 
-    def _parameter(self, one: DeclaredParameter) -> Object:
+    def _parameter(self, parameter: DeclaredParameter) -> Object:
         """A parameter, those of all lists only once in the document."""
-        if one not in _SHARED:
-            return _query(one)
-        name = "filter" if _FILTER.fullmatch(one.name) else one.name
-        self._parameters.setdefault(name, _query(one))
+        if parameter not in _SHARED:
+            return _query(parameter)
+        name = "filter" if _FILTER.fullmatch(parameter.name) else parameter.name
+        self._parameters.setdefault(name, _query(parameter))
         return {"$ref": f"#/components/parameters/{name}"}
 
     def _variable(self, name: str) -> Object:
@@ -269,48 +273,48 @@ class _Writer:
         }
         return {"$ref": f"#/components/parameters/path_{name}"}
 
-    def _property(self, one: DeclaredParameter) -> JsonSchema:
+    def _property(self, parameter: DeclaredParameter) -> JsonSchema:
         """A field of a body, those of all commands only once in the document."""
-        if one not in MANNER_PARAMETERS:
-            return parameter_schema(one)
-        name = f"Parameter_{one.name}"
-        self._schemas.setdefault(name, parameter_schema(one))
+        if parameter not in MANNER_PARAMETERS:
+            return parameter_schema(parameter)
+        name = f"Parameter_{parameter.name}"
+        self._schemas.setdefault(name, parameter_schema(parameter))
         return {"$ref": f"#/components/schemas/{name}"}
 
-    def _responses(self, one: Endpoint, method: Method) -> Object:
-        found: Object = {"200": self._answer(one, method)}
+    def _responses(self, endpoint: Endpoint, method: Method) -> Object:
+        responses: Object = {"200": self._answer(endpoint, method)}
         if method == "GET":
-            found["304"] = {"description": "What the client has is still the same."}
+            responses["304"] = {"description": "What the client has is still the same."}
         codes = {400, 408, 413, 503, 504}
-        if not one.public or one.changes:
+        if not endpoint.public or endpoint.changes:
             codes |= {401, 403, 429}
-        if one.variables or one.path.startswith("/config"):
+        if endpoint.variables or endpoint.path.startswith("/config"):
             codes.add(404)
-        if one.changes:
+        if endpoint.changes:
             codes |= {404, 409}
-        if {"backends", "timeout"} & {each.name for each in one.parameters} or one.schema:
+        if {"backends", "timeout"} & {each.name for each in endpoint.parameters} or endpoint.schema:
             codes |= {502, 508}
-        if one.path.startswith("/mon/cluster"):
+        if endpoint.path.startswith("/mon/cluster"):
             codes |= {403, 501, 502}
-        if one.path.startswith("/mon/node-control"):
+        if endpoint.path.startswith("/mon/node-control"):
             codes.add(502)
         for code in sorted(codes):
-            found[str(code)] = {"$ref": f"#/components/responses/{_ERRORS[code][0]}"}
-        if one.path.endswith("/jobs/<id>/output"):
-            found["302"] = {"description": "The job still runs: ask again at `Location`."}
-        return found
+            responses[str(code)] = {"$ref": f"#/components/responses/{_ERRORS[code][0]}"}
+        if endpoint.path.endswith("/jobs/<id>/output"):
+            responses["302"] = {"description": "The job still runs: ask again at `Location`."}
+        return responses
 
-    def _answer(self, one: Endpoint, method: Method) -> Object:
-        if one.media:
-            content: Object = {kind: {} for kind in one.media}
+    def _answer(self, endpoint: Endpoint, method: Method) -> Object:
+        if endpoint.media:
+            content: Object = {kind: {} for kind in endpoint.media}
         else:
-            content = {_JSON: {"schema": self._shape(one)}, **_FILES}
-        if BACKGROUND in one.common_parameters:
+            content = {_JSON: {"schema": self._shape(endpoint)}, **_FILES}
+        if BACKGROUND in endpoint.common_parameters:
             self._schemas["StartedJob"] = _STARTED_JOB
             shape = content[_JSON].get("schema", {})
             started = {"$ref": "#/components/schemas/StartedJob"}
             content[_JSON] = {"schema": {"anyOf": [*shape.get("anyOf", [shape]), started]}}
-        kept = self.examples.get(f"{method} {one.path}")
+        kept = self.examples.get(f"{method} {endpoint.path}")
         if kept is not None and kept.answer is not None and _JSON in content:
             content[_JSON]["examples"] = {
                 "demo": {"summary": f"{method} {kept.path}", "value": kept.answer}
@@ -327,38 +331,42 @@ class _Writer:
         }
         return {"description": "The answer.", "headers": headers, "content": content}
 
-    def _shape(self, one: Endpoint) -> JsonSchema:
-        row = {"$ref": f"#/components/schemas/{self._row(one)}"}
-        if one.shape == "object":
+    def _shape(self, endpoint: Endpoint) -> JsonSchema:
+        row = {"$ref": f"#/components/schemas/{self._row(endpoint)}"}
+        if endpoint.shape == "object":
             # A list of commands gives a list of results.
-            return {"anyOf": [row, {"type": "array"}]} if one.path == "/cmd" else row
+            return {"anyOf": [row, {"type": "array"}]} if endpoint.path == "/cmd" else row
         rows: Object = {"type": "array", "items": row}
-        if all(each.name != "columns" for each in one.parameters):
+        if all(each.name != "columns" for each in endpoint.parameters):
             return rows
         # Columns that are nothing but aggregates give one object.
         return {"anyOf": [rows, {"type": "object"}]}
 
-    def _row(self, one: Endpoint) -> str:
+    def _row(self, endpoint: Endpoint) -> str:
         """The name of the schema of a row, which is made when it is needed first."""
-        key: tuple[Any, ...] = (one.schema.name,) if one.schema else (*one.columns,)
+        key: tuple[Any, ...] = (endpoint.schema.name,) if endpoint.schema else (*endpoint.columns,)
         name = self._rows.get(key)
         if name is None:
-            name = self._rows[key] = self._name(one)
+            name = self._rows[key] = self._name(endpoint)
             self._schemas[name] = (
-                collection_schema(one.schema)
-                if one.schema
-                else row_schema(own_columns(one.columns, self.names))
+                collection_schema(endpoint.schema)
+                if endpoint.schema
+                else row_schema(own_columns(endpoint.columns, self.names))
             )
         return name
 
-    def _name(self, one: Endpoint) -> str:
-        words = [one.schema.name] if isinstance(one.schema, TableSchema) else list(one.segments)
+    def _name(self, endpoint: Endpoint) -> str:
+        words = (
+            [endpoint.schema.name]
+            if isinstance(endpoint.schema, TableSchema)
+            else list(endpoint.segments)
+        )
         plain = [word for word in words if not is_variable(word) and word != "mon"] or ["index"]
-        if one.path == "/mon":
+        if endpoint.path == "/mon":
             plain = ["instance"]
         name = "".join(part.title() for word in plain for part in re.findall(r"[a-z0-9]+", word))
         while name in self._schemas:
-            name += "Of" + "".join(part.title() for part in one.variables or ("Other",))
+            name += "Of" + "".join(part.title() for part in endpoint.variables or ("Other",))
         return name
 
     def _template(self, path: str) -> str:
@@ -395,7 +403,7 @@ class _Writer:
 
 def _ways_in() -> list[Object]:
     ways = (("key",), ("key", "user"), ("bearer",), ("basic",), ("session",), ("session", "csrf"))
-    return [{one: [] for one in way} for way in ways]
+    return [{scheme: [] for scheme in way} for way in ways]
 
 
 _STARTED_JOB: JsonSchema = {
@@ -428,22 +436,22 @@ _ERROR: JsonSchema = {
 def _error(code: int, meaning: str, message: str) -> Object:
     example = {"code": code, "message": message, "description": meaning, "failed": True}
     content = {"schema": {"$ref": "#/components/schemas/Error"}, "example": example}
-    found: Object = {"description": meaning, "content": {_JSON: content}}
+    response: Object = {"description": meaning, "content": {_JSON: content}}
     if code == 401:
-        found["headers"] = {
+        response["headers"] = {
             "WWW-Authenticate": {"description": "ways in", "schema": {"type": "string"}}
         }
     if code in (429, 503):
-        found["headers"] = {
+        response["headers"] = {
             "Retry-After": {"description": "seconds", "schema": {"type": "integer"}}
         }
-    return found
+    return response
 
 
-def _query(one: DeclaredParameter) -> Object:
-    schema = parameter_schema(one)
+def _query(parameter: DeclaredParameter) -> Object:
+    schema = parameter_schema(parameter)
     text = schema.pop("description")
-    if _FILTER.fullmatch(one.name):
+    if _FILTER.fullmatch(parameter.name):
         # Any number of pairs, whose names are columns with an operator behind.
         schema = {"type": "object", "additionalProperties": {"type": "string"}, **schema}
         schema.pop("maxLength", None)
@@ -460,12 +468,17 @@ def _query(one: DeclaredParameter) -> Object:
     if schema.get("default") == 0:
         # A form would send it with every request.
         del schema["default"]
-    found: Object = {"name": one.name, "in": "query", "description": text, "schema": schema}
-    if one.required:
-        found["required"] = True
-    if one.name in _EXAMPLES:
-        schema["examples"] = [_EXAMPLES[one.name]]
-    return found
+    document: Object = {
+        "name": parameter.name,
+        "in": "query",
+        "description": text,
+        "schema": schema,
+    }
+    if parameter.required:
+        document["required"] = True
+    if parameter.name in _EXAMPLES:
+        schema["examples"] = [_EXAMPLES[parameter.name]]
+    return document
 
 
 _EXAMPLES = {"limit": 10, "columns": "name,state", "sort": "-last_check", "q": "state > 0"}

@@ -68,17 +68,17 @@ SETTING_COLUMNS = tuple(
             *_DERIVED,
             *(
                 Column(
-                    one.name,
-                    "array_of_strings" if one.name in ("editor", "sites") else "object",
+                    attribute.name,
+                    "array_of_strings" if attribute.name in ("editor", "sites") else "object",
                     "",
-                    f"every `[[{one.name}]]`"
-                    if one.name in ("editor", "sites")
-                    else f"the table `[{one.name}]`",
+                    f"every `[[{attribute.name}]]`"
+                    if attribute.name in ("editor", "sites")
+                    else f"the table `[{attribute.name}]`",
                 )
-                for one in fields(Config)
+                for attribute in fields(Config)
             ),
         ),
-        key=lambda one: one.name,
+        key=lambda column: column.name,
     )
 )
 
@@ -116,9 +116,10 @@ class InstanceEndpoints:
             for method in endpoint.methods
         ]
         records += [
-            {"url": url_of(one), "protocol": "POST", "description": one.description} for one in ALL
+            {"url": url_of(command), "protocol": "POST", "description": command.description}
+            for command in ALL
         ]
-        records.sort(key=lambda one: (one["url"], METHOD_ORDER.index(one["protocol"])))
+        records.sort(key=lambda record: (record["url"], METHOD_ORDER.index(record["protocol"])))
         return await select(context, request, _INDEX, records)
 
     @Endpoint(

@@ -33,8 +33,8 @@ class _Families(Collector):
 
     def collect(self) -> Iterator[Metric]:
         for name, value in self.values.items():
-            shown = f"{self.prefix}_{name.removesuffix('_total')}"
-            yield GaugeMetricFamily(shown, self.helps[name], value=value)
+            family = f"{self.prefix}_{name.removesuffix('_total')}"
+            yield GaugeMetricFamily(family, self.helps[name], value=value)
         for meter in METERS:
             if meter.name in self.samples:
                 yield _family(meter, self.samples[meter.name])
@@ -50,8 +50,8 @@ def _family(meter: Meter, samples: Iterable[Sample]) -> Metric:
             buckets = list(zip(ends, accumulate(value[:-1]), strict=True))
             spreads.add_metric(labels, buckets, value[-1])
         return spreads
-    made = CounterMetricFamily if meter.kind == "counter" else GaugeMetricFamily
-    family = made(name, meter.help, labels=meter.labels)
+    kind = CounterMetricFamily if meter.kind == "counter" else GaugeMetricFamily
+    family = kind(name, meter.help, labels=meter.labels)
     for _, labels, value in sorted(samples):
         family.add_metric(labels, value)
     return family
@@ -67,7 +67,7 @@ def exposition(
     """Give the text in the format that an Accept header prefers, and its content type."""
     encode, content_type = choose_encoder(accept)
     by_name: dict[str, list[Sample]] = {}
-    for one in samples:
-        by_name.setdefault(one[0], []).append(one)
+    for sample in samples:
+        by_name.setdefault(sample[0], []).append(sample)
     body: bytes = encode(_Families(prefix, values, helps, by_name))
     return body, content_type

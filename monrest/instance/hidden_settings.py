@@ -56,7 +56,7 @@ def shown(value: Any, name: str = "") -> Any:
         keys = sorted(key for key in value if key not in _OMITTED)
         return {key: shown(value[key], key) for key in keys}
     if isinstance(value, (list, tuple)):
-        return [shown(one, name) for one in value]
+        return [shown(item, name) for item in value]
     if not isinstance(value, str) or not value:
         return value
     return HIDDEN if _SECRET.search(name) else without_secrets(value)

@@ -17,14 +17,14 @@ from monrest.base.values import Answer, Column, Document, RestRequest, Stream, n
 
 COLUMNS = tuple(
     Column(
-        one.name,
-        "time" if one.unit == "time" else "number",
-        "" if one.unit == "time" else one.unit,
-        one.help,
+        figure.name,
+        "time" if figure.unit == "time" else "number",
+        "" if figure.unit == "time" else figure.unit,
+        figure.help,
     )
-    for one in FIGURES
+    for figure in FIGURES
 )
-_HELP = {one.name: one.help for one in FIGURES}
+_HELP = {figure.name: figure.help for figure in FIGURES}
 _JSON = "application/json"
 _VARIES = (("Vary", "Accept"),)
 _PROMETHEUS = ("text/plain", "application/openmetrics-text")
@@ -38,18 +38,18 @@ def quality(accept: str, media_type: str) -> float:
     not looked at, because all versions of a format are known here.
     """
     wanted = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
-    found: dict[str, float] = {}
+    by_media: dict[str, float] = {}
     for item in accept.split(","):
         name, *parameters = item.split(";")
-        weights = [match[1] for one in parameters if (match := _WEIGHT.fullmatch(one))]
+        weights = [match[1] for parameter in parameters if (match := _WEIGHT.fullmatch(parameter))]
         name = name.strip().lower()
-        found[name] = max(found.get(name, 0.0), float(weights[0]) if weights else 1.0)
-    return next((found[name] for name in wanted if name in found), 0.0)
+        by_media[name] = max(by_media.get(name, 0.0), float(weights[0]) if weights else 1.0)
+    return next((by_media[name] for name in wanted if name in by_media), 0.0)
 
 
 def wants_prometheus(accept: str) -> bool:
     """Whether a text for Prometheus is preferred to JSON, which is the answer otherwise."""
-    return max(quality(accept, one) for one in _PROMETHEUS) > quality(accept, _JSON)
+    return max(quality(accept, media) for media in _PROMETHEUS) > quality(accept, _JSON)
 
 
 _TEXT = (
@@ -85,8 +85,8 @@ class FigureEndpoints:
     @_figures("/mon/stats", "metrics of this instance")
     @_figures("/mon/metrics", "metrics of this instance, alias of /mon/stats")
     async def read(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        known = Document(value=await self.figures.current(), columns=COLUMNS)
-        answer = await reselect(context, request, known)
+        document = Document(value=await self.figures.current(), columns=COLUMNS)
+        answer = await reselect(context, request, document)
         accept = request.caller.headers.get("accept", "")
         # The header of a request that starts a job is about its answer, not about the result.
         direct = request.progress is nobody_follows

@@ -56,10 +56,10 @@ def spelled(request: RestRequest, endpoint: Endpoint) -> str:
     path = quote(request.path, safe=_SAFE, errors="replace")
     if endpoint.changes:
         return f"{request.method} {prefix}{path}"
-    shown = [
+    items = [
         (name, HIDDEN if _SECRET.search(name) else value) for name, value in request.parameters
     ]
-    query = urlencode(shown, safe=_SAFE, quote_via=quote, errors="replace")
+    query = urlencode(items, safe=_SAFE, quote_via=quote, errors="replace")
     return f"GET {prefix}{path}{'?' if query else ''}{query}"
 
 
@@ -111,15 +111,15 @@ def record(context: Context, job: Job) -> dict[str, Any]:
     return row if ended is None else {**row, "percent": 100, "pid": None}
 
 
-def _again(context: Context, request: RestRequest, found: Job) -> Document:
-    where = result_url(context, found.id)
+def _again(context: Context, request: RestRequest, job: Job) -> Document:
+    where = result_url(context, job.id)
     query = urlencode(request.parameters, quote_via=quote, errors="replace")
     query = f"?{query}" if query else ""
     return Document(
         value={
-            "job_id": str(found.id),
+            "job_id": str(job.id),
             "message": "the job is not done yet, ask again",
-            "percent": found.percent,
+            "percent": job.percent,
             "result_url": where,
         },
         status=302,
@@ -162,14 +162,14 @@ class JobRecords(Records[Job]):
         del context
         identity = request.identity
         if key is None:
-            found = await self.jobs.several(None if identity.may(ADMIN) else identity.user)
-            return [self.jobs.as_it_is(job) for job in found if visible(job, identity)]
+            jobs = await self.jobs.several(None if identity.may(ADMIN) else identity.user)
+            return [self.jobs.as_it_is(job) for job in jobs if visible(job, identity)]
         number = id_of(key)
         job = None if number is None else await self.jobs.get(number)
         return [] if job is None or not visible(job, identity) else [job]
 
-    async def rows(self, context: Context, found: Iterable[Job]) -> list[dict[str, Any]]:
-        jobs = list(found)
+    async def rows(self, context: Context, listed: Iterable[Job]) -> list[dict[str, Any]]:
+        jobs = list(listed)
         return await context.compute(
             lambda _: [record(context, job) for job in jobs], len(jobs) * len(COLUMNS)
         )
@@ -194,7 +194,7 @@ class JobRecords(Records[Job]):
             )
         document = request.document
         if isinstance(document, dict):
-            document = {name: one for name, one in document.items() if name != BACKGROUND.name}
+            document = {name: value for name, value in document.items() if name != BACKGROUND.name}
         parameters = tuple(pair for pair in request.parameters if pair[0] != BACKGROUND.name)
         direct = evolve(request, parameters=parameters, document=document)
         headers = [shows_headers(value) for name, value in parameters if name == "headers"]
@@ -251,46 +251,46 @@ class JobRecords(Records[Job]):
         longest = min(_WAIT.default, max(0.0, context.config.server.request_timeout - _MARGIN))
         require_only(request, _WAIT.name)
         seconds = min(float(_WAIT.asked(request.parameters)), longest)
-        found: Job | None = await self.one(context, request, where[0])
-        assert found is not None
-        if found.ended is None and seconds > 0:
-            found = await self.jobs.wait(found.id, seconds)
-        if found is None:
+        job: Job | None = await self.one(context, request, where[0])
+        assert job is not None
+        if job.ended is None and seconds > 0:
+            job = await self.jobs.wait(job.id, seconds)
+        if job is None:
             raise self.missing()
-        if found.ended is None:
-            return _again(context, request, found)
-        if found.status is None:
-            value = error_value(500, "background job failed", found.stderr)
+        if job.ended is None:
+            return _again(context, request, job)
+        if job.status is None:
+            value = error_value(500, "background job failed", job.stderr)
             return Document(value=value, status=500)
         return Stream(
-            status=found.status,
-            content_type=found.content_type,
-            disposition=found.disposition,
-            size=found.size,
-            headers=found.headers,
-            failed_sites=tuple(SiteProblem(site, site, "") for site in found.failed_sites),
-            pieces=self.jobs.output(found),
+            status=job.status,
+            content_type=job.content_type,
+            disposition=job.disposition,
+            size=job.size,
+            headers=job.headers,
+            failed_sites=tuple(SiteProblem(site, site, "") for site in job.failed_sites),
+            pieces=self.jobs.output(job),
         )
 
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         """Cancel one that has not ended, and remove another."""
-        found = await self.one(context, request, where[0])
-        if found.ended is not None:
-            if not await self.jobs.remove(found.id):
+        job = await self.one(context, request, where[0])
+        if job.ended is not None:
+            if not await self.jobs.remove(job.id):
                 raise self.missing()
-            return Document(value={"message": "removed job", "id": found.id})
-        after = await self.jobs.cancel(found, request.identity.user)
+            return Document(value={"message": "removed job", "id": job.id})
+        after = await self.jobs.cancel(job, request.identity.user)
         done = after is None or after.ended is not None
         message = "canceled job" if done else "the job will be canceled"
-        if not found.cmd.startswith("GET "):
+        if not job.cmd.startswith("GET "):
             audit(
                 request.identity,
                 request.caller,
                 "job cancel",
-                target=str(found.id),
+                target=str(job.id),
                 result="ok" if done else "asked for",
-                cmd=found.cmd,
+                cmd=job.cmd,
             )
-        return Document(value={"message": message, "id": found.id})
+        return Document(value={"message": message, "id": job.id})

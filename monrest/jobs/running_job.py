@@ -270,13 +270,17 @@ class JobRunner:
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001  the answer is an error document
-            told = describe(Failure(), work.request_id)
+            problem = describe(Failure(), work.request_id)
             rendered = error_document(
-                told.code, told.message, told.description, work.options, told.extra
+                problem.code, problem.message, problem.description, work.options, problem.extra
             )
-            outcome = _outcome(rendered, told.code, told.headers, told.failed_sites)
-            text = f"{told.message}: {told.description}" if told.description else told.message
-            outcome = evolve(outcome, stderr=storable(text, _LONGEST_TOLD), message=told.message)
+            outcome = _outcome(rendered, problem.code, problem.headers, problem.failed_sites)
+            text = (
+                f"{problem.message}: {problem.description}"
+                if problem.description
+                else problem.message
+            )
+            outcome = evolve(outcome, stderr=storable(text, _LONGEST_TOLD), message=problem.message)
             result = await self.threads.run(lambda: self.files.made_of(rendered.pieces))
         live.storing_result(0)
         try:
@@ -312,11 +316,11 @@ class JobRunner:
         status = answer.status if isinstance(answer, Document) else 200
         sites = tuple(problem.site for problem in answer.failed_sites)
         rendered = render(answer, work.options)
-        made = await self.threads.stoppable(
+        file = await self.threads.stoppable(
             lambda left: self.files.made_of(render(answer, work.options, left).pieces, left),
             answer.gone if isinstance(answer, Rows) else nothing,
         )
-        return made, _outcome(rendered, status, answer.headers, sites)
+        return file, _outcome(rendered, status, answer.headers, sites)
 
     async def _end(self, live: RunningJob, kept: Kept) -> None:
         """Store the end; what cannot be stored in time ends without its result."""

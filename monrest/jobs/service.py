@@ -113,7 +113,9 @@ class JobHousekeeping:
 
     async def _settle(self, unended: Mapping[int, str | None]) -> None:
         """End what is stored for this daemon and was never begun: a start that failed by half."""
-        astray = [one for one in unended if one not in self.slots and one not in self.starting]
+        astray = [
+            number for number in unended if number not in self.slots and number not in self.starting
+        ]
         if astray:
             now = self.wall.now()
             with suppress(Unavailable):
@@ -239,10 +241,10 @@ class Jobs(Service):
 
     def here(self) -> list[Job]:
         """Those at which this process works, or that wait for it."""
-        return [one.job for one in self._slots]
+        return [slot.job for slot in self._slots]
 
     def measured(self) -> Iterator[Sample]:
-        running = sum(1 for one in self._slots if one.turn.called)
+        running = sum(1 for slot in self._slots if slot.turn.called)
         yield "jobs", ("running",), running
         yield "jobs", ("waiting",), len(self._slots) - running
 
@@ -424,8 +426,8 @@ class Jobs(Service):
             Periodic(self.clock, WATCH, self._housekeeping.watch, "looking after jobs of others"),
             Periodic(self.clock, _CLEAN, self._clean, "removing old jobs", now=False),
         )
-        for one in self._periodic:
-            one.startService()
+        for task in self._periodic:
+            task.startService()
 
     async def drain(self, seconds: float) -> None:
         """Take no more jobs, end those that have not begun, let the others run for ``seconds``.
@@ -455,8 +457,8 @@ class Jobs(Service):
 
     async def _stop(self) -> None:
         await self.drain(0.0)
-        for one in self._periodic:
-            await one.stopService()
+        for task in self._periodic:
+            await task.stopService()
         try:
             await self.database.change(statements.leave(self.node.run))
         except Unavailable:

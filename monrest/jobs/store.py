@@ -149,7 +149,7 @@ def _require_room(connection: Connection, user: str | None, limits: JobsConfig) 
     size = func.length(job_output.c.data)
     mine = func.sum(case((jobs.c.user == user, size), else_=0))
     query = select(func.sum(size), mine).join(jobs, jobs.c.id == job_output.c.job)
-    used, own = (int(one or 0) for one in connection.execute(query).one())
+    used, own = (int(size or 0) for size in connection.execute(query).one())
     for name, now, most in (
         ("results_per_user", own, limits.results_per_user),
         ("results", used, limits.results),
@@ -226,7 +226,7 @@ def lose_former(connection: Connection, host_id: int, run: int, now: float) -> l
         select(jobs.c.run).where(_UNENDED, jobs.c.host_id == host_id, jobs.c.run != run).distinct()
     )
     former = list(connection.execute(query).scalars())
-    return [job for one in former for job in lose(one, now)(connection)]
+    return [job for number in former for job in lose(number, now)(connection)]
 
 
 @transaction

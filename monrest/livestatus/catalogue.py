@@ -110,7 +110,7 @@ class Command:
         return False
 
     def argument(self, name: str) -> Argument | None:
-        return next((one for one in self.arguments if one.name == name), None)
+        return next((argument for argument in self.arguments if argument.name == name), None)
 
 
 def singular(kind: str) -> str:
@@ -126,18 +126,18 @@ def find(kind: str, name: str) -> Command | None:
     spelled = _SPELLINGS.get(kind)
     if spelled is None:
         return None
-    known = COMMANDS[spelled]
-    return known.get(name) or known.get(name.lower())
+    commands = COMMANDS[spelled]
+    return commands.get(name) or commands.get(name.lower())
 
 
 def suggestion(kind: str, name: str) -> str:
     """What may be meant by a name that is no command for ``kind``; slow for every name."""
     name = name.lower()[:100]
-    others = [SINGULAR[other] for other, known in COMMANDS.items() if name in known]
+    others = [SINGULAR[other] for other, commands in COMMANDS.items() if name in commands]
     if others:
         return f"{name} is a command for type {' and '.join(others)}"
-    known = COMMANDS[_SPELLINGS[kind]]
-    close = get_close_matches(name, known) or [other for other in known if name in other][:3]
+    commands = COMMANDS[_SPELLINGS[kind]]
+    close = get_close_matches(name, commands) or [other for other in commands if name in other][:3]
     if not close:
         return "docs/api/external-commands.md lists all commands"
     return f"similar commands: {', '.join(close)}"
@@ -166,11 +166,13 @@ COMMANDS: Mapping[CommandKind, Mapping[str, Command]] = _read()
 
 ARGUMENT_NAMES: frozenset[str] = frozenset(
     name
-    for known in COMMANDS.values()
-    for command in known.values()
+    for commands in COMMANDS.values()
+    for command in commands.values()
     for argument in command.arguments
     for name in (argument.name, *argument.aliases)
 )
 """Names of arguments of all commands, aliases included."""
 
-ALL: tuple[Command, ...] = tuple(one for known in COMMANDS.values() for one in known.values())
+ALL: tuple[Command, ...] = tuple(
+    command for commands in COMMANDS.values() for command in commands.values()
+)

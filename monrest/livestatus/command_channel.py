@@ -182,14 +182,16 @@ class CommandChannel:
         ``timeout`` seconds include waiting and connecting. Never fails; cancelling ends the wait
         alone. ``allowed`` is asked right before anything is written: if not, nothing more is.
         """
-        one = _Transmission(tuple(lines), kind, allowed)
+        transmission = _Transmission(tuple(lines), kind, allowed)
         if self._stopped is not None:
-            one.end(StoppedError())
-            return one.done
-        one.end_within(self.clock, timeout, self._late, one, QueryTimeoutError(timeout))
-        self._waiting.append(one)
+            transmission.end(StoppedError())
+            return transmission.done
+        transmission.end_within(
+            self.clock, timeout, self._late, transmission, QueryTimeoutError(timeout)
+        )
+        self._waiting.append(transmission)
         self._next()
-        return one.done
+        return transmission.done
 
     def keep(self, idle: float) -> None:
         """Keep the connection without work for ``idle`` seconds from now on; 0 is not at all."""
@@ -202,8 +204,8 @@ class CommandChannel:
         waiting, self._waiting = self._waiting, deque()
         if self._current is not None:
             self._finish(error)
-        for one in waiting:
-            one.end(error)
+        for waiter in waiting:
+            waiter.end(error)
 
     def stop(self) -> Deferred[None]:
         """Finish the transmission under way and close; fires when no connection is left.
@@ -221,8 +223,8 @@ class CommandChannel:
                 self._finish(StoppedError())
             else:
                 current.end_within(self.clock, STOP_LIMIT, self._late, current, StoppedError())
-            for one in waiting:
-                one.end(StoppedError())
+            for waiter in waiting:
+                waiter.end(StoppedError())
             self._check_stopped()
         return after(self._stopped)
 
@@ -288,13 +290,13 @@ class CommandChannel:
         if current is None or reader is None:
             self._drop()
             return
-        known = len(reader.verdicts)
+        count = len(reader.verdicts)
         error: LivestatusError | None = None
         try:
             reader.feed(data)
         except ProtocolError as broken:
             error = broken
-        current.verdicts += reader.verdicts[known:]
+        current.verdicts += reader.verdicts[count:]
         if len(current.verdicts) > current.written:
             del current.verdicts[current.written :]
             error = error or ProtocolError("more answers than commands")
@@ -354,12 +356,12 @@ class CommandChannel:
             reason = f"timed out connecting after {in_seconds(self.connect_timeout)}"
             self._finish(ConnectError(reason, timed_out=True))
 
-    def _late(self, one: _Transmission, error: LivestatusError) -> None:
-        if one is self._current:
+    def _late(self, transmission: _Transmission, error: LivestatusError) -> None:
+        if transmission is self._current:
             self._finish(error)
         else:
-            self._waiting.remove(one)
-            one.end(error)
+            self._waiting.remove(transmission)
+            transmission.end(error)
 
     def _check_stopped(self) -> None:
         if self._stopped is not None and not self._stopped.called and self.quiet:

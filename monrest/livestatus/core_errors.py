@@ -31,9 +31,9 @@ class LivestatusError(Exception):
 
     def anew(self) -> Self:
         """Give the same without the frames through which it went, and what those know."""
-        one = type(self).__new__(type(self), *self.args)
-        vars(one).update(vars(self))
-        return one
+        error = type(self).__new__(type(self), *self.args)
+        vars(error).update(vars(self))
+        return error
 
 
 class ConnectError(LivestatusError):
@@ -124,8 +124,8 @@ def connect_error(failure: Failure, seconds: float) -> ConnectError:
     """What the failure of an endpoint's ``connect`` means; ``seconds`` was its time-out."""
     if isinstance(failure.value, ConnectError):
         return failure.value
-    found = not_connected(failure.value, seconds)
-    return ConnectError(found.reason, timed_out=found.timed_out, momentary=found.momentary)
+    reason = not_connected(failure.value, seconds)
+    return ConnectError(reason.reason, timed_out=reason.timed_out, momentary=reason.momentary)
 
 
 def tls_error(failure: Failure) -> ConnectError | None:

@@ -118,7 +118,7 @@ class AlternativeEndpoints:
                 continue
             self._at = at
             return protocol
-        raise next((one for one in errors if one.momentary), errors[-1])
+        raise next((error for error in errors if error.momentary), errors[-1])
 
 
 @implementer(IStreamClientEndpoint)

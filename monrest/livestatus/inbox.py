@@ -99,17 +99,17 @@ class Inbox:
         await self.admit()
 
         def parsed(left: Callable[[], bool]) -> list[list[Row] | LivestatusError]:
-            found: list[list[Row] | LivestatusError] = []
+            parts: list[list[Row] | LivestatusError] = []
             for stored, rows in answers:
                 try:
                     for batch in () if stored is None else stored.batches():
                         rows += batch
                         if left():
                             raise ClientLeftError
-                    found.append(rows)
+                    parts.append(rows)
                 except BrokenRowsError as broken:
-                    found.append(broken.error)
-            return found
+                    parts.append(broken.error)
+            return parts
 
         self.begin_work()
         whole = await self.memory.threads.stoppable(parsed, self.end_work)

@@ -289,7 +289,9 @@ class Pool:
         self._opening.remove(opening)
 
     def _opened_by(self, connection: Connection) -> Opening | None:
-        return next((one for one in self._opening if one.connection is connection), None)
+        return next(
+            (opening for opening in self._opening if opening.connection is connection), None
+        )
 
     def _give_up(self, opening: Opening) -> None:
         """End an attempt that no query waits for any more."""
@@ -311,7 +313,7 @@ class Pool:
         failed = [*self._fresh]
         self._fresh.clear()
         if self._busy or self._opening:
-            failed += [one for one in self._waiting if one.asked.urgent]
+            failed += [waiter for waiter in self._waiting if waiter.asked.urgent]
         else:
             failed += [*self._waiting, *self._logs]
         for exchange in failed:
@@ -327,8 +329,8 @@ class Pool:
             connection.abort()
             return
         self._end(opening)
-        known = credentials(connection.transport) if self.local else None
-        connection.process = known.process if known else 0
+        peer = credentials(connection.transport) if self.local else None
+        connection.process = peer.process if peer else 0
         if self._fresh:
             self._run(self._fresh.popleft(), connection)
         else:
@@ -471,9 +473,9 @@ class Pool:
         self._alarm.set(
             min(
                 [
-                    *(one.until for one in self._queries()),
-                    *(one.since + self.connect_timeout for one in self._opening),
-                    *(one.idle_since + self.idle for one in self._idle),
+                    *(query.until for query in self._queries()),
+                    *(opening.since + self.connect_timeout for opening in self._opening),
+                    *(connection.idle_since + self.idle for connection in self._idle),
                 ],
                 default=FOREVER,
             )
@@ -481,13 +483,17 @@ class Pool:
 
     def _tick(self) -> None:
         now = self.clock.seconds()
-        for connection in [one for one in self._idle if one.idle_since + self.idle <= now]:
+        for connection in [
+            connection for connection in self._idle if connection.idle_since + self.idle <= now
+        ]:
             self._drop(connection)
-        for opening in [one for one in self._opening if one.since + self.connect_timeout <= now]:
+        for opening in [
+            opening for opening in self._opening if opening.since + self.connect_timeout <= now
+        ]:
             self._give_up(opening)
             reason = f"timed out connecting after {in_seconds(self.connect_timeout)}"
             self._connect_failed(ConnectError(reason, timed_out=True))
-        late = [one for one in self._queries() if one.until <= now]
+        late = [query for query in self._queries() if query.until <= now]
         for exchange in late:
             self._abandon(exchange)
         for exchange in late:

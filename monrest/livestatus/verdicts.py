@@ -162,7 +162,7 @@ class LmdReader(FramedReader):
             raise ProtocolError("no list of failed sites") from None
         if not texts:
             return ACCEPTED
-        said = "; ".join(f"{site}: {core_text(text)}" for site, text in texts.items())
+        reasons = "; ".join(f"{site}: {core_text(text)}" for site, text in texts.items())
         if all(_BY_THE_CORE.match(text) for text in texts.values()):
-            return Verdict(refusal=said)
-        return Verdict(doubt=said)
+            return Verdict(refusal=reasons)
+        return Verdict(doubt=reasons)

@@ -74,8 +74,8 @@ class RowStore:
         self._held.append(run)
         self._rows += len(rows)
         if self._rows > self.most:
-            for one in self._held:
-                self._write(one)
+            for held in self._held:
+                self._write(held)
             self._held, self._rows = [], 0
         return run
 
@@ -208,17 +208,17 @@ class LogReading:
         require_sites(self.sites)
         began = self.context.clock.seconds()
         outcomes = await asked_in_time(self.context, self.request, self.sites, self._of_site)
-        told: list[_Told] = []
+        parts: list[_Told] = []
         problems: list[SiteProblem] = []
         for _, outcome in outcomes:
             if isinstance(outcome, _Told):
-                told.append(outcome)
+                parts.append(outcome)
             problem = outcome.problem if isinstance(outcome, _Told) else outcome
             if problem is not None:
                 problems.append(problem)
-        if not told:
+        if not parts:
             require_answers(self.sites, problems)
-        lines = [one.lines for one in told]
+        lines = [part.lines for part in parts]
         async with self._turn:
             result = await self._computed(lambda _: self._lines.answer(lines), self._lines.count)
         seconds = self.context.clock.seconds() - began
@@ -334,7 +334,7 @@ async def asked_in_time(
     """
     seconds = context.config.server.request_timeout * _PATIENCE
 
-    async def one(site: Site) -> T | SiteProblem:
+    async def ask_site(site: Site) -> T | SiteProblem:
         try:
             return await Deferred.fromCoroutine(ask(site)).addTimeout(seconds, context.clock)
         except LivestatusError as error:
@@ -344,7 +344,7 @@ async def asked_in_time(
             reason = f"its log was not read in {seconds:g} s{more}"
             return SiteProblem(site.id, site.name, reason, timed_out=True)
 
-    waiting = [Deferred.fromCoroutine(one(site)) for site in sites]
+    waiting = [Deferred.fromCoroutine(ask_site(site)) for site in sites]
     try:
         outcomes = await DeferredList(waiting, fireOnOneErrback=True, consumeErrors=True)
     except FirstError as first:

@@ -149,7 +149,7 @@ class LogCache(Service):
 
     async def _end(self) -> None:
         periodic, self._periodic = self._periodic, {}
-        await DeferredList([one.stopService() for one in periodic.values()])
+        await DeferredList([task.stopService() for task in periodic.values()])
         self._imports.clear()
         self._due.clear()
 
@@ -202,12 +202,12 @@ class LogCache(Service):
         """
         if site.id in self._running:
             raise UpdateRunningError(site.id)
-        made = self._imports.get(site.id)
-        if made is None:
+        importing = self._imports.get(site.id)
+        if importing is None:
             config = self.config
-            made = self._imports[site.id] = SiteImport(
+            importing = self._imports[site.id] = SiteImport(
                 # The site of the first request may be one with a deadline.
-                site=next((one for one in self.sites if one.id == site.id), site),
+                site=next((current for current in self.sites if current.id == site.id), site),
                 database=self.database,
                 clock=self.clock,
                 wall=self.wall,
@@ -221,7 +221,7 @@ class LogCache(Service):
             )
         self._running.add(site.id)
         try:
-            return await made.update(back=back, again=again, progress=progress)
+            return await importing.update(back=back, again=again, progress=progress)
         finally:
             self._running.discard(site.id)
 
@@ -255,19 +255,19 @@ class LogCache(Service):
     async def measured(self) -> list[Sample]:
         if not self.enabled:
             return []
-        now, found = self.wall.now(), await self.database.run(records.updates)
+        now, updates = self.wall.now(), await self.database.run(records.updates)
         return [
             sample
-            for site, last, items in found
+            for site, last, items in updates
             for sample in (
                 ("logcache_lag_seconds", (site,), max(0.0, now - last)),
                 ("logcache_lines", (site,), items),
             )
         ]
 
-    def busy(self, known: CachedSite) -> bool:
+    def busy(self, cached: CachedSite) -> bool:
         """Whether a living daemon brings a site up to date."""
-        return self._leases.living(known)
+        return self._leases.living(cached)
 
     def planned(self, bound: Bound, shape: Layout, seen: CoreFilter | None) -> CachePlan | None:
         """How the cache is asked; None for what only the cores can tell.
@@ -283,8 +283,8 @@ class LogCache(Service):
 
         The core is asked which objects the user is a contact of, so LivestatusError is raised.
         """
-        known = await self._reader.read(records.known(site.id))
-        piece = planned.piece(known, present(site, self.wall))
+        cached = await self._reader.read(records.known(site.id))
+        piece = planned.piece(cached, present(site, self.wall))
         if piece is None:
             return None
         visible = await self._visible(site, seen)

@@ -72,25 +72,25 @@ class CacheEndpoints:
         if not self.logcache.enabled:
             raise BadRequest("logcache is disabled", "logcache.enabled: expected true")
 
-    def _status(self, context: Context, known: CachedSite | None) -> str:
-        if known is None or known.covered_from is None:
+    def _status(self, context: Context, cached: CachedSite | None) -> str:
+        if cached is None or cached.covered_from is None:
             return "logcache not yet created"
-        if self.logcache.busy(known):
-            since = datetime.fromtimestamp(known.mode_since, context.zone)
-            pid = known.owner.split(":")[1]
-            return f"running {known.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
-        return "OK" if known.progress == 1 else f"importing, {known.progress:.0%} done"
+        if self.logcache.busy(cached):
+            since = datetime.fromtimestamp(cached.mode_since, context.zone)
+            pid = cached.owner.split(":")[1]
+            return f"running {cached.mode} since {since:%Y-%m-%d %H:%M:%S} (pid: {pid})"
+        return "OK" if cached.progress == 1 else f"importing, {cached.progress:.0%} done"
 
-    def _record(self, context: Context, site: Site, known: CachedSite | None) -> dict[str, Any]:
+    def _record(self, context: Context, site: Site, cached: CachedSite | None) -> dict[str, Any]:
         return {
-            **shown_values(known or CachedSite(site=site.id)),
-            "cache_version": "" if known is None else VERSION,
+            **shown_values(cached or CachedSite(site=site.id)),
+            "cache_version": "" if cached is None else VERSION,
             "enabled": 1,
             "last_reorder": 0,
-            "mode": known.mode if known is not None and self.logcache.busy(known) else "",
+            "mode": cached.mode if cached is not None and self.logcache.busy(cached) else "",
             "name": site.name,
             "reorder_duration": 0,
-            "status": self._status(context, known),
+            "status": self._status(context, cached),
         }
 
     @Endpoint(
@@ -139,7 +139,9 @@ class CacheEndpoints:
         else:
             done = await self.logcache.import_all(sites, request.progress, again)
         result = (
-            "ok" if not done.failed else f"failed at {','.join(one.site for one in done.failed)}"
+            "ok"
+            if not done.failed
+            else f"failed at {','.join(problem.site for problem in done.failed)}"
         )
         target = ",".join(site.id for site in sites)
         audit(request.identity, request.caller, "logcache update", target=target, result=result)
@@ -147,7 +149,10 @@ class CacheEndpoints:
             raise all_sites_failed(done.failed)
         value = {
             "code": 200,
-            "errors": [*(f"{one.site}: {one.reason}" for one in done.failed), *done.skipped],
+            "errors": [
+                *(f"{problem.site}: {problem.reason}" for problem in done.failed),
+                *done.skipped,
+            ],
             "insert_count": done.inserted,
             "message": f"logcache update finished, {done.removed} lines removed."
             if again is not None and again.exactly

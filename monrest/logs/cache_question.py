@@ -34,10 +34,10 @@ class CachePlan:
     highest: int | None
     once: bool
 
-    def piece(self, known: CachedSite | None, now: float) -> CachedPiece | None:
+    def piece(self, cached: CachedSite | None, now: float) -> CachedPiece | None:
         """What the cache has of it at a site; None unless it has all from the lowest time on."""
-        found = piece_of(known, self.lowest, self.highest, "all", now)
-        return found if found is not None and found.start == self.lowest else None
+        piece = piece_of(cached, self.lowest, self.highest, "all", now)
+        return piece if piece is not None and piece.start == self.lowest else None
 
 
 def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> CachePlan | None:
@@ -48,37 +48,37 @@ def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> CachePlan |
     times = push_log_times(bound.row_filter)
     if times.lowest is None or not _KEPT.issuperset(name for name, _ in shape.columns):
         return None
-    made = plan(bound, shape, _LIKE_A_CORE, forced=seen)
-    if made is None:
+    site_plan = plan(bound, shape, _LIKE_A_CORE, forced=seen)
+    if site_plan is None:
         return None
-    made = _grouped(bound, made) if bound.aggregates else _with_limit(bound, made)
-    limit = made.pushed.limit
+    site_plan = _grouped(bound, site_plan) if bound.aggregates else _with_limit(bound, site_plan)
+    limit = site_plan.pushed.limit
     return CachePlan(
-        plan=made,
+        plan=site_plan,
         lowest=times.lowest,
         highest=times.highest,
         once=limit is not None and limit <= FEW,
     )
 
 
-def _grouped(bound: Bound, made: SitePlan) -> SitePlan:
+def _grouped(bound: Bound, site_plan: SitePlan) -> SitePlan:
     """Groups and numbers, where SQL makes the same of the lines as we do."""
-    stats = stats_of(bound, _LIKE_A_CORE) if made.filtered else None
+    stats = stats_of(bound, _LIKE_A_CORE) if site_plan.filtered else None
     if stats is None:
-        return made
+        return site_plan
     groups, counters = stats
-    return evolve(made, pushed=evolve(made.pushed, columns=groups, stats=counters))
+    return evolve(site_plan, pushed=evolve(site_plan.pushed, columns=groups, stats=counters))
 
 
-def _with_limit(bound: Bound, made: SitePlan) -> SitePlan:
+def _with_limit(bound: Bound, site_plan: SitePlan) -> SitePlan:
     """An order of one's own and a limit, where both can be left to SQL."""
     query = bound.query
-    if not bound.sort or query.limit is None or not made.filtered:
-        return made
+    if not bound.sort or query.limit is None or not site_plan.filtered:
+        return site_plan
     if bound.unpack or bound.element_filter:
-        return made
+        return site_plan
     keys = sort_keys(bound, _LIKE_A_CORE)
     if keys is None or any(name not in _KEPT for name, _ in keys):
-        return made
+        return site_plan
     limit = query.limit + query.offset
-    return evolve(made, pushed=evolve(made.pushed, sort=keys, limit=limit))
+    return evolve(site_plan, pushed=evolve(site_plan.pushed, sort=keys, limit=limit))

@@ -123,11 +123,11 @@ def hold(connection: Connection, lease: UpdateLease, now: float, **values: Any) 
 @transaction
 def record(connection: Connection, site: str) -> CachedSite | None:
     """What is known of ``site``; None before its first import."""
-    known = of_site(connection, site)
-    if known is None:
+    cached = of_site(connection, site)
+    if cached is None:
         return None
-    newest = select(func.max(lines.c.time)).where(lines.c.site == known.id)
-    return evolve(known, last_entry=connection.execute(newest).scalar_one())
+    newest = select(func.max(lines.c.time)).where(lines.c.site == cached.id)
+    return evolve(cached, last_entry=connection.execute(newest).scalar_one())
 
 
 @transaction
@@ -227,15 +227,15 @@ _Known: TypeAlias = Mapping[tuple[int, str], list[_Present]]
 
 def _present(connection: Connection, site: int, first: int, last: int) -> _Known:
     """What is there, by time and text."""
-    found: dict[tuple[int, str], list[_Present]] = defaultdict(list)
+    stored_lines: dict[tuple[int, str], list[_Present]] = defaultdict(list)
     rows = connection.execute(
         select(lines.c.time, lines.c.message, lines.c.lineno, lines.c.number).where(
             lines.c.site == site, lines.c.time.between(first, last)
         )
     )
     for time, message, lineno, number in rows:
-        found[time, message].append(_Present(lineno, number))
-    return found
+        stored_lines[time, message].append(_Present(lineno, number))
+    return stored_lines
 
 
 def _compared(
@@ -251,27 +251,27 @@ def _compared(
         else:
             fresh.append(line)
     moved: list[dict[str, int]] = []
-    left = [_key(key, one) for key, all_ in there.items() if key not in again for one in all_]
-    for key, told in again.items():
-        known: dict[int, list[_Present]] = defaultdict(list)
-        for one in there[key]:
-            known[one.lineno].append(one)
-        unknown = [line for line in told if not _taken(known, line[LINENO])]
-        spare = [one for same in known.values() for one in same]
-        for line, one in zip(unknown, spare, strict=False):
-            moved.append({**_key(key, one), "new": line[LINENO]})
+    left = [_key(key, line) for key, all_ in there.items() if key not in again for line in all_]
+    for key, told_lines in again.items():
+        by_number: dict[int, list[_Present]] = defaultdict(list)
+        for present in there[key]:
+            by_number[present.lineno].append(present)
+        unknown = [line for line in told_lines if not _taken(by_number, line[LINENO])]
+        spare = [line for same in by_number.values() for line in same]
+        for line, present in zip(unknown, spare, strict=False):
+            moved.append({**_key(key, present), "new": line[LINENO]})
         fresh += unknown[len(spare) :]
-        left += [_key(key, one) for one in spare[len(unknown) :]]
+        left += [_key(key, line) for line in spare[len(unknown) :]]
     return fresh, moved, left
 
 
-def _key(key: tuple[int, str], one: _Present) -> dict[str, int]:
-    return {"at_time": key[0], "at_number": one.number}
+def _key(key: tuple[int, str], line: _Present) -> dict[str, int]:
+    return {"at_time": key[0], "at_number": line.number}
 
 
-def _taken(known: Mapping[int, list[_Present]], lineno: int) -> bool:
+def _taken(by_number: Mapping[int, list[_Present]], lineno: int) -> bool:
     """Whether a line of that number is among ``known``, from which it is taken."""
-    same = known.get(lineno)
+    same = by_number.get(lineno)
     if not same:
         return False
     same.pop()
@@ -281,8 +281,8 @@ def _taken(known: Mapping[int, list[_Present]], lineno: int) -> bool:
 def _numbered(site: int, fresh: Sequence[LogLine], there: _Known) -> list[tuple[Any, ...]]:
     """New lines as rows of the table, numbered behind those of the same second."""
     highest: dict[int, int] = {}
-    for (time, _), known in there.items():
-        highest[time] = max(highest.get(time, -1), *(one.number for one in known))
+    for (time, _), stored_lines in there.items():
+        highest[time] = max(highest.get(time, -1), *(line.number for line in stored_lines))
     rows = []
     for line in fresh:
         time = line[TIME]
@@ -334,7 +334,7 @@ SPAN = 30 * 86400
 """Seconds of one partition; the first one begins with the epoch."""
 
 _LOCK = 0x6C6F6773  # "logs"; any number that others do not use
-_NAMES = ", ".join(f'"{one.name}"' for one in lines.columns)
+_NAMES = ", ".join(f'"{column.name}"' for column in lines.columns)
 _INSERT = f"INSERT INTO {lines.name} ({_NAMES}) VALUES ({', '.join('?' * len(lines.columns))})"  # noqa: S608  names of ours
 _COPY = f"COPY {lines.name} ({_NAMES}) FROM STDIN"
 _TIME = 1
@@ -372,8 +372,8 @@ def _make_room(connection: Connection, numbers: set[int]) -> None:
 
 
 def _is_there(connection: Connection, number: int) -> bool:
-    found = connection.execute(text("SELECT to_regclass(:name)"), {"name": _partition(number)})
-    return found.scalar_one() is not None
+    name = connection.execute(text("SELECT to_regclass(:name)"), {"name": _partition(number)})
+    return name.scalar_one() is not None
 
 
 def _partition(number: int) -> str:

@@ -47,21 +47,21 @@ class CachedLog:
 
     async def objects(self, site: Site, wanted: Wanted) -> list[ObjectKey] | None:
         """Which hosts and services the log tells states of; None unless all of it is there."""
-        known = await self.reader.read(records.known(site.id))
-        piece = self._piece(site, known, wanted)
-        if known is None or piece is None or not _covers(piece, wanted):
+        cached = await self.reader.read(records.known(site.id))
+        piece = self._piece(site, cached, wanted)
+        if cached is None or piece is None or not _covers(piece, wanted):
             return None
         return await self.reader.read(objects_of(site.id, piece, wanted))
 
-    def _piece(self, site: Site, known: CachedSite | None, wanted: Wanted) -> CachedPiece | None:
+    def _piece(self, site: Site, cached: CachedSite | None, wanted: Wanted) -> CachedPiece | None:
         now = present(site, self.wall)
-        return piece_of(known, wanted.since, wanted.until + 1, wanted.texts, now)
+        return piece_of(cached, wanted.since, wanted.until + 1, wanted.texts, now)
 
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
         """See ``LogSource``. A site that is down is not asked where the cache has everything."""
         low = wanted.since
-        known = await self.reader.read(records.known(site.id))
-        piece = self._piece(site, known, wanted)
+        record = await self.reader.read(records.known(site.id))
+        piece = self._piece(site, record, wanted)
         begins = piece is not None and piece.start <= low and wanted.classes is not None
         if piece is None or not (begins or _covers(piece, wanted)):
             await site.verdict()
@@ -101,15 +101,15 @@ def objects_of(
     connection: Connection, site: str, piece: CachedPiece, wanted: Wanted
 ) -> list[ObjectKey] | None:
     """The hosts and services of which a piece tells states; None when it is there no more."""
-    known = records.of_site(connection, site)
-    if known is None or not piece.still(known, piece.start):
+    cached = records.of_site(connection, site)
+    if cached is None or not piece.still(cached, piece.start):
         return None
     hosts = HOST_STATES if wanted.hosts else ()
     types = (*hosts, *(SERVICE_STATES if wanted.services else ()))
-    found = (
+    rows = (
         select(lines.c.host_name, lines.c.service_description, func.min(lines.c.message))
         .where(
-            lines.c.site == known.id,
+            lines.c.site == cached.id,
             lines.c.time >= piece.start,
             lines.c.time < piece.end,
             lines.c["class"].in_(_STATES),
@@ -119,5 +119,5 @@ def objects_of(
     )
     return [
         (host, service_of(message, host, service))
-        for host, service, message in connection.execute(found)
+        for host, service, message in connection.execute(rows)
     ]

@@ -34,7 +34,7 @@ async def thin(
     clock: IReactorTime,
     wall: WallClock,
     lease: UpdateLease,
-    known: CachedSite,
+    cached: CachedSite,
     compact: int,
     keep: int,
 ) -> dict[str, Any]:
@@ -52,7 +52,7 @@ async def thin(
             await database.change(remove(lease, wall.now(), step))
         first = max(first, end)
     end = int(date - compact) // DAY * DAY
-    start = max(first // DAY * DAY, known.compacted_until)
+    start = max(first // DAY * DAY, cached.compacted_until)
     if not compact or start >= end:
         return {}
     # A process that was killed may have left some of the last day behind.
@@ -72,12 +72,12 @@ async def compact_day(database: Database, wall: WallClock, lease: UpdateLease, d
 @transaction
 def repeated(connection: Connection, site: int, first: int, end: int) -> list[LineKey]:
     """What tells nothing new among the lines of a site with ``first <= time < end``."""
-    found = connection.execution_options(yield_per=AT_ONCE).execute(
+    rows = connection.execution_options(yield_per=AT_ONCE).execute(
         select(*_WEIGHED)
         .where(lines.c.site == site, lines.c.time >= first, lines.c.time < end)
         .order_by(lines.c.time, lines.c.number)
     )
-    return list(repetitions(((row[0], row[1]), *row[2:]) for row in found))
+    return list(repetitions(((row[0], row[1]), *row[2:]) for row in rows))
 
 
 @transaction
@@ -101,10 +101,10 @@ def drop(
 @transaction
 def remove(connection: Connection, lease: UpdateLease, now: float, end: int) -> int:
     """Remove all lines before ``end``, which are no more covered; count them."""
-    found = connection.execute(
+    rows = connection.execute(
         select(*(sites.c[name] for name in _BOUNDS)).where(sites.c.id == lease.id)
     ).one_or_none()
-    given = tuple(found) if found is not None else ()
+    given = tuple(rows) if rows is not None else ()
     later = {
         name: end
         for name, value in zip(_BOUNDS, given, strict=False)
@@ -132,5 +132,5 @@ def analyze(connection: Connection) -> None:
 def oldest(connection: Connection, site: int) -> int | None:
     """The time of the oldest line of a site; None without any."""
     query = select(func.min(lines.c.time)).where(lines.c.site == site)
-    found: int | None = connection.execute(query).scalar_one()
-    return found
+    time: int | None = connection.execute(query).scalar_one()
+    return time

@@ -25,7 +25,7 @@ NOTIFICATIONS = Condition("class", "=", "3", "path")
 
 def names_time(tree: FilterTree) -> bool:
     """Whether a filter holds a real condition on the column time."""
-    return any(one.column == "time" for one in leaves([tree]))
+    return any(condition.column == "time" for condition in leaves([tree]))
 
 
 def _lines(conditions: Callable[[tuple[str, ...]], tuple[Condition, ...]]) -> FamilyHandler:

@@ -52,8 +52,8 @@ def present(site: Site, wall: WallClock) -> float:
 
     What a core writes after its clock was put back is new, although it does not look so.
     """
-    told = site.health.program.localtime
-    return wall.now() if told is None else min(wall.now(), told)
+    localtime = site.health.program.localtime
+    return wall.now() if localtime is None else min(wall.now(), localtime)
 
 
 class UpdateRunningError(Exception):
@@ -114,12 +114,12 @@ class SiteImport:
         """
         date, began = self.wall.now(), self.clock.seconds()
         gone = self.leases.gone
-        known = await self.database.change(
+        cached = await self.database.change(
             records.acquire(self.site.id, self.owner, "update", date, gone=gone)
         )
-        if known is None:
+        if cached is None:
             raise UpdateRunningError(self.site.id)
-        lease = UpdateLease(id=known.id, owner=self.owner)
+        lease = UpdateLease(id=cached.id, owner=self.owner)
         # A core may need longer for one slice than a lease holds.
         renewing = Periodic(
             self.clock,
@@ -132,7 +132,7 @@ class SiteImport:
         noted: dict[str, Any] = {}
         run = _Run(self, lease, progress)
         try:
-            await run.forward(known)
+            await run.forward(cached)
             if again is not None:
                 await run.again(again)
             elif back:
@@ -156,12 +156,12 @@ class SiteImport:
             await self.database.change(records.renew(lease, self.wall.now()))
 
     async def _thin(self, lease: UpdateLease) -> dict[str, Any]:
-        known = await self.database.run(records.record(self.site.id))
-        if known is None or known.progress < 1:
+        cached = await self.database.run(records.record(self.site.id))
+        if cached is None or cached.progress < 1:
             return {}
         compact, keep = self.periods.compact, self.periods.keep
         return await compaction.thin(
-            self.database, self.clock, self.wall, lease, known, compact, keep
+            self.database, self.clock, self.wall, lease, cached, compact, keep
         )
 
 
@@ -189,9 +189,9 @@ class _Run:
     @property
     def _core(self) -> Capabilities:
         """What the core is, which decides how it is asked; it was waited for."""
-        known = self.of.site.capabilities
-        assert known is not None
-        return known
+        capabilities = self.of.site.capabilities
+        assert capabilities is not None
+        return capabilities
 
     def _now(self) -> float:
         return self.of.wall.now()
@@ -203,12 +203,12 @@ class _Run:
         day = datetime.fromtimestamp(max(at, 0), UTC).date()
         self.progress(100 * min(max(share, 0.0), 1.0), message=f"importing the lines of {day}")
 
-    async def forward(self, known: CachedSite) -> None:
+    async def forward(self, cached: CachedSite) -> None:
         """Everything since the newest known line; the first time the last hour."""
         await self.of.site.verdict()
         now = int(self._now())
         covered: dict[str, int] = {}
-        if known.covered_from is None or known.covered_until is None:
+        if cached.covered_from is None or cached.covered_until is None:
             start = self.first = now - 3600
             self.wanted = min(start, now - self.of.periods.first)
             covered = {
@@ -218,50 +218,50 @@ class _Run:
             }
             await self._write((), **covered)
         else:
-            self.first, self.wanted = known.covered_from, known.wanted_from or known.covered_from
+            self.first, self.wanted = cached.covered_from, cached.wanted_from or cached.covered_from
             # A clock that was wrong may have left lines of the future behind.
-            start = min(known.covered_until, int(present(self.of.site, self.of.wall))) - DRIFT
+            start = min(cached.covered_until, int(present(self.of.site, self.of.wall))) - DRIFT
         while True:
             end = start + self.of.slice
             # Lines of a core whose clock is ahead are new as well.
-            found = await self._lines(start, end if end < now else None, now)
-            if found is None:
+            lines = await self._lines(start, end if end < now else None, now)
+            if lines is None:
                 now = max(now, start + self.of.slice + 1)
                 continue
             if end >= now:
-                await self._store(found)
+                await self._store(lines)
                 await self._ends_with_newest(int(self._now()))
                 return
             # Up to the newest line and no further: lines may come late after that one.
             until = (
-                {"covered_until": max(self.first, *(row[TIME] for row in found))} if found else {}
+                {"covered_until": max(self.first, *(row[TIME] for row in lines))} if lines else {}
             )
-            await self._store(found, **until)
+            await self._store(lines, **until)
             start = end
             self._tell(start, start)
 
     async def _ends_with_newest(self, now: int) -> None:
         """Cover up to the newest line: without one the clock of the core is not known."""
-        known = await self._known()
-        newest = known.last_entry if known.last_entry is not None else known.covered_from
+        cached = await self._known()
+        newest = cached.last_entry if cached.last_entry is not None else cached.covered_from
         assert newest is not None
-        assert known.covered_from is not None
-        until = max(known.covered_from, min(now, newest))
+        assert cached.covered_from is not None
+        until = max(cached.covered_from, min(now, newest))
         await self._write((), covered_until=until)
 
     async def backward(self) -> None:
         """Everything down to the configured beginning."""
-        known = await self._known()
-        first, wanted = known.covered_from, known.wanted_from
+        cached = await self._known()
+        first, wanted = cached.covered_from, cached.wanted_from
         assert first is not None
         assert wanted is not None
         self.first, self.wanted = first, wanted
         while self.first > wanted:
             high, low = self.first, max(wanted, self.first - self.of.slice)
-            self._tell(low, known.covered_until or first)
-            found = await self._lines(low, high, high)
-            if found is not None:
-                await self._store(found, covered_from=low)
+            self._tell(low, cached.covered_until or first)
+            lines = await self._lines(low, high, high)
+            if lines is not None:
+                await self._store(lines, covered_from=low)
                 self.first = low
         if self.first < first:
             # The newest line may be older than where the first import began.
@@ -269,30 +269,30 @@ class _Run:
 
     async def again(self, again: Again) -> None:
         """Import a time that is covered once more, and all that is missing back to its start."""
-        known = await self._known()
-        assert known.covered_from is not None
-        assert known.covered_until is not None
-        newest = max(known.covered_until, known.last_entry or 0)
+        cached = await self._known()
+        assert cached.covered_from is not None
+        assert cached.covered_until is not None
+        newest = max(cached.covered_until, cached.last_entry or 0)
         start, end = again.start, min(again.end, newest + 1)
-        if start < known.covered_from:
-            await self._write((), wanted_from=min(start, known.wanted_from or start))
+        if start < cached.covered_from:
+            await self._write((), wanted_from=min(start, cached.wanted_from or start))
             await self.backward()
-            start = known.covered_from
+            start = cached.covered_from
         if start >= end:
             return
         low = start
         while low < end:
             high = min(low + self.of.slice, end)
-            found = await self._lines(low, high, high)
-            if found is None:
+            lines = await self._lines(low, high, high)
+            if lines is None:
                 continue
-            exactly = again.exactly and await self._complete(found, low, high)
-            await self._store(found, exactly=(low, high) if exactly else None)
+            exactly = again.exactly and await self._complete(lines, low, high)
+            await self._store(lines, exactly=(low, high) if exactly else None)
             low = high
             date = datetime.fromtimestamp(low - 1, UTC).date()
             percent = 100 * (low - start) / (end - start)
             self.progress(percent, message=f"importing the lines of {date} again")
-        for day in range(floor(start), min(known.compacted_until, ceil(end)), DAY):
+        for day in range(floor(start), min(cached.compacted_until, ceil(end)), DAY):
             await compaction.compact_day(self.of.database, self.of.wall, self.lease, day)
 
     async def _complete(self, rows: list[Row], start: int, end: int) -> bool:
@@ -387,9 +387,9 @@ class _Run:
         )
 
     async def _known(self) -> CachedSite:
-        known = await self.of.database.run(records.record(self.of.site.id))
-        assert known is not None
-        return known
+        cached = await self.of.database.run(records.record(self.of.site.id))
+        assert cached is not None
+        return cached
 
 
 def _portions(lines: list[LogLine]) -> Iterator[list[LogLine]]:

@@ -43,6 +43,6 @@ class Leases:
         stands = self._beats.look(held, began, self.timer())
         self.gone = {site: held[site] for site, still in stands.items() if still >= LEASE}
 
-    def living(self, known: CachedSite) -> bool:
+    def living(self, cached: CachedSite) -> bool:
         """Whether a living process holds the lease of a site, as far as this daemon knows."""
-        return bool(known.owner) and self.gone.get(known.id) != (known.owner, known.owned_until)
+        return bool(cached.owner) and self.gone.get(cached.id) != (cached.owner, cached.owned_until)

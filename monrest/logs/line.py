@@ -137,9 +137,9 @@ def service_of(message: str, host: str, service: str) -> str:
 
     ``service`` is what the core found there: names of an Icinga 2 may hold what separates fields.
     """
-    found = _STATED.match(message, STAMP)
-    whole = found is not None and found[1] == "SERVICE" and found[2].startswith(f"{host};")
-    return found[2][len(host) + 1 :] if found is not None and whole else service
+    match = _STATED.match(message, STAMP)
+    whole = match is not None and match[1] == "SERVICE" and match[2].startswith(f"{host};")
+    return match[2][len(host) + 1 :] if match is not None and whole else service
 
 
 def repetitions(lines: Iterable[tuple[Any, int, str, str]]) -> Iterator[Any]:
@@ -164,11 +164,11 @@ def repetitions(lines: Iterable[tuple[Any, int, str, str]]) -> Iterator[Any]:
             last.clear()
             latest.clear()
         elif number == _STATE or kind in _STATE_ALERTS:
-            found = _STATED.match(message, STAMP)
-            if found is None:
+            match = _STATED.match(message, STAMP)
+            if match is None:
                 continue
-            target, state = (found[1], found[2]), found[3]
-            mine = latest.setdefault(found[2].partition(";")[0], {})
+            target, state = (match[1], match[2]), match[3]
+            mine = latest.setdefault(match[2].partition(";")[0], {})
             before = mine.pop(target, None)
             if last.get(target) == state:
                 if before is not None:

@@ -90,45 +90,45 @@ class CachedPiece:
     end: int
     texts: Texts
 
-    def still(self, known: CachedSite | None, low: int) -> bool:
+    def still(self, cached: CachedSite | None, low: int) -> bool:
         """Whether it has the lines from ``low`` on after all that happened meanwhile."""
-        if known is None or known.covered_from is None or known.covered_until is None:
+        if cached is None or cached.covered_from is None or cached.covered_until is None:
             return False
-        if known.covered_from > low or known.covered_until - DRIFT < self.end:
+        if cached.covered_from > low or cached.covered_until - DRIFT < self.end:
             return False
         if self.texts == "all":
-            return known.compacted_until <= low
-        return _whole_days(self.start, self.end, known, self.texts) == (self.start, self.end)
+            return cached.compacted_until <= low
+        return _whole_days(self.start, self.end, cached, self.texts) == (self.start, self.end)
 
 
 def piece_of(
-    known: CachedSite | None, low: int, high: int | None, texts: Texts, now: float
+    cached: CachedSite | None, low: int, high: int | None, texts: Texts, now: float
 ) -> CachedPiece | None:
     """What the cache has for sure of ``low <= time < high``; None for nothing.
 
     Without a ``high`` everything up to ``now`` is wanted.
     """
-    if known is None or known.covered_from is None or known.covered_until is None:
+    if cached is None or cached.covered_from is None or cached.covered_until is None:
         return None
-    start = max(low, known.covered_from)
-    end = min(known.covered_until, int(now)) - DRIFT
+    start = max(low, cached.covered_from)
+    end = min(cached.covered_until, int(now)) - DRIFT
     if high is not None:
         end = min(end, high)
-    start, end = _whole_days(start, end, known, texts)
+    start, end = _whole_days(start, end, cached, texts)
     return CachedPiece(start=start, end=end, texts=texts) if start < end else None
 
 
-def _whole_days(start: int, end: int, known: CachedSite, texts: Texts) -> tuple[int, int]:
+def _whole_days(start: int, end: int, cached: CachedSite, texts: Texts) -> tuple[int, int]:
     """A time without what compaction has removed too much of.
 
     The first of equal alerts in a day stays, so a report may begin with any day; so does the
     latest, so that the text of an outage is there at the end of a day.
     """
-    compacted = known.compacted_until
+    compacted = cached.compacted_until
     if texts == "all":
         return max(start, compacted), end
     if texts == "latest":
-        start = max(start, min(known.firsts_until or 0, compacted))
+        start = max(start, min(cached.firsts_until or 0, compacted))
         if end < compacted:
             end = floor(end)
     if start < compacted:

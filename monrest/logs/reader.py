@@ -202,11 +202,11 @@ class CachedSlices:
             while not self.whole:
                 with room.turn() as share:
                     await share.admit(LINE * (limit or 2 * most))
-                    found = await (coming or self._begun(most))
+                    next_page = await (coming or self._begun(most))
                     coming = None
-                    if found is None:
+                    if next_page is None:
                         return
-                    rows, self.reached = found
+                    rows, self.reached = next_page
                     if not self.whole:
                         # The next slice is read while this one is worked at.
                         coming = self._begun(most)
@@ -222,13 +222,15 @@ class CachedSlices:
     async def _page(self, most: int) -> Page | None:
         low, began = self.reached, self.reader.clock.seconds()
         high = min(low + self._seconds, self.piece.end)
-        found = await self.reader.read(page(self.site, self.piece, self.question, low, high, most))
+        next_page = await self.reader.read(
+            page(self.site, self.piece, self.question, low, high, most)
+        )
         took = self.reader.clock.seconds() - began
         if took > _SLOW:
             self._seconds = max(self._seconds // 2, 1)
-        elif took < _QUICK and found is not None and found[1] == high:
+        elif took < _QUICK and next_page is not None and next_page[1] == high:
             self._seconds *= 2
-        return found
+        return next_page
 
 
 @transaction
@@ -245,22 +247,22 @@ def page(
 
     None when the cache has them no more.
     """
-    known = records.of_site(connection, site)
-    if known is None or not piece.still(known, low):
+    cached = records.of_site(connection, site)
+    if cached is None or not piece.still(cached, low):
         return None
     builder, pushed = Builder(connection=connection, visible=question.visible), question.pushed
     if pushed.stats:
         # One more than there may be is refused.
         pushed = evolve(pushed, limit=MOST_GROUPS + 1)
     if question.once or pushed.stats:
-        return builder.rows(builder.select(known.id, pushed, low, high), pushed), high
+        return builder.rows(builder.select(cached.id, pushed, low, high), pushed), high
     timed = evolve(pushed, columns=(*pushed.columns, "time"), sort=(("time", False),), limit=most)
-    rows = fetched(connection, builder.select(known.id, timed, low, high))
+    rows = fetched(connection, builder.select(cached.id, timed, low, high))
     after = high
     if len(rows) == most and rows[-1][-1] == low:
         # A second is never too much.
         second = evolve(timed, limit=None)
-        rows = fetched(connection, builder.select(known.id, second, low, low + 1))
+        rows = fetched(connection, builder.select(cached.id, second, low, low + 1))
         after = low + 1
     elif len(rows) == most:
         # There may be more of the last second.

@@ -107,7 +107,7 @@ CORES = CoreLog()
 
 
 def one_of(column: str, values: Iterable[object]) -> CoreFilter:
-    return Group("or", tuple(Test(column, "=", str(one)) for one in values))
+    return Group("or", tuple(Test(column, "=", str(value)) for value in values))
 
 
 def core_filter(wanted: Wanted, capabilities: Capabilities) -> CoreFilter:
@@ -126,7 +126,7 @@ def cache_filter(wanted: Wanted, *, named: bool) -> CoreFilter:
         if named:
             return one_of("host_name", sorted(names))
         patterns = (f": {escape(name)};" for name in sorted(names))
-        return Group("or", tuple(Test("message", "~", one) for one in patterns))
+        return Group("or", tuple(Test("message", "~", pattern) for pattern in patterns))
 
     return _filter(wanted, one_of("type", types), by_name)
 
@@ -154,18 +154,20 @@ def _by_name(names: Collection[str], capabilities: Capabilities) -> CoreFilter |
     if not names or not all(_plain(name) for name in names):
         return None
     if not capabilities.icinga2:
-        found = [Test("host_name", "=", name) for name in sorted(names)]
-        return joined("or", found)
+        tests = [Test("host_name", "=", name) for name in sorted(names)]
+        return joined("or", tests)
     # There the column is empty in the lines of hosts.
     patterns = [f": {escape(name)};" for name in sorted(names)]
-    if any(pushability(one, ignore_case=False) != "exact" for one in patterns):
+    if any(pushability(pattern, ignore_case=False) != "exact" for pattern in patterns):
         return None
-    found = [Test("message", "~", one) for one in patterns]
-    return joined("or", found)
+    tests = [Test("message", "~", pattern) for pattern in patterns]
+    return joined("or", tests)
 
 
 def _plain(name: str) -> bool:
-    return name == name.strip() and all(" " <= one <= "\uffff" and one != "\x7f" for one in name)
+    return name == name.strip() and all(
+        " " <= letter <= "\uffff" and letter != "\x7f" for letter in name
+    )
 
 
 def _in_order(rows: list[Row], low: int, high: int, *, newest_first: bool) -> list[TimedLine]:

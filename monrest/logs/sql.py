@@ -67,7 +67,7 @@ EVERYTHING = Visible()
 def contact_of(wanted: CoreFilter | None) -> str | None:
     """The contact that a filter asks for, None if it asks for none."""
     tests = leaves(() if wanted is None else (wanted,))
-    return next((one.value for one in tests if one.column in (_HOSTS, _SERVICES)), None)
+    return next((test.value for test in tests if test.column in (_HOSTS, _SERVICES)), None)
 
 
 @frozen(kw_only=True)
@@ -85,24 +85,26 @@ class Builder:
         """The lines of ``site`` with ``start <= time < end`` that ``pushed`` wants of a core."""
         self._ready()
         groups = [self.column(name) for name in pushed.columns]
-        numbers = [one for stat in pushed.stats for one in self._stat(stat)]
-        found = select(*groups, *numbers).where(
+        numbers = [number for stat in pushed.stats for number in self._stat(stat)]
+        statement = select(*groups, *numbers).where(
             lines.c.site == site, lines.c.time >= start, lines.c.time < end
         )
         if pushed.stats:
             # By their places: an expression with parameters would be another one each time.
-            found = found.group_by(*(literal_column(str(at + 1)) for at in range(len(groups))))
+            statement = statement.group_by(
+                *(literal_column(str(at + 1)) for at in range(len(groups)))
+            )
         if pushed.filter is not None:
-            found = found.where(self.condition(pushed.filter))
+            statement = statement.where(self.condition(pushed.filter))
         for name, descending in pushed.sort:
             key = self.column(name) if name in _NUMBERS else self._plain(name)
-            found = found.order_by(key.desc() if descending else key.asc())
-        return found.limit(pushed.limit)
+            statement = statement.order_by(key.desc() if descending else key.asc())
+        return statement.limit(pushed.limit)
 
     def rows(self, statement: Select[Any], pushed: Pushed) -> list[list[Any]]:
         """All rows of a statement; those of Stats as a core has them."""
-        found = fetched(self.connection, statement)
-        return _whole(found, pushed) if pushed.stats else found
+        rows = fetched(self.connection, statement)
+        return _whole(rows, pushed) if pushed.stats else rows
 
     def _stat(self, stat: Stat) -> tuple[ColumnElement[Any], ...]:
         """The columns of one Stats line; a sum has two, of which neither leaves 64 bits."""
@@ -147,13 +149,15 @@ class Builder:
             return _COMPARED[test.op](lines.c[test.column], int(test.value))
         if test.op in ("=", "!="):
             return _COMPARED[test.op](self.column(test.column), test.value)
-        found = self._found(test.column, test.value, folded=test.op.endswith("~~"))
-        return not_(found) if test.op[0] == "!" else found
+        condition = self._found(test.column, test.value, folded=test.op.endswith("~~"))
+        return not_(condition) if test.op[0] == "!" else condition
 
     def _found(self, name: str, pattern: str, *, folded: bool) -> ColumnElement[bool]:
         if self._postgres:
-            found: ColumnElement[bool] = self._plain(name).bool_op("~*" if folded else "~")(pattern)
-            return found
+            condition: ColumnElement[bool] = self._plain(name).bool_op("~*" if folded else "~")(
+                pattern
+            )
+            return condition
         if not folded and escape(pattern) == pattern:
             # A function of ours would be called for each line.
             return func.instr(self.column(name), pattern) > 0
@@ -166,8 +170,8 @@ class Builder:
             from sqlalchemy.dialects.postgresql import JSONB
 
             document = cast(list(names), JSONB)
-            one = func.jsonb_array_elements_text(document).column_valued("one")
-            return value.in_(select(one))
+            element = func.jsonb_array_elements_text(document).column_valued("one")
+            return value.in_(select(element))
         each = func.json_each(json.dumps(list(names))).table_valued(column("value"))
         return value.in_(select(each.c.value))
 
@@ -187,7 +191,7 @@ def fetched(connection: Connection, statement: Select[Any]) -> list[list[Any]]:
         return [list(row) for row in connection.execute(statement)]
     columns = list(statement.selected_columns)
     named = statement.with_only_columns(
-        *(one.label(f"c{at}") for at, one in enumerate(columns)), maintain_column_froms=True
+        *(column.label(f"c{at}") for at, column in enumerate(columns)), maintain_column_froms=True
     )
     rows = func.json_group_array(func.json_array(*named.subquery().c))
     return list(orjson.loads(connection.execute(select(rows)).scalar_one()))
@@ -195,7 +199,7 @@ def fetched(connection: Connection, statement: Select[Any]) -> list[list[Any]]:
 
 def _whole(rows: list[list[Any]], pushed: Pushed) -> list[list[Any]]:
     """Rows with one number for each Stats line."""
-    found = []
+    whole = []
     for row in rows:
         values = iter(row[len(pushed.columns) :])
         numbers = []
@@ -204,8 +208,8 @@ def _whole(rows: list[list[Any]], pushed: Pushed) -> list[list[Any]]:
             if stat.function == "sum":
                 number = (number << _HALF) + int(next(values) or 0)
             numbers.append(number)
-        found.append([*row[: len(pushed.columns)], *numbers])
-    return found
+        whole.append([*row[: len(pushed.columns)], *numbers])
+    return whole
 
 
 def _search(pattern: str, folded: int, text: str) -> bool:

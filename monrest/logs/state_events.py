@@ -102,11 +102,11 @@ class Watched:
     @_split.default
     def _with_semicolons(self) -> Mapping[str, tuple[str, ...]]:
         # Icinga 2 allows what separates the fields of a line in the names of services.
-        found: dict[str, tuple[str, ...]] = {}
+        names: dict[str, tuple[str, ...]] = {}
         for host, service in self.keys:
             if ";" in service:
-                found[host] = (*found.get(host, ()), service)
-        return found
+                names[host] = (*names.get(host, ()), service)
+        return names
 
     def event(self, time: int, message: str) -> LogEvent | None:
         """The event of one line, None for a line that does not matter.
@@ -141,9 +141,9 @@ class Watched:
 
     def events(self, lines: Iterable[TimedLine]) -> Iterator[LogEvent]:
         for time, message in lines:
-            found = self.event(time, message)
-            if found is not None:
-                yield found
+            event = self.event(time, message)
+            if event is not None:
+                yield event
 
     def _joined(self, host: str, rest: str) -> list[str]:
         """The fields of a service's line, whose name may hold what separates them."""

@@ -49,14 +49,14 @@ async def reported(site: Site, work: Awaitable[LinesWritten]) -> Updated:
 
 
 async def together(
-    sites: Sequence[Site], one: Callable[[Site], Awaitable[LinesWritten]]
+    sites: Sequence[Site], update: Callable[[Site], Awaitable[LinesWritten]]
 ) -> Updated:
-    results = await every([Deferred.fromCoroutine(reported(site, one(site))) for site in sites])
+    results = await every([Deferred.fromCoroutine(reported(site, update(site))) for site in sites])
     return Updated(
-        inserted=sum(one.inserted for one in results),
-        removed=sum(one.removed for one in results),
-        failed=tuple(problem for one in results for problem in one.failed),
-        skipped=tuple(text for one in results for text in one.skipped),
+        inserted=sum(result.inserted for result in results),
+        removed=sum(result.removed for result in results),
+        failed=tuple(problem for result in results for problem in result.failed),
+        skipped=tuple(text for result in results for text in result.skipped),
     )
 
 
@@ -81,14 +81,14 @@ class Imports:
         self._shares = {site.id: 0.0 for site in sites}
         turns = DeferredSemaphore(at_once(len(sites)))
 
-        async def one(site: Site) -> LinesWritten:
+        async def follow(site: Site) -> LinesWritten:
             await turns.acquire()
             try:
                 return await self._whole(site)
             finally:
                 turns.release()
 
-        return await together(sites, one)
+        return await together(sites, follow)
 
     async def _whole(self, site: Site) -> LinesWritten:
         """Import one site; where another process does, wait for that and do what is left."""
@@ -103,10 +103,10 @@ class Imports:
         """Wait until no process is at work on a site."""
         while True:
             await pause(self.clock, _LOOK_AGAIN)
-            known = await self.record(site)
-            if known is None or not self.busy(known):
+            cached = await self.record(site)
+            if cached is None or not self.busy(cached):
                 return
-            share = known.share(self.wall.now())
+            share = cached.share(self.wall.now())
             reached(100 * share, message="somebody else imports its lines")
 
     def _reached(

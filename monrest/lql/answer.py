@@ -39,15 +39,15 @@ def answer(request: Request, seconds: Callable[[], float]) -> AnswerSteps:
     total = len(rows)
     keys: list[tuple[ValueOf, bool]] = []
     for name, descending in request.sort:
-        found = request.table.find(name)
-        if found is not None and found.type not in ("list", "dict"):
-            keys.append((found.getter(), descending))
+        declared = request.table.find(name)
+        if declared is not None and declared.type not in ("list", "dict"):
+            keys.append((declared.getter(), descending))
     rows = _cut(_sorted(rows, keys), request)
-    shown = request.shown()
-    writer = CellWriter(layout, [column for _, column in shown])
+    columns = request.shown()
+    writer = CellWriter(layout, [column for _, column in columns])
     pieces: list[str] = []
     size = 0
-    step = max(_CELLS_AT_ONCE // max(len(shown), 1), 1)
+    step = max(_CELLS_AT_ONCE // max(len(columns), 1), 1)
     for start in range(0, len(rows), step):
         pieces.append(writer.write(rows[start : start + step]))
         size += len(pieces[-1])
@@ -55,13 +55,13 @@ def answer(request: Request, seconds: Callable[[], float]) -> AnswerSteps:
             raise RequestError(413, f"Maximum response size of {_LARGEST_ANSWER} bytes exceeded!")
         request.check_time(seconds())
         yield
-    names = [name for name, _ in shown] if request.shows_headers else None
+    names = [name for name, _ in columns] if request.shows_headers else None
     return layout.whole(names, pieces, total)
 
 
 def _matching(request: Request, seconds: Callable[[], float]) -> Generator[None, None, Rows]:
     table, condition = request.table, every(request.filters)
-    if any(one.is_misread for one in request.filters):
+    if any(condition.is_misread for condition in request.filters):
         rows: Rows = []
     elif condition.rows is not None:
         rows = condition.rows()
@@ -73,13 +73,13 @@ def _matching(request: Request, seconds: Callable[[], float]) -> Generator[None,
         rows = list(filter(table.visible(request.auth_user), rows))
     if not request.filters:
         return rows
-    found: Rows = []
+    matching: Rows = []
     for start in range(0, len(rows), _FILTERED_AT_ONCE):
-        found += filter(condition.holds, rows[start : start + _FILTERED_AT_ONCE])
+        matching += filter(condition.holds, rows[start : start + _FILTERED_AT_ONCE])
         if start:
             request.check_time(seconds())
             yield
-    return found
+    return matching
 
 
 def _sorted(rows: Rows, keys: Sequence[tuple[ValueOf, bool]]) -> Rows:
@@ -198,4 +198,6 @@ def _perf(function: str, texts: Sequence[str]) -> str:
                 values.setdefault(label.strip("'"), []).append(float(number))
             except ValueError:
                 continue
-    return " ".join(f"{label}={_aggregate(function, found):.8f}" for label, found in values.items())
+    return " ".join(
+        f"{label}={_aggregate(function, numbers):.8f}" for label, numbers in values.items()
+    )

@@ -52,8 +52,8 @@ class RowCondition:
 
 def every(conditions: Sequence[RowCondition]) -> RowCondition:
     """All of them hold; true without any."""
-    checks = [one.holds for one in conditions]
-    indexed = [one.rows for one in conditions if one.rows is not None]
+    checks = [condition.holds for condition in conditions]
+    indexed = [condition.rows for condition in conditions if condition.rows is not None]
     return RowCondition(
         checks[0] if len(checks) == 1 else lambda row: all(check(row) for check in checks),
         (lambda: min((rows() for rows in indexed), key=len)) if indexed else None,
@@ -67,8 +67,8 @@ def some(conditions: Sequence[RowCondition]) -> RowCondition:
     Naemon takes times from anywhere in the filter, so two ranges joined by Or lose rows; a client
     that is tested against this must cope.
     """
-    checks = [one.holds for one in conditions]
-    indexed = [one.rows for one in conditions if one.rows is not None]
+    checks = [condition.holds for condition in conditions]
+    indexed = [condition.rows for condition in conditions if condition.rows is not None]
 
     def united() -> Rows:
         return list({id(row): row for rows in indexed for row in rows()}.values())
@@ -86,8 +86,8 @@ def negated(condition: RowCondition) -> RowCondition:
 
 def _span(conditions: Sequence[RowCondition]) -> tuple[float | None, float | None]:
     """The intersection of all spans of time."""
-    since = [one.since for one in conditions if one.since is not None]
-    until = [one.until for one in conditions if one.until is not None]
+    since = [condition.since for condition in conditions if condition.since is not None]
+    until = [condition.until for condition in conditions if condition.until is not None]
     return max(since, default=None), min(until, default=None)
 
 
@@ -166,8 +166,8 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 def _number_of(text: str) -> float:
     """The leading number of a text; other text reads as 0."""
-    found = _NUMBER.match(text)
-    return float(found[0]) if found is not None else 0.0
+    match = _NUMBER.match(text)
+    return float(match[0]) if match is not None else 0.0
 
 
 def _in_32_bits(number: float) -> float:

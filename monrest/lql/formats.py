@@ -156,11 +156,13 @@ class _Neighbours:
             return repeat(self.empty, len(rows))
         if self.step is None:
             return self._write(rows)
-        found = list(map(self.step, rows))
-        known = self.known
-        fresh = {id(item): item for item in found if item is not None and id(item) not in known}
-        known.update(zip(fresh, self._write(list(fresh.values())), strict=True))
-        return [self.empty if item is None else known[id(item)] for item in found]
+        neighbours = list(map(self.step, rows))
+        texts = self.known
+        fresh = {
+            id(item): item for item in neighbours if item is not None and id(item) not in texts
+        }
+        texts.update(zip(fresh, self._write(list(fresh.values())), strict=True))
+        return [self.empty if item is None else texts[id(item)] for item in neighbours]
 
     def _write(self, objects: Rows) -> Iterator[str]:
         cells = [map(encode, map(get, objects)) for get, encode in self.writers]
@@ -178,18 +180,18 @@ class CellWriter:
     def __attrs_post_init__(self) -> None:
         self._runs = [
             self._run(list(columns))
-            for _, columns in groupby(self.columns, lambda one: one is None or (one.step,))
+            for _, columns in groupby(self.columns, lambda column: column is None or (column.step,))
         ]
 
     def _run(self, columns: list[Column | None]) -> _Neighbours:
-        known = [column for column in columns if column is not None]
-        encoders = [self.format.encoder(column) for column in known]
+        present = [column for column in columns if column is not None]
+        encoders = [self.format.encoder(column) for column in present]
         empty = [
-            encode(EMPTY[column.type]) for column, encode in zip(known, encoders, strict=True)
+            encode(EMPTY[column.type]) for column, encode in zip(present, encoders, strict=True)
         ] or [self.format.strings("")] * len(columns)
-        writers = [(column.get, encode) for column, encode in zip(known, encoders, strict=True)]
+        writers = [(column.get, encode) for column, encode in zip(present, encoders, strict=True)]
         between = self.format.between
-        step = known[0].step if known else None
+        step = present[0].step if present else None
         return _Neighbours(step, writers, between.join(empty), between)
 
     def write(self, rows: Rows) -> str:

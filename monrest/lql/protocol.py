@@ -122,10 +122,10 @@ class LivestatusProtocol(Protocol, TimeoutMixin):
     def _advance(self) -> None:
         """Take lines until a request is complete, and answer it; on with the next."""
         while not self._busy():
-            line, found, rest = self._buffer.partition(b"\n")
+            line, newline, rest = self._buffer.partition(b"\n")
             if len(line) > _LONGEST_LINE:
                 self._refuse(451, "Request line too long")
-            elif found:
+            elif newline:
                 self._buffer = rest
                 text = line.decode("utf-8", "surrogateescape").rstrip(" \t")
                 if text:

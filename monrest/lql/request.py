@@ -111,8 +111,8 @@ class Request:
         """
         name = lines.popleft()[4:].strip()
         # An unknown table is reported after the headers, which say in what form.
-        known = name in self.tables
-        if known:
+        exists = name in self.tables
+        if exists:
             self.table = self.tables[name]
         while lines:
             line = lines.popleft()
@@ -122,9 +122,9 @@ class Request:
             word, colon, value = line.partition(":")
             if not colon:
                 raise RequestError(400, f"Missing colon in request header '{line}'")
-            if known or word in ("KeepAlive", "ResponseHeader"):
+            if exists or word in ("KeepAlive", "ResponseHeader"):
                 self._header(word, value.strip())
-        if known:
+        if exists:
             return
         if name == "statehist":
             text = "Start of timeframe required. e.g. Filter: time > 1234567890"
@@ -158,15 +158,15 @@ class Request:
             return read_condition(value, self.table, self.shift)
         if len(words) != 2:
             raise RequestError(400, f"Invalid stats: {words[0]} needs one column")
-        found = self.table.find(words[1])
-        if found is not None and found.style == "counter":
+        column = self.table.find(words[1])
+        if column is not None and column.style == "counter":
             raise CoreDiedError(f"GET {self.table.name}, Stats: {value}")
-        return Aggregate(words[0], found)
+        return Aggregate(words[0], column)
 
     def read_columns(self, value: str) -> None:
         for name in value.split():
-            found = self.table.find(name)
-            self.columns.append((name, found and found.shifted(self.shift)))
+            column = self.table.find(name)
+            self.columns.append((name, column and column.shifted(self.shift)))
 
     def read_sort(self, value: str) -> None:
         name, _, direction = value.partition(" ")
@@ -209,7 +209,7 @@ def _join(stack: list[Any], how: str, word: str, value: str) -> None:
     count = 1 if how == "Negate" else _whole(word, value)
     start = max(len(stack) - count, 0)
     last: Sequence[RowCondition] = stack[start:]
-    if len(last) < count or not all(isinstance(one, RowCondition) for one in last):
+    if len(last) < count or not all(isinstance(condition, RowCondition) for condition in last):
         raise RequestError(400, f"Cannot use '{word}:' of {count} conditions, too few are there")
     if how == "Negate":
         stack[start:] = [negated(last[0])]
@@ -236,8 +236,8 @@ ReadValue: TypeAlias = Callable[[str, str], Any]
 def _choice(**choices: Any) -> ReadValue:
     def read(word: str, value: str) -> Any:
         if value not in choices:
-            known = ", ".join(choices)
-            raise RequestError(400, f"Invalid value for {word}: '{value}', use one of {known}")
+            names = ", ".join(choices)
+            raise RequestError(400, f"Invalid value for {word}: '{value}', use one of {names}")
         return choices[value]
 
     return read

@@ -51,8 +51,8 @@ class Column:
         empty = EMPTY[self.type]
 
         def through(row: Any) -> Any:
-            found = step(row)
-            return empty if found is None else get(found)
+            value = step(row)
+            return empty if value is None else get(value)
 
         return through
 
@@ -102,12 +102,12 @@ class Table:
     columns: Mapping[str, Column] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        found = {name: one for part in self.parts for name, one in part.shown().items()}
-        object.__setattr__(self, "columns", dict(sorted(found.items())))
+        columns = {name: column for part in self.parts for name, column in part.shown().items()}
+        object.__setattr__(self, "columns", dict(sorted(columns.items())))
 
     def find(self, name: str) -> Column | None:
         """The column of a name, or None; the table's own prefix is accepted and cut."""
-        found = self.columns.get(name)
-        if found is None and self.own_prefix and name.startswith(self.own_prefix):
+        column = self.columns.get(name)
+        if column is None and self.own_prefix and name.startswith(self.own_prefix):
             return self.columns.get(name[len(self.own_prefix) :])
-        return found
+        return column

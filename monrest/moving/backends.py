@@ -56,43 +56,43 @@ class Backends:
         return by_key.get(text) or by_name.get(text)
 
     def _by_words(self) -> tuple[dict[str, KnownSite], dict[str, KnownSite]]:
-        return {one.key: one for one in self.known}, {one.name: one for one in self.known}
+        return {site.key: site for site in self.known}, {site.name: site for site in self.known}
 
     def remembered(self, value: Any) -> dict[str, str]:
         """The ids and names of sites that a record is for, all of them if empty.
 
         Unknown ones keep their keys.
         """
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         by_key, by_name = self._by_words()
         whole = value if isinstance(value, Mapping) else {"backends": value}
         listed = whole.get("backends")
-        for one in listed if isinstance(listed, list) else [listed]:
-            pairs = one.items() if isinstance(one, Mapping) else [(one, one)]
+        for item in listed if isinstance(listed, list) else [listed]:
+            pairs = item.items() if isinstance(item, Mapping) else [(item, item)]
             for key, name in pairs:
                 if not isinstance(key, str) or not key:
                     continue
                 site = by_key.get(key) or by_name.get(key) or by_name.get(str(name))
-                found[site.key if site else key] = site.name if site else str(name or key)
+                names[site.key if site else key] = site.name if site else str(name or key)
         sections = whole.get("sections")
         for section in sections if isinstance(sections, list) else []:
             path = str(section).strip("/")
             for site in self.known:
                 if site.section == path or site.section.startswith(f"{path}/"):
-                    found[site.key] = site.name
-        return found
+                    names[site.key] = site.name
+        return names
 
 
 def read_backends(installation: Installation, default_resource: str) -> Backends:
     """All sites in their order; ``default_resource`` is the resource file of those without one."""
-    found = Backends()
+    backends = Backends()
     taken: set[str] = set()
     for block in (installation.main, installation.local):
         for peer in block.joined("Component", _BACKEND).inner("peer"):
             key = _key(peer, taken)
             taken.add(key)
-            _read_peer(installation, found, peer, key, default_resource)
-    return found
+            _read_peer(installation, backends, peer, key, default_resource)
+    return backends
 
 
 def _key(peer: SettingBlock, taken: Iterable[str]) -> str:
@@ -112,7 +112,7 @@ def _key(peer: SettingBlock, taken: Iterable[str]) -> str:
 
 def _read_peer(
     installation: Installation,
-    found: Backends,
+    backends: Backends,
     peer: SettingBlock,
     key: str,
     default_resource: str,
@@ -127,9 +127,9 @@ def _read_peer(
         lines.add(KIND, peer.where, Outcome.LEFT, name, "it is not active")
         return
     options = peer.joined("options")
-    addresses = [one.value.strip() for one in options.all("peer")]
+    addresses = [setting.value.strip() for setting in options.all("peer")]
     if kind == "http":
-        _comment(found, lines, peer, key, addresses)
+        _comment(backends, lines, peer, key, addresses)
         return
     if kind != "livestatus":
         lines.add(KIND, peer.where, Outcome.LEFT, name, "only livestatus can be asked")
@@ -149,8 +149,8 @@ def _read_peer(
     tool = _tool(installation, peer)
     if tool:
         table["configtool"] = tool
-    found.tables.append(table)
-    found.known.append(KnownSite(key=key, name=name, section=table.get("section", "Default")))
+    backends.tables.append(table)
+    backends.known.append(KnownSite(key=key, name=name, section=table.get("section", "Default")))
     lines.add(KIND, peer.where, Outcome.NEW, f"{key} {name!r} at {address}")
     _lost(lines, peer, key, options, len(addresses))
 
@@ -216,14 +216,16 @@ def _tool(installation: Installation, peer: SettingBlock) -> dict[str, Any]:
     for key in _TOOL_LISTS:
         texts = items(block.all(key), commas=False)
         if texts:
-            tool[key] = [installation.absolute(one) if key in _TOOL_PATHS else one for one in texts]
+            tool[key] = [
+                installation.absolute(text) if key in _TOOL_PATHS else text for text in texts
+            ]
     if truth(block.text("disable")):
         tool["disable"] = True
     return tool
 
 
 def _comment(
-    found: Backends, lines: MoveLines, peer: SettingBlock, key: str, addresses: list[str]
+    backends: Backends, lines: MoveLines, peer: SettingBlock, key: str, addresses: list[str]
 ) -> None:
     """Write a site that is another front end as a comment; its secret is not taken over."""
     name = peer.text("name")
@@ -233,11 +235,14 @@ def _comment(
     except ValueError:
         where = "https://HOST/APP"
     table = {"id": key, "name": name, "address": where, "auth_key": "KEY OF A SUPERUSER THERE"}
-    found.comments += [
+    backends.comments += [
         "",
         "# Another front end: works once the other side runs monrest.",
         "# [[sites]]",
-        *(f"# {one} = {json.dumps(value, ensure_ascii=False)}" for one, value in table.items()),
+        *(
+            f"# {setting_key} = {json.dumps(value, ensure_ascii=False)}"
+            for setting_key, value in table.items()
+        ),
     ]
     lines.add(
         KIND, peer.where, Outcome.HINT, f"{key} {name!r}",

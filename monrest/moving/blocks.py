@@ -36,45 +36,47 @@ class SettingBlock:
     blocks: list[SettingBlock] = field(factory=list)
 
     def all(self, key: str) -> list[OldSetting]:
-        return [one for one in self.settings if one.key == key]
+        return [setting for setting in self.settings if setting.key == key]
 
     def last(self, key: str) -> OldSetting | None:
         """The value of a plain key: of several the last one counts."""
-        found = self.all(key)
-        return found[-1] if found else None
+        settings = self.all(key)
+        return settings[-1] if settings else None
 
     def text(self, key: str) -> str:
         """The value of a plain key, empty for none."""
-        found = self.last(key)
-        return found.value if found else ""
+        setting = self.last(key)
+        return setting.value if setting else ""
 
     def inner(self, word: str, name: str | None = None) -> list[SettingBlock]:
         """The blocks of a word, and of a name if one is given."""
         return [
-            one for one in self.blocks if one.word == word and (name is None or one.name == name)
+            block
+            for block in self.blocks
+            if block.word == word and (name is None or block.name == name)
         ]
 
     def joined(self, word: str, name: str = "") -> SettingBlock:
         """All blocks of a word and name as one, in their order."""
         whole = SettingBlock(word, name)
-        for one in self.inner(word, name):
-            whole.where = whole.where or one.where
-            whole.settings += one.settings
-            whole.blocks += one.blocks
+        for block in self.inner(word, name):
+            whole.where = whole.where or block.where
+            whole.settings += block.settings
+            whole.blocks += block.blocks
         return whole
 
 
 def items(settings: Iterable[OldSetting], *, commas: bool = True) -> list[str]:
     """The values of a list key: all of them, those before the last empty one left out."""
-    found: list[str] = []
-    for one in settings:
-        if not one.value.strip():
-            found = []
+    texts: list[str] = []
+    for setting in settings:
+        if not setting.value.strip():
+            texts = []
         elif commas:
-            found += [part.strip() for part in one.value.split(",") if part.strip()]
+            texts += [part.strip() for part in setting.value.split(",") if part.strip()]
         else:
-            found.append(one.value)
-    return list(dict.fromkeys(found))
+            texts.append(setting.value)
+    return list(dict.fromkeys(texts))
 
 
 @frozen
@@ -108,7 +110,8 @@ def parse(content: bytes, source: str) -> tuple[SettingBlock, list[SyntaxProblem
             continue
         open_blocks[-1].settings.append(OldSetting(pair[0], pair[1], where))
     problems += [
-        SyntaxProblem(one.where, f"expected </{one.word}>", read=True) for one in open_blocks[1:]
+        SyntaxProblem(open_block.where, f"expected </{open_block.word}>", read=True)
+        for open_block in open_blocks[1:]
     ]
     return top, problems
 
@@ -121,12 +124,12 @@ def _block(
         problems.append(SyntaxProblem(where, "expected <word>, <word name> or </word>"))
     elif not inner.startswith("/"):
         word, *name = inner.split(None, 1)
-        made = SettingBlock(word, _unquoted(name[0]) if name else "", where)
+        block = SettingBlock(word, _unquoted(name[0]) if name else "", where)
         if len(open_blocks) > _DEEPEST:
             problems.append(SyntaxProblem(where, f"expected at most {_DEEPEST} blocks in blocks"))
         else:
-            open_blocks[-1].blocks.append(made)
-        open_blocks.append(made)
+            open_blocks[-1].blocks.append(block)
+        open_blocks.append(block)
     elif len(open_blocks) > 1 and open_blocks[-1].word.lower() == inner[1:].strip().lower():
         open_blocks.pop()
     else:

@@ -122,14 +122,14 @@ class Contents:
     ) -> Iterator[Adoption]:
         """What ``make`` gives; told where a rule refuses it or a value is of a wrong type."""
         try:
-            made = make(*args, **named)
+            record = make(*args, **named)
         except RestError as error:
             self._tell(kind, source, Outcome.REFUSED, "", error.description or error.message)
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError):
             self._tell(kind, source, Outcome.REFUSED, "", "expected values of other types")
         else:
-            if made is not None:
-                yield made
+            if record is not None:
+                yield record
 
     def read_users(self) -> None:
         """Read settings of users, and the rights that stand in their files."""
@@ -153,7 +153,7 @@ class Contents:
         usernames.check(name, "file")
         if name in INTERNAL:
             raise BadRequest("invalid user", "the name means something else")
-        roles = [one for one in _texts(value.get("roles")) if one in ROLES]
+        roles = [text for text in _texts(value.get("roles")) if text in ROLES]
         if roles and "*" in name:
             # In auth.roles it would mean others as well.
             self._tell(
@@ -169,8 +169,8 @@ class Contents:
         login = value.get("login")
         login = login if isinstance(login, Mapping) else {}
         zone = value.get("tz")
-        known = zone if isinstance(zone, str) and zone_called(zone) else None
-        if not login and known is None:
+        zone_name = zone if isinstance(zone, str) and zone_called(zone) else None
+        if not login and zone_name is None:
             return None
         return Profile(
             name=name,
@@ -178,7 +178,7 @@ class Contents:
             failed=_number(login.get("failed")),
             last_failed=_login(login.get("last_failed")),
             last_success=_login(login.get("last_success")),
-            tz=known,
+            tz=zone_name,
             created=file.changed,
         )
 
@@ -195,10 +195,10 @@ class Contents:
         if self.installation.var is None:
             return
         try:
-            names = [one.name for one in (self.installation.var / folder).iterdir()]
+            names = [path.name for path in (self.installation.var / folder).iterdir()]
         except OSError:
             return
-        old = [one for one in names if not re.fullmatch(rf"{_KEY.pattern}(\.stats)?", one)]
+        old = [name for name in names if not re.fullmatch(rf"{_KEY.pattern}(\.stats)?", name)]
         if old:
             # Such a name may be the key itself.
             self._tell(KEYS, folder, Outcome.LEFT, f"{len(old)} files", "no keys of today's form")
@@ -220,8 +220,8 @@ class Contents:
         roles = value.get("roles")
         kept: tuple[str, ...] | None = None
         if roles is not None:
-            kept = tuple(one for one in _texts(roles) if one in ROLES)
-            if unknown := [one for one in _texts(roles) if one not in ROLES]:
+            kept = tuple(text for text in _texts(roles) if text in ROLES)
+            if unknown := [text for text in _texts(roles) if text not in ROLES]:
                 notes.append(f"without unknown roles: {', '.join(unknown)}")
         used = self._stats(file)
         key = ApiKey(
@@ -287,7 +287,7 @@ class Contents:
             if node.function.name == "custom":
                 name = process_model.text_at(node.function.arguments, 0)
                 self._by_hand(file, definition.name, f"node {node.id}: function {name}")
-        filters = {*definition.filter, *(one for node in definition.nodes for one in node.filter)}
+        filters = {*definition.filter, *(name for node in definition.nodes for name in node.filter)}
         for name in sorted(filters - _OWN_FILTERS):
             self._by_hand(file, definition.name, f"filter {name}")
         # A draft is kept for a day after its last change.
@@ -314,7 +314,7 @@ class Contents:
     ) -> Adoption | None:
         number = _number_of(file)
         notes: list[str] = []
-        given = {name: one for name, one in value.items() if name not in ("backends", "var")}
+        given = {name: item for name, item in value.items() if name not in ("backends", "var")}
         template = given.get("template") or "sla_report.tt"
         if template not in TEMPLATES:
             self._tell(REPORTS, file.shown, Outcome.LEFT, f"{number} {_text(given.get('name'))!r}",
@@ -389,9 +389,11 @@ class Contents:
         else:
             work = downtime_statements.adopt(number, record, sites, self.now, zone)
         what = downtime_model.Downtime(number=0, record=record).targets()
-        shown = ", ".join(" ".join(filter(None, (one.name, one.service))) for one in what[:3])
+        names = ", ".join(
+            " ".join(filter(None, (target.name, target.service))) for target in what[:3]
+        )
         return Adoption(
-            DOWNTIMES, file.shown, f"{number or 'new'} {record['target']} {shown}", work,
+            DOWNTIMES, file.shown, f"{number or 'new'} {record['target']} {names}", work,
             tuple(losses), ("for all sites",) if value.get("backends") is None else (),
         )  # fmt: skip
 
@@ -444,10 +446,10 @@ class Contents:
                        "a program that only the old front end can run")  # fmt: skip
 
     def _backups(self) -> dict[str, list[DataFile]]:
-        found: dict[str, list[DataFile]] = {}
+        backups: dict[str, list[DataFile]] = {}
         for file in self._files(DASHBOARDS, "panorama", _BACKUP):
-            found.setdefault(file.stem.partition(".tab.")[0], []).append(file)
-        return found
+            backups.setdefault(file.stem.partition(".tab.")[0], []).append(file)
+        return backups
 
     def _dashboard(
         self, file: DataFile, value: Mapping[str, Any], backups: list[DataFile]
@@ -458,7 +460,7 @@ class Contents:
         notes: list[str] = []
         record = self._dashboard_record(value, losses)
         past = {}
-        by_time = {int(one.stem.rpartition(".")[2]): one for one in backups}
+        by_time = {int(backup.stem.rpartition(".")[2]): backup for backup in backups}
         for at in sorted(by_time)[-dashboard_statements.MOST_BACKUPS :]:
             former = self.installation.document(DASHBOARDS, by_time[at])
             if former is None:
@@ -484,10 +486,10 @@ class Contents:
 
     def _dashboard_record(self, value: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
         given: dict[str, Any] = {}
-        for key, one in value.items():
-            known = key in ("user", "tab", "file_version", "public")
-            if known or key in dashboard_model.COMPUTED or _PANEL.fullmatch(key):
-                given[key] = one
+        for key, item in value.items():
+            taken = key in ("user", "tab", "file_version", "public")
+            if taken or key in dashboard_model.COMPUTED or _PANEL.fullmatch(key):
+                given[key] = item
             else:
                 notes.append(f"without {key}")
         tab = given.get("tab")
@@ -513,13 +515,13 @@ class Contents:
         if (facts := var / "node_control" / "_conf.json").exists():
             self._tell(OTHERS, self.installation.shown(facts), Outcome.HINT, "[nodecontrol]",
                        "settings of node-control are to be written by hand")  # fmt: skip
-        staged = [_STAGED.fullmatch(one.name) for one in _inside(var)]
-        for key in sorted({one[1] for one in staged if one is not None}):
+        staged = [_STAGED.fullmatch(path.name) for path in _inside(var)]
+        for key in sorted({match[1] for match in staged if match is not None}):
             self._tell(OTHERS, f"obj_retention.{key}", Outcome.HINT, f"site {key}",
                        "somebody has changes of objects that are not saved: save or discard them "
                        "in the old front end before")  # fmt: skip
         teams = var / "teams"
-        names = sorted(one.name for one in _inside(teams))
+        names = sorted(path.name for path in _inside(teams))
         if names:
             self._tell(OTHERS, self.installation.shown(teams), Outcome.LEFT, ", ".join(names),
                        "there are no teams")  # fmt: skip
@@ -552,17 +554,17 @@ def _text(value: Any) -> str:
 
 def _texts(value: Any) -> list[str]:
     items = value if isinstance(value, list) else []
-    return [one for one in items if isinstance(one, str)]
+    return [item for item in items if isinstance(item, str)]
 
 
 def _login(value: Any) -> dict[str, Any] | None:
     """When and from where a user logged in, or failed to."""
     if not isinstance(value, Mapping) or not _number(value.get("time")):
         return None
-    found: dict[str, Any] = {"time": _number(value["time"]), "ip": _text(value.get("ip"))}
+    login: dict[str, Any] = {"time": _number(value["time"]), "ip": _text(value.get("ip"))}
     if forwarded := _text(value.get("forwarded_for")):
-        found["forwarded_for"] = forwarded
-    return found
+        login["forwarded_for"] = forwarded
+    return login
 
 
 def _number_of(file: DataFile) -> int:
@@ -576,32 +578,32 @@ def _schedule(value: Any, name: str, notes: list[str]) -> Any:
     """A schedule without the entries that never came."""
     if not isinstance(value, list):
         return value
-    found = []
+    entries = []
     for at, entry in enumerate(value):
         try:
             schedule.read([entry], name)
         except BadRequest as error:
             notes.append(f"without entry {at + 1} of {name}: {error.description}")
         else:
-            found.append(entry)
-    return found
+            entries.append(entry)
+    return entries
 
 
 def _permissions(value: Any, notes: list[str]) -> Any:
     """Permissions without the entries that meant nothing."""
     if not isinstance(value, list):
         return value
-    found = []
+    permissions = []
     for at, entry in enumerate(value):
         names = entry.get("name") if isinstance(entry, dict) else None
         named = isinstance(names, str) or (
             isinstance(names, list) and len(names) == len(_texts(names))
         )
         if named and entry.get("type") in ("user", "group") and entry.get("perm") in ("ro", "rw"):
-            found.append(entry)
+            permissions.append(entry)
         else:
             notes.append(f"without entry {at + 1} of permissions")
-    return found
+    return permissions
 
 
 @transaction
@@ -613,8 +615,8 @@ def _unnumbered(
     zone: tzinfo,
 ) -> bool:
     """Store a downtime under a free number unless there is the same one."""
-    known = downtime_statements.several()(connection)
-    if any((one.record, one.sites) == (record, sites) for one in known):
+    downtimes = downtime_statements.several()(connection)
+    if any((stored.record, stored.sites) == (record, sites) for stored in downtimes):
         return False
     downtime_statements.add(1, record, sites, now, zone)(connection)
     return True

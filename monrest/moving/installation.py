@@ -86,17 +86,17 @@ class Installation:
             raise NoInstallationError(
                 f"{folder}: expected {_MAIN} in it or in its folder {'/'.join(_USUAL_ETC)}"
             )
-        found = cls(lines, root, etc)
-        found._allowed = [root.resolve(), etc.resolve()]
-        found.main = found._parsed(etc / _MAIN)
-        other = found._local_path(found.main.text("etc_path"))
+        installation = cls(lines, root, etc)
+        installation._allowed = [root.resolve(), etc.resolve()]
+        installation.main = installation._parsed(etc / _MAIN)
+        other = installation._local_path(installation.main.text("etc_path"))
         if other is not None and other.is_dir() and other.resolve() != etc.resolve():
-            found.etc = other
-            found._allowed.append(other.resolve())
-        found._read_local()
-        found._read_cgi()
-        found.var = found._data_folder(var)
-        return found
+            installation.etc = other
+            installation._allowed.append(other.resolve())
+        installation._read_local()
+        installation._read_cgi()
+        installation.var = installation._data_folder(var)
+        return installation
 
     def _data_folder(self, given: str) -> Path | None:
         """Where the data are; a line when nowhere."""
@@ -129,7 +129,7 @@ class Installation:
         copies = [self.root / text.lstrip("/")]
         if site is not None and site[1] == self.root.name:
             copies.append(self.root / (site[2] or ""))
-        return next((one for one in copies if one.exists()), Path(text))
+        return next((candidate for candidate in copies if candidate.exists()), Path(text))
 
     def path_here(self, text: str) -> Path | None:
         """Where a file that the configuration names can be read, None if it cannot."""
@@ -155,9 +155,9 @@ class Installation:
             self._add(self.local, self.etc / _LOCAL)
 
     def _add(self, block: SettingBlock, path: Path) -> None:
-        found = self._parsed(path)
-        block.settings += found.settings
-        block.blocks += found.blocks
+        parsed = self._parsed(path)
+        block.settings += parsed.settings
+        block.blocks += parsed.blocks
 
     def _configuration_files(
         self, folder: Path, suffixes: set[str], host: str, depth: int = 0
@@ -168,7 +168,7 @@ class Installation:
             self._refuse(CONFIGURATION, folder, f"expected at most {_DEEPEST} folders in folders")
             return
         try:
-            paths = sorted(folder.iterdir(), key=lambda one: os.fsencode(one.name))
+            paths = sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name))
         except OSError as error:
             self._refuse(CONFIGURATION, folder, error.strerror or "cannot be read")
             return
@@ -198,8 +198,8 @@ class Installation:
             return SettingBlock()
         block, problems = parse(content, self.shown(path))
         problems += list(_unusual(block))
-        for one in problems:
-            self.lines.add(CONFIGURATION, one.where, Outcome.REFUSED, "", one.reason)
+        for problem in problems:
+            self.lines.add(CONFIGURATION, problem.where, Outcome.REFUSED, "", problem.reason)
         return block
 
     def data_files(self, kind: str, folder: Path, name: re.Pattern[str]) -> Iterator[DataFile]:
@@ -209,28 +209,28 @@ class Installation:
         if not self._inside(folder):
             self._refuse(kind, folder, "it lies outside of the installation")
             return
-        found: dict[str, str] = {}
+        files: dict[str, str] = {}
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     match = name.fullmatch(entry.name)
                     if match is not None and not entry.name.endswith(".new"):
-                        found[entry.name] = match[1]
-                    if len(found) > _MOST_FILES:
+                        files[entry.name] = match[1]
+                    if len(files) > _MOST_FILES:
                         self._refuse(kind, folder, f"expected at most {_MOST_FILES} files")
                         break
         except OSError as error:
             self._refuse(kind, folder, error.strerror or "cannot be read")
             return
-        for one in sorted(found, key=_natural):
-            path = folder / one
+        for file in sorted(files, key=_natural):
+            path = folder / file
             content = self.read(kind, path, _MOST_DATA)
             if content is None:
                 continue
             status = path.stat()
             executable = bool(status.st_mode & 0o111)
             changed = max(0, int(status.st_mtime))
-            yield DataFile(path, found[one], self.shown(path), changed, executable, content)
+            yield DataFile(path, files[file], self.shown(path), changed, executable, content)
 
     def document(self, kind: str, file: DataFile) -> dict[str, Any] | None:
         """The object of JSON in a file; a line where it is none."""
@@ -300,12 +300,12 @@ class Installation:
 
 def _unusual(block: SettingBlock) -> Iterator[SyntaxProblem]:
     """Blocks whose words differ from known ones by upper and lower case alone are not taken."""
-    for one in block.blocks:
+    for nested in block.blocks:
         for word in _BLOCKS:
-            if one.word != word and one.word.lower() == word.lower():
-                yield SyntaxProblem(one.where, f"expected <{word}>; this block does not count")
-        if one.word == "Component":
-            for inner in one.blocks:
+            if nested.word != word and nested.word.lower() == word.lower():
+                yield SyntaxProblem(nested.where, f"expected <{word}>; this block does not count")
+        if nested.word == "Component":
+            for inner in nested.blocks:
                 if inner.word != "peer" and inner.word.lower() == "peer":
                     yield SyntaxProblem(inner.where, "expected <peer>; this block does not count")
 

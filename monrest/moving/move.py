@@ -72,7 +72,7 @@ def _entry(path: str, table: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(value, Mapping):
             later += list(_table(f"{path}.{_key(key)}", value))
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            later += [line for one in value for line in _entry(f"{path}.{_key(key)}", one)]
+            later += [line for item in value for line in _entry(f"{path}.{_key(key)}", item)]
         else:
             yield f"{_key(key)} = {_value(value)}"
     yield from later
@@ -88,7 +88,7 @@ def _value(value: Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(one) for one in value)}]"
+        return f"[{', '.join(_value(item) for item in value)}]"
     return _text(str(value))
 
 
@@ -125,10 +125,10 @@ class NewFile:
 
     def write(self, owner: tuple[int, int] | None) -> None:
         """Write it, for ``owner`` if one is given; NewFileError."""
-        made = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
+        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-            with os.fdopen(os.open(made, flags, _MODE), "wb") as file:
+            with os.fdopen(os.open(temporary, flags, _MODE), "wb") as file:
                 os.fchmod(file.fileno(), _MODE)
                 if owner is not None:
                     os.fchown(file.fileno(), *owner)
@@ -136,12 +136,12 @@ class NewFile:
                 file.flush()
                 os.fsync(file.fileno())
             # Unlike a rename, a link does not replace what somebody else wrote meanwhile.
-            os.link(made, self.path)
+            os.link(temporary, self.path)
             _sync(self.path.parent)
         except OSError as error:
             raise NewFileError(f"{self.path}: {error.strerror}") from None
         finally:
-            made.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def make_folder(path: Path) -> None:
@@ -241,9 +241,9 @@ class _Move:
         present = load(request.config) if request.config.exists() else None
         config, files = self._configuration(translation, present)
         if present is not None:
-            known = [KnownSite(key=one.id, name=one.name, section=one.section)
-                     for one in present.sites]  # fmt: skip
-            contents.backends = Backends(known=known)
+            sites = [KnownSite(key=site.id, name=site.name, section=site.section)
+                     for site in present.sites]  # fmt: skip
+            contents.backends = Backends(known=sites)
         files = [*self._secret(installation, config), *files]
         zone = config.display.zone()
         adoptions = [
@@ -294,10 +294,10 @@ class _Move:
             )
         else:
             config = present
-        files = [NewFile(name, state / name, one) for name, one in private.items()]
+        files = [NewFile(name, state / name, content) for name, content in private.items()]
         if present is not None:
             # It names the files that it needs.
-            files = [one for one in files if one.path.exists()]
+            files = [file for file in files if file.path.exists()]
         return config, [*files, NewFile("configuration", self.request.config, text.encode())]
 
     def _usable(self, document: dict[str, Any], translation: Translation) -> Config:
@@ -308,7 +308,7 @@ class _Move:
             except ConfigError as error:
                 problem = error.problems[0]
             path, _, reason = problem.partition(": ")
-            steps = [int(one) if one else two for one, two in _STEP.findall(path)]
+            steps = [int(name) if name else two for name, two in _STEP.findall(path)]
             reason = re.sub(r" \(line [0-9]+\)\Z", "", reason).partition(", got ")[0]
             where = self._place(document, steps) or translation.places.get(tuple(steps[:2]), path)
             if not _take_out(document, steps):
@@ -370,8 +370,8 @@ class _Move:
         try:
             with engine.connect() as connection, connection.begin() as transaction:
                 migrate.upgrade_connection(connection)
-                for one in adoptions:
-                    self._adopt(connection, one)
+                for adoption in adoptions:
+                    self._adopt(connection, adoption)
                 for file in files:
                     self._write(file, state)
                 if self.request.apply:
@@ -381,34 +381,34 @@ class _Move:
         finally:
             engine.dispose()
 
-    def _adopt(self, connection: Connection, one: Adoption) -> None:
-        notes, changed = [*one.losses, *one.notes], bool(one.losses)
+    def _adopt(self, connection: Connection, adoption: Adoption) -> None:
+        notes, changed = [*adoption.losses, *adoption.notes], bool(adoption.losses)
         try:
             with connection.begin_nested():
-                stored = one.work(connection)
+                stored = adoption.work(connection)
         except RestError as error:
             self.lines.add(
-                one.kind,
-                one.source,
+                adoption.kind,
+                adoption.source,
                 Outcome.REFUSED,
-                one.target,
+                adoption.target,
                 error.description or error.message,
             )
             return
         except DBAPIError as error:
             if meaning_of(error) not in (Meaning.VALUE, Meaning.OURS):
                 raise
-            self.lines.add(one.kind, one.source, Outcome.REFUSED, one.target,
+            self.lines.add(adoption.kind, adoption.source, Outcome.REFUSED, adoption.target,
                            "the database cannot hold it")  # fmt: skip
             return
         if not stored:
-            self.lines.add(one.kind, one.source, Outcome.SAME, one.target)
+            self.lines.add(adoption.kind, adoption.source, Outcome.SAME, adoption.target)
             return
-        if isinstance(stored, str) and repr(stored) not in one.target:
+        if isinstance(stored, str) and repr(stored) not in adoption.target:
             notes.append(f"it is called {stored!r}, because its name is taken")
             changed = True
         fate = Outcome.CHANGED if changed else Outcome.NEW
-        self.lines.add(one.kind, one.source, fate, one.target, "; ".join(notes))
+        self.lines.add(adoption.kind, adoption.source, fate, adoption.target, "; ".join(notes))
 
     def _write(self, file: NewFile, state: Path) -> None:
         present = file.present()
@@ -431,17 +431,19 @@ def _in_force(line: MoveLine, wanted: Config, present: Config, moved: tuple[str,
     name = _TARGET.match(line.target)
     values = []
     for config in (wanted, present):
-        found: Any = {
-            **{one.id: one for one in config.sites},
-            **{f"[[editor]] {one.name}": one for one in config.editor},
+        in_force: Any = {
+            **{site.id: site for site in config.sites},
+            **{f"[[editor]] {editor.name}": editor for editor in config.editor},
         }.get(line.target if name is None else name[0])
-        if found is None and name is not None:
-            found = config
+        if in_force is None and name is not None:
+            in_force = config
             for step in name[0].split("."):
-                found = (
-                    found.get(step) if isinstance(found, Mapping) else getattr(found, step, None)
+                in_force = (
+                    in_force.get(step)
+                    if isinstance(in_force, Mapping)
+                    else getattr(in_force, step, None)
                 )
-        values.append(found.replace(*moved) if isinstance(found, str) else found)
+        values.append(in_force.replace(*moved) if isinstance(in_force, str) else in_force)
     return values[0] is not None and values[0] == values[1]
 
 

@@ -54,7 +54,7 @@ TITLES = ("KIND", "FROM", "FATE", "BECOMES", "NOTE")
 
 
 def _plain(text: str) -> str:
-    line = "".join(one if one.isprintable() else " " for one in text)
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
     return line if len(line) <= _LONGEST_CELL else f"{line[:_LONGEST_CELL]}…"
 
 

@@ -23,16 +23,16 @@ def whole(text: str) -> int | None:
 
 def span(text: str) -> float | None:
     """Seconds of a number with a unit or without, None for what is none."""
-    found = _SPAN.match(text)
-    if found is None:
+    match = _SPAN.match(text)
+    if match is None:
         return None
-    seconds = float(found[1]) * _UNITS[found[2]]
+    seconds = float(match[1]) * _UNITS[match[2]]
     return int(seconds) if seconds.is_integer() else seconds
 
 
 def ranges(text: str) -> list[str]:
     """Numbers and ranges of numbers between commas."""
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def replacement(text: str) -> tuple[str, str] | None:
@@ -40,19 +40,19 @@ def replacement(text: str) -> tuple[str, str] | None:
 
     ``$1`` becomes ``\1``, ``\@`` the sign alone; with the flag ``x`` blanks of the pattern go.
     """
-    found = _REPLACE.match(text.strip()) if len(text) <= _LONGEST_EXPRESSION else None
-    if found is None:
+    match = _REPLACE.match(text.strip()) if len(text) <= _LONGEST_EXPRESSION else None
+    if match is None:
         return None
-    pattern, text, flags = found[2], found[3], found[4]
+    pattern, text, flags = match[2], match[3], match[4]
     if "x" in flags:
         pattern = re.sub(r"(?<!\\)\s+", "", pattern)
     pattern = pattern.replace("\\@", "@").replace("\\/", "/")
     text = text.replace("\\@", "@").replace("\\/", "/")
-    text = re.sub(r"\$(?:([1-9])|\{([1-9])\})", lambda one: f"\\{one[1] or one[2]}", text)
+    text = re.sub(r"\$(?:([1-9])|\{([1-9])\})", lambda match: f"\\{match[1] or match[2]}", text)
     return (f"(?i){pattern}" if "i" in flags else pattern), text
 
 
 def mail_address(text: str) -> str:
     """The address of ``Name <address>``."""
-    found = re.search(r"<([^<>]*)>\s*\Z", text)
-    return (found[1] if found else text).strip()
+    match = re.search(r"<([^<>]*)>\s*\Z", text)
+    return (match[1] if match else text).strip()

@@ -114,8 +114,10 @@ class Translation:
             block.joined("Component", f"Thruk::Plugin::{name}")
             for block in (self.installation.main, self.installation.local)
         )
-        said = {one.key for one in local.settings}
-        local.settings = [one for one in main.settings if one.key not in said] + local.settings
+        keys = {setting.key for setting in local.settings}
+        local.settings = [
+            setting for setting in main.settings if setting.key not in keys
+        ] + local.settings
         local.blocks = main.blocks + local.blocks
         return local
 
@@ -123,9 +125,9 @@ class Translation:
         """Put a value into a table, and tell; values of commands and the like are not shown."""
         self.document.setdefault(table, {})[key] = value
         self.places[table, key] = where
-        shown = "" if _QUIET.search(key) else f" = {_shown(value)}"
+        text = "" if _QUIET.search(key) else f" = {_shown(value)}"
         fate = Outcome.CHANGED if note else Outcome.NEW
-        self._tell(where, fate, f"{table}.{key}{shown}", note)
+        self._tell(where, fate, f"{table}.{key}{text}", note)
 
     def _tell(self, where: str, fate: Outcome, target: str, note: str = "") -> None:
         self.installation.lines.add(CONFIGURATION, where, fate, target, note)
@@ -180,7 +182,10 @@ class Translation:
         setting = self._component("ConfigTool").last("htpasswd")
         named = parts.path_here(setting.value) if setting else None
         usual = (named, parts.etc / "htpasswd", parts.etc.parent / "htpasswd")
-        path = next((one for one in usual if one is not None and one.is_file()), None)
+        path = next(
+            (candidate for candidate in usual if candidate is not None and candidate.is_file()),
+            None,
+        )
         if path is not None:
             self.htpasswd = parts.small_file("passwords", path)
             if self.htpasswd is not None:
@@ -191,9 +196,9 @@ class Translation:
     def _check_passwords(self, source: str, content: bytes) -> None:
         from monrest.accounts.htpasswd import parse
 
-        known, problems = parse(content)
+        users, problems = parse(content)
         self.installation.lines.add(
-            "passwords", source, Outcome.NEW, "auth.htpasswd_file", f"{len(known)} users"
+            "passwords", source, Outcome.NEW, "auth.htpasswd_file", f"{len(users)} users"
         )
         for number, reason in problems:
             self.installation.lines.add(
@@ -206,19 +211,19 @@ class Translation:
             users.setdefault(role, []).extend(names)
         both = self._last("admin_role_from_system_and_conf")
         if both is None or old_values.truth(both.value):
-            for table, found in (("roles", users), ("contactgroup_roles", groups)):
-                first, second = (found.get(role, []) for role in _ADMIN_BY_BOTH)
-                admins = [one for one in first if one in second]
-                new = [one for one in admins if one not in found.get("admin", [])]
+            for table, members in (("roles", users), ("contactgroup_roles", groups)):
+                first, second = (members.get(role, []) for role in _ADMIN_BY_BOTH)
+                admins = [name for name in first if name in second]
+                new = [admin for admin in admins if admin not in members.get("admin", [])]
                 if new:
-                    found["admin"] = [*found.get("admin", []), *new]
+                    members["admin"] = [*members.get("admin", []), *new]
                     self._tell(
                         " + ".join(_ADMIN_BY_BOTH), Outcome.CHANGED,
                         f"auth.{table}.admin += {_shown(new)}",
                         "who had both was an administrator",
                     )  # fmt: skip
-        for table, found in (("roles", users), ("contactgroup_roles", groups)):
-            clean = {role: list(dict.fromkeys(names)) for role, names in found.items() if names}
+        for table, members in (("roles", users), ("contactgroup_roles", groups)):
+            clean = {role: list(dict.fromkeys(names)) for role, names in members.items() if names}
             if clean:
                 self.document.setdefault("auth", {})[table] = clean
             for role, names in clean.items():
@@ -230,23 +235,23 @@ class Translation:
 
     def _of_roles(self, prefix: str) -> dict[str, list[str]]:
         """The names of each role: both files together, nobody where an operator said so."""
-        parts, found = self.installation, dict[str, list[str]]()
+        parts, roles = self.installation, dict[str, list[str]]()
         keys = {
-            one.key: one.where
+            setting.key: setting.where
             for block in (parts.cgi, parts.main, parts.local)
-            for one in block.settings
-            if one.key.startswith(prefix)
+            for setting in block.settings
+            if setting.key.startswith(prefix)
         }
         for key, where in keys.items():
             role = key.removeprefix(prefix)
             if f"{_SHORT}{role}" not in ROLES:
                 self._tell(where, Outcome.LEFT, key, "there is no such role")
                 continue
-            said = parts.local.all(key) or parts.main.all(key)
-            if said and not said[-1].value.strip():
+            settings = parts.local.all(key) or parts.main.all(key)
+            if settings and not settings[-1].value.strip():
                 continue
-            found[role] = items([*parts.cgi.all(key), *said])
-        return found
+            roles[role] = items([*parts.cgi.all(key), *settings])
+        return roles
 
     def _commands(self) -> None:
         lock = self._last("lock_author_names")
@@ -254,10 +259,10 @@ class Translation:
             self._put("without lock_author_names", "commands", "lock_author_names", False)
         self._take(lock, "commands", "lock_author_names", "flag")
         for old, key in (("command_disabled", "disabled"), ("command_enabled", "enabled")):
-            found = self._all(old)
-            numbers = items(found)
+            settings = self._all(old)
+            numbers = items(settings)
             if numbers:
-                self._put(found[-1].where, "commands", key, numbers)
+                self._put(settings[-1].where, "commands", key, numbers)
         self._take(self._last("downtime_duration"), "commands", "downtime_duration", "span")
         longest = self._last("downtime_max_duration")
         if longest is None:
@@ -276,9 +281,9 @@ class Translation:
         names = items([*self._all("show_custom_vars"), *self._all("expose_custom_vars")])
         for key in ("default_host_columns", "default_service_columns"):
             names += [
-                one.partition(":")[0].removeprefix("cust_")
-                for one in items(self._all(key))
-                if one.startswith("cust_")
+                item.partition(":")[0].removeprefix("cust_")
+                for item in items(self._all(key))
+                if item.startswith("cust_")
             ]
         if names:
             where = self._last("expose_custom_vars") or self._last("show_custom_vars")
@@ -289,7 +294,7 @@ class Translation:
         if items(macros):
             self._put(macros[-1].where, "display", "expand_user_macros", items(macros))
         patterns = self._all("commandline_obfuscate_pattern")
-        if texts := [_referring(one.value) for one in patterns if one.value.strip()]:
+        if texts := [_referring(pattern.value) for pattern in patterns if pattern.value.strip()]:
             self._put(patterns[-1].where, "display", "commandline_obfuscate_pattern", texts)
         for key in ("server_timezone", "default_user_timezone"):
             setting = self._last(key)
@@ -340,7 +345,12 @@ class Translation:
         self._take(block.last("report_subject_prepend"), "mail", "subject_prefix", "text")
         headers = block.joined("default_mail_headers").settings
         if headers:
-            self._put(headers[0].where, "mail", "headers", {one.key: one.value for one in headers})
+            self._put(
+                headers[0].where,
+                "mail",
+                "headers",
+                {header.key: header.value for header in headers},
+            )
         kind, host = block.last("mail_type"), block.last("mail_args")
         if kind is None or kind.value.lower() != "smtp" or host is None:
             if block.settings:
@@ -362,7 +372,7 @@ class Translation:
         self._take(panorama.last("readonly"), "panorama", "readonly", "flag")
         control = self._component("NodeControl")
         self._take(control.last("parallel_tasks"), "nodecontrol", "parallel_tasks", "whole")
-        if others := [one for one in control.settings if one.key != "parallel_tasks"]:
+        if others := [setting for setting in control.settings if setting.key != "parallel_tasks"]:
             self._tell(others[0].where, Outcome.HINT, "[[nodecontrol.nodes]]",
                        "how hosts are reached is to be written by hand")  # fmt: skip
         tool = self._component("ConfigTool")
@@ -379,24 +389,26 @@ class Translation:
                            _NEW_NAMES + "(docs/spec/objectconfig.md)")  # fmt: skip
 
     def _editor(self) -> None:
-        found = []
+        editors = []
         for block in (self.installation.main, self.installation.local):
-            found += [(one, items(one.all("groups"))) for one in block.inner("editor", "")]
+            editors += [
+                (editor, items(editor.all("groups"))) for editor in block.inner("editor", "")
+            ]
             for group in block.inner("Group"):
-                found += [(one, [group.name]) for one in group.inner("editor", "")]
+                editors += [(editor, [group.name]) for editor in group.inner("editor", "")]
         tables = []
-        for one, groups in found:
-            table: dict[str, Any] = {"name": one.text("name")}
+        for editor, groups in editors:
+            table: dict[str, Any] = {"name": editor.text("name")}
             if groups:
                 table["groups"] = groups
-            table["files"] = [self._editor_files(files) for files in one.inner("files", "")]
+            table["files"] = [self._editor_files(files) for files in editor.inner("files", "")]
             tables.append(table)
-            self._tell(one.where, Outcome.NEW, f"[[editor]] {table['name']}")
+            self._tell(editor.where, Outcome.NEW, f"[[editor]] {table['name']}")
         if tables:
             self.document["editor"] = tables
 
     def _editor_files(self, block: SettingBlock) -> dict[str, Any]:
-        folders = [self.installation.absolute(one.value) for one in block.all("folder")]
+        folders = [self.installation.absolute(setting.value) for setting in block.all("folder")]
         table: dict[str, Any] = {"folder": folders}
         if texts := items(block.all("filter"), commas=False):
             table["filter"] = texts
@@ -417,18 +429,21 @@ class Translation:
             if setting is not None and old_values.truth(setting.value):
                 self._tell(setting.where, Outcome.HINT, key, reason)
         login, certificates = self._last("use_authentication"), self._last("use_ssl_authentication")
-        off = [one is not None and not old_values.truth(one.value) for one in (login, certificates)]
+        off = [
+            setting is not None and not old_values.truth(setting.value)
+            for setting in (login, certificates)
+        ]
         if login is not None and all(off):
             reason = "everything was open to everybody; here every request has a user"
             self._tell(login.where, Outcome.HINT, "use_authentication", reason)
         for block in (self.installation.main, self.installation.local):
-            for one in block.inner("auth_oauth"):
-                self._tell(one.where, Outcome.HINT, "auth_oauth", _OAUTH)
+            for provider in block.inner("auth_oauth"):
+                self._tell(provider.where, Outcome.HINT, "auth_oauth", _OAUTH)
             for word in ("User", "Group"):
-                for one in block.inner(word):
-                    keys = ", ".join(dict.fromkeys(setting.key for setting in one.settings))
+                for provider in block.inner(word):
+                    keys = ", ".join(dict.fromkeys(setting.key for setting in provider.settings))
                     if keys:
-                        self._tell(one.where, Outcome.LEFT, f"{word} {one.name}: {keys}",
+                        self._tell(provider.where, Outcome.LEFT, f"{word} {provider.name}: {keys}",
                                    "settings for some users alone")  # fmt: skip
 
 
@@ -449,7 +464,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return ", ".join(str(one) for one in value)
+        return ", ".join(str(item) for item in value)
     return str(value)
 
 

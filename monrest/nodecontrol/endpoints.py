@@ -102,16 +102,16 @@ def own_word(name: str, names: Names) -> str:
 
 @lru_cache(maxsize=8)
 def _schema(names: Names) -> TableSchema:
-    columns = [evolve(one, name=own_word(one.name, names)) for one in COLUMNS]
+    columns = [evolve(column, name=own_word(column.name, names)) for column in COLUMNS]
     return local_schema("nodes", columns, (), {"last_job": "string"})
 
 
-def _shown(found: Log) -> dict[str, Any]:
+def _shown(log: Log) -> dict[str, Any]:
     return {
-        "failed": found.failed,
-        "name": found.name,
-        "output": found.output,
-        "time": found.at,
+        "failed": log.failed,
+        "name": log.name,
+        "output": log.output,
+        "time": log.at,
     }
 
 
@@ -135,9 +135,9 @@ class NodeEndpoints:
         stored = await self.nodecontrol.stored()
         control = self.nodecontrol
         rows = [
-            self._record(context, one, stored)
-            for one in context.sites.sites
-            if control.controls(one)
+            self._record(context, site, stored)
+            for site in context.sites.sites
+            if control.controls(site)
         ]
         return await select(context, request, _schema(context.names), rows)
 
@@ -175,10 +175,10 @@ class NodeEndpoints:
     async def read_log(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        found = await self.nodecontrol.output(self._site(context, request, where[0]), where[1])
-        if found is None:
+        log = await self.nodecontrol.output(self._site(context, request, where[0]), where[1])
+        if log is None:
             raise NotFound("no such log")
-        return await reselect(context, request, Document(value=_shown(found), columns=LOG_COLUMNS))
+        return await reselect(context, request, Document(value=_shown(log), columns=LOG_COLUMNS))
 
     @Endpoint(
         path="/mon/node-control/nodes/<peer_key>/cmd/<operation>",
@@ -223,12 +223,12 @@ class NodeEndpoints:
 
             return (await self.jobs.start(_work(request, gathered))).id
         claimed = await control.claim(site, operation)
-        known: Deferred[int] = Deferred()
+        started: Deferred[int] = Deferred()
 
         async def done(progress: Progress) -> Answer:
-            logs = await control.perform(site, operation, await known, progress)
+            logs = await control.perform(site, operation, await started, progress)
             problem = f"{logs[-1].name} failed" if logs and logs[-1].failed == BROKEN else ""
-            return _result(operation, problem, {"logs": [_shown(one) for one in logs]})
+            return _result(operation, problem, {"logs": [_shown(log) for log in logs]})
 
         try:
             job = await self.jobs.start(_work(request, done))
@@ -238,9 +238,9 @@ class NodeEndpoints:
         try:
             await control.assign(site, job.id, claimed)
         except BaseException as error:
-            known.errback(error)
+            started.errback(error)
             raise
-        known.callback(job.id)
+        started.callback(job.id)
         return job.id
 
 

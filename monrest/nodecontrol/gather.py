@@ -81,22 +81,22 @@ class CommandGatherer:
 
 def os_release(text: str) -> tuple[str, str]:
     """Read name and version of the system from ``/etc/os-release``."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in text.splitlines():
         key, equals, value = line.partition("=")
         if equals and not key.startswith("#"):
             try:
-                found[key.strip()] = " ".join(shlex.split(value))
+                values[key.strip()] = " ".join(shlex.split(value))
             except ValueError:  # quotes that do not end
                 continue
-    return found.get("NAME", ""), found.get("VERSION_ID", "")
+    return values.get("NAME", ""), values.get("VERSION_ID", "")
 
 
 def apt_updates(text: str) -> tuple[list[str], list[str]]:
     """Read all updates, and those for security, from a simulated upgrade of apt-get."""
-    found = _INSTALLED.findall(text)
-    security = {name for name, source in found if "security" in source.lower()}
-    return sorted({name for name, _ in found}), sorted(security)
+    installed = _INSTALLED.findall(text)
+    security = {name for name, source in installed if "security" in source.lower()}
+    return sorted({name for name, _ in installed}), sorted(security)
 
 
 def dnf_updates(text: str) -> list[str]:
@@ -116,10 +116,10 @@ def full_name(host: str, resolve: Callable[..., Sequence[Any]]) -> str:
     nothing about the host.
     """
     try:
-        found = resolve(host, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME)
+        addresses = resolve(host, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME)
     except (OSError, UnicodeError):
         return host
-    name = next((str(one[3]) for one in found if one[3]), host)
+    name = next((str(address[3]) for address in addresses if address[3]), host)
     return host if name.partition(".")[0] == "localhost" else name
 
 
@@ -211,12 +211,12 @@ class LocalHost:
             return {"cpu_perc": psutil.cpu_percent(_SAMPLE)}
 
         def memory() -> Mapping[str, int]:
-            found = psutil.virtual_memory()
-            return {"memtotal": found.total // _MEGABYTE, "memfree": found.available // _MEGABYTE}
+            usage = psutil.virtual_memory()
+            return {"memtotal": usage.total // _MEGABYTE, "memfree": usage.available // _MEGABYTE}
 
         def disk() -> Mapping[str, int]:
-            found = psutil.disk_usage(self.folder)
-            return {"dist_disk_free": found.free, "dist_disk_total": found.total}
+            usage = psutil.disk_usage(self.folder)
+            return {"dist_disk_free": usage.free, "dist_disk_total": usage.total}
 
         return {
             **sources.read("processors", processors),
@@ -226,7 +226,9 @@ class LocalHost:
 
     def _facts(self, sources: _Sources) -> dict[str, Any]:
         def system() -> Mapping[str, str]:
-            path = next((one for one in _OS_RELEASE if one.is_file()), _OS_RELEASE[0])
+            path = next(
+                (candidate for candidate in _OS_RELEASE if candidate.is_file()), _OS_RELEASE[0]
+            )
             name, version = os_release(path.read_text(errors="replace"))
             return {"os_name": name, "os_version": version}
 
@@ -273,10 +275,10 @@ class LocalHost:
         if ended.status not in (0, _UPDATES_COMING):
             sources.missing.append(f"{program}: {ended.reason()}")
             return {}
-        found = {"os_updates": dnf_updates(ended.out.decode("utf-8", "replace"))}
+        facts = {"os_updates": dnf_updates(ended.out.decode("utf-8", "replace"))}
         advisories = await self._run(program, "-q", "updateinfo", "list", "security")
         if reason := advisories.reason():
             sources.missing.append(f"{program}: {reason}")
-            return found
+            return facts
         security = dnf_advisories(advisories.out.decode("utf-8", "replace"))
-        return {**found, "os_security": security}
+        return {**facts, "os_security": security}

@@ -110,18 +110,18 @@ def facts_of(output: bytes) -> dict[str, Any]:
     What is not known here is kept.
     """
     try:
-        found = orjson.loads(output)
+        document = orjson.loads(output)
     except orjson.JSONDecodeError as error:
         raise GatherError(f"expected a JSON object: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise GatherError("expected a JSON object")
-    for name, value in found.items():
+    for name, value in document.items():
         if expected := _expected(name, value):
             raise GatherError(f"{name}: expected {expected}")
-    for name in _LISTS & found.keys():
+    for name in _LISTS & document.keys():
         if name.startswith("os_"):
-            found[name] = sorted(found[name])
-    return found
+            document[name] = sorted(document[name])
+    return document
 
 
 def _expected(name: str, value: Any) -> str:
@@ -139,13 +139,13 @@ def _expected(name: str, value: Any) -> str:
             return "a number from 0 to 100" if percent else "a number from 0 on"
     if name == "dist_status" and not (
         isinstance(value, dict)
-        and all(isinstance(one, int) and one in (0, 1) for one in value.values())
+        and all(isinstance(item, int) and item in (0, 1) for item in value.values())
     ):
         return "an object of 0 and 1"
     # What is nested more deeply cannot be read by others.
     inner = [value]
     for _ in range(_DEEPEST + 1):
-        inner = [one for outer in inner for one in _inside(outer)]
+        inner = [item for outer in inner for item in _inside(outer)]
         if not inner:
             return ""
     return f"at most {_DEEPEST} levels of lists and objects"
@@ -197,7 +197,7 @@ def shown(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, Any]:
         "last_gather_runtime": node.gathered,
         "last_job": "" if node.last_job is None else node.last_job,
         "logs": [
-            {"name": name, "failed": one.failed, "time": one.at} for name, one in logs.items()
+            {"name": name, "failed": log.failed, "time": log.at} for name, log in logs.items()
         ],
     }
     return row

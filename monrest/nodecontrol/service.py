@@ -82,7 +82,7 @@ class NodeControl(Service):
         self._periodic = Periodic(self.reactor, _LOOK, self.look, "gathering facts of nodes")
 
     def settings(self, site: Site) -> ControlledNode | None:
-        return next((one for one in self.config.nodes if one.site == site.id), None)
+        return next((node for node in self.config.nodes if node.site == site.id), None)
 
     def controls(self, site: Site) -> bool:
         """Whether a site has a node: local ones, those over HTTP, and those that are named."""
@@ -105,12 +105,12 @@ class NodeControl(Service):
 
     def require_gatherer(self, site: Site, host: LocalHost | None = None) -> Gatherer:
         """The gatherer of a node; BadRequest for a node that cannot be asked."""
-        found = self.gatherer(site, host or self._host())
-        if found is None:
+        gatherer = self.gatherer(site, host or self._host())
+        if gatherer is None:
             raise BadRequest(
                 "the node cannot be asked", f"nodecontrol.nodes: expected a gather of {site.id}"
             )
-        return found
+        return gatherer
 
     def _host(self) -> LocalHost:
         return LocalHost(
@@ -122,9 +122,9 @@ class NodeControl(Service):
 
     async def stored(self) -> StoredNodes:
         """All nodes, without the operations of jobs and daemons that died."""
-        found = await self.database.run(statements.read)
-        tidied = [await self._tidy(node) for node in found.nodes.values() if node.operation]
-        return await self.database.run(statements.read) if any(tidied) else found
+        stored = await self.database.run(statements.read)
+        tidied = [await self._tidy(node) for node in stored.nodes.values() if node.operation]
+        return await self.database.run(statements.read) if any(tidied) else stored
 
     async def _tidy(self, node: Node) -> bool:
         """End an operation whose job is over; False if it still runs."""
@@ -167,7 +167,7 @@ class NodeControl(Service):
         if not due:
             return
         try:
-            known = (await self.stored()).nodes
+            nodes = (await self.stored()).nodes
         except Unavailable:
             return
         took_over, self._token = self._token != token, token
@@ -177,7 +177,7 @@ class NodeControl(Service):
         waiting = []
         for site in self.registry.sites:
             if self.controls(site) and self.gatherer(site, host) is not None:
-                node = known.get(site.id, Node(site=site.id))
+                node = nodes.get(site.id, Node(site=site.id))
                 what = next((what for what, at in due.items() if node.asked(what) < at), None)
                 if what is not None:
                     change = partial(self.duties.change, token)
@@ -194,8 +194,8 @@ class NodeControl(Service):
                     result.raiseException()  # the daemon stops
                 self.log.failure("a node was not asked", result)
         finally:
-            for one in waiting:
-                one.cancel()
+            for waiter in waiting:
+                waiter.cancel()
 
     def _due(self, what: What) -> int | None:
         """Give the newest time that has come and was not seen to; None: there is none."""

@@ -23,12 +23,12 @@ class StoredNodes:
 
 
 def read(connection: Connection) -> StoredNodes:
-    found = {row.site: Node.of(row) for row in connection.execute(select(nodes))}
+    by_site = {row.site: Node.of(row) for row in connection.execute(select(nodes))}
     of: dict[str, dict[str, Log]] = {}
     query = select(logs.c.site, logs.c.name, logs.c.failed, logs.c.at).order_by(logs.c.name)
     for row in connection.execute(query):
         of.setdefault(row.site, {})[row.name] = Log.of(row)
-    return StoredNodes(found, of)
+    return StoredNodes(by_site, of)
 
 
 @transaction
@@ -76,7 +76,7 @@ def end_gathering(
     """
     values: dict[str, Any] = {"gathering_until": 0}
     if data is not None:
-        known = (
+        row = (
             {}
             if facts
             else connection.execute(
@@ -84,7 +84,7 @@ def end_gathering(
             ).scalar_one_or_none()
             or {}
         )
-        values |= {"data": {**known, **data}, "gathered": int(now)}
+        values |= {"data": {**row, **data}, "gathered": int(now)}
         if facts:
             values["facts_gathered"] = int(now)
     if problem:

@@ -57,7 +57,9 @@ _PARAMETERS = (
     Parameter(
         name="tab",
         description="settings: an object whose `xdata` has `map`, "
-        + ", ".join(f"`{one.name}` ({one.description}, {one.limit})" for one in _SETTINGS)
+        + ", ".join(
+            f"`{setting.name}` ({setting.description}, {setting.limit})" for setting in _SETTINGS
+        )
         + '; rights are lists of `{"<name>": "read-only"}` or `"read-write"`',
         type="object",
     ),
@@ -173,43 +175,48 @@ class DashboardRecords(Records[AccessibleDashboard]):
         documents = columns is None or not columns.isdisjoint(_OF_DOCUMENTS)
         reading = statements.read(asker.runtime, key, asker.may, documents=documents)
         stored = await self.database.run(reading)
-        found, taken = list(stored.dashboards), stored.numbers
+        dashboards, taken = list(stored.dashboards), stored.numbers
         if key is None or not taken:
             scripts = [
-                one
-                for one in await self.panorama.scripts()
-                if key in (None, one.nr) and one.nr not in taken and asker.may(one.head)
+                script
+                for script in await self.panorama.scripts()
+                if key in (None, script.nr) and script.nr not in taken and asker.may(script.head)
             ]
-            found += await self.panorama.printed(scripts, asker.user, asker.groups)
-        found.sort(key=lambda one: (one.title, one.nr.zfill(_WIDTH)))
+            dashboards += await self.panorama.printed(scripts, asker.user, asker.groups)
+        dashboards.sort(key=lambda dashboard: (dashboard.title, dashboard.nr.zfill(_WIDTH)))
         return [
             AccessibleDashboard(
-                dashboard=one,
+                dashboard=dashboard,
                 asker=asker,
-                may=asker.may(one.record),
-                present=stored.runtime.get(one.nr, {}),
-                maintenance=stored.maintenance.get(one.nr),
+                may=asker.may(dashboard.record),
+                present=stored.runtime.get(dashboard.nr, {}),
+                maintenance=stored.maintenance.get(dashboard.nr),
             )
-            for one in found
+            for dashboard in dashboards
         ]
 
-    def name(self, one: AccessibleDashboard) -> str:
-        return one.nr
+    def name(self, dashboard: AccessibleDashboard) -> str:
+        return dashboard.nr
 
     async def rows(
-        self, context: Context, found: Iterable[AccessibleDashboard]
+        self, context: Context, dashboards: Iterable[AccessibleDashboard]
     ) -> list[dict[str, Any]]:
         del context
         return [
-            records.shown(one.dashboard, one.may, one.present, one.maintenance) for one in found
+            records.shown(
+                dashboard.dashboard, dashboard.may, dashboard.present, dashboard.maintenance
+            )
+            for dashboard in dashboards
         ]
 
     def further(self, names: Iterable[str]) -> list[Column]:
-        return [Column(name, "object") for name in sorted(names, key=lambda one: one.zfill(_WIDTH))]
+        return [
+            Column(name, "object") for name in sorted(names, key=lambda name: name.zfill(_WIDTH))
+        ]
 
-    def document(self, one: AccessibleDashboard) -> dict[str, Any]:
+    def document(self, dashboard: AccessibleDashboard) -> dict[str, Any]:
         """Give what is stored, with what panels show at present."""
-        whole = records.shown(one.dashboard, one.may, one.present, None)
+        whole = records.shown(dashboard.dashboard, dashboard.may, dashboard.present, None)
         return {key: value for key, value in whole.items() if key not in records.COMPUTED}
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> int:
@@ -220,7 +227,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
         record, present = records.parted(records.checked(save.fields, asker.user))
         if not asker.admin:
             record["user"] = asker.user
-        taken = {one.nr for one in await self.panorama.scripts()}
+        taken = {script.nr for script in await self.panorama.scripts()}
         first, now = context.config.panorama.new_files_start_at, context.wall.now()
         owner = bound_owner(request.identity, record["user"])
         limits = evolve(statements.LIMITS, size=context.config.panorama.memory)
@@ -271,16 +278,16 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def backups(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        found = await self.one(context, request, where[0])
-        found.require(Level.WRITE)
+        dashboard = await self.one(context, request, where[0])
+        dashboard.require(Level.WRITE)
         rows = [
             {
                 "dashboard": record,
-                "objects": Dashboard(nr=found.nr, record=record).panels,
+                "objects": Dashboard(nr=dashboard.nr, record=record).panels,
                 "title": record["tab"]["xdata"]["title"],
                 "ts": at,
             }
-            for at, record in await self.database.run(statements.former(found.nr))
+            for at, record in await self.database.run(statements.former(dashboard.nr))
         ]
         return await select(context, request, _BACKUPS, rows)
 
@@ -317,12 +324,12 @@ class DashboardRecords(Records[AccessibleDashboard]):
         return Document(value={"message": f"maintenance mode removed from dashboard {title}"})
 
     async def _set(self, context: Context, request: RestRequest, nr: str, text: str | None) -> str:
-        found = await self.one(context, request, nr)
+        dashboard = await self.one(context, request, nr)
         what = "maintenance end" if text is None else "maintenance begin"
-        with audited(request, f"dashboard {what}", found.nr):
-            found.require(Level.WRITE)
-            await self.database.change(statements.halt(found.nr, text))
-        return found.dashboard.title or "no name"
+        with audited(request, f"dashboard {what}", dashboard.nr):
+            dashboard.require(Level.WRITE)
+            await self.database.change(statements.halt(dashboard.nr, text))
+        return dashboard.dashboard.title or "no name"
 
 
 FAMILY = Family(

@@ -97,19 +97,19 @@ class SiteIds(Field):
     limit = f"{_MOST_NAMES} sites"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> list[str]:
-        found: list[str] = []
-        for one in value if isinstance(value, list) else [None]:
-            names: list[Any] = [one]
-            if isinstance(one, dict) and _are_texts(list(one.values())):
-                names = list(one)
-            found += names
-            if not names or not _are_texts(names) or len(found) > _MOST_NAMES:
+        ids: list[str] = []
+        for item in value if isinstance(value, list) else [None]:
+            names: list[Any] = [item]
+            if isinstance(item, dict) and _are_texts(list(item.values())):
+                names = list(item)
+            ids += names
+            if not names or not _are_texts(names) or len(ids) > _MOST_NAMES:
                 raise self.wrong(at, 'a list of site ids, or of {"<id>": "<name>"}')
-        return found
+        return ids
 
 
 def _are_texts(value: list[Any]) -> bool:
-    return all(isinstance(one, str) for one in value)
+    return all(isinstance(item, str) for item in value)
 
 
 @frozen(kw_only=True)
@@ -126,12 +126,12 @@ class Rights(Field):
             not isinstance(value, list)
             or len(value) > _MOST_NAMES
             or not all(
-                isinstance(one, dict) and all(right in _LEVELS for right in one.values())
-                for one in value
+                isinstance(entry, dict) and all(right in _LEVELS for right in entry.values())
+                for entry in value
             )
         ):
             raise self.wrong(at, 'a list of {"<name>": "read-only" or "read-write"}')
-        return [dict(one) for one in value if one]
+        return [dict(entry) for entry in value if entry]
 
 
 SETTINGS = Fields(
@@ -241,15 +241,15 @@ def level(
     if user and record["user"] == user:
         return Level.READ if readonly else Level.OWNER
     settings = record["tab"]["xdata"]
-    found = Level.NONE
+    highest = Level.NONE
     for entry in settings.get("groups") or ():
         for name, right in entry.items():
             if name == "*" or name in groups:
-                found = max(found, _level_of(right))
+                highest = max(highest, _level_of(right))
     for entry in settings.get("users") or ():
         if user and user != "*" and user in entry:
-            found = _level_of(entry[user])
-    return min(found, Level.READ) if readonly else found
+            highest = _level_of(entry[user])
+    return min(highest, Level.READ) if readonly else highest
 
 
 def _level_of(right: str) -> Level:
@@ -293,10 +293,10 @@ def _settings(tab: Any, *, public: Any) -> dict[str, Any]:
     for name in _IN_TAB:
         settings.pop(name, None)
     settings.setdefault("title", NEW_TITLE)
-    for one in SETTINGS.declared:
-        if one.name in _ALWAYS or settings.get(one.name) is not None:
-            settings[one.name] = one.read(settings.get(one.name), _SETTING)
-    shared = [flag("public", one) for one in (settings.pop("public", None), public)]
+    for declared in SETTINGS.declared:
+        if declared.name in _ALWAYS or settings.get(declared.name) is not None:
+            settings[declared.name] = declared.read(settings.get(declared.name), _SETTING)
+    shared = [flag("public", sent) for sent in (settings.pop("public", None), public)]
     if any(shared):
         names = {name for entry in settings["groups"] for name in entry}
         if "*" not in names:

@@ -42,7 +42,7 @@ def scripts_in(folder: str) -> tuple[list[Script], list[str]]:
 
     Raises OSError when the folder cannot be read.
     """
-    found: list[Script] = []
+    scripts: list[Script] = []
     problems: list[str] = []
     for path in sorted(Path(folder).iterdir()):
         if path.suffix != SUFFIX or not records.is_nr(path.stem):
@@ -58,21 +58,21 @@ def scripts_in(folder: str) -> tuple[list[Script], list[str]]:
         except BadRequest as error:
             problems.append(f"{path}: {error}")
         else:
-            found.append(Script(nr=path.stem, path=str(path), changed=status.st_mtime, head=head))
-    return found, problems
+            scripts.append(Script(nr=path.stem, path=str(path), changed=status.st_mtime, head=head))
+    return scripts, problems
 
 
 def header(text: bytes) -> dict[str, Any]:
     """Read the comments at the beginning of a file as a record; BadRequest for wrong groups."""
-    said = {
+    values = {
         name.decode(): value.decode("utf-8", "replace") for name, value in _HEADER.findall(text)
     }
-    settings: dict[str, Any] = {"title": said.get("title", "")}
-    if said.get("groups"):
-        groups = relaxed(said["groups"])
+    settings: dict[str, Any] = {"title": values.get("title", "")}
+    if values.get("groups"):
+        groups = relaxed(values["groups"])
         pairs = groups.items() if isinstance(groups, dict) else ()
         settings["groups"] = [{name: right} for name, right in pairs] or groups or []
-    return records.checked({"user": said.get("user", ""), "tab": {"xdata": settings}}, "")
+    return records.checked({"user": values.get("user", ""), "tab": {"xdata": settings}}, "")
 
 
 def relaxed(text: str) -> Any:

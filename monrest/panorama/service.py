@@ -53,34 +53,34 @@ class Panorama(Service):
         if not folder:
             return []
         try:
-            found, problems = await self.threads.run(lambda: scripts_in(folder))
+            scripts, problems = await self.threads.run(lambda: scripts_in(folder))
         except OSError as error:
             raise Unavailable(
                 "cannot read the scripted dashboards", f"{folder}: {error.strerror}"
             ) from None
         for problem in problems:
             self.log.warn("a scripted dashboard is left out: {problem}", problem=problem)
-        return found
+        return scripts
 
     async def printed(
         self, scripts: Iterable[Script], user: str, groups: Collection[str]
     ) -> list[Dashboard]:
         """Run programs for ``user``; the log has the reason of one that fails."""
-        waiting = [self._places.run(self._run, one, user, groups) for one in scripts]
+        waiting = [self._places.run(self._run, script, user, groups) for script in scripts]
         try:
             results = await DeferredList(waiting, consumeErrors=True)
         finally:
-            for one in waiting:
-                one.cancel()
-        found: list[Dashboard] = []
+            for waiter in waiting:
+                waiter.cancel()
+        dashboards: list[Dashboard] = []
         done: bool
-        made: Any
-        for done, made in results:
+        dashboard: Any
+        for done, dashboard in results:
             if not done:
-                made.raiseException()
-            if made is not None:
-                found.append(made)
-        return found
+                dashboard.raiseException()
+            if dashboard is not None:
+                dashboards.append(dashboard)
+        return dashboards
 
     async def _run(self, script: Script, user: str, groups: Collection[str]) -> Dashboard | None:
         environment = {

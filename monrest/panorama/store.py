@@ -78,28 +78,28 @@ def read(
         query = query.where(dashboards.c.nr == nr)
         halted = halted.where(maintenances.c.nr == nr)
     rows = connection.execute(query).all()
-    found = {}
+    numbers = {}
     for row in rows:
         settings = {name: getattr(row, name) for name in _SETTINGS}
         record = {"user": row.owner, "tab": {"xdata": settings}}
         if may(record):
-            found[row.nr] = Dashboard(
+            numbers[row.nr] = Dashboard(
                 nr=row.nr,
                 record=record,
                 changed=row.changed,
                 version=row.version,
             )
     runtime: dict[str, Mapping[str, Any]] = {}
-    seen = list(found) if documents else []
+    seen = list(numbers) if documents else []
     for at in range(0, len(seen), _AT_ONCE):
         some = seen[at : at + _AT_ONCE]
         whole = connection.execute(select(dashboards).where(dashboards.c.nr.in_(some)))
-        found |= {row.nr: Dashboard.of(row) for row in whole}
+        numbers |= {row.nr: Dashboard.of(row) for row in whole}
         present = select(runtimes).where(runtimes.c.username == username)
         for row in connection.execute(present.where(runtimes.c.nr.in_(some))):
             runtime[row.nr] = row.data
     return StoredDashboards(
-        list(found.values()),
+        list(numbers.values()),
         runtime,
         {row.nr: row.text for row in connection.execute(halted)},
         frozenset(row.nr for row in rows),
@@ -250,10 +250,11 @@ def clean(connection: Connection, now: float) -> list[str]:
     """Delete old dashboards without panels; gives their numbers."""
     query = select(dashboards).where(dashboards.c.changed <= int(now) - _OLD_UNTITLED)
     gone = [
-        one
-        for one in map(Dashboard.of, connection.execute(query))
-        if not one.panels and (one.title == NEW_TITLE or one.changed <= now - _OLD)
+        dashboard
+        for dashboard in map(Dashboard.of, connection.execute(query))
+        if not dashboard.panels
+        and (dashboard.title == NEW_TITLE or dashboard.changed <= now - _OLD)
     ]
-    for one in gone:
-        remove(one)(connection)
-    return sorted(one.nr for one in gone)
+    for dashboard in gone:
+        remove(dashboard)(connection)
+    return sorted(dashboard.nr for dashboard in gone)

@@ -38,8 +38,8 @@ class Groups:
 
     def __attrs_post_init__(self) -> None:
         selected = self.bound.selected or ()
-        self._keys = [one for one in selected if one.kind == "value"]
-        self._cells = [one for one in selected if one.kind not in ("value", "uniq", "count")]
+        self._keys = [item for item in selected if item.kind == "value"]
+        self._cells = [item for item in selected if item.kind not in ("value", "uniq", "count")]
 
     @property
     def grouped(self) -> bool:
@@ -49,26 +49,26 @@ class Groups:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the result, in the order of the selection; ``uniq`` is none."""
-        return tuple(one.column for one in self.bound.selected or () if one.kind != "uniq")
+        return tuple(item.column for item in self.bound.selected or () if item.kind != "uniq")
 
-    def _group(self, shown: list[Any]) -> _Group:
-        key = tuple([one if type(one) is str else text_of(one) for one in shown])
+    def _group(self, values: list[Any]) -> _Group:
+        key = tuple([value if type(value) is str else text_of(value) for value in values])
         group = self.groups.get(key)
         if group is None:
             # A missing group value shows as empty text, not null.
-            shown = ["" if one is None else one for one in shown]
+            values = ["" if values is None else values for values in values]
             group = self.groups[key] = _Group(
-                shown, 0, [_EMPTY_CELL[c.kind]() for c in self._cells]
+                values, 0, [_EMPTY_CELL[c.kind]() for c in self._cells]
             )
         return group
 
     def rows_into(self, reader: Reader, rows: list[Row]) -> None:
         """Add rows one by one; expressions are computed per row, then aggregated."""
         selected = list(enumerate(self.bound.selected or ()))
-        keys = [at for at, one in selected if one.kind == "value"]
-        aggregated = [at for at, one in selected if one.kind in _ADD]
+        keys = [at for at, item in selected if item.kind == "value"]
+        aggregated = [at for at, item in selected if item.kind in _ADD]
         cells = [reader.item(at) for at in (*keys, *aggregated)]
-        adding = [(at, _ADD[one.kind]) for at, one in enumerate(self._cells)]
+        adding = [(at, _ADD[cell.kind]) for at, cell in enumerate(self._cells)]
         for values in reader.values(rows, cells):
             group = self._group(values[: len(keys)])
             group.count += 1
@@ -82,13 +82,13 @@ class Groups:
         at_column = {name: position for position, name in enumerate(asked.columns)}
         offset = len(asked.columns)
         at_stat = {stat: offset + position for position, stat in enumerate(asked.stats)}
-        readers = [self._stats_key(one, at_column, constants) for one in self._keys]
+        readers = [self._stats_key(key, at_column, constants) for key in self._keys]
         at_count = at_stat[Stat("count")]
         cells = []
-        for position, one in enumerate(self._cells):
-            function = "sum" if one.kind == "avg" else one.kind
-            stat = Stat(function, self._source(one).column.name)  # type: ignore[arg-type]  # sum, min or max
-            cells.append((position, _MERGE[one.kind], at_stat[stat]))
+        for position, cell in enumerate(self._cells):
+            function = "sum" if cell.kind == "avg" else cell.kind
+            stat = Stat(function, self._source(cell).column.name)  # type: ignore[arg-type]  # sum, min or max
+            cells.append((position, _MERGE[cell.kind], at_stat[stat]))
         for row in rows:
             count = int(row[at_count])
             if count == 0:
@@ -103,20 +103,22 @@ class Groups:
         for other in others.groups.values():
             group = self._group(other.shown)
             group.count += other.count
-            for position, one in enumerate(self._cells):
-                join = _JOIN[one.kind]
+            for position, cell in enumerate(self._cells):
+                join = _JOIN[cell.kind]
                 group.cells[position] = join(group.cells[position], other.cells[position])
 
-    def _source(self, one: Selected) -> ColumnSource:
+    def _source(self, item: Selected) -> ColumnSource:
         """The column that a core groups by or aggregates."""
-        assert isinstance(one.inner, Ref)
-        source = self.bound.names.find(one.inner.name)
+        assert isinstance(item.inner, Ref)
+        source = self.bound.names.find(item.inner.name)
         assert source is not None
         return source
 
-    def _stats_key(self, one: Selected, at: Mapping[str, int], constants: Mapping[str, Any]) -> Any:
+    def _stats_key(
+        self, item: Selected, at: Mapping[str, int], constants: Mapping[str, Any]
+    ) -> Any:
         """How a group value is read from a row of Stats."""
-        source = self._source(one)
+        source = self._source(item)
         name = source.column.name
         if name in CONSTANTS:
             value = constants[name]
@@ -134,15 +136,15 @@ class Groups:
         rows: list[Row] = []
         for key in in_order(list(self.groups), lambda key: key, reverse=False):
             group = self.groups[key]
-            shown, cells = iter(group.shown), iter(group.cells)
+            values, cells = iter(group.shown), iter(group.cells)
             row: Row = []
-            for one in self.bound.selected or ():
-                if one.kind == "value":
-                    row.append(next(shown))
-                elif one.kind == "count":
+            for item in self.bound.selected or ():
+                if item.kind == "value":
+                    row.append(next(values))
+                elif item.kind == "count":
                     row.append(group.count)
-                elif one.kind != "uniq":
-                    row.append(_FINISH[one.kind](next(cells)))
+                elif item.kind != "uniq":
+                    row.append(_FINISH[item.kind](next(cells)))
             rows.append(row)
         return rows
 

@@ -202,9 +202,9 @@ class _Binder:
             raise typo(unknown)
         unpack = None
         aggregates = False
-        for one in selected or ():
-            unpack = unpack or unpacked(one.item.expression)
-            aggregates = aggregates or one.kind != "value"
+        for column in selected or ():
+            unpack = unpack or unpacked(column.item.expression)
+            aggregates = aggregates or column.kind != "value"
         sort = tuple(self._sort(aggregates=aggregates))
         nowhere = []
         for named in self.unknown:
@@ -237,7 +237,7 @@ class _Binder:
             unknown=tuple(self.unknown),
             doubtful=tuple(self.doubtful),
             effort=self.weight
-            + sum(effort(one.inner) for one in selected or () if one.inner is not None)
+            + sum(effort(item.inner) for item in selected or () if item.inner is not None)
             + sum(1 for trees in stages.values() for _ in leaves(trees)),
         )
 
@@ -289,7 +289,7 @@ class _Binder:
     def _tree(self, tree: FilterTree, unknown: list[str]) -> CheckTree:
         if isinstance(tree, Group):
             items = tuple(self._tree(item, unknown) for item in tree.items)
-            if len({_stage(one) == "aggregate" for one in items}) > 1:
+            if len({_stage(item) == "aggregate" for item in items}) > 1:
                 raise BadRequest(
                     "error during request",
                     "q: conditions on aggregated and on plain columns can only be joined by a "
@@ -346,7 +346,7 @@ class _Binder:
         source = self._same_values(item.expression)
         named = self._by_names(condition, source)
         # A name that means more than a number is none of what an item is.
-        if named is not None and all(one.column == condition.column for one in leaves([named])):
+        if named is not None and all(leaf.column == condition.column for leaf in leaves([named])):
             return self._tree(named, unknown)
         expression = item.expression
         function = expression.function if isinstance(expression, Call) else ""
@@ -395,8 +395,8 @@ class _Binder:
 
     def _flag(self, condition: Condition, column: Column) -> float:
         """1 or 0 for a word that means yes or no; raise BadRequest for any other text."""
-        found = truth(condition.value) if column.type == "boolean" else None
-        if found is None:
+        flag = truth(condition.value) if column.type == "boolean" else None
+        if flag is None:
             expected = EXPECTED if column.type == "boolean" else "a number"
             if column.unit == "s":
                 expected = "a number of seconds or a duration such as 1m"
@@ -405,7 +405,7 @@ class _Binder:
                 f"{printable(condition.parameter)}: {printable(condition.column)} holds numbers, "
                 f"expected {expected}, got '{printable(condition.value)}'",
             )
-        return int(found)
+        return int(flag)
 
     def _pattern(self, condition: Condition) -> Pattern:
         folded = condition.op.endswith("~~")
@@ -458,9 +458,9 @@ class _Binder:
             positions.setdefault(item.key, position)
             positions.setdefault(item.text, position)
         for key in self.query.sort:
-            found = positions.get(key.name)
-            if found is not None:
-                yield BoundSort(item=found, descending=key.descending)
+            place = positions.get(key.name)
+            if place is not None:
+                yield BoundSort(item=place, descending=key.descending)
             elif aggregates:
                 # Groups have the selected columns and no others.
                 self.unknown.setdefault(NamedColumn("sort", key.name))
@@ -489,7 +489,7 @@ def typo(names: Iterable[str]) -> BadRequest:
 
 
 def _stage(tree: CheckTree) -> Stage:
-    found = {check.stage for check in leaves([tree])}
-    if "aggregate" in found:
+    stages = {check.stage for check in leaves([tree])}
+    if "aggregate" in stages:
         return "aggregate"
-    return "element" if "element" in found else "row"
+    return "element" if "element" in stages else "row"

@@ -129,7 +129,9 @@ class Visibility:
         if self.all_visible:
             return dict(variables)
         patterns = self.patterns
-        return {name: one for name, one in variables.items() if _matches(patterns, name, host)}
+        return {
+            name: variable for name, variable in variables.items() if _matches(patterns, name, host)
+        }
 
 
 @lru_cache(maxsize=8192)
@@ -156,10 +158,10 @@ def _fits(parts: list[str], name: str) -> bool:
         return False
     at, end = len(first), len(name) - len(last)
     for part in middle:
-        found = name.find(part, at, end)
-        if found < 0:
+        place = name.find(part, at, end)
+        if place < 0:
             return False
-        at = found + len(part)
+        at = place + len(part)
     return True
 
 
@@ -366,15 +368,15 @@ class ColumnNames:
     def impossible(self, name: str) -> bool:
         """Whether no row of the collection can ever have the name, whatever its core."""
         schema = self.schema
-        known = schema.mixed or name in schema.elsewhere
-        return bool(schema.columns) and not known and self.find(name) is None
+        possible = schema.mixed or name in schema.elsewhere
+        return bool(schema.columns) and not possible and self.find(name) is None
 
     def _declared(self, name: str) -> ColumnSource | None:
-        found = self.schema.columns.get(name)
-        if isinstance(found, CoreColumn):
-            return CoreSource(found.column, found.core_type)
-        if isinstance(found, DerivedColumn):
-            return Derived(found)
+        column = self.schema.columns.get(name)
+        if isinstance(column, CoreColumn):
+            return CoreSource(column.column, column.core_type)
+        if isinstance(column, DerivedColumn):
+            return Derived(column)
         if name in PEER_COLUMNS and self.schema.table:  # records of the front end have no site
             listed = self.schema.merge == "groups"
             described = _PEER_DESCRIPTIONS[name]
@@ -449,14 +451,14 @@ def getter(source: ColumnSource, index: Index, view: View) -> Getter:
 
 def mask(name: str, read: Getter, index: Index, view: View) -> Getter:
     """``read`` without what the identity may not see: arguments, variables, others' addresses."""
-    shown = _cut(name, read, index, view) if view.cuts(name) else read
+    visible = _cut(name, read, index, view) if view.cuts(name) else read
     if view.contact is None or not of_contact(name):
-        return shown
+        return visible
     whose, own = index[_CONTACT], view.contact
 
     def of_own(row: Row) -> Any:
         if row[whose] == own:
-            return shown(row)
+            return visible(row)
         value = read(row)
         return None if value is None else type(value)()
 
@@ -468,18 +470,18 @@ def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
     if kind == "command":
         return lambda row: cut_command(read(row))
     if kind == "commands":
-        return lambda row: [cut_command(one) for one in _items(read(row))]
+        return lambda row: [cut_command(item) for item in _items(read(row))]
     if kind == "event":
         kinds, values = index[_LINE_KIND], view.variables.all_visible
 
-        def shown(row: Row) -> Any:
+        def cut(row: Row) -> Any:
             text, line = read(row), row[kinds]
             handler = isinstance(line, str) and line.endswith("EVENT HANDLER")
             if handler and not view.commands:
                 return cut_command(text)
             return text if values else cut_arguments(text)
 
-        return shown
+        return cut
     if kind == "address":
         return lambda _row: ""
     if kind == "members":
@@ -492,7 +494,7 @@ def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
     if kind == "variables":
         return lambda row: view.variables.filter(read(row) or {}, host=host)
     if kind == "names":
-        return lambda row: [one for one in _items(read(row)) if visible(text_of(one), host=host)]
+        return lambda row: [item for item in _items(read(row)) if visible(text_of(item), host=host)]
     # Names and values belong together by position.
     if _names_of(name) not in index:
         # A core without the names: which of the values may be seen is unknown.
@@ -500,8 +502,8 @@ def _cut(name: str, read: Getter, index: Index, view: View) -> Getter:
     names = itemgetter(index[_names_of(name)])
     return lambda row: [
         value
-        for one, value in zip(_items(names(row)), _items(read(row)), strict=False)
-        if visible(text_of(one), host=host)
+        for item, value in zip(_items(names(row)), _items(read(row)), strict=False)
+        if visible(text_of(item), host=host)
     ]
 
 
@@ -534,8 +536,8 @@ def cut_arguments(text: Any) -> Any:
     ``CHANGE_CUSTOM_SVC_VAR`` carries a value that is as secret as a custom variable; commands with
     an underscore in front are the site's own.
     """
-    found = _CONFIGURES.fullmatch(text) if isinstance(text, str) else None
-    return text if found is None else f"{found[1]}…"
+    match = _CONFIGURES.fullmatch(text) if isinstance(text, str) else None
+    return text if match is None else f"{match[1]}…"
 
 
 def _derived(source: Derived, index: Index, view: View) -> Getter:
@@ -627,8 +629,8 @@ def variable_columns(
     keys = _variable_keys(tuple(variables), prefix)
     if keys:
         return keys, tuple(variables.values())
-    found = {
+    columns = {
         prefix + name.upper(): variables.get(name.upper(), value)
         for name, value in reversed(list(variables.items()))
     }
-    return tuple(found), tuple(found.values())
+    return tuple(columns), tuple(columns.values())

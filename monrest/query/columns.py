@@ -137,8 +137,8 @@ def _items(text: str, reader: _Reader) -> list[Item]:
     item = Item(read, key=name if alias is None else alias, text=name, renamed=alias is not None)
     if not isinstance(read, Call) or read.function != "uniq":
         return [item]
-    wanted = [one for one in split_list(name[name.index("(") + 1 : -1]) if one != "*"]
-    inner = [one for part in wanted for one in _items(part, reader)]
+    wanted = [text for text in split_list(name[name.index("(") + 1 : -1]) if text != "*"]
+    inner = [item for part in wanted for item in _items(part, reader)]
     if not inner:
         return [evolve(item, expression=Call("uniq", ()))]
     if len(inner) == 1 and not inner[0].renamed:
@@ -226,8 +226,8 @@ class _Reader:
         signs: list[str] = []
         for length in lengths:
             first, last = self._trimmed(start, start + length)
-            found = self._operand(first, last, depth) if last > first else None
-            operands.append(_plain(self.text[first:last]) if found is None else found)
+            operand = self._operand(first, last, depth) if last > first else None
+            operands.append(_plain(self.text[first:last]) if operand is None else operand)
             signs.append(self.text[start + length : start + length + 1])
             start += length + 1
         return Calculation(operands[0], tuple(zip(signs[:-1], operands[1:], strict=True)))
@@ -266,7 +266,9 @@ class _Reader:
 
     def _check(self, call: Call) -> None:
         """Let the function refuse its literal arguments now, before anything is fetched."""
-        arguments = [one if isinstance(one, Literal_) else _nothing for one in call.arguments]
+        arguments = [
+            argument if isinstance(argument, Literal_) else _nothing for argument in call.arguments
+        ]
         try:
             if call.function == "s":
                 self.weight += pattern_of(arguments).weight

@@ -65,8 +65,8 @@ def _scalar_test(condition: Condition, operand: Operand, *, folded: bool) -> Val
         return _equality(operand, folded=folded)
     if op in ("~", "~~"):
         assert isinstance(operand, Pattern)
-        found = operand.found
-        return lambda value: found(value if type(value) is str else text_of(value))
+        matches = operand.found
+        return lambda value: matches(value if type(value) is str else text_of(value))
     if op == "!>=":
         raise BadRequest(
             "error during request",
@@ -111,8 +111,10 @@ def _list_test(condition: Condition, operand: Operand, *, folded: bool) -> Value
     op = condition.op
     if op in ("~", "~~"):
         assert isinstance(operand, Pattern)
-        found = operand.found
-        return lambda value: any(found(text) for one in _elements(value) for text in _texts(one))
+        matches = operand.found
+        return lambda value: any(
+            matches(text) for element in _elements(value) for text in _texts(element)
+        )
     equal = _equality(operand, folded=folded)
     if op == "=":
         if condition.value == "":
@@ -122,7 +124,7 @@ def _list_test(condition: Condition, operand: Operand, *, folded: bool) -> Value
         )
 
     def contains(value: Any) -> bool:
-        return any(_plain(one) and equal(one) for one in _elements(value))
+        return any(_plain(element) and equal(element) for element in _elements(value))
 
     if op == ">=":
         return contains

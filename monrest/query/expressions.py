@@ -74,7 +74,7 @@ def blanks_as_plus(expression: Expression, names: ColumnNames) -> Expression:
         steps = tuple((op, blanks_as_plus(operand, names)) for op, operand in expression.steps)
         return Calculation(blanks_as_plus(expression.first, names), steps)
     if isinstance(expression, Call):
-        arguments = tuple(blanks_as_plus(one, names) for one in expression.arguments)
+        arguments = tuple(blanks_as_plus(argument, names) for argument in expression.arguments)
         return Call(expression.function, arguments)
     if not isinstance(expression, Ref) or expression.quoted or " " not in expression.name:
         return expression
@@ -89,7 +89,7 @@ def blanks_as_plus(expression: Expression, names: ColumnNames) -> Expression:
             return expression
     if len(operands) < 2:
         return expression
-    return Calculation(operands[0], tuple(("+", one) for one in operands[1:]))
+    return Calculation(operands[0], tuple(("+", operand) for operand in operands[1:]))
 
 
 _DIGITS = re.compile(r"[0-9]{1,15}")
@@ -107,10 +107,10 @@ def described(
         column = column_of(expression.name)
         return Column(key) if column is None else evolve(column, name=key)
     if isinstance(expression, Calculation):
-        made = described(expression.first, key, column_of)
+        name = described(expression.first, key, column_of)
         for op, operand in expression.steps:
-            made = _combined(op, made, described(operand, key, column_of))
-        return evolve(made, name=key, description="")
+            name = _combined(op, name, described(operand, key, column_of))
+        return evolve(name, name=key, description="")
     if isinstance(expression, Literal_):
         return Column(key)
     function, arguments = expression.function, expression.arguments
@@ -145,5 +145,5 @@ def _combined(op: str, left: Column, right: Column) -> Column:
         return Column(left.name, "number", "s" if op == "-" else "")
     if any(times):
         return Column(left.name, "time" if times[0] or op == "+" else "number")
-    units = {one.unit for one in (left, right) if one.type}
+    units = {column.unit for column in (left, right) if column.type}
     return Column(left.name, "number", units.pop() if len(units) == 1 else "")

@@ -48,9 +48,9 @@ def finish(bound: Bound, shape: Layout, parts: Sequence[SitePart], limit: Limit)
                 end.groups.stats_into(part.plan.pushed, batch, part.constants)
     whole = [part for part in parts if not part.plan.pushed.stats]
     if bound.names.schema.merge == "groups":
-        found = [(batch, part.constants) for part in whole for batch in part.batches()]
-        limit.more(sum(len(batch) for batch, _ in found))
-        rows = stages.kept(reader, bound.row_filter, _merge_groups(found, shape), filtering)
+        batches = [(batch, part.constants) for part in whole for batch in part.batches()]
+        limit.more(sum(len(batch) for batch, _ in batches))
+        rows = stages.kept(reader, bound.row_filter, _merge_groups(batches, shape), filtering)
         return end.answer(by_columns(rows, order))
     for part in whole:
         mine: list[Row] = []
@@ -140,8 +140,8 @@ def _merge_groups(sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: L
             present = merged.get(row[by_name])
             if present is None:
                 merged[row[by_name]] = row + [
-                    [one] if name in _PEERS else one
-                    for name, one in zip(shape.constants, own, strict=True)
+                    [constant] if name in _PEERS else constant
+                    for name, constant in zip(shape.constants, own, strict=True)
                 ]
                 continue
             for at, name in enumerate(names):

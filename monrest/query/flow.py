@@ -75,8 +75,10 @@ class Inserted:
         return map(
             self.compute,
             *[
-                map(itemgetter(one), rows) if isinstance(one, int) else repeat(constants[one])
-                for one in self.sources
+                map(itemgetter(source), rows)
+                if isinstance(source, int)
+                else repeat(constants[source])
+                for source in self.sources
             ],
         )
 
@@ -104,12 +106,12 @@ class Recipe:
     def of(self, rows: list[Row], constants: Mapping[str, Any]) -> list[Row]:
         """The rows of the answer made of those of a site, which may be changed for it."""
         if self.inserted is not None:
-            computed = [list(one.values(rows, constants)) for one in self.inserted]
+            computed = [list(insertion.values(rows, constants)) for insertion in self.inserted]
             at, peers = self.peers_at, [constants[name] for name in self.peers]
             for row in rows if peers else ():
                 row[at:at] = peers
-            for one, values in zip(self.inserted, computed, strict=True):
-                at = one.at
+            for insertion, values in zip(self.inserted, computed, strict=True):
+                at = insertion.at
                 for row, value in zip(rows, values, strict=True):
                     row.insert(at, value)
         elif self.constants:
@@ -137,12 +139,12 @@ def straight(bound: Bound, shape: Layout) -> Recipe | None:
         return None
     if bound.selected is None:
         return whole_recipe(bound, shape)
-    last = {one.item.key: one for one in bound.selected}
-    positions = [position_of(bound, shape.index, one.inner) for one in last.values()]
+    last = {item.item.key: item for item in bound.selected}
+    positions = [position_of(bound, shape.index, item.inner) for item in last.values()]
     if None in positions:
         return None
     pick = None if positions == list(range(shape.width)) else picker(positions)
-    columns = tuple(one.column for one in last.values())
+    columns = tuple(item.column for item in last.values())
     return Recipe(columns=columns, constants=shape.constants, pick=pick)
 
 
@@ -168,78 +170,80 @@ def picker(positions: Sequence[Any]) -> Getter:
 def whole_recipe(bound: Bound, shape: Layout) -> Recipe:
     """All defaults sorted by name; made once for each layout and view."""
     key = (shape, bound.view)
-    made: Recipe | None = bound.names.made.get(key)
-    if made is not None:
-        return made
+    recipe: Recipe | None = bound.names.made.get(key)
+    if recipe is not None:
+        return recipe
     schema = bound.names.schema
     index = dict(shape.index)
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     derived: dict[str, Derived] = {}
     for name, spec in schema.columns.items():
         if not spec.default:
             continue
         if isinstance(spec, CoreColumn):
             if name in index:
-                found[name] = spec.column
-        elif all(one in shape.index for one in spec.sources):
+                columns[name] = spec.column
+        elif all(source in shape.index for source in spec.sources):
             derived[name] = Derived(spec)
             index[name] = shape.width + len(derived) - 1
-            found[name] = spec.column
+            columns[name] = spec.column
     for name in PEER_COLUMNS:
         peer = bound.names.find(name)
         if name in index and peer is not None:
-            found[name] = peer.column
-    names = sorted(found)
+            columns[name] = peer.column
+    names = sorted(columns)
     final = {name: at for at, name in enumerate(names)}
     # Values of variables are cut by their names, so the names themselves are cut last.
     masks = tuple(
         (final[name], mask(name, itemgetter(final[name]), final, bound.view))
-        for name in sorted(names, key=lambda one: one.endswith("_names"))
+        for name in sorted(names, key=lambda name: name.endswith("_names"))
         if name in shape.index and bound.view.masks(name)
     )
-    made = Recipe(
-        columns=tuple(found[name] for name in names),
+    recipe = Recipe(
+        columns=tuple(columns[name] for name in names),
         constants=shape.constants,
         pick=picker([index[name] for name in names]),
-        derived=tuple(getter(one, shape.index, bound.view) for one in derived.values()),
+        derived=tuple(getter(column, shape.index, bound.view) for column in derived.values()),
         masks=masks,
         expand=expander(final, bound.view, schema.perf, schema.custom)
         if schema.perf or schema.custom
         else None,
     )
-    made = _with_insertions(bound, shape, made, derived)
-    bound.names.keep(key, made)
-    return made
+    recipe = _with_insertions(bound, shape, recipe, derived)
+    bound.names.keep(key, recipe)
+    return recipe
 
 
 def _with_insertions(
-    bound: Bound, shape: Layout, made: Recipe, derived: Mapping[str, Derived]
+    bound: Bound, shape: Layout, recipe: Recipe, derived: Mapping[str, Derived]
 ) -> Recipe:
     """The recipe that puts values into the rows of the core, where these are in its order.
 
     To take 120 values out of each row costs more than to put a few in.
     """
-    if any(bound.view.masks(source) for one in derived.values() for source in one.spec.sources):
-        return made
+    if any(
+        bound.view.masks(source) for column in derived.values() for source in column.spec.sources
+    ):
+        return recipe
     core = [name for name, _ in shape.columns]
-    names = [one.name for one in made.columns]
+    names = [column.name for column in recipe.columns]
     peers = tuple(name for name in names if name in PEER_COLUMNS)
     own = [name for name in names if name not in derived and name not in peers]
     beside = [name for name in names if name not in derived]
     peers_at = beside.index(peers[0]) if peers else 0
     if own != core or list(peers) != beside[peers_at : peers_at + len(peers)]:
-        return made
+        return recipe
     places = {name: at for at, name in enumerate(core)}
     inserted = [
         Inserted(
             names.index(name),
-            one.spec.compute,
-            tuple(places.get(source, source) for source in one.spec.sources),
+            column.spec.compute,
+            tuple(places.get(source, source) for source in column.spec.sources),
         )
-        for name, one in derived.items()
+        for name, column in derived.items()
     ]
-    ordered = tuple(sorted(inserted, key=lambda one: one.at))
-    return evolve(made, inserted=ordered, peers=peers, peers_at=peers_at)
+    ordered = tuple(sorted(inserted, key=lambda insertion: insertion.at))
+    return evolve(recipe, inserted=ordered, peers=peers, peers_at=peers_at)
 
 
 def flows(bound: Bound, parts: Sequence[SitePart]) -> bool:

@@ -205,7 +205,7 @@ def _fmt(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
         values = [read(row) for read in reads]
         result = template.fill(values)
         if len(result) > MOST_MADE:
-            longest = max([len(one) for one in values if isinstance(one, str)] or [0])
+            longest = max([len(value) for value in values if isinstance(value, str)] or [0])
             if len(result) > longest + MOST_MADE:
                 raise _too_long("fmt")
         return result
@@ -320,10 +320,10 @@ def calculate(first: CallArgument, steps: Sequence[tuple[str, CallArgument]]) ->
     def apply(row: Row) -> int | float | str:
         result = number_of(start(row)) or 0
         for operation, read in rest:
-            made = operation(result, number_of(read(row)) or 0)
-            if made is None:
+            number = operation(result, number_of(read(row)) or 0)
+            if number is None:
                 return ""
-            result = made
+            result = number
         return result
 
     return apply
@@ -355,10 +355,10 @@ class _Conversion:
         number = number_of(text_of(value) if isinstance(value, list | dict) else value)
         if self.letter == "c":
             code = -1 if number is None else int(number)
-            shown = "" if number is None else "\ufffd"
+            text = "" if number is None else "\ufffd"
             if 0 <= code <= _MOST_LETTER and code not in _SURROGATES:
-                shown = chr(code)
-            return f"{self.width}s" % shown
+                text = chr(code)
+            return f"{self.width}s" % text
         if number is None:
             number = 0
         if self.letter in "feEgG":

@@ -134,12 +134,12 @@ class Lines:
         bound = self.bound
         if self.manner == "groups":
             groups = Groups(bound)
-            for one in sites:
-                groups.groups_into(one.groups)
+            for site in sites:
+                groups.groups_into(site.groups)
             return stages.of_groups(bound, groups, self.unknown.warnings, self.limit)
         if self.manner == "stored":
             return self._stored(sites)
-        rows = list(chain.from_iterable(one.rows for one in sites))
+        rows = list(chain.from_iterable(site.rows for site in sites))
         if len(sites) > 1:
             rows = by_columns(rows, self.order)
         if bound.sort:
@@ -169,16 +169,16 @@ class Lines:
 
     def _stored(self, sites: Sequence[SiteLines]) -> Rows:
         answer = stages.chosen(self.bound, self.shape, self.reader, [])
-        start, end = self._page(sum(one.count for one in sites))
+        start, end = self._page(sum(site.count for site in sites))
         key = _merging(self.bound)
 
         def again() -> Iterator[Row]:
             # Of a site later lines come later; only an order of the request mixes them.
-            runs = [run for one in sites for run in one.runs]
+            runs = [run for site in sites for run in site.runs]
             if not self.merged:
                 return islice(chain.from_iterable(runs), start, end)
             if not self.bound.sort:
-                runs = [chain.from_iterable(one.runs) for one in sites]
+                runs = [chain.from_iterable(site.runs) for site in sites]
             return (row[:-1] for row in islice(merge(*runs, key=key), start, end))
 
         rows: list[Row] | RowSource = RowSource(again, end - start)
@@ -241,12 +241,12 @@ class SiteLines:
             rows = stages.in_wanted_order(of.reader, rows)
             keys = _keys(of, rows)
         answer = stages.chosen(of.bound, of.shape, of.reader, rows)
-        made = [*answer.rows]
-        for row, key in zip(made, keys, strict=False):
+        kept = [*answer.rows]
+        for row, key in zip(kept, keys, strict=False):
             row.append(key)
-        self.count += len(made)
-        if made:
-            self.runs.append(self._store.keep(made))
+        self.count += len(kept)
+        if kept:
+            self.runs.append(self._store.keep(kept))
 
 
 def _sorts(bound: Bound, key: BoundSort) -> Literal["text", "number"] | None:
@@ -271,9 +271,9 @@ def _keys(of: Lines, rows: list[Row]) -> list[list[Any]]:
     Values of the same rank and place are of the same type, so that any two keys compare.
     """
     keys: list[list[Any]] = [[] for _ in rows]
-    for one in of.bound.sort:
-        pair = _PAIRS[_sorts(of.bound, one) or "text", one.descending]
-        for key, value in zip(keys, stages.sort_keys(of.reader, one, rows), strict=True):
+    for sort in of.bound.sort:
+        pair = _PAIRS[_sorts(of.bound, sort) or "text", sort.descending]
+        for key, value in zip(keys, stages.sort_keys(of.reader, sort, rows), strict=True):
             key += pair(value)
     for at in of.order:
         for key, row in zip(keys, rows, strict=True):
@@ -332,9 +332,9 @@ def _merging(bound: Bound) -> Callable[[Row], Any]:
         return itemgetter(-1)
 
     def key(row: Row) -> list[Any]:
-        found = [*row[-1]]
+        values = [*row[-1]]
         for at in down:
-            found[at] = _Backwards(found[at])
-        return found
+            values[at] = _Backwards(values[at])
+        return values
 
     return key

@@ -48,7 +48,7 @@ def conjuncts(trees: Iterable[Tree[Leaf]]) -> Iterator[Tree[Leaf]]:
 def rewritten(tree: Tree[Leaf], change: Callable[[Leaf], Tree[Leaf]]) -> Tree[Leaf]:
     """The same tree with something else in the place of each condition."""
     if isinstance(tree, Group):
-        return Group(tree.connector, tuple(rewritten(one, change) for one in tree.items))
+        return Group(tree.connector, tuple(rewritten(item, change) for item in tree.items))
     return change(tree)
 
 

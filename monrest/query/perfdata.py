@@ -53,13 +53,13 @@ def columns(text: str, prefix: str = "") -> dict[str, Any]:
 
     The first of equal labels wins, whatever its value.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for parent, name, _, value, unit, *_ in _scan(text):
         key = f"{prefix}{parent}::{name}" if parent else prefix + name
-        if key not in found:
-            found[key] = _scalar(value)
-            found.setdefault(key + "_unit", unit)
-    return found
+        if key not in values:
+            values[key] = _scalar(value)
+            values.setdefault(key + "_unit", unit)
+    return values
 
 
 def expanded(text: str) -> list[dict[str, str]]:
@@ -67,7 +67,7 @@ def expanded(text: str) -> list[dict[str, str]]:
     return _objects(_scan(text))
 
 
-def _objects(found: Sequence[_Found]) -> list[dict[str, str]]:
+def _objects(labels: Sequence[_Found]) -> list[dict[str, str]]:
     return [
         {
             "crit": crit,
@@ -80,7 +80,7 @@ def _objects(found: Sequence[_Found]) -> list[dict[str, str]]:
             "value": value,
             "warn": warn,
         }
-        for parent, name, whole, value, unit, warn, crit, least, most in found
+        for parent, name, whole, value, unit, warn, crit, least, most in labels
     ]
 
 
@@ -102,19 +102,19 @@ def expansion(prefix: str, text: str) -> KeysAndValues:
     keys, different = _keys_of(prefix, tuple(labels))
     if different:
         return keys, values
-    found: dict[str, Any] = {keys[0]: values[0]}
+    expanded: dict[str, Any] = {keys[0]: values[0]}
     for at in range(1, len(keys), 2):
-        if keys[at] not in found:
-            found[keys[at]] = values[at]
-            found.setdefault(keys[at + 1], values[at + 1])
-    return tuple(found), tuple(found.values())
+        if keys[at] not in expanded:
+            expanded[keys[at]] = values[at]
+            expanded.setdefault(keys[at + 1], values[at + 1])
+    return tuple(expanded), tuple(expanded.values())
 
 
 # Most services of a kind have the same labels.
 @lru_cache(maxsize=1024)
 def _keys_of(prefix: str, labels: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
     """The keys of the list, and of number and unit of each label; whether no two are equal."""
-    names = [prefix + one for label in labels for one in (label, f"{label}_unit")]
+    names = [prefix + name for label in labels for name in (label, f"{label}_unit")]
     keys = (f"{prefix}perf_data_expanded", *names)
     return keys, len(set(keys)) == len(keys)
 
@@ -124,7 +124,7 @@ def _keys_of(prefix: str, labels: tuple[str, ...]) -> tuple[tuple[str, ...], boo
 def _scan(text: str) -> Sequence[_Found]:
     text = text.strip()
     plain = _PLAIN.findall(text)
-    if " ".join([one[0] for one in plain]) != text:
+    if " ".join([item[0] for item in plain]) != text:
         return _scan_any(text)
     if ":" in text:
         plain = [
@@ -140,7 +140,7 @@ def _scan(text: str) -> Sequence[_Found]:
 def _scan_any(text: str) -> Sequence[_Found]:
     if "[" in text:
         text = _BLOCK.sub("", text)
-    found: list[_Found] = []
+    labels: list[_Found] = []
     find, value_at = text.find, _VALUE.match
     parent = ""
     start = 0
@@ -157,14 +157,14 @@ def _scan_any(text: str) -> Sequence[_Found]:
             parent = own
         if name or own:
             value, unit, warn, crit, least, most = match.groups()
-            found.append(
+            labels.append(
                 (
                     *(parent if own is None else own, name, f"{label}={match[0]}".strip()),
                     *(value.replace(",", ".", 1), unit),
                     *(_threshold(warn), _threshold(crit), least, most),
                 )
             )
-    return found
+    return labels
 
 
 def _read_label(label: str) -> tuple[str | None, str, bool]:
@@ -196,8 +196,8 @@ def _scalar(value: str) -> int | float | str:
         except ValueError:
             return value
         return number if isfinite(number) else value
-    found = number_of(value)
-    return value if found is None else found
+    scalar = number_of(value)
+    return value if scalar is None else scalar
 
 
 def _threshold(text: str) -> str:

@@ -100,9 +100,9 @@ def _any_column(schema: TableSchema) -> str:
 def _default_layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
     """What the default columns need, made once for each collection and set of cores."""
     key = ("layout", tuple(core.key for core in cores))
-    made: Layout | None = bound.names.made.get(key)
-    if made is not None:
-        return made
+    layout: Layout | None = bound.names.made.get(key)
+    if layout is not None:
+        return layout
     schema = bound.names.schema
     wanted: dict[str, CoreType] = {}
     constants = dict.fromkeys(PEER_COLUMNS)
@@ -121,9 +121,9 @@ def _default_layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
     for name in schema.order:
         wanted.setdefault(name, core_type(bound, name))
     columns = tuple(pair for pair in wanted.items() if pair[0] not in constants)
-    made = Layout(columns=columns, constants=tuple(constants))
-    bound.names.keep(key, made)
-    return made
+    layout = Layout(columns=columns, constants=tuple(constants))
+    bound.names.keep(key, layout)
+    return layout
 
 
 def offered(table: str, column: str, cores: Sequence[Capabilities]) -> bool:
@@ -280,30 +280,30 @@ def stats_of(
     groups: dict[str, None] = {}
     counters: dict[Stat, None] = {Stat("count"): None}
     assert bound.selected is not None
-    for one in bound.selected:
-        if one.kind in ("count", "uniq"):
+    for item in bound.selected:
+        if item.kind in ("count", "uniq"):
             continue
-        source = _plain_source(bound, one, capabilities)
+        source = _plain_source(bound, item, capabilities)
         if source is None:
             return None
-        if one.kind == "value":
+        if item.kind == "value":
             if isinstance(source, CoreSource):
                 groups[source.name] = None
             continue
         if not isinstance(source, CoreSource):
             return None
-        if one.kind in ("sum", "avg"):
+        if item.kind in ("sum", "avg"):
             counters[Stat("sum", source.name)] = None
-        elif one.kind in ("min", "max"):
-            counters[Stat(one.kind, source.name)] = None
+        elif item.kind in ("min", "max"):
+            counters[Stat(item.kind, source.name)] = None
     return tuple(groups), tuple(counters)
 
 
 def _plain_source(
-    bound: Bound, one: Selected, capabilities: Capabilities
+    bound: Bound, item: Selected, capabilities: Capabilities
 ) -> CoreSource | SiteSource | None:
     """The column of a group or an aggregate that the core can do, or one constant for its site."""
-    expression = one.inner
+    expression = item.inner
     if not isinstance(expression, Ref):
         return None
     source = bound.names.find(expression.name)
@@ -311,7 +311,7 @@ def _plain_source(
         return source
     if not isinstance(source, CoreSource) or bound.view.masks(source.name):
         return None
-    use: Use = "group" if one.kind == "value" else "stats"
+    use: Use = "group" if item.kind == "value" else "stats"
     return source if use in uses(capabilities, bound.names.schema.table, source.name) else None
 
 

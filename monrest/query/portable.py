@@ -170,13 +170,13 @@ class _Reader:
         if negated:
             self.at += 1
         empty = True
-        while (one := self._peek()) != "]":
-            if one not in _IN_CLASS:
+        while (letter := self._peek()) != "]":
+            if letter not in _IN_CLASS:
                 raise _NotPortableError
             self.at += 1
             empty = False
             if self._peek() == "-":
-                self._range(one, negated=negated)
+                self._range(letter, negated=negated)
         if empty:
             raise _NotPortableError
         self.at += 1

@@ -54,7 +54,7 @@ def push_all(
 
 def both(first: CoreFilter | None, second: CoreFilter | None) -> CoreFilter | None:
     """Both filters hold; None is no restriction."""
-    return joined("and", (one for one in (first, second) if one is not None))
+    return joined("and", (tree for tree in (first, second) if tree is not None))
 
 
 def _push(tree: CheckTree, table: str, capabilities: Capabilities, view: View) -> Pushable:
@@ -164,10 +164,10 @@ def _join(connector: str, parts: list[Pushable]) -> Pushable:
     exact = all(part.exact for part in parts)
     filters = [part.filter for part in parts]
     if connector == "and":
-        return Pushable(joined("and", (one for one in filters if one is not None)), exact)
+        return Pushable(joined("and", (tree for tree in filters if tree is not None)), exact)
     if not parts:
         return Pushable(None, exact=True)
-    kept = tuple(one for one in filters if one is not None)
+    kept = tuple(tree for tree in filters if tree is not None)
     if len(kept) < len(filters):
         # One branch is true for every row, or cannot be expressed: the core must keep them all.
         return Pushable(None, exact)
@@ -183,7 +183,7 @@ def _clean(text: str) -> bool:
     return (
         len(text) <= _LONGEST_OPERAND
         and text == text.strip()
-        and all(" " <= one <= "\uffff" for one in text)
+        and all(" " <= letter <= "\uffff" for letter in text)
         and "\x7f" not in text
     )
 

@@ -63,9 +63,9 @@ class Pattern:
 
     def sub(self, replacement: str, text: str) -> str:
         """``replaced`` in one go and without bounds, for patterns that no client sends."""
-        made = self.replaced(replacement, text, MOST_TEXT * (len(replacement) + 1))
-        assert made is not None
-        return made
+        result = self.replaced(replacement, text, MOST_TEXT * (len(replacement) + 1))
+        assert result is not None
+        return result
 
     def replaced(
         self, replacement: str, text: str, most: int, check: Callable[[], None] = unlimited
@@ -137,10 +137,10 @@ def compile_pattern(pattern: str, *, ignore_case: bool, parameter: str) -> Patte
 
 
 def _invalid(parameter: str, pattern: str, reason: str) -> BadRequest:
-    shown = pattern.encode("utf-8", "replace").decode()
-    if len(shown) > _SHOWN:
-        shown = f"{shown[:_SHOWN]}…"
-    return BadRequest("error during request", f"{parameter}: invalid regex in {shown}: {reason}")
+    short = pattern.encode("utf-8", "replace").decode()
+    if len(short) > _SHOWN:
+        short = f"{short[:_SHOWN]}…"
+    return BadRequest("error during request", f"{parameter}: invalid regex in {short}: {reason}")
 
 
 @lru_cache(maxsize=128)
@@ -158,22 +158,22 @@ def _compile(pattern: str, ignore_case: bool) -> Pattern:
     if not ignore_case and SPECIAL.isdisjoint(pattern):
         return Pattern(lambda text: pattern in text, compiled, 1)
     # A set says only whether there is a match, which takes a fifth of the time.
-    one = re2.Set.SearchSet(options)
-    one.Add(pattern.encode())
-    one.Compile()
-    matches = one.Match
+    compiled_set = re2.Set.SearchSet(options)
+    compiled_set.Add(pattern.encode())
+    compiled_set.Compile()
+    matches = compiled_set.Match
     weight = compiled.programsize + _LEAST_WEIGHT
 
-    def found(text: str) -> bool:
+    def search(text: str) -> bool:
         return bool(matches(text.encode("utf-8", "replace")))
 
     if ignore_case and pattern.isascii():
         return Pattern(
-            lambda text: found(text if text.isascii() else text.translate(_OWN_LETTERS)),
+            lambda text: search(text if text.isascii() else text.translate(_OWN_LETTERS)),
             compiled,
             weight,
         )
-    return Pattern(found, compiled, weight)
+    return Pattern(search, compiled, weight)
 
 
 def wildcard(segment: str) -> tuple[Operator, str]:
@@ -201,4 +201,4 @@ def wildcard(segment: str) -> tuple[Operator, str]:
 
 def escape(text: str) -> str:
     """A pattern that matches ``text`` as it is, with no more backslashes than all cores know."""
-    return "".join([f"\\{one}" if one in SPECIAL else one for one in text])
+    return "".join([f"\\{letter}" if letter in SPECIAL else letter for letter in text])

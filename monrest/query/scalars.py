@@ -46,8 +46,8 @@ def _joined(elements: list[Any] | tuple[Any, ...], depth: int) -> str:
         return ""
     return ",".join(
         [
-            _joined(one, depth + 1) if isinstance(one, list | tuple) else text_of(one)
-            for one in elements
+            _joined(element, depth + 1) if isinstance(element, list | tuple) else text_of(element)
+            for element in elements
         ]
     )
 

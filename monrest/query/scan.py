@@ -74,18 +74,18 @@ class Bracket:
 
 def brackets(text: str) -> dict[int, Bracket]:
     """All brackets outside quotes by their position, found in one pass."""
-    found: dict[int, Bracket] = {}
+    pairs: dict[int, Bracket] = {}
     opened: list[Bracket] = []
     for match in _STRUCTURE.finditer(text):
         sign = match[0]
         if sign == "(":
-            found[match.start()] = bracket = Bracket()
+            pairs[match.start()] = bracket = Bracket()
             opened.append(bracket)
         elif opened and sign == ")":
             opened.pop().end = match.start()
         elif opened and sign == ",":
             opened[-1].commas.append(match.start())
-    return found
+    return pairs
 
 
 def quoted(text: str, signs: str) -> str | None:
@@ -98,11 +98,11 @@ def quoted(text: str, signs: str) -> str | None:
 def bare(name: str) -> str:
     """``name`` trimmed and without the backticks around the whole of it."""
     name = name.strip()
-    found = quoted(name, "`")
-    return name if found is None else found
+    inner = quoted(name, "`")
+    return name if inner is None else inner
 
 
 def printable(text: str) -> str:
     """The beginning of a client's text, fit for an error description."""
-    shown = UNPRINTABLE.sub("\ufffd", text[:_SHOWN])
-    return shown if len(text) <= _SHOWN else f"{shown}…"
+    start = UNPRINTABLE.sub("\ufffd", text[:_SHOWN])
+    return start if len(text) <= _SHOWN else f"{start}…"

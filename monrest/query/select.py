@@ -63,13 +63,13 @@ class Reader:
             )
         if expression.function == "to_rows":
             return itemgetter(self.index[ELEMENT])
-        made = build(
+        function = build(
             expression.function,
-            [self._argument(one) for one in expression.arguments],
+            [self._argument(argument) for argument in expression.arguments],
             self.bound.moment,
             self.limit.check,
         )
-        return self.limit.counted(made)
+        return self.limit.counted(function)
 
     def _argument(self, expression: Expression) -> Literal_ | Getter:
         return expression if isinstance(expression, Literal_) else self.read(expression)
@@ -106,11 +106,11 @@ class Reader:
         if at in self.positions:
             return itemgetter(self.positions[at])
         assert self.bound.selected is not None
-        one = self.bound.selected[at]
-        assert one.inner is not None
-        read = self.read(one.inner)
-        if isinstance(one.inner, Calculation) and one.kind == "value":
-            return self._labelled(one.inner, one.item.text, read)
+        item = self.bound.selected[at]
+        assert item.inner is not None
+        read = self.read(item.inner)
+        if isinstance(item.inner, Calculation) and item.kind == "value":
+            return self._labelled(item.inner, item.item.text, read)
         return read
 
     def values(self, rows: Iterable[Row], cells: Sequence[Getter]) -> list[Row]:
@@ -202,10 +202,10 @@ def select_from_object(
     row = list(value.values())
     reader = ObjectReader(bound, {name: at for at, name in enumerate(value)}, limit=limit)
     assert bound.selected is not None
-    items = {one.item.key: at for at, one in enumerate(bound.selected) if one.kind == "value"}
+    items = {item.item.key: at for at, item in enumerate(bound.selected) if item.kind == "value"}
     (values,) = reader.values([row], [reader.item(at) for at in items.values()])
     selected = dict(zip(items, values, strict=True))
-    return selected, tuple(one.warning for one in bound.unknown if one.name not in value)
+    return selected, tuple(column.warning for column in bound.unknown if column.name not in value)
 
 
 @define(eq=False)

@@ -85,8 +85,8 @@ def bounded(tree: CoreFilter | None) -> bool:
     It must not stand inside an Or: cores make an intersection of the bounds in there.
     """
     return any(
-        isinstance(one, Test) and one.column == "time" and one.op in ("=", ">", ">=")
-        for one in conjuncts(() if tree is None else (tree,))
+        isinstance(conjunct, Test) and conjunct.column == "time" and conjunct.op in ("=", ">", ">=")
+        for conjunct in conjuncts(() if tree is None else (tree,))
     )
 
 
@@ -99,13 +99,13 @@ def uses(capabilities: Capabilities, table: str, column: str) -> frozenset[Use]:
     core_type = capabilities.tables.get(table, {}).get(column)
     if core_type is None or not harmless(table, column):
         return _NOTHING
-    found = set(_EVERYTHING)
+    columns = set(_EVERYTHING)
     if core_type in ("list", "dict", "float") or not capabilities.sorts:
-        found.discard("sort")
+        columns.discard("sort")
     if core_type not in ("string", "int", "time"):
-        found.discard("group")
+        columns.discard("group")
     if core_type not in ("int", "time"):
-        found.discard("stats")
+        columns.discard("stats")
     pending = column in PENDING_COLUMNS
     if capabilities.icinga2:
         compares = (pending and table != "log") or (
@@ -116,12 +116,12 @@ def uses(capabilities: Capabilities, table: str, column: str) -> frozenset[Use]:
         compares = core_type != "dict" or capabilities.kind not in ("shinken", "rest")
     if not compares or _COMPARED_RAW.fullmatch(column):
         # What a core does not compare as we do it does not sort as we do either.
-        found -= {"filter", "sort"}
+        columns -= {"filter", "sort"}
     if capabilities.icinga2 and pending:
-        found.discard("sort")
+        columns.discard("sort")
     if capabilities.icinga2 and (column not in _ICINGA_GROUPS or table == "log"):
-        found -= {"group", "stats"}
-    return frozenset(found)
+        columns -= {"group", "stats"}
+    return frozenset(columns)
 
 
 _EMPTY_THERE = ("log", "host_name")

@@ -49,26 +49,26 @@ class UnknownColumns:
             return
         if self._left is None:
             self._left = {
-                one: [
+                column: [
                     self.reader.read(Ref(name, quoted=True))
-                    for name in (one.name, one.whole)
+                    for name in (column.name, column.whole)
                     if name
                 ]
-                for one in self.reader.bound.doubtful
+                for column in self.reader.bound.doubtful
             }
         left = self._left
         for row in rows:
             if not left:
                 break
             self.reader.limit.check()
-            for one, reads in list(left.items()):
+            for column, reads in list(left.items()):
                 if any(read(row) is not None for read in reads):
-                    del left[one]
+                    del left[column]
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """One for each name that no row had."""
-        return tuple(one.warning for one in (*self.reader.bound.unknown, *(self._left or ())))
+        return tuple(column.warning for column in (*self.reader.bound.unknown, *(self._left or ())))
 
 
 def filtered(
@@ -147,14 +147,16 @@ def of_groups(
     position = {
         at: new
         for new, at in enumerate(
-            at for at, one in enumerate(bound.selected or ()) if one.kind != "uniq"
+            at for at, item in enumerate(bound.selected or ()) if item.kind != "uniq"
         )
     }
     if bound.aggregate_filter:
         groups_reader = Reader(bound, {}, position, limit=limit)
         result = groups_reader.passing(bound.aggregate_filter, result)
     if not groups.grouped:
-        value = dict(zip([one.name for one in columns], result[0], strict=True)) if result else {}
+        value = (
+            dict(zip([column.name for column in columns], result[0], strict=True)) if result else {}
+        )
         return Document(value=value, columns=columns, order=tuple(value), warnings=warnings)
     for key in reversed(bound.sort):
         if key.item in position:
@@ -179,8 +181,8 @@ def textual(bound: Bound, key: BoundSort) -> bool:
     """Whether a sort key is text by declaration, whatever its values look like."""
     expression = key.expression
     if key.item >= 0 and bound.selected is not None:
-        one = bound.selected[key.item]
-        expression = one.inner if one.kind == "value" else None
+        item = bound.selected[key.item]
+        expression = item.inner if item.kind == "value" else None
     if not isinstance(expression, Ref):
         return False
     source = bound.names.find(expression.name)
@@ -221,10 +223,10 @@ def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Rows
     if bound.selected is None:
         whole = evolve(whole_recipe(bound, shape), inserted=None)
         return Rows(columns=whole.columns, rows=whole.finished(rows), expand=whole.expand)
-    last = {one.item.key: at for at, one in enumerate(bound.selected)}
+    last = {item.item.key: at for at, item in enumerate(bound.selected)}
     wanted = [bound.selected[at] for at in last.values()]
-    columns = tuple(_measured(bound, reader, one, rows) for one in wanted)
-    positions = [position_of(bound, reader.index, one.inner) for one in wanted]
+    columns = tuple(_measured(bound, reader, item, rows) for item in wanted)
+    positions = [position_of(bound, reader.index, item.inner) for item in wanted]
     if None in positions or not positions:
         rows = reader.values(rows, [reader.item(at) for at in last.values()])
     elif positions != list(range(reader.width)):
@@ -232,9 +234,9 @@ def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Rows
     return Rows(columns=columns, rows=rows)
 
 
-def _measured(bound: Bound, reader: Reader, one: Selected, rows: list[Row]) -> Column:
+def _measured(bound: Bound, reader: Reader, item: Selected, rows: list[Row]) -> Column:
     """The column of an item; labels of performance data have the units that rows give them."""
-    assert one.inner is not None
+    assert item.inner is not None
 
     def column_of(name: str) -> Column | None:
         source = bound.names.find(name)
@@ -242,19 +244,19 @@ def _measured(bound: Bound, reader: Reader, one: Selected, rows: list[Row]) -> C
             return None if source is None else source.column
         return _label(reader, name, rows[:_MEASURED])
 
-    labels = (bound.names.find(ref.name) for ref in references(one.inner))
+    labels = (bound.names.find(ref.name) for ref in references(item.inner))
     if not rows or not any(isinstance(source, PerfValueSource) for source in labels):
-        return one.column
-    return described(one.inner, one.item.key, column_of)
+        return item.column
+    return described(item.inner, item.item.key, column_of)
 
 
 def _label(reader: Reader, name: str, rows: Sequence[Row]) -> Column:
     """Type and unit of a label by the first row that has it."""
-    value, unit = (reader.read(Ref(one, quoted=True)) for one in (name, f"{name}_unit"))
+    value, unit = (reader.read(Ref(column, quoted=True)) for column in (name, f"{name}_unit"))
     for row in rows:
-        found = value(row)
-        if found is not None:
-            if isinstance(found, str) and name.endswith("_unit"):
+        text = value(row)
+        if text is not None:
+            if isinstance(text, str) and name.endswith("_unit"):
                 return Column(name, "string")
             return Column(name, "number", unit(row) or "")
     return Column(name)
@@ -266,17 +268,21 @@ _MEASURED = 100
 
 def filters_by_label(bound: Bound) -> bool:
     """Whether a filter names a label of performance data."""
-    return any(isinstance(one.source, PerfValueSource) for one in leaves(bound.row_filter))
+    return any(
+        isinstance(condition.source, PerfValueSource) for condition in leaves(bound.row_filter)
+    )
 
 
 def absent_labels(bound: Bound, shape: Layout, parts: Sequence[SitePart]) -> tuple[str, ...]:
     """Labels of performance data that a filter names and that no fetched row has."""
     checks = [check.source for check in leaves(bound.row_filter)]
-    wanted = {one.key: one for one in checks if isinstance(one, PerfValueSource)}
+    wanted = {check.key: check for check in checks if isinstance(check, PerfValueSource)}
     if not wanted:
         return ()
     index = shape.index
-    sources = {(index[name], prefix) for one in wanted.values() for name, prefix in one.sources}
+    sources = {
+        (index[name], prefix) for source in wanted.values() for name, prefix in source.sources
+    }
     places = [(at, partial(labels, prefix=prefix)) for at, prefix in sources]
     rows = (row for part in parts for batch in part.batches() for row in batch)
     return unseen_labels(wanted, rows, places)
@@ -295,8 +301,8 @@ def unseen_labels(
     for row in rows:
         for place, keys in places:
             if row[place]:
-                found = keys(row[place])
-                for name in [one for one in missing if one in found]:
+                labels = keys(row[place])
+                for name in [label for label in missing if label in labels]:
                     del missing[name]
         if not missing:
             break

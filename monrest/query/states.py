@@ -77,8 +77,8 @@ def _words(condition: Condition, kind: StateKind) -> list[str] | None:
     if condition.op.endswith("~"):
         match = _ALTERNATIVES.fullmatch(text)
         words = match[1].split("|") if match else []
-        known = {*_numbers(kind), PENDING}
-        return words if words and known.issuperset(words) else None
+        accepted = {*_numbers(kind), PENDING}
+        return words if words and accepted.issuperset(words) else None
     if not text or number_of(text) is not None:
         return None
     words = list(dict.fromkeys(word.strip() for word in text.split(",")))
@@ -92,7 +92,7 @@ def _words(condition: Condition, kind: StateKind) -> list[str] | None:
 
 def _numbers(kind: StateKind) -> dict[str, int]:
     kinds = ("host", "service") if kind == "both" else (kind,)
-    return {word: number for one in kinds for word, number in NUMBERS[one].items()}
+    return {word: number for kind in kinds for word, number in NUMBERS[kind].items()}
 
 
 def _one(
@@ -124,8 +124,8 @@ def _one(
     if "_type" in names.schema.columns:
         own = Condition("_type", op, "host" if of_host else "service", condition.parameter)
     else:
-        found: Operator = "!~" if negated else "~"
-        own = Condition("type", found, "HOST" if of_host else "SERVICE", condition.parameter)
+        operator: Operator = "!~" if negated else "~"
+        own = Condition("type", operator, "HOST" if of_host else "SERVICE", condition.parameter)
     return Group("or" if negated else "and", (test, own))
 
 

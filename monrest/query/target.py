@@ -74,15 +74,15 @@ def _target(path: str) -> PathTarget:
     chosen: OutputFormat | None = None
     sites: list[str] = []
     while True:
-        head, found, rest = path.partition("/")
-        if not found:
+        head, slash, rest = path.partition("/")
+        if not slash:
             break
         if head in FORMATS:
             chosen, path = FORMATS[head], rest
             continue
         if head in _SITE_PREFIXES:
-            names, found, rest = rest.partition("/")
-            if names and found:
+            names, slash, rest = rest.partition("/")
+            if names and slash:
                 sites += (name.strip() for name in unquote(names).split(","))
                 path = rest
                 continue

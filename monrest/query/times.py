@@ -118,23 +118,23 @@ def _is_span(match: re.Match[str]) -> bool:
 
 
 def _term(match: re.Match[str], now: int, zone: tzinfo) -> int | None:
-    found = match.groupdict()
-    if found["span"]:
-        return span_seconds(found["span"])
-    if found["seconds"]:
-        return int(found["seconds"])
-    if found["iso"] or found["hour"]:
-        return _iso(found["iso"] or found["hour"], zone)
-    if found["mdy"]:
-        day, clock = found["mdy"].split(" ")
-        month, number, year = [int(one) for one in day.split("-")]
+    parts = match.groupdict()
+    if parts["span"]:
+        return span_seconds(parts["span"])
+    if parts["seconds"]:
+        return int(parts["seconds"])
+    if parts["iso"] or parts["hour"]:
+        return _iso(parts["iso"] or parts["hour"], zone)
+    if parts["mdy"]:
+        day, clock = parts["mdy"].split(" ")
+        month, number, year = [int(part) for part in day.split("-")]
         return _on(date(year, month, number), clock, zone)
     today = datetime.fromtimestamp(now, zone).date()
-    if found["clock"]:
-        return _on(today, found["clock"], zone)
-    if found["day"]:
-        return _on(_day(found["day"].lower(), today), found["at"] or "0:00", zone)
-    word = found["word"].lower().replace(" ", "")
+    if parts["clock"]:
+        return _on(today, parts["clock"], zone)
+    if parts["day"]:
+        return _on(_day(parts["day"].lower(), today), parts["at"] or "0:00", zone)
+    word = parts["word"].lower().replace(" ", "")
     if word == "now":
         return now
     day_of = _PERIODS.get(word)
@@ -145,8 +145,8 @@ def _iso(text: str, zone: tzinfo) -> int:
     """A date of ISO 8601, with or without a time of day, a fraction and an offset."""
     match = _ISO.fullmatch(text)
     assert match is not None
-    year, month, day = [int(one) for one in match[1].split("-")]
-    hour, minute, second = [int(one or 0) for one in match.group(2, 3, 4)]
+    year, month, day = [int(part) for part in match[1].split("-")]
+    hour, minute, second = [int(part or 0) for part in match.group(2, 3, 4)]
     offset = (match[5] or "").strip()
     if offset in ("Z", "z"):
         zone = UTC

@@ -42,17 +42,17 @@ class StatsSpec:
 
     def columns(self) -> tuple[str, ...]:
         """Every core column that the fields read."""
-        found: dict[str, None] = {}
-        for one in self.fields:
-            found.update(dict.fromkeys(columns_of(one.condition)))
-            if one.column:
-                found[one.column] = None
-        return tuple(found)
+        columns: dict[str, None] = {}
+        for figure in self.fields:
+            columns.update(dict.fromkeys(columns_of(figure.condition)))
+            if figure.column:
+                columns[figure.column] = None
+        return tuple(columns)
 
 
 def asks_for_start(spec: StatsSpec) -> bool:
     """Whether the conditions depend on the start of a core."""
-    return any(started(one.condition, 0) != one.condition for one in spec.fields)
+    return any(started(figure.condition, 0) != figure.condition for figure in spec.fields)
 
 
 def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
@@ -63,11 +63,11 @@ def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
     """
     by_condition: dict[CoreFilter | None, list[StatsField]] = {}
     counts: list[StatsField] = []
-    for one in spec.fields:
-        if one.function == "count":
-            counts.append(one)
+    for figure in spec.fields:
+        if figure.function == "count":
+            counts.append(figure)
         else:
-            by_condition.setdefault(one.condition, []).append(one)
+            by_condition.setdefault(figure.condition, []).append(figure)
     groups = [counts] if counts else []
     return tuple(StatsSpec(tuple(group)) for group in [*groups, *by_condition.values()])
 
@@ -79,7 +79,7 @@ def _distinct(spec: StatsSpec) -> tuple[list[StatsField], list[int]]:
     before the start of a core is filled in: it may be a time that another field has.
     """
     places: dict[StatsField, int] = {StatsField("", None): 0}
-    numbers = [places.setdefault(evolve(one, name=""), len(places)) for one in spec.fields]
+    numbers = [places.setdefault(evolve(figure, name=""), len(places)) for figure in spec.fields]
     return list(places)[1:], numbers
 
 
@@ -96,17 +96,17 @@ def plan_stats(
         return None
     stats: list[Stat] = [Stat("count")]
     common: CoreFilter | None = None
-    for one in _distinct(spec)[0]:
-        condition = portable(started(one.condition, program_start), table, capabilities)
-        if condition is None and one.condition is not None:
+    for figure in _distinct(spec)[0]:
+        condition = portable(started(figure.condition, program_start), table, capabilities)
+        if condition is None and figure.condition is not None:
             return None
-        if one.function == "count":
+        if figure.function == "count":
             stats.append(Stat("count", "", condition))
         else:
             common = condition
-            if not capabilities.has(table, one.column) or not harmless(table, one.column):
+            if not capabilities.has(table, figure.column) or not harmless(table, figure.column):
                 return None
-            stats.append(Stat(one.function, one.column))
+            stats.append(Stat(figure.function, figure.column))
     return Pushed(table=table, filter=both(both(forced, part.filter), common), stats=tuple(stats))
 
 
@@ -134,10 +134,10 @@ def portable(
         return condition
     items = []
     for item in condition.items:
-        one = portable(item, table, capabilities)
-        if one is None:
+        test = portable(item, table, capabilities)
+        if test is None:
             return None
-        items.append(one)
+        items.append(test)
     return Group(condition.connector, tuple(items))
 
 
@@ -177,25 +177,25 @@ def count_rows(
     common = None if spec.fields[0].function == "count" else spec.fields[0].condition
     matches = core_test(started(common, program_start), index)
     fields, _ = _distinct(spec)
-    tests = [core_test(started(one.condition, program_start), index) for one in fields]
+    tests = [core_test(started(figure.condition, program_start), index) for figure in fields]
     count = 0
-    result: list[Any] = [None if one.function in ("min", "max") else 0 for one in fields]
+    result: list[Any] = [None if figure.function in ("min", "max") else 0 for figure in fields]
     for row in rows:
         count += matches(row)
-        for at, one in enumerate(fields):
+        for at, figure in enumerate(fields):
             if not tests[at](row):
                 continue
-            if one.function == "count":
+            if figure.function == "count":
                 result[at] += 1
                 continue
-            value = number_of(row[index[one.column]]) or 0
-            if one.function == "sum":
+            value = number_of(row[index[figure.column]]) or 0
+            if figure.function == "sum":
                 result[at] += value
             elif result[at] is None:
                 result[at] = value
             else:
-                result[at] = (min if one.function == "min" else max)(result[at], value)
-    return [count, *(0 if one is None else one for one in result)]
+                result[at] = (min if figure.function == "min" else max)(result[at], value)
+    return [count, *(0 if number is None else number for number in result)]
 
 
 def merge_stats(spec: StatsSpec, answers: Iterable[Sequence[Any]]) -> dict[str, Any]:
@@ -204,11 +204,11 @@ def merge_stats(spec: StatsSpec, answers: Iterable[Sequence[Any]]) -> dict[str, 
     _, numbers = _distinct(spec)
     for values in answers:
         rows = int(values[0])
-        for one, number in zip(spec.fields, numbers, strict=True):
+        for figure, number in zip(spec.fields, numbers, strict=True):
             value = values[number]
-            if one.function in ("count", "sum"):
-                merged[one.name] = merged.get(one.name, 0) + value
+            if figure.function in ("count", "sum"):
+                merged[figure.name] = merged.get(figure.name, 0) + value
             elif rows:
-                best = min if one.function == "min" else max
-                merged[one.name] = best(merged.get(one.name, value), value)
-    return {one.name: merged.get(one.name, 0) for one in spec.fields}
+                best = min if figure.function == "min" else max
+                merged[figure.name] = best(merged.get(figure.name, value), value)
+    return {figure.name: merged.get(figure.name, 0) for figure in spec.fields}

@@ -173,13 +173,13 @@ class RowWriter:
 
     def _blank(self, further: _Keys) -> tuple[dict[str, Any], tuple[str, ...]]:
         """An object to be copied, and its keys: first the further ones, then the columns."""
-        made = self._blanks.get(further)
-        if made is None:
+        blank = self._blanks.get(further)
+        if blank is None:
             keys = (*chain.from_iterable(further), *self._names)
-            made = dict.fromkeys(sorted(set(keys))), keys
+            blank = dict.fromkeys(sorted(set(keys))), keys
             if len(self._blanks) < _MOST_BLANKS:
-                self._blanks[further] = made
-        return made
+                self._blanks[further] = blank
+        return blank
 
     def objects(self, rows: list[Row]) -> list[dict[str, Any]]:
         """Make an object of each row; what ``expand`` gives never overrides a column."""
@@ -207,9 +207,9 @@ class RowWriter:
             values: list[Any] = []
             for at, made_of in sources:
                 if row[at]:
-                    keys, found = made_of(row[at])
+                    keys, cells = made_of(row[at])
                     further.append(keys)
-                    values += found
+                    values += cells
             blank, names = self._blank(tuple(further))
             value = blank.copy()
             value.update(zip(names, values + row, strict=False))
@@ -223,7 +223,7 @@ class RowWriter:
         return memoryview(dumps(self.objects(batch), pretty=self.pretty))[start:end]
 
     def lines(self, batch: list[Row]) -> bytes:
-        return b"".join([dumps(one) + b"\n" for one in self.objects(batch)])
+        return b"".join([dumps(row) + b"\n" for row in self.objects(batch)])
 
 
 def rows_value(answer: Rows, *, pretty: bool, level: int = 0) -> Iterator[bytes]:

@@ -65,9 +65,10 @@ def failed_sites(answer: Answer) -> str:
     if not answer.failed_sites:
         return ""
     sites = [
-        f"{one.site} ({one.reason})" if one.reason else one.site for one in answer.failed_sites
+        f"{failed_site.site} ({failed_site.reason})" if failed_site.reason else failed_site.site
+        for failed_site in answer.failed_sites
     ]
-    return f"failed sites: {', '.join(' '.join(one.split()) for one in sites)}"
+    return f"failed sites: {', '.join(' '.join(site.split()) for site in sites)}"
 
 
 def every_key(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> Rows | Document:
@@ -123,8 +124,8 @@ def _of_rows(answer: Rows) -> Table:
 
     def values(row: Row) -> Sequence[Any]:
         extra = expand(row)
-        found = [*row[:width], *(extra.get(name) for name in further)]
-        return [found[index] for index in order]
+        cells = [*row[:width], *(extra.get(name) for name in further)]
+        return [cells[index] for index in order]
 
     return Table(names=names, rows=answer.rows, values=values)
 

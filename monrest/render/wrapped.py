@@ -102,12 +102,14 @@ def meta(answer: Rows | Document) -> dict[str, Any]:
             value = value[0]
         if isinstance(value, Mapping):
             first = value
-    known = {column.name: column for column in declared}
-    found: dict[str, Any] = {
-        "columns": [column_meta(known.get(name) or Column(name), first) for name in names]
+    declared_by_name = {column.name: column for column in declared}
+    document: dict[str, Any] = {
+        "columns": [
+            column_meta(declared_by_name.get(name) or Column(name), first) for name in names
+        ]
     }
     if answer.failed_sites:
-        found["failed_sites"] = [
+        document["failed_sites"] = [
             {
                 "peer_key": problem.site,
                 "peer_name": problem.name,
@@ -117,8 +119,8 @@ def meta(answer: Rows | Document) -> dict[str, Any]:
             for problem in answer.failed_sites
         ]
     if answer.warnings:
-        found["warnings"] = list(answer.warnings)
-    return found
+        document["warnings"] = list(answer.warnings)
+    return document
 
 
 def wrapped_json(answer: Rows | Document, *, pretty: bool) -> Iterator[bytes]:

@@ -145,8 +145,12 @@ def excel(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> Itera
                 missing.set_column(0, 2, COLUMN_WIDTH)
                 for column, name in enumerate(("peer_key", "peer_name", "reason")):
                     missing.write_string(0, column, name, head)
-                for number, one in enumerate(answer.failed_sites, 1):
-                    _write(missing, number, map(cell_text, (one.site, one.name, one.reason)))
+                for number, failed_site in enumerate(answer.failed_sites, 1):
+                    _write(
+                        missing,
+                        number,
+                        map(cell_text, (failed_site.site, failed_site.name, failed_site.reason)),
+                    )
         target.seek(0)
         while piece := target.read(PIECE):
             yield piece

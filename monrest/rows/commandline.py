@@ -82,8 +82,8 @@ _HOST_FIELDS = [
 ]
 _SERVICE_FIELDS = [
     "description",
-    *(one for one in _HOST_FIELDS if one not in ("name", "address", "alias", "notes_expanded")),
-    *(f"host_{one}" for one in _HOST_FIELDS),
+    *(name for name in _HOST_FIELDS if name not in ("name", "address", "alias", "notes_expanded")),
+    *(f"host_{name}" for name in _HOST_FIELDS),
 ]
 
 
@@ -125,25 +125,25 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
         display, now = context.config.display, context.wall.now()
         # A reload may take sites away while their rows are on the way.
-        known = {site.id: site for site in context.sites.sites}
+        by_id = {site.id: site for site in context.sites.sites}
         conditions = tuple(map(matching, names, arguments))
         rows = await _objects(context, request, schema, fields, conditions)
-        keys = [one.name for one in rows.columns]
+        keys = [column.name for column in rows.columns]
         peer = keys.index("peer_key")
-        sites = [known[key] for key in dict.fromkeys(row[peer] for row in rows.rows)]
+        sites = [by_id[key] for key in dict.fromkeys(row[peer] for row in rows.rows)]
         # The questions that follow wait for room as well.
         rows.gone()
-        shown = _Shown(
+        secrets = _Shown(
             source=display.show_full_commandline_source,
             user_macros=MacroNames(display.expand_user_macros),
             replacements=tuple(map(Replacement, display.commandline_obfuscate_pattern)),
             addresses=request.identity.may(SYSTEM),
         )
         far = [site for site in sites if isinstance(site, FederatedSite)]
-        path = "/".join(quote(one, safe="") for one in (schema.name, *arguments, "commandline"))
-        lines, problems = await _far_lines(context, far, f"/{path}", shown)
+        path = "/".join(quote(part, safe="") for part in (schema.name, *arguments, "commandline"))
+        lines, problems = await _far_lines(context, far, f"/{path}", secrets)
         near = [site for site in sites if site not in far]
-        sources, failed = await _sources(context, near, shown.user_macros, now)
+        sources, failed = await _sources(context, near, secrets.user_macros, now)
         problems += failed
         if sites and len(problems) == len(sites):
             raise all_sites_failed(problems)
@@ -153,19 +153,20 @@ def _lines(schema: TableSchema, fields: Sequence[str], columns: tuple[Column, ..
 
         def lines_of(_: Limit) -> list[dict[str, Any]]:
             named = (dict(zip(keys, row, strict=True)) for row in known_rows)
-            return [_record(row, sources[row["peer_key"]], schema, shown, now) for row in named]
+            return [_record(row, sources[row["peer_key"]], schema, secrets, now) for row in named]
 
         records = await context.compute(lines_of, len(known_rows) * _EFFORT)
         at = [keys.index(name) for name in ("peer_key", *names)]
         # A core may send lists where names belong.
         places = {
-            tuple(text_of(row[one]) for one in at): place for place, row in enumerate(rows.rows)
+            tuple(text_of(row[key_column]) for key_column in at): place
+            for place, row in enumerate(rows.rows)
         }
         about = itemgetter("peer_key", "host_name", *([] if schema is HOSTS else [_SERVICE.name]))
-        records += [one for one in lines if about(one) in places]
-        records.sort(key=lambda one: places[about(one)])
+        records += [line for line in lines if about(line) in places]
+        records.sort(key=lambda record: places[about(record)])
         answer = await select(context, evolve(request, sites=()), local, records)
-        missing = {one.site: one for one in (*rows.failed_sites, *problems)}
+        missing = {failed_site.site: failed_site for failed_site in (*rows.failed_sites, *problems)}
         return evolve(
             answer, failed_sites=tuple(missing.values()), backend_seconds=rows.backend_seconds
         )
@@ -197,7 +198,7 @@ class _Shown:
 
 
 async def _far_lines(
-    context: Context, sites: Sequence[FederatedSite], path: str, shown: _Shown
+    context: Context, sites: Sequence[FederatedSite], path: str, secrets: _Shown
 ) -> tuple[list[dict[str, Any]], list[SiteProblem]]:
     """The lines of sites of other instances, which know the resource files of their cores."""
     asked = [
@@ -208,17 +209,19 @@ async def _far_lines(
     ]
     lines: list[dict[str, Any]] = []
     problems: list[SiteProblem] = []
-    for site, (_, found) in zip(sites, await DeferredList(asked, consumeErrors=True), strict=True):
-        if isinstance(found, Failure):
-            if not isinstance(found.value, LivestatusError):
-                found.raiseException()
-            problems.append(site.problem(found.value))
+    for site, (_, records) in zip(
+        sites, await DeferredList(asked, consumeErrors=True), strict=True
+    ):
+        if isinstance(records, Failure):
+            if not isinstance(records.value, LivestatusError):
+                records.raiseException()
+            problems.append(site.problem(records.value))
             continue
         peer = {"peer_key": site.id, "peer_name": site.name, "peer_section": site.section}
-        for record in found:
+        for record in records:
             texts = {column.name: text_of(record.get(column.name)) for column in SERVICE_COLUMNS}
             line = CommandLine(texts["check_command"], texts["command_line"], texts["error"])
-            hidden = hide(line, shown.replacements)
+            hidden = hide(line, secrets.replacements)
             lines.append(
                 {
                     **texts,
@@ -276,11 +279,11 @@ async def _sources(
 
 
 def _record(
-    row: Mapping[str, Any], source: _Source, schema: TableSchema, shown: _Shown, now: float
+    row: Mapping[str, Any], source: _Source, schema: TableSchema, secrets: _Shown, now: float
 ) -> dict[str, Any]:
     site = source.site
     where = {"BACKENDNAME": site.name, "BACKENDID": site.id}
-    if shown.addresses:
+    if secrets.addresses:
         where["BACKENDADDRESS"] = site.address
     prefix = "" if schema is HOSTS else "host_"
     macros = {**source.macros, **host_macros(row, prefix, where, now)}
@@ -288,8 +291,8 @@ def _record(
     if schema is SERVICES:
         macros.update(service_macros(row, where, now))
         own.append(variables(row, ""))
-    line = expand(command_of(row, shown.source), source.commands, macros)
-    line = hide(line, shown.replacements, *own)
+    line = expand(command_of(row, secrets.source), source.commands, macros)
+    line = hide(line, secrets.replacements, *own)
     record = {
         "check_command": line.check_command,
         "command_line": line.command_line,

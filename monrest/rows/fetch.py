@@ -161,7 +161,7 @@ async def _answer(
         members = await visible_members(context, identity, asked.hidden, shape, sites, inbox.share)
         problems = (*problems, *members.problems)
         parts = [members.put_into(part) for part in parts]
-    size = sum(len(one.rows) for one in gathered.answers) * (shape.width + bound.effort)
+    size = sum(len(answer.rows) for answer in gathered.answers) * (shape.width + bound.effort)
     if filters_by_label(bound):
         missing = await context.compute(
             lambda _: absent_labels(bound, shape, parts), size, inbox=inbox
@@ -186,13 +186,13 @@ def _parts(
 ) -> list[SitePart]:
     return [
         SitePart(
-            plan=one,
+            plan=plan,
             rows=answer.rows,
             constants=constants_of(context, identity, answer.site),
             stored=answer.stored if inbox.size else None,
         )
         for answer in gathered.answers
-        if (one := asked.plans.of(answer.capabilities)) is not None
+        if (plan := asked.plans.of(answer.capabilities)) is not None
     ]
 
 
@@ -204,13 +204,13 @@ def _flowing(
     assert recipe is not None
     parts = _parts(context, request.identity, asked, gathered, inbox)
 
-    def made() -> Iterator[Row]:
+    def rows() -> Iterator[Row]:
         return flow(bound, recipe, parts)
 
     def again(broken: BrokenRowsError) -> Rows:
         return _flowing(context, request, asked, without(gathered, broken), inbox)
 
-    answer = _rows(bound, recipe, RowSource(made), gathered, inbox)
+    answer = _rows(bound, recipe, RowSource(rows), gathered, inbox)
     return evolve(answer, without=again)
 
 
@@ -219,7 +219,7 @@ def _rows(bound: Bound, recipe: Recipe, rows: RowList, gathered: Gathered, inbox
         columns=recipe.columns,
         rows=rows,
         expand=recipe.expand,
-        warnings=tuple([one.warning for one in bound.unknown]),
+        warnings=tuple([column.warning for column in bound.unknown]),
         failed_sites=gathered.problems,
         backend_seconds=gathered.seconds,
         gone=inbox.let_go,
@@ -251,16 +251,18 @@ async def _without_known(
     A label or variable that the rows of a filter have not is no typing error.
     """
     bound = asked.bound
-    doubtful = [one for one in bound.doubtful if one.warning in result.warnings]
-    names = {name for one in doubtful for name in (one.name, one.whole) if name}
+    doubtful = [column for column in bound.doubtful if column.warning in result.warnings]
+    names = {name for column in doubtful for name in (column.name, column.whole) if name}
     with context.memory.room.share() as share:
         unseen = await _unseen(
             *(context, asked.sites, bound.names.schema, asked.seen, sorted(names), share),
             bound.view.variables,
         )
     seen = names.difference(unseen)
-    known = {one.warning for one in doubtful if {one.name, one.whole} & seen}
-    return evolve(result, warnings=tuple(one for one in result.warnings if one not in known))
+    present = {column.warning for column in doubtful if {column.name, column.whole} & seen}
+    return evolve(
+        result, warnings=tuple(warning for warning in result.warnings if warning not in present)
+    )
 
 
 async def _unseen(
@@ -286,8 +288,8 @@ async def _unseen(
     )
 
     def everything(_site: Site, capabilities: Capabilities) -> Pushed | None:
-        known = tuple(name for name, _ in columns if capabilities.has(schema.table, name))
-        return Pushed(table=schema.table, columns=known, filter=seen) if known else None
+        names = tuple(name for name, _ in columns if capabilities.has(schema.table, name))
+        return Pushed(table=schema.table, columns=names, filter=seen) if names else None
 
     inbox = context.memory.inbox(share)
     try:
@@ -300,12 +302,12 @@ async def _unseen(
         places = list(enumerate(keys))
 
         def rows() -> Iterator[Row]:
-            for one in gathered.answers:
+            for answer in gathered.answers:
                 with suppress(BrokenRowsError):
-                    for batch in one.batches():
+                    for batch in answer.batches():
                         yield from batch
 
-        size = sum(len(one.rows) for one in gathered.answers) * len(places)
+        size = sum(len(answer.rows) for answer in gathered.answers) * len(places)
         return await context.compute(
             lambda _: unseen_labels(missing, rows(), places), size, inbox=inbox
         )
@@ -391,7 +393,7 @@ async def fetch_stats(
         raise typo(sorted(strange))
     if unseen is not None:
         unseen |= strange
-    ordered = {one.name: value[one.name] for one in spec.fields}
+    ordered = {figure.name: value[figure.name] for figure in spec.fields}
     return Document(value=ordered, failed_sites=tuple(problems.values()), backend_seconds=seconds)
 
 
@@ -451,16 +453,16 @@ class _Batch:
             return None
         start = _program_start(site)
         key = (capabilities.key, start if asks_for_start(self.spec) else 0)
-        made = self._made.get(key)
-        if made is None:
+        plan = self._made.get(key)
+        if plan is None:
             part = push_all(bound.row_filter, table, capabilities, bound.view)
-            made = plan_stats(self.spec, table, part, self.seen, capabilities, start)
-            if made is None:
+            plan = plan_stats(self.spec, table, part, self.seen, capabilities, start)
+            if plan is None:
                 names = [name for name, _ in self._shape.columns if capabilities.has(table, name)]
                 where = both(self.seen, part.filter)
-                made = Pushed(table=table, columns=tuple(names), filter=where)
-            self._made[key] = made
-        return made
+                plan = Pushed(table=table, columns=tuple(names), filter=where)
+            self._made[key] = plan
+        return plan
 
     async def _counted(
         self, gathered: Gathered, inbox: Inbox
@@ -500,7 +502,9 @@ class _Batch:
                     answers.append(count_rows(spec, kept, shape.index, began))
             return missing
 
-        size = sum(len(one.rows) for one in gathered.answers) * (len(spec.fields) + bound.effort)
+        size = sum(len(answer.rows) for answer in gathered.answers) * (
+            len(spec.fields) + bound.effort
+        )
         return answers, await self.context.compute(count, size, inbox=inbox), problems
 
 

@@ -62,7 +62,7 @@ def expand(
             return match[0]
         return value
 
-    expanded = [_MACRO.sub(plain, one) for one in arguments]
+    expanded = [_MACRO.sub(plain, argument) for argument in arguments]
 
     def whole(match: re.Match[str]) -> str:
         argument = _ARGUMENT.match(match[1])
@@ -135,7 +135,7 @@ def service_macros(row: Mapping[str, Any], site: Mapping[str, str], now: float) 
 def variables(row: Mapping[str, Any], prefix: str) -> Mapping[str, str]:
     """Custom variables as texts; a site that sends something else has sent none."""
     sent = row.get(f"{prefix}custom_variables")
-    return {name: text_of(one) for name, one in sent.items()} if isinstance(sent, dict) else {}
+    return {name: text_of(value) for name, value in sent.items()} if isinstance(sent, dict) else {}
 
 
 def command_of(row: Mapping[str, Any], source: str) -> str:
@@ -147,7 +147,7 @@ def command_of(row: Mapping[str, Any], source: str) -> str:
     if source.startswith("_"):
         wanted = source[1:].upper()
         own = variables(row, "")
-        text = next((one for name, one in own.items() if name.upper() == wanted), "")
+        text = next((value for name, value in own.items() if name.upper() == wanted), "")
     else:
         text = text_of(row.get(source))
     return text or text_of(row.get("check_command"))
@@ -171,8 +171,8 @@ def hide(
     command, text = line.check_command, line.command_line
     for replacement in replacements:
         command, text = replacement.apply(command), replacement.apply(text)
-    for one in variables:
-        for name, value in one.items():
+    for variable in variables:
+        for name, value in variable.items():
             wanted = _decoded(value)
             if not wanted:
                 continue
@@ -217,10 +217,10 @@ def _since(moment: Any, now: float) -> str:
 
 def user_macros(text: str, wanted: MacroNames) -> dict[str, str]:
     """``$USERn$`` macros of a resource file, as far as they are ``wanted``."""
-    found = {}
+    macros = {}
     for line in text.splitlines():
         name, equal, value = line.strip().partition("=")
         match = _MACRO.fullmatch(name.strip())
         if equal and match and wanted.has(match[1]):
-            found[match[1]] = value.strip()
-    return found
+            macros[match[1]] = value.strip()
+    return macros

@@ -88,16 +88,16 @@ def hidden(
     if not columns:
         return Hidden(table=table), shape
     if table.endswith("groups"):
-        found = Hidden(table=table, columns=columns, key="members")
+        hidden_rows = Hidden(table=table, columns=columns, key="members")
     elif table in ("hosts", "contacts"):
-        found = Hidden(table=table, columns=columns, key="name")
+        hidden_rows = Hidden(table=table, columns=columns, key="name")
     else:
-        found = Hidden(table="hosts", columns=columns, key="host_name", prefix="host_")
-    for name in (found.key, "name") if table == "hostgroups" else (found.key,):
+        hidden_rows = Hidden(table="hosts", columns=columns, key="host_name", prefix="host_")
+    for name in (hidden_rows.key, "name") if table == "hostgroups" else (hidden_rows.key,):
         if name not in shape.index:
             core_type: CoreType = "list" if name == "members" else "string"
             shape = evolve(shape, columns=(*shape.columns, (name, core_type)))
-    return found, shape
+    return hidden_rows, shape
 
 
 @define(eq=False)
@@ -115,8 +115,8 @@ class _Members:
         for row in rows:
             name = str(row[0])
             if table == "contactgroups":
-                for one in as_list(row[1]):
-                    self.groups.setdefault(str(one), []).append(row)
+                for member in as_list(row[1]):
+                    self.groups.setdefault(str(member), []).append(row)
             elif table == "hosts":
                 self.hosts[name] = row
             else:
@@ -134,10 +134,12 @@ class _Members:
         if hidden.table == "contactgroups":
             return [[user]] if user in key else [], []
         if hidden.table == "servicegroups":
-            pairs = [(str(one[0]), str(one[1])) for one in key if isinstance(one, list) and one[1:]]
-            return [], [self.services[one] for one in pairs if one in self.services]
-        names = [str(one) for one in key]
-        hosts = [self.hosts[one] for one in names if one in self.hosts]
+            pairs = [
+                (str(item[0]), str(item[1])) for item in key if isinstance(item, list) and item[1:]
+            ]
+            return [], [self.services[pair] for pair in pairs if pair in self.services]
+        names = [str(item) for item in key]
+        hosts = [self.hosts[name] for name in names if name in self.hosts]
         return hosts, self.by_group.get(name, [])
 
 
@@ -171,7 +173,7 @@ class VisibleMembers:
         members = self.sites.get(site)
         if members is None:
             return []
-        found = []
+        hidden_rows = []
         for row in rows:
             whose = row[key] if self.hidden.key != "members" else as_list(row[key])
             hosts, services = members.of(self.hidden, whose, str(row[named]), self.user)
@@ -179,8 +181,8 @@ class VisibleMembers:
             for place, name, core_type in places:
                 value = _value(self.hidden.table, name, hosts, services)
                 row[place] = EMPTY[core_type] if value is None else value
-            found.append(row)
-        return found
+            hidden_rows.append(row)
+        return hidden_rows
 
 
 @frozen
@@ -202,7 +204,7 @@ async def visible_members(
     share: Share,
 ) -> VisibleMembers:
     """Ask the sites for what the user sees of the members that these columns are made of."""
-    found = {site.id: _Members() for site in sites}
+    members = {site.id: _Members() for site in sites}
     problems: dict[str, SiteProblem] = {}
     strict = context.config.auth.strict_host_authorization
     asked: list[tuple[str, RowTypes]] = []
@@ -218,31 +220,33 @@ async def visible_members(
         seen = visibility(identity, table, strict)
 
         def pushed(_site: Site, capabilities: Capabilities) -> Pushed:
-            known = tuple(name for name, _ in columns if capabilities.has(table, name))  # noqa: B023
-            return Pushed(table=table, columns=known, filter=seen)  # noqa: B023
+            present = tuple(name for name, _ in columns if capabilities.has(table, name))  # noqa: B023
+            return Pushed(table=table, columns=present, filter=seen)  # noqa: B023
 
         gathered = await fan_out(sites, pushed, columns, context.clock, share=share)
-        problems |= {one.site: one for one in gathered.problems}
+        problems |= {problem.site: problem for problem in gathered.problems}
         for answer in gathered.answers:
-            add = partial(found[answer.site.id].add, table, answer.rows)
+            add = partial(members[answer.site.id].add, table, answer.rows)
             await context.compute(add, len(answer.rows) * len(columns))
     return VisibleMembers(
         hidden=hidden,
         shape=shape,
         user=identity.user,
-        sites={name: one for name, one in found.items() if name not in problems},
+        sites={
+            name: site_members for name, site_members in members.items() if name not in problems
+        },
         problems=tuple(problems.values()),
     )
 
 
 def _value(table: str, column: str, hosts: list[Row], services: list[Row]) -> Any:
     """A list, a counter or a worst state by the name of its column; None for any other."""
-    shown = _SHOWN.get((table, column))
-    if shown is not None:
+    rule = _SHOWN.get((table, column))
+    if rule is not None:
         rows = services if table in ("hosts", "servicegroups") else hosts
-        if len(shown) == 1:
-            return [row[shown[0]] for row in rows]
-        return [[row[at] for at in shown] for row in rows]
+        if len(rule) == 1:
+            return [row[rule[0]] for row in rows]
+        return [[row[at] for at in rule] for row in rows]
     of_hosts = "host" in column
     # A service has the name of its host before its own.
     rows, at = (hosts, 1) if of_hosts else (services, 2)
@@ -262,5 +266,5 @@ def _value(table: str, column: str, hosts: list[Row], services: list[Row]) -> An
         return states.count(_STATES[word])
     if column.startswith("worst_"):
         rank = _HOST_RANK if of_hosts else _SERVICE_RANK
-        return max((one for one in states if one in rank), key=rank.__getitem__, default=0)
+        return max((state for state in states if state in rank), key=rank.__getitem__, default=0)
     return None

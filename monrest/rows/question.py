@@ -44,11 +44,11 @@ def names_of(context: Context, schema: TableSchema, cores: Sequence[Capabilities
     key = (schema.name, tuple([core.key for core in cores]))
     names: ColumnNames | None = context.request_cache.find(key)
     if names is None:
-        known: dict[str, str] = {}
+        own_names: dict[str, str] = {}
         for core in cores:
             for name, kind in core.tables.get(schema.table, {}).items():
-                known.setdefault(name, kind)
-        names = ColumnNames(schema, known)
+                own_names.setdefault(name, kind)
+        names = ColumnNames(schema, own_names)
         context.request_cache.keep(key, names)
     return names
 
@@ -83,8 +83,8 @@ class Plans:
         return self.made[key]
 
     def pushed(self, _: Site, capabilities: Capabilities) -> Pushed | None:
-        one = self.of(capabilities)
-        return None if one is None else one.pushed
+        plan = self.of(capabilities)
+        return None if plan is None else plan.pushed
 
 
 @frozen(kw_only=True, eq=False)
@@ -133,18 +133,18 @@ async def question(
         identity.roles,
         identity.superuser,
     )
-    known: Question | None = context.request_cache.find(key)
-    if known is not None:
+    kept: Question | None = context.request_cache.find(key)
+    if kept is not None:
         listed = context.sites.listed
-        same = listed is known.listed
-        sites = known.sites if same else listed.select(known.selects)
+        same = listed is kept.listed
+        sites = kept.sites if same else listed.select(kept.selects)
         # Of other cores than before something else may be asked.
-        if tuple(map(_CORE, sites)) == known.cores:
-            return known if same else evolve(known, listed=listed, sites=sites)
-    made, lasts = await _made(context, request, schema, extra, forced, push_down=push_down)
+        if tuple(map(_CORE, sites)) == kept.cores:
+            return kept if same else evolve(kept, listed=listed, sites=sites)
+    fresh, lasts = await _made(context, request, schema, extra, forced, push_down=push_down)
     if lasts:
-        context.request_cache.keep(key, made)
-    return made
+        context.request_cache.keep(key, fresh)
+    return fresh
 
 
 async def _made(
@@ -169,7 +169,7 @@ async def _made(
     bound = bind(query, names_of(context, schema, cores), view, moment, extra)
     hidden, shape = hidden_members(schema.table, layout(bound, cores), view, cores)
     allowed = both(seen, forced)
-    made = Question(
+    kept = Question(
         listed=context.sites.listed,
         selects=selects,
         sites=sites,
@@ -186,4 +186,4 @@ async def _made(
         for site in sites:
             site.learn_order(schema.table, schema.order)
     lasts = bound.timeless and context.request_cache.is_short(request) and not holds_date(request)
-    return made, lasts
+    return kept, lasts

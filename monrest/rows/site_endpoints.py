@@ -94,7 +94,7 @@ LMD_COLUMNS = (
     Column("addr", "string", "", "address in use"),
     Column("bytes_received", "number", "bytes", "bytes received from the site"),
     Column("bytes_send", "number", "bytes", "bytes sent to the site"),
-    *(one for one in COLUMNS if one.name.startswith("federation_")),
+    *(column for column in COLUMNS if column.name.startswith("federation_")),
     Column("flags", "array_of_strings", "", "what is special about the core"),
     Column("idling", "boolean", "", "1 while nobody asks for the site"),
     Column("key", "string", "", "id of the site"),
@@ -151,15 +151,15 @@ async def lmd_sites(context: Context, request: RestRequest, _: tuple[str, ...]) 
         if not isinstance(site, LmdSite) or site.facts is None:
             continue
         reported = site.facts.record
-        one = {column.name: reported.get(column.name, 0) for column in LMD_COLUMNS}
-        one["lmd_last_cache_update"] = reported["last_update"]
+        record = {column.name: reported.get(column.name, 0) for column in LMD_COLUMNS}
+        record["lmd_last_cache_update"] = reported["last_update"]
         if not site.connected:
             # While the LMD is away its last report stays, and the site is down.
-            one["status"] = max(2, int(reported["status"]))
-            one["last_error"] = site.last_error or reported["last_error"]
+            record["status"] = max(2, int(reported["status"]))
+            record["last_error"] = site.last_error or reported["last_error"]
         if not request.identity.may(SYSTEM):
-            one["addr"] = one["last_error"] = ""
+            record["addr"] = record["last_error"] = ""
             for name in ("federation_addr", "federation_version"):
-                one[name] = [""] * len(one[name])
-        records.append(one)
+                record[name] = [""] * len(record[name])
+        records.append(record)
     return await select(context, request, _LMD_SCHEMA, records)

@@ -45,7 +45,8 @@ def _counting(
     conditions: Conditions = lambda _: (),
 ) -> Endpoint:
     columns = tuple(
-        Column(one.name, "number", "", described(schema.name, one.condition)) for one in spec.fields
+        Column(figure.name, "number", "", described(schema.name, figure.condition))
+        for figure in spec.fields
     )
 
     async def handler(context: Context, request: RestRequest, arguments: tuple[str, ...]) -> Answer:
@@ -117,7 +118,9 @@ def _check_column(name: str) -> Column:
 CHECK_COLUMNS = tuple(
     _check_column(name)
     for kind in ("hosts", "services")
-    for name in sorted(with_ratios(kind, {one.name: 0 for one in check_stats(kind, 0).fields}))
+    for name in sorted(
+        with_ratios(kind, {figure.name: 0 for figure in check_stats(kind, 0).fields})
+    )
 )
 
 
@@ -147,15 +150,18 @@ async def checks(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
     try:
         hosts, services = await gatherResults(waiting, consumeErrors=True)
     except FirstError as error:
-        for one in waiting:
-            one.cancel()
+        for waiter in waiting:
+            waiter.cancel()
         error.subFailure.raiseException()
         raise
     # A column that neither table has is a typing error.
     if nowhere := unseen[0] & unseen[1]:
         raise typo(sorted(nowhere))
     value = {**with_ratios("hosts", hosts.value), **with_ratios("services", services.value)}
-    failed = {one.site: one for one in (*hosts.failed_sites, *services.failed_sites)}
+    failed = {
+        failed_site.site: failed_site
+        for failed_site in (*hosts.failed_sites, *services.failed_sites)
+    }
     answer = Document(
         value={name: value[name] for name in sorted(value)},
         columns=CHECK_COLUMNS,
@@ -166,7 +172,7 @@ async def checks(context: Context, request: RestRequest, _: tuple[str, ...]) -> 
 
 
 _PROCESS_FIELDS = tuple(
-    sorted(["cached_log_messages", *COUNTERS, *(f"{one}_rate" for one in COUNTERS)])
+    sorted(["cached_log_messages", *COUNTERS, *(f"{counter}_rate" for counter in COUNTERS)])
 )
 PROCESS_STATS = StatsSpec(tuple(StatsField(name, None, "sum", name) for name in _PROCESS_FIELDS))
 PROCESS_COLUMNS = tuple(
@@ -214,21 +220,23 @@ class Estate:
             if site.connected
             for table, words in _TABLES
         ]
-        return [sample for found in await gatherResults(asked) for sample in found]
+        return [sample for samples in await gatherResults(asked) for sample in samples]
 
 
 async def _counted(site: Site, table: str, words: Sequence[str]) -> list[Sample]:
-    known = site.capabilities
-    grouped = known is not None and all("group" in uses(known, table, name) for name in _GROUPS)
+    capabilities = site.capabilities
+    grouped = capabilities is not None and all(
+        "group" in uses(capabilities, table, name) for name in _GROUPS
+    )
     stats = (Stat("count"),) if grouped else ()
     try:
         rows = await site.ask(Pushed(table=table, columns=_GROUPS, stats=stats))
     except LivestatusError:
         return []
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
         # Cores write the values by which they group as texts.
         state, checked, acknowledged, depth, *count = (int(value or 0) for value in row)
         word = PENDING if not checked else words[state] if state < len(words) else str(state)
-        found[word, "1" if acknowledged or depth else "0"] += count[0] if count else 1
-    return [(table, (site.id, *labels), count) for labels, count in found.items()]
+        counts[word, "1" if acknowledged or depth else "0"] += count[0] if count else 1
+    return [(table, (site.id, *labels), count) for labels, count in counts.items()]

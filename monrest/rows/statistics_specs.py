@@ -118,7 +118,7 @@ SERVICE_STATS = _spec(
 
 
 def _only(spec: StatsSpec, names: tuple[str, ...]) -> StatsSpec:
-    return StatsSpec(tuple(one for one in spec.fields if one.name in names))
+    return StatsSpec(tuple(figure for figure in spec.fields if figure.name in names))
 
 
 HOST_TOTALS = _only(
@@ -153,9 +153,9 @@ def described(kind: str, condition: CoreFilter | None) -> str:
     """What a count counts, in words: ``number of hosts with state = 1 and acknowledged = 1``."""
     tests = conjuncts(() if condition is None else (condition,))
     words = [
-        f"{one.column} {one.op} {one.value}" if one.value else f"{one.column} not empty"
-        for one in tests
-        if isinstance(one, Test)
+        f"{test.column} {test.op} {test.value}" if test.value else f"{test.column} not empty"
+        for test in tests
+        if isinstance(test, Test)
     ]
     return f"number of {kind}{' with ' if words else ''}{' and '.join(words)}"
 

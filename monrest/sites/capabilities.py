@@ -107,7 +107,7 @@ async def detect(program: Program, ask: AskCore) -> Capabilities:
     core; a refusal of the columns table is an answer.
     """
     versions = f"{program.program_version} {program.livestatus_version}".lower()
-    kind: CoreKind = next((one for one in _BY_VERSION if one in versions), "mk")
+    kind: CoreKind = next((name for name in _BY_VERSION if name in versions), "mk")
     if kind in ("icinga2", "shinken"):
         return _capabilities(program, kind, icinga2() if kind == "icinga2" else shinken())
     try:
@@ -118,9 +118,9 @@ async def detect(program: Program, ask: AskCore) -> Capabilities:
     for row in rows:
         table, name, kind_of_column = map(str, row)
         if _NAME.match(table) and _NAME.match(name):
-            known = kind_of_column if kind_of_column in _TYPES else "string"
+            column_type = kind_of_column if kind_of_column in _TYPES else "string"
             # Names that are in the code already need no memory of their own.
-            tables.setdefault(table, {})[sys.intern(name)] = sys.intern(known)
+            tables.setdefault(table, {})[sys.intern(name)] = sys.intern(column_type)
     if not tables:
         raise ProtocolError("the columns table is empty")
     if program.several or "peer_key" in tables.get("hosts", {}):

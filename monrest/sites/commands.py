@@ -74,9 +74,9 @@ async def send(
     """
     works = [_Sending(site, commands, clock, wall.now(), allowed) for site, commands in orders]
     for work in works:
-        known = work.site.capabilities
+        capabilities = work.site.capabilities
         # A core that was never reached gets the longer line.
-        await work.write_down(known is None or decodes_backslashes(known))
+        await work.write_down(capabilities is None or decodes_backslashes(capabilities))
 
     async def outcomes() -> tuple[SentToSite, ...]:
         running = [Deferred.fromCoroutine(work.run()) for work in works]
@@ -118,8 +118,8 @@ class _Sending:
         commands, at = self.commands, int(self.date)
 
         def lines() -> tuple[str, ...]:
-            made = (line(command, at, decodes_backslashes=decodes) for command in commands)
-            return tuple(dict.fromkeys(made))
+            texts = (line(command, at, decodes_backslashes=decodes) for command in commands)
+            return tuple(dict.fromkeys(texts))
 
         many = len(commands) > MOST_LINES
         self.lines = await self.site.memory.threads.run(lines) if many else lines()

@@ -97,7 +97,7 @@ async def fan_out(
     try:
         gathered = await gathering.start()
         if own.size:
-            opened = await own.opened([(one.stored, one.rows) for one in gathered.answers])
+            opened = await own.opened([(answer.stored, answer.rows) for answer in gathered.answers])
             answers = []
             for answer, rows in zip(gathered.answers, opened, strict=True):
                 if isinstance(rows, LivestatusError):
@@ -116,7 +116,7 @@ def without(gathered: Gathered, broken: BrokenRowsError) -> Gathered:
 
     Raises SitesFailed when no other site has answered.
     """
-    answers = tuple(one for one in gathered.answers if one.site is not broken.site)
+    answers = tuple(answer for answer in gathered.answers if answer.site is not broken.site)
     problems = (*gathered.problems, broken.site.broken(broken.error))
     if not answers:
         raise all_sites_failed(problems)
@@ -186,13 +186,13 @@ class _Gathering:
                 return
             # Looking up a big value by its hash for each of a hundred sites costs more than asking.
             key = (id(pushed), capabilities.key)
-            known = self.asks.get(key)
-            if known is None:
-                known = self.asks[key] = (pushed, prepare(pushed, capabilities, self.layout))
+            asked = self.asks.get(key)
+            if asked is None:
+                asked = self.asks[key] = (pushed, prepare(pushed, capabilities, self.layout))
         except Exception:  # noqa: BLE001  the whole request fails with it
             self._break(Failure())
             return
-        ask = known[1]
+        ask = asked[1]
         joint = ask.key_at is not None and pushed.limit is not None and not ask.log
         stored = StoredRows(self.inbox, site)
         ask = ask.with_rows_in(stored, self.among if joint else "")
@@ -262,5 +262,5 @@ class _Gathering:
         self.ended = True
         running = list(self.open.values())
         self.open.clear()
-        for one in running:
-            one.cancel()
+        for deferred in running:
+            deferred.cancel()

@@ -187,9 +187,9 @@ class Breaker(Service):
         if _may_be_back(error):
             self._miss(error)
         elif isinstance(error, ConnectError) or (error.timed_out and self.alive <= sent):
-            known = self.error is not None
+            was_down = self.error is not None
             self._down(error)
-            if not known:
+            if not was_down:
                 self._probe_soon()
         else:
             self.suspect()

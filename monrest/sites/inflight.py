@@ -147,10 +147,10 @@ class InFlight:
 
     def end(self, error: LivestatusError) -> None:
         """Fail all queries with ``error``."""
-        for one in tuple(self._open):
-            if isinstance(one, QueryInFlight) and one.ended is None:
-                one.ended = error
-                one.done.cancel()
+        for query in tuple(self._open):
+            if isinstance(query, QueryInFlight) and query.ended is None:
+                query.ended = error
+                query.done.cancel()
 
     def finish(self) -> None:
         """Leave no timed call behind what is in flight now."""
@@ -246,11 +246,11 @@ class InFlight:
 
     def _look(self) -> None:
         now = self.clock.seconds()
-        slow = [one for one in self._open if one.due <= now]
-        for one in slow:
-            one.due = now + SLOW
+        slow = [query for query in self._open if query.due <= now]
+        for query in slow:
+            query.due = now + SLOW
         if self._open:
-            self._alarm.by(min(one.due for one in self._open))
+            self._alarm.by(min(query.due for query in self._open))
         if slow:
             self.on_slow()
 
@@ -317,13 +317,13 @@ class SharedQueries:
             del self._open[key]
         if not followers:
             return result
-        followers = [one for one in followers if not one.done.called]
+        followers = [follower for follower in followers if not follower.done.called]
         if isinstance(result, Failure):
             if result.check(CancelledError):
                 self._ask_anew(followers)
             else:
-                for one in followers:
-                    one.done.errback(Failure(result.value))
+                for follower in followers:
+                    follower.done.errback(Failure(result.value))
         elif len(result) > MOST_ROWS or (ask.stored is not None and ask.stored.size):
             if len(self._large) >= MOST_LARGE:
                 self._large.clear()
@@ -332,11 +332,11 @@ class SharedQueries:
         else:
             # The first request may change its rows.
             copies = [type(result)(map(list, result)) for _ in followers]
-            for one, rows in zip(followers, copies, strict=True):
-                one.done.callback(rows)
+            for follower, rows in zip(followers, copies, strict=True):
+                follower.done.callback(rows)
         return result
 
     def _ask_anew(self, followers: list[_Follower]) -> None:
-        for one in followers:
-            one.running = self.ask(one.ask, one.send)
-            one.running.addBoth(one.finish)
+        for follower in followers:
+            follower.running = self.ask(follower.ask, follower.send)
+            follower.running.addBoth(follower.finish)

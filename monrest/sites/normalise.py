@@ -149,8 +149,8 @@ def _log_host(value: Any, current: Any, kind: Any, options: Any) -> Any:
         return value or current
     parts = options.split(";")
     at = 1 if kind.endswith(" NOTIFICATION") else 0
-    known = kind.endswith((" ALERT", " STATE", " NOTIFICATION")) and len(parts) > at + 1
-    return parts[at] if known else value
+    has_host = kind.endswith((" ALERT", " STATE", " NOTIFICATION")) and len(parts) > at + 1
+    return parts[at] if has_host else value
 
 
 _SERVICE_COUNTERS = tuple(f"num_services_{s}" for s in ("warn", "crit", "unknown", "pending"))
@@ -189,7 +189,7 @@ def _members(state: int, length: int) -> Callable[[Any], list[Any]]:
 def _group_services(value: Any) -> list[Any]:
     # [host, service, state of the host, state of the service], seen on 2.13.6; Naemon has the
     # state of the service and whether it was checked.
-    members = [one for one in as_list(value) if isinstance(one, list) and len(one) > 3]
+    members = [member for member in as_list(value) if isinstance(member, list) and len(member) > 3]
     return [[host, service, state, 1] for host, service, _, state, *_ in members]
 
 
@@ -210,13 +210,13 @@ _LISTS: dict[str, Callable[[Any], list[Any]]] = {
 }
 
 
-def _rule(name: str, known: Iterable[str]) -> tuple[tuple[str, ...], Callable[..., Any]] | None:
+def _rule(name: str, names: Iterable[str]) -> tuple[tuple[str, ...], Callable[..., Any]] | None:
     """The rule of a column under any prefix, if the table has the columns that it needs."""
     for base, (needs, function) in _RULES.items():
         if name.endswith(base):
             prefix = name[: len(name) - len(base)]
             columns = tuple(prefix + need for need in needs)
-            if all(column in known for column in columns):
+            if all(column in names for column in columns):
                 return columns, function
     return None
 
@@ -238,10 +238,10 @@ def with_companions(
     """``columns`` and what must be asked beside them to know what their values mean."""
     if not capabilities.icinga2:
         return columns
-    known = capabilities.tables.get(table, {})
+    types = capabilities.tables.get(table, {})
     asked = dict.fromkeys(columns)
     for name in columns:
-        rule = _rule(name, known)
+        rule = _rule(name, types)
         if rule is not None:
             asked.update(dict.fromkeys(rule[0]))
     return tuple(asked)
@@ -276,7 +276,7 @@ def normaliser(
     """What turns rows of ``columns`` into rows of ``layout``; None when they are that already."""
     kind = capabilities.kind
     names = tuple(name for name, _ in layout)
-    known = capabilities.tables.get(table, {})
+    types = capabilities.tables.get(table, {})
     position = {name: at for at, name in enumerate(columns)}
     cells = []
     for name, core_type in layout:
@@ -293,7 +293,7 @@ def normaliser(
             or name.endswith("perf_data")
             or table in _ADDED
         )
-        rule = _rule(name, known) if capabilities.icinga2 else None
+        rule = _rule(name, types) if capabilities.icinga2 else None
         if rule is not None and not all(need in position for need in rule[0]):
             rule = None
         cells.append(

@@ -152,15 +152,15 @@ def remembered_sites(
     if not kept:
         return list(sites), []
     by_id, by_name = {site.id: site for site in sites}, {site.name: site for site in sites}
-    found: set[str] = set()
+    ids: set[str] = set()
     unknown: list[str] = []
     for key, name in kept.items():
         site = by_id.get(key) or by_name.get(name)
         if site is None:
             unknown.append(key)
         else:
-            found.add(site.id)
-    return [site for site in sites if site.id in found], unknown
+            ids.add(site.id)
+    return [site for site in sites if site.id in ids], unknown
 
 
 @define(eq=False)
@@ -270,8 +270,8 @@ class Registry(Service):
         waiting = [source for source in self._sources if not source.settled]
         if not waiting:
             return
-        known = {word for site in self.direct for word in selectors(site)}
-        if not items or not known.issuperset(items):
+        words = {word for site in self.direct for word in selectors(site)}
+        if not items or not words.issuperset(items):
             verdicts = [source.sites[0].breaker.verdict() for source in waiting]
             await DeferredList(verdicts, consumeErrors=True)
 
@@ -288,20 +288,20 @@ class Registry(Service):
         old = list(self._sources)
         sources: list[SiteSource[Any]] = []
         for config in self._wanted():
-            known = next((source for source in old if source.config == config), None)
-            if known is not None:
-                old.remove(known)
+            kept = next((source for source in old if source.config == config), None)
+            if kept is not None:
+                old.remove(kept)
             else:
-                known = self._made(config)
+                kept = self._made(config)
                 if self.running:
-                    known.startService()
-            sources.append(known)
+                    kept.startService()
+            sources.append(kept)
         self._sources = tuple(sources)
         self._relist()
         self._retired = [source for source in self._retired if not source.quiet]
-        for one in old:
-            one.retire()
-            self._retired.append(one)
+        for former in old:
+            former.retire()
+            self._retired.append(former)
 
     def measured(self) -> Iterator[Sample]:
         """Samples of all sites; the connections to an LMD are those of ``lmd``."""
@@ -320,5 +320,5 @@ class Registry(Service):
     def stopService(self) -> Deferred[None]:
         """Close everything; fires when no connection is left."""
         super().stopService()
-        left = DeferredList([one.stopService() for one in (*self._sources, *self._retired)])
+        left = DeferredList([source.stopService() for source in (*self._sources, *self._retired)])
         return left.addCallback(lambda _: None)

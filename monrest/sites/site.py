@@ -227,9 +227,9 @@ class Site:
 
     def within(self, deadline: Deadline | None) -> Self:
         """The same site for a request with this deadline."""
-        one = copy(self)
-        one.deadline = deadline
-        return one
+        twin = copy(self)
+        twin.deadline = deadline
+        return twin
 
     @property
     def timeout(self) -> float:
@@ -316,13 +316,13 @@ class Site:
         first hundred takes it eight times as long as to send those. No request waits for the
         look: the core is asked to sort until it is known.
         """
-        found, looked_at = self._core.capabilities, self._core.looked_at
-        if found is None or found.kind != "naemon" or table in looked_at:
+        capabilities, looked_at = self._core.capabilities, self._core.looked_at
+        if capabilities is None or capabilities.kind != "naemon" or table in looked_at:
             return
         if self.breaker.error is not None:
             return
         looked_at.add(table)
-        if not all(found.has(table, name) for name in order):
+        if not all(capabilities.has(table, name) for name in order):
             return
 
         def learn(rows: list[Row]) -> None:
@@ -335,7 +335,7 @@ class Site:
             looked_at.discard(table)
 
         names = Pushed(table=table, columns=order, limit=LOOKED_AT)
-        looking = self.query(evolve(prepare(names, found), transform=ends_in_order))
+        looking = self.query(evolve(prepare(names, capabilities), transform=ends_in_order))
         looking.addCallbacks(learn, go_on)
 
     def problem(self, error: LivestatusError) -> SiteProblem:
@@ -393,13 +393,13 @@ class Site:
         if core.capabilities is None or core.stale or not fresh:
             stale, core.stale = core.stale, False
             try:
-                found = await detect(program, ask)
+                capabilities = await detect(program, ask)
             except LivestatusError:
                 core.stale = stale
                 raise
-            core.capabilities = found
+            core.capabilities = capabilities
             core.looked_at = set()
-            self._suit(found)
+            self._suit(capabilities)
         return program
 
     def _suit(self, capabilities: Capabilities) -> None:

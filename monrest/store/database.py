@@ -298,5 +298,5 @@ def insert_if_absent(connection: Connection, table: Table, values: dict[str, Any
     if connection.dialect.name == "postgresql":
         # Only daemons with such a database import it, 3 MB.
         from sqlalchemy.dialects.postgresql import insert
-    made: Executable = insert(table).values(values).on_conflict_do_nothing()
-    return made
+    statement: Executable = insert(table).values(values).on_conflict_do_nothing()
+    return statement

@@ -61,5 +61,7 @@ def _read(connection: Connection) -> None:
         connection.execute(text("PRAGMA shrink_memory"))
     tables = metadata.tables.values()
     connection.execute(
-        select(*(select(literal(1)).select_from(one).limit(1).scalar_subquery() for one in tables))
+        select(
+            *(select(literal(1)).select_from(table).limit(1).scalar_subquery() for table in tables)
+        )
     ).one()

@@ -238,7 +238,7 @@ def _take(
 ) -> list[Token]:
     """Take the free duties of these names; ``gone`` with the beats they stopped at."""
     _, holders = _state(connection)
-    dead = {one for one, beat in gone.items() if one in holders and holders[one].beat == beat}
+    dead = {node for node, beat in gone.items() if node in holders and holders[node].beat == beat}
     if dead:
         connection.execute(delete(duty_daemons).where(duty_daemons.c.run.in_(sorted(dead))))
     living = holders.keys() - dead

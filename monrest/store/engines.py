@@ -63,9 +63,9 @@ def without_secrets(text: str, url: URL) -> str:
     """Take the password out of a text that a driver wrote."""
     secrets = [url.password, *(url.query.get(key) for key in _SECRET_OPTIONS)]
     for secret in secrets:
-        for one in secret if isinstance(secret, tuple) else (secret,):
-            if one:
-                text = text.replace(one, HIDDEN)
+        for part in secret if isinstance(secret, tuple) else (secret,):
+            if part:
+                text = text.replace(part, HIDDEN)
     return text
 
 
@@ -171,10 +171,10 @@ def _set(connection: sqlite3.Connection, setting: str, seconds: float) -> None:
 
 def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116  with each transaction: a Path costs more than the call
+        status = os.stat(path)  # noqa: PTH116  with each transaction: a Path costs more than the call
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _postgres(

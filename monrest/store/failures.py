@@ -120,9 +120,9 @@ def _of_postgres(error: psycopg.Error) -> Meaning:
 
     state = error.sqlstate
     if state is not None:
-        known = _POSTGRES.get(state) or _POSTGRES_CLASSES.get(state[:2])
-        if known is not None:
-            return known
+        failure = _POSTGRES.get(state) or _POSTGRES_CLASSES.get(state[:2])
+        if failure is not None:
+            return failure
     if isinstance(error, psycopg.DataError):
         return Meaning.VALUE
     # Without a state the server never answered: refused, timed out, cut off.

@@ -25,7 +25,7 @@ from monrest.store.tables import all_tables
 if TYPE_CHECKING:
     from alembic.config import Config as AlembicConfig
 
-HEAD = max(one.name for one in iter_modules(versions.__path__))[1:]
+HEAD = max(iter_module.name for iter_module in iter_modules(versions.__path__))[1:]
 """The newest migration, after which the tables are the declared ones."""
 
 VERSION_TABLE = "monrest_version"
@@ -41,10 +41,10 @@ def config() -> AlembicConfig:
     """Make the Alembic configuration; nothing of it comes from a file."""
     from alembic.config import Config as AlembicConfig
 
-    made = AlembicConfig()
+    alembic = AlembicConfig()
     folder = Path(__file__).parent / "migrations"
-    made.set_main_option("script_location", str(folder).replace("%", "%%"))
-    return made
+    alembic.set_main_option("script_location", str(folder).replace("%", "%%"))
+    return alembic
 
 
 def upgrade(url: URL) -> None:
@@ -87,11 +87,13 @@ def migrate(connection: Connection) -> None:
 
     alembic = config()
     alembic.attributes["connection"] = connection
-    known = {one.revision for one in ScriptDirectory.from_config(alembic).walk_revisions()}
+    revisions = {
+        script.revision for script in ScriptDirectory.from_config(alembic).walk_revisions()
+    }
     present = MigrationContext.configure(
         connection, opts={"version_table": VERSION_TABLE}
     ).get_current_heads()
-    unknown = [revision for revision in present if revision not in known]
+    unknown = [revision for revision in present if revision not in revisions]
     if unknown:
         raise StoreError(
             f"database.url: the database was made by a newer version: its revision is "

@@ -127,14 +127,14 @@ class StoredRow:
         references = _REFERENCES[cls]
         joined = joined or bool(references)
         # A name is looked up in a third of the time of a column.
-        found: Mapping[Any, Any] = (
+        mapping: Mapping[Any, Any] = (
             row._mapping if joined else dict(zip(row._fields, row, strict=True))
         )
         values: dict[str, Any] = {}
         for name, structure in _STRUCTURES[cls].items():
             key = cls.table.c[name] if joined else name
-            if key in found:
-                value = found[key]
+            if key in mapping:
+                value = mapping[key]
                 values[name] = value if structure is None or value is None else structure(value)
         for name, kind in references.items():
             values[name] = kind.of(row, joined=True)
@@ -179,12 +179,12 @@ def stored(name: str, *more: Any) -> Callable[[type[R]], type[R]]:
         columns = []
         structures: dict[str, Structure] = {}
         references: dict[str, type[StoredRow]] = {}
-        shown: dict[str, Shown] = {}
+        shown_columns_: dict[str, Shown] = {}
         for attribute in attrs.fields(cast(Any, cls)):
             hint, markers = _unwrapped(hints[attribute.name])
             for marker in markers:
                 if isinstance(marker, Shown):
-                    shown[attribute.name] = marker
+                    shown_columns_[attribute.name] = marker
             if NOT_STORED in markers:
                 continue
             inner, nullable = _required(hint)
@@ -206,7 +206,7 @@ def stored(name: str, *more: Any) -> Callable[[type[R]], type[R]]:
             kind = options.pop("type_", kind)
             columns.append(TableColumn(attribute.name, kind, *parts, **options))
         cls.table = Table(name, metadata, *columns, *more)
-        _STRUCTURES[cls], _REFERENCES[cls], _SHOWN[cls] = structures, references, shown
+        _STRUCTURES[cls], _REFERENCES[cls], _SHOWN[cls] = structures, references, shown_columns_
         return cls
 
     return declare
@@ -222,7 +222,7 @@ def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 def _required(hint: Any) -> tuple[Any, bool]:
     """The type without None, and whether None was in it."""
     if get_origin(hint) in (Union, UnionType):
-        inner = [one for one in get_args(hint) if one is not NoneType]
+        inner = [get_arg for get_arg in get_args(hint) if get_arg is not NoneType]
         if len(inner) == 1:
             return inner[0], True
     return hint, False
@@ -235,14 +235,14 @@ def _structured(hint: Any, value: Any) -> Any:
 
 def shown_columns(cls: type[StoredRow], *more: Column) -> tuple[Column, ...]:
     """The columns of what a class shows, and ``more``, by name."""
-    named = (*(shown.column(name) for name, shown in _SHOWN[cls].items()), *more)
-    return tuple(sorted(named, key=lambda one: one.name))
+    named = (*(column.column(name) for name, column in _SHOWN[cls].items()), *more)
+    return tuple(sorted(named, key=lambda column: column.name))
 
 
-def shown_values(one: StoredRow) -> dict[str, Any]:
+def shown_values(record: StoredRow) -> dict[str, Any]:
     """The shown attributes of a record, by column."""
     row = {}
-    for name, shown in _SHOWN[type(one)].items():
-        value = getattr(one, name)
-        row[shown.name or name] = shown.nothing if value is None else shown.show(value)
+    for name, column in _SHOWN[type(record)].items():
+        value = getattr(record, name)
+        row[column.name or name] = column.nothing if value is None else column.show(value)
     return row

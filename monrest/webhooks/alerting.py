@@ -73,29 +73,29 @@ def alert_of(event: Event, groups: Sequence[str]) -> Alert:
 
 
 def after_look(
-    problems: Mapping[str, Alert], known: Mapping[str, Alert], silent: frozenset[str], now: float
+    problems: Mapping[str, Alert], former: Mapping[str, Alert], silent: frozenset[str], now: float
 ) -> dict[str, Alert]:
     """Give the alerts after a look at all present ``problems``; ``known`` are those before.
 
     Nothing is known of the objects of ``silent`` sites, whose alerts stay as they are.
     """
-    found = dict(problems)
-    for name, one in known.items():
+    alerts = dict(problems)
+    for name, alert in former.items():
         problem = problems.get(name)
         if problem is None:
-            over = one.ends is None and one.site not in silent
-            found[name] = evolve(one, ends=max(now, one.starts), sent=False) if over else one
-        elif one.ends is None:
+            over = alert.ends is None and alert.site not in silent
+            alerts[name] = evolve(alert, ends=max(now, alert.starts), sent=False) if over else alert
+        elif alert.ends is None:
             # The labels stay, since they are what the alert is known by.
-            found[name] = evolve(one, body={**problem.body, "labels": one.body["labels"]})
-    return found
+            alerts[name] = evolve(alert, body={**problem.body, "labels": alert.body["labels"]})
+    return alerts
 
 
-def posted(one: Alert, now: float) -> dict[str, Any]:
+def posted(alert: Alert, now: float) -> dict[str, Any]:
     """Give an alert as the Alertmanager takes it."""
     # The clock of a core may be ahead; what is over has an end that is not to come.
-    ends = now + AHEAD if one.ends is None else min(one.ends, now)
-    return {**one.body, "startsAt": rfc3339(min(one.starts, ends)), "endsAt": rfc3339(ends)}
+    ends = now + AHEAD if alert.ends is None else min(alert.ends, now)
+    return {**alert.body, "startsAt": rfc3339(min(alert.starts, ends)), "endsAt": rfc3339(ends)}
 
 
 EVERY = 60.0
@@ -121,8 +121,8 @@ class AlertFollowing(Following):
         """Give what is followed: states, with which alerts begin and end."""
         return evolve(super().wanted(), types=frozenset({"state"}))
 
-    def take(self, told: Sequence[ToldEvent]) -> None:
-        if told and not self.over:
+    def take(self, events: Sequence[ToldEvent]) -> None:
+        if events and not self.over:
             self.stored()
 
     def miss(self, gap: Gap) -> None:  # noqa: ARG002  see ``Following``
@@ -162,8 +162,8 @@ class AlertDelivering(Delivering):
         clock = self.clock.seconds()
         if clock < self._looked + _APART:
             return self._looked + _APART - clock
-        found = await self.database.run(statements.several(self.number))
-        hook = found[0] if found else None
+        hooks = await self.database.run(statements.several(self.number))
+        hook = hooks[0] if hooks else None
         if hook is None or hook.token != self.hook_token or not hook.works:
             return None
         now = self.wall.now()
@@ -171,12 +171,15 @@ class AlertDelivering(Delivering):
             return hook.rests - now
         self._looked = clock
         present = await self.problems.look(await self.who(), filter_of(str(hook.record["filter"])))
-        made = (alert_of(event, groups) for event, groups in present.problems)
+        alerts = (alert_of(event, groups) for event, groups in present.problems)
         self._alerts = after_look(
-            {one.subject: one for one in made}, self._alerts, present.silent, self.wall.now()
+            {alert.subject: alert for alert in alerts},
+            self._alerts,
+            present.silent,
+            self.wall.now(),
         )
         everything = clock >= self._sent_all + EVERY
-        chosen = [one for one in self._alerts.values() if everything or not one.sent]
+        chosen = [alert for alert in self._alerts.values() if everything or not alert.sent]
         for at in range(0, len(chosen), _AT_ONCE):
             if self.over:
                 return None
@@ -191,15 +194,15 @@ class AlertDelivering(Delivering):
 
     async def _send_alerts(self, hook: Webhook, alerts: Sequence[Alert]) -> HookState:
         now = self.wall.now()
-        body = orjson.dumps([posted(one, now) for one in alerts])
+        body = orjson.dumps([posted(alert, now) for alert in alerts])
         message = message_id(hook.token, f"alerts {now} {body.decode()}")
         result = await self.post(hook, message, JSON, body)
         if result.taken:
-            for one in alerts:
-                if one.ends is None:
-                    self._alerts[one.subject] = evolve(one, sent=True)
+            for alert in alerts:
+                if alert.ends is None:
+                    self._alerts[alert.subject] = evolve(alert, sent=True)
                 else:
-                    del self._alerts[one.subject]
+                    del self._alerts[alert.subject]
         now = self.wall.now()
         state = alert_state(hook, result, now)
         await self.duties.change(self.token, statements.note_alerts(hook, result, state, now))

@@ -81,7 +81,7 @@ def title_of(event: Event) -> str:
         words = [] if event.type == "state" else [event.type]
         words.append(state_name(event))
     begin = f"{event.site}: " if event.site else ""
-    title = " ".join(one for one in (object_of(event), *words) if one)
+    title = " ".join(word for word in (object_of(event), *words) if word)
     return f"{begin}{title}"[:_LONGEST_TITLE]
 
 
@@ -91,17 +91,17 @@ def text_of(event: Event) -> str:
     return next((text for name in names if (text := _said(event, name))), "")[:_LONGEST_TEXT]
 
 
-def _cloudevents(told: ToldEvent, _: Webhook) -> MessageBody:
+def _cloudevents(told_event: ToldEvent, _: Webhook) -> MessageBody:
     return MessageBody(
         content_type="application/cloudevents+json; charset=utf-8",
-        data=orjson.dumps(told.event.cloud_event(told.data)),
+        data=orjson.dumps(told_event.event.cloud_event(told_event.data)),
     )
 
 
-def _plain(told: ToldEvent, _: Webhook) -> MessageBody:
-    event = told.event
+def _plain(told_event: ToldEvent, _: Webhook) -> MessageBody:
+    event = told_event.event
     lines = [f"{rfc3339(event.time)} {title_of(event)}", text_of(event)]
-    text = "\n".join(one for one in lines if one) + "\n"
+    text = "\n".join(line for line in lines if line) + "\n"
     return MessageBody(
         content_type="text/plain; charset=utf-8", data=text.encode("utf-8", "replace")
     )
@@ -112,8 +112,8 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _slack(told: ToldEvent, _: Webhook) -> MessageBody:
-    event = told.event
+def _slack(told_event: ToldEvent, _: Webhook) -> MessageBody:
+    event = told_event.event
     title, text = _escaped(title_of(event)), _escaped(text_of(event))
     attachment: dict[str, Any] = {
         "fallback": title,
@@ -124,8 +124,8 @@ def _slack(told: ToldEvent, _: Webhook) -> MessageBody:
     return _json({"text": title, "attachments": [attachment]})
 
 
-def _oncall(told: ToldEvent, hook: Webhook) -> MessageBody:
-    event = told.event
+def _oncall(told_event: ToldEvent, hook: Webhook) -> MessageBody:
+    event = told_event.event
     return _json(
         {
             "alert_uid": f"{hook.token[:8]}:{event.site}:{event.subject}",
@@ -136,10 +136,10 @@ def _oncall(told: ToldEvent, hook: Webhook) -> MessageBody:
     )
 
 
-def _template(told: ToldEvent, hook: Webhook) -> MessageBody:
-    event = told.event
+def _template(told_event: ToldEvent, hook: Webhook) -> MessageBody:
+    event = told_event.event
     values = {
-        **event.cloud_event(told.data),
+        **event.cloud_event(told_event.data),
         "site": event.site,
         "object": object_of(event),
         "title": title_of(event),
@@ -165,12 +165,12 @@ _FORMS: Mapping[str, BodyForm] = {
 }
 
 
-def body_of(told: ToldEvent, hook: Webhook) -> MessageBody:
+def body_of(told_event: ToldEvent, hook: Webhook) -> MessageBody:
     """BodyError where none can be made."""
     try:
-        made = _FORMS[str(hook.record["body"])](told, hook)
+        body = _FORMS[str(hook.record["body"])](told_event, hook)
     except (orjson.JSONEncodeError, RecursionError) as error:
         raise BodyError(f"no JSON can be made of it: {error}") from None
-    if len(made.data) > LARGEST_BODY:
+    if len(body.data) > LARGEST_BODY:
         raise BodyError(f"a body of more than {LARGEST_BODY} bytes")
-    return made
+    return body

@@ -70,11 +70,11 @@ def judged(
     """What becomes of messages that were sent, and of their webhook."""
     tried, given_up = [], ""
     state = HookState(failures=hook.failures, rests=hook.rests)
-    for one in posted:
-        result, delivery = one.result, one.delivery
+    for posted_delivery in posted:
+        result, delivery = posted_delivery.result, posted_delivery.delivery
         tries = delivery.attempts + 1
         wait: float | None = None
-        if one.by_target and not one.alone:
+        if posted_delivery.by_target and not posted_delivery.alone:
             wait = 0.0
         elif not result.taken and tries < MOST_TRIES:
             wait = pause_after(tries)
@@ -82,29 +82,29 @@ def judged(
             given_up = result.error
             wait = 0.0 if result.by_target else None
         tried.append(Tried(seq=delivery.seq, result=result, pause=wait))
-        state = state_after(state, one, now)
+        state = state_after(state, posted_delivery, now)
     if given_up and state.paused is None:
         state = HookState(paused=f"what is sent was refused for a day: {given_up}")
     return tried, state
 
 
-def state_after(state: HookState, one: PostedDelivery, now: float) -> HookState:
+def state_after(state: HookState, delivery: PostedDelivery, now: float) -> HookState:
     """The state of a webhook after one more result."""
-    result = one.result
+    result = delivery.result
     if result.gone or state.ended:
         return ENDED
     if not result.by_target:
         # Who asked meanwhile to be left alone is.
-        return HookState(rests=0.0 if state.rests <= one.hook.rests else state.rests)
-    if not one.by_target or state.paused is not None:
+        return HookState(rests=0.0 if state.rests <= delivery.hook.rests else state.rests)
+    if not delivery.by_target or state.paused is not None:
         return state
     # What was on its way together fails once.
-    again = state.failures == one.hook.failures
+    again = state.failures == delivery.hook.failures
     failures = state.failures + 1 if again else max(state.failures, 1)
     if failures >= MOST_TRIES:
         return HookState(paused=f"nothing was taken for a day: {result.error}")
     rests = state.rests
-    if not one.alone:
+    if not delivery.alone:
         rests = max(rests, now + max(pause_after(failures), result.rest))
     return HookState(failures=failures, rests=rests)
 
@@ -166,14 +166,14 @@ class Delivering:
         try:
             while True:
                 self._woken = False
-                found = await self._advance()
+                due = await self._advance()
                 wait: float | None = _AWAY
-                if found is not None and found.hook is None:
+                if due is not None and due.hook is None:
                     self.over = True
-                elif found is not None and found.hook is not None:
-                    for one in found.messages:
-                        self._begin(found.hook, one)
-                    wait = found.wait
+                elif due is not None and due.hook is not None:
+                    for message in due.messages:
+                        self._begin(due.hook, message)
+                    wait = due.wait
                 if self.over and not self._sending and not self._posted:
                     return
                 await self.sleep(wait)
@@ -195,14 +195,14 @@ class Delivering:
             list(self._sending),
         )
         try:
-            found = await self.duties.change(self.token, work)
+            due = await self.duties.change(self.token, work)
         except Unavailable as error:
             self.log.info("webhook {number}: {reason}", number=self.number, reason=str(error))
             self._posted = posted + self._posted
             return None
-        if posted and found.state is not None:
-            self.tell(posted[0].hook, found.state)
-        return found
+        if posted and due.state is not None:
+            self.tell(posted[0].hook, due.state)
+        return due
 
     async def sleep(self, seconds: float | None) -> None:
         """Wait for so long, at most a minute, or until ``wake``."""
@@ -218,32 +218,34 @@ class Delivering:
         finally:
             self._sleeping = None
 
-    def _begin(self, hook: Webhook, one: Delivery) -> None:
+    def _begin(self, hook: Webhook, delivery: Delivery) -> None:
         """Send one message; the others do not wait for it."""
-        sending = Deferred.fromCoroutine(self._send(hook, one, self._answers))
+        sending = Deferred.fromCoroutine(self._send(hook, delivery, self._answers))
         if not sending.called:
-            self._sending[one.subject] = sending
+            self._sending[delivery.subject] = sending
 
-    async def _send(self, hook: Webhook, one: Delivery, answers: int) -> None:
+    async def _send(self, hook: Webhook, delivery: Delivery, answers: int) -> None:
         try:
-            result = await self.post(hook, one.message, one.content_type, one.body)
+            result = await self.post(hook, delivery.message, delivery.content_type, delivery.body)
         except CancelledError:
             return
         except Exception:  # noqa: BLE001  one message must not hold up the others
             self.log.failure("a message of webhook {number} was not sent", number=self.number)
             result = PostResult(error="cannot be sent")
         finally:
-            self._sending.pop(one.subject, None)
+            self._sending.pop(delivery.subject, None)
         by_target = alone = False
         if not result.by_target:
             self._answers += 1
             self._failing.clear()
         elif result.rest or self._answers == answers:
             # What was answered meanwhile says that it is the message.
-            self._failing.add(one.subject)
+            self._failing.add(delivery.subject)
             by_target, alone = True, not result.rest and len(self._failing) == 1
         self._posted.append(
-            PostedDelivery(delivery=one, hook=hook, result=result, by_target=by_target, alone=alone)
+            PostedDelivery(
+                delivery=delivery, hook=hook, result=result, by_target=by_target, alone=alone
+            )
         )
         if not self._sending or len(self._posted) >= AT_ONCE // 2:
             self.wake()

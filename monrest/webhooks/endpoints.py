@@ -104,18 +104,18 @@ class WebhookRecords(Records[Webhook]):
         identity = request.identity
 
         stored = await self.database.run(statements.several(number))
-        return [one for one in stored if _is_seen(one, identity)]
+        return [hook for hook in stored if _is_seen(hook, identity)]
 
-    def name(self, one: Webhook) -> str:
-        return str(one.number)
+    def name(self, hook: Webhook) -> str:
+        return str(hook.number)
 
-    async def rows(self, context: Context, found: Iterable[Webhook]) -> list[dict[str, Any]]:
+    async def rows(self, context: Context, hooks: Iterable[Webhook]) -> list[dict[str, Any]]:
         del context
-        return [shown(one) for one in found]
+        return [shown(hook) for hook in hooks]
 
-    def document(self, one: Webhook) -> dict[str, Any]:
+    def document(self, hook: Webhook) -> dict[str, Any]:
         """What a patch is merged into; values of headers stay hidden."""
-        return {**one.record, "headers": shown(one)["headers"]}
+        return {**hook.record, "headers": shown(hook)["headers"]}
 
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         with audited(request, "webhook create") as line:
@@ -278,8 +278,8 @@ class WebhookRecords(Records[Webhook]):
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         hook = await self.one(context, request, where[0])
-        found = await self.database.run(statements.list_deliveries(hook.number))
-        return await select_rows(context, request, _DELIVERIES, map(shown_delivery, found))
+        deliveries = await self.database.run(statements.list_deliveries(hook.number))
+        return await select_rows(context, request, _DELIVERIES, map(shown_delivery, deliveries))
 
     @Endpoint(
         path="/mon/webhooks/<id>/deliveries/<nr>/resend",
@@ -301,12 +301,12 @@ class WebhookRecords(Records[Webhook]):
         return Document(value={"message": "the message is sent again", "count": 1})
 
 
-def _is_seen(one: Webhook, identity: Identity) -> bool:
+def _is_seen(hook: Webhook, identity: Identity) -> bool:
     """Whether it is the user's, made with no more roles than the user comes with."""
     limit = identity.limit
-    if limit is not None and (one.limit is None or not limit.issuperset(one.limit)):
+    if limit is not None and (hook.limit is None or not limit.issuperset(hook.limit)):
         return False
-    return identity.may(ADMIN) or one.owner == identity.user
+    return identity.may(ADMIN) or hook.owner == identity.user
 
 
 def _owner(context: Context, request: RestRequest, fields: Mapping[str, Any], present: str) -> str:

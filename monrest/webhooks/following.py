@@ -58,15 +58,15 @@ def filter_of(text: str) -> EventFilter:
 
 def queued_events(hook: Webhook, events: Sequence[ToldEvent]) -> list[QueuedEvent]:
     """Make what is sent of events, which takes its time."""
-    made = []
-    for told in events:
-        event, error, kind, body = told.event, None, JSON, b""
+    queued = []
+    for told_event in events:
+        event, error, kind, body = told_event.event, None, JSON, b""
         try:
-            message = body_of(told, hook)
+            message = body_of(told_event, hook)
             kind, body = message.content_type, message.data
         except BodyError as problem:
             error = str(problem)
-        made.append(
+        queued.append(
             QueuedEvent(
                 message=message_id(hook.token, event.id),
                 event=event.id,
@@ -74,11 +74,11 @@ def queued_events(hook: Webhook, events: Sequence[ToldEvent]) -> list[QueuedEven
                 subject=f"{event.site}:{event.subject}",
                 content_type=kind,
                 body=body,
-                cursor=told.cursor,
+                cursor=told_event.cursor,
                 error=error,
             )
         )
-    return made
+    return queued
 
 
 @define(eq=False, kw_only=True)
@@ -144,15 +144,15 @@ class Following:
         """Take what all that follow the same get."""
         group = follower.group
         while follower.at < group.end and not self.paused:
-            told = group.items(follower.at, _BATCH)
-            follower.took(follower.at + len(told))
-            self.take(told)
+            events = group.items(follower.at, _BATCH)
+            follower.took(follower.at + len(events))
+            self.take(events)
 
-    def take(self, told: Sequence[ToldEvent]) -> None:
+    def take(self, events: Sequence[ToldEvent]) -> None:
         """Take events, and store them as soon as those before them are."""
         if self.over:
             return
-        self._events += told
+        self._events += events
         if not self._busy and self._events:
             self._busy = True
             self._writing = Deferred.fromCoroutine(self._write())
@@ -160,14 +160,14 @@ class Following:
 
     def miss(self, gap: Gap) -> None:
         """Read on without the events that are kept no more; read others again."""
-        known = gap.since == self.hook.position
+        expected = gap.since == self.hook.position
         self.log.info(
             "webhook {number}: {count} events {what}",
             number=self.hook.number,
             count=gap.count,
-            what="were removed before they were read" if known else "are read again",
+            what="were removed before they were read" if expected else "are read again",
         )
-        if not known:
+        if not expected:
             self._leave()
 
     def beat(self, cursor: str) -> None:
@@ -207,9 +207,9 @@ class Following:
     async def keep(self, events: Sequence[ToldEvent]) -> int:
         """Store what the first of these events mean; give how many, 0 where none can be."""
         hook = self.hook
-        made = await self.threads.run(lambda: queued_events(hook, events))
+        queued = await self.threads.run(lambda: queued_events(hook, events))
         now = self.wall.now()
-        work = statements.queue(hook, made, now, self.most)
+        work = statements.queue(hook, queued, now, self.most)
         return await self.duties.change(self.token, work)
 
     def _broken(self, failure: Any) -> None:

@@ -116,7 +116,7 @@ def _template(value: Any) -> Any:
 
 def _known_role(parameter: str, name: str) -> None:
     if full_role(name) not in ROLES:
-        short = ", ".join(known.removeprefix("authorized_for_") for known in ROLES)
+        short = ", ".join(role.removeprefix("authorized_for_") for role in ROLES)
         raise BadRequest("unknown role", f"{parameter}: expected names out of {short}")
 
 
@@ -224,12 +224,12 @@ class Webhook(StoredRow):
     def roles(self) -> frozenset[str] | None:
         """The roles to which the owner is restricted, None for no restriction."""
         chosen = self.record["roles"] or None
-        found = [frozenset(one) for one in (self.limit, chosen) if one is not None]
-        return frozenset.intersection(*found) if found else None
+        limits = [frozenset(roles) for roles in (self.limit, chosen) if roles is not None]
+        return frozenset.intersection(*limits) if limits else None
 
     def keys(self, now: float) -> list[str]:
         """Those that are valid, the present one first."""
-        return [one.key for one in self.secrets if one.until is None or one.until > now]
+        return [secret.key for secret in self.secrets if secret.until is None or secret.until > now]
 
 
 @stored(
@@ -269,9 +269,9 @@ class Delivery(StoredRow):
     ended: Annotated[float | None, shown_time("when it was taken, or given up; 0 before")] = None
 
 
-def shown_delivery(one: Delivery) -> dict[str, Any]:
-    row = shown_values(one)
-    return row if one.phase == "waiting" else {**row, "next_try": 0}
+def shown_delivery(delivery: Delivery) -> dict[str, Any]:
+    row = shown_values(delivery)
+    return row if delivery.phase == "waiting" else {**row, "next_try": 0}
 
 
 def checked(given: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -290,10 +290,10 @@ def checked(given: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -
         if value == HIDDEN and name not in kept:
             raise _wrong(f"headers.{name}", "a value, because none is stored")
         headers[name] = kept[name] if value == HIDDEN else value
-    return {**record, "headers": headers, "roles": [full_role(one) for one in record["roles"]]}
+    return {**record, "headers": headers, "roles": [full_role(role) for role in record["roles"]]}
 
 
-def shown(one: Webhook) -> dict[str, Any]:
+def shown(hook: Webhook) -> dict[str, Any]:
     """A webhook as it is shown: no secret, no value of a header."""
-    headers = dict.fromkeys(one.record["headers"], HIDDEN)
-    return {**one.record, "headers": headers, **shown_values(one)}
+    headers = dict.fromkeys(hook.record["headers"], HIDDEN)
+    return {**hook.record, "headers": headers, **shown_values(hook)}

@@ -89,17 +89,17 @@ class _Placeholder:
 
     def value(self, values: Mapping[str, Any]) -> Any:
         """Look the value up; None for what is not there."""
-        found: Any = values
+        value: Any = values
         for name in self.path:
-            if isinstance(found, Mapping):
-                found = found.get(name)
-            elif isinstance(found, list | tuple) and name.isdigit() and int(name) < len(found):
-                found = found[int(name)]
+            if isinstance(value, Mapping):
+                value = value.get(name)
+            elif isinstance(value, list | tuple) and name.isdigit() and int(name) < len(value):
+                value = value[int(name)]
             else:
-                found = None
+                value = None
         for function, arguments in self.filters:
-            found = function(found, *arguments)
-        return found
+            value = function(value, *arguments)
+        return value
 
 
 def _text(value: Any) -> str:
@@ -108,7 +108,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return ", ".join(_text(one) for one in value[:LONGEST_VALUE])[:LONGEST_VALUE]
+        return ", ".join(_text(item) for item in value[:LONGEST_VALUE])[:LONGEST_VALUE]
     if isinstance(value, Mapping):
         return orjson.dumps(value).decode()[:LONGEST_VALUE]
     return str(value)[:LONGEST_VALUE]
@@ -125,12 +125,12 @@ def _read_place(inside: str) -> _Placeholder:
         part = _FILTER.match(text, at)
         if part is None or len(filters) >= _MOST_FILTERS:
             raise ValueError(f"expected up to {_MOST_FILTERS} filters, got {text[at : at + 80]!r}")
-        known = _FILTERS.get(part[1])
-        if known is None:
+        known_filter = _FILTERS.get(part[1])
+        if known_filter is None:
             raise ValueError(f"expected a filter out of {', '.join(FILTER_NAMES)}, got {part[1]!r}")
         words = _ONE_ARGUMENT.findall(part[2] or "")
-        given = tuple(one[1:-1] if one[0] in "'\"" else one for one in words)
-        function, least, most = known
+        given = tuple(word[1:-1] if word[0] in "'\"" else word for word in words)
+        function, least, most = known_filter
         if not least <= len(given) <= most:
             raise ValueError(f"{part[1]}: expected {least} to {most} arguments")
         if part[1] == "truncate" and not given[0].isdigit():
@@ -142,11 +142,11 @@ def _read_place(inside: str) -> _Placeholder:
 
 def _compiled(text: str) -> list[str | _Placeholder]:
     parts = _PLACE.split(text)
-    made = [_read_place(one) if at % 2 else one for at, one in enumerate(parts)]
-    left = "".join(one for one in made if isinstance(one, str))
+    pieces = [_read_place(part) if at % 2 else part for at, part in enumerate(parts)]
+    left = "".join(piece for piece in pieces if isinstance(piece, str))
     if "{{" in left or "}}" in left:
         raise ValueError(f"expected {{{{ name }}}}, got {text[:80]!r}")
-    return [one for one in made if one != ""]
+    return [piece for piece in pieces if piece != ""]
 
 
 def check(template: Any) -> None:
@@ -160,20 +160,20 @@ def check(template: Any) -> None:
         if level > _MOST_LEVELS:
             raise ValueError(f"expected at most {_MOST_LEVELS} levels")
         if isinstance(value, str):
-            for one in _compiled(value):
-                if isinstance(one, _Placeholder):
+            for piece in _compiled(value):
+                if isinstance(piece, _Placeholder):
                     count += 1
-                    if one.path[0] not in NAMES:
-                        known = ", ".join(sorted(NAMES))
-                        raise ValueError(f"expected one of {known}, got {one.path[0]!r}")
+                    if piece.path[0] not in NAMES:
+                        names = ", ".join(sorted(NAMES))
+                        raise ValueError(f"expected one of {names}, got {piece.path[0]!r}")
         elif isinstance(value, Mapping):
-            for name, one in value.items():
+            for name, piece in value.items():
                 if "{{" in name:
                     raise ValueError("expected placeholders in values and not in names")
-                visit(one, level + 1)
+                visit(piece, level + 1)
         elif isinstance(value, list):
-            for one in value:
-                visit(one, level + 1)
+            for piece in value:
+                visit(piece, level + 1)
 
     visit(template, 0)
     if count > MOST_PLACEHOLDERS:
@@ -187,10 +187,10 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
         if len(parts) == 1 and isinstance(parts[0], _Placeholder):
             return parts[0].value(values)
         return "".join(
-            _text(one.value(values)) if isinstance(one, _Placeholder) else one for one in parts
+            _text(part.value(values)) if isinstance(part, _Placeholder) else part for part in parts
         )
     if isinstance(template, Mapping):
-        return {name: filled(one, values) for name, one in template.items()}
+        return {name: filled(item, values) for name, item in template.items()}
     if isinstance(template, list):
-        return [filled(one, values) for one in template]
+        return [filled(item, values) for item in template]
     return template

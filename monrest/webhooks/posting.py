@@ -75,9 +75,9 @@ class AllowedTargets:
         except ValueError:
             return False
         forms = [ip, *_inside(ip)]
-        if any(one in network for network in self.networks for one in forms):
+        if any(form in network for network in self.networks for form in forms):
             return True
-        if any(one.is_link_local or one.is_multicast or one.is_unspecified for one in forms):
+        if any(form.is_link_local or form.is_multicast or form.is_unspecified for form in forms):
             return False
         return len(forms) == 1 and (_is_public(ip) or self._is_named(host))
 
@@ -90,7 +90,7 @@ class AllowedTargets:
 
 
 def _is_public(ip: IpAddress) -> bool:
-    if (ip.version == 6 and ip not in _UNICAST) or any(ip in one for one in _SPECIAL):
+    if (ip.version == 6 and ip not in _UNICAST) or any(ip in network for network in _SPECIAL):
         return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
@@ -99,12 +99,12 @@ def _inside(ip: IpAddress) -> list[IpAddress]:
     """Give the addresses of version 4 that an address of version 6 stands for."""
     if isinstance(ip, IPv4Address):
         return []
-    found: list[IpAddress | None] = [ip.ipv4_mapped, ip.sixtofour]
+    addresses: list[IpAddress | None] = [ip.ipv4_mapped, ip.sixtofour]
     if ip.teredo is not None:
-        found += ip.teredo
+        addresses += ip.teredo
     if ip in _NAT64 or (int(ip) >> 32 == 0 and int(ip) > 1):
-        found.append(IPv4Address(int(ip) & _LOW_32))
-    return [one for one in found if one is not None]
+        addresses.append(IPv4Address(int(ip) & _LOW_32))
+    return [address for address in addresses if address is not None]
 
 
 _MOST_READ = 2048
@@ -192,12 +192,16 @@ class Sender:
     async def _addresses(self, to: Receiver) -> list[str]:
         """Look the name up, once, and give the addresses that may be reached."""
         try:
-            found = list(await self.resolve(to.host))
+            addresses = list(await self.resolve(to.host))
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001  whatever a resolver says, there is no address
-            found = []
-        good = [one for one in dict.fromkeys(found) if self._allowed.permits(to.host, one)]
+            addresses = []
+        good = [
+            fromkey
+            for fromkey in dict.fromkeys(addresses)
+            if self._allowed.permits(to.host, fromkey)
+        ]
         if not good:
             # The same for a name that there is not: owners do not learn which internal names exist.
             raise RefusedTargetError(
@@ -226,10 +230,10 @@ class Sender:
         with suppress(ExchangeError):
             while len(beginning) < _MOST_READ and (piece := await answer.piece()):
                 beginning += piece
-        said = first_line(beginning[:_MOST_READ].decode("utf-8", "replace"))
+        text = first_line(beginning[:_MOST_READ].decode("utf-8", "replace"))
         if 300 <= status < 400:
             return PostResult(status=status, error=f"status {status}: redirects are not followed")
-        error = f"status {status}: {said}" if said else f"status {status}"
+        error = f"status {status}: {text}" if text else f"status {status}"
         result = PostResult(status=status, error=error)
         if status in _TRY_LATER:
             values = answer.headers.getRawHeaders(b"retry-after") or [b""]

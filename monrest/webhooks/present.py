@@ -32,38 +32,41 @@ class ProblemSource(Protocol):
 def require_objects(wanted: EventFilter) -> None:
     """Raise BadRequest for conditions that present objects cannot answer, or not for ever."""
     conditions: Iterator[Condition] = leaves([wanted.query.filter])
-    for one in conditions:
-        if of_event(one.column) and one.column not in _HOST_NAMES | _SERVICE_NAMES | _OF_SITE:
+    for condition in conditions:
+        if (
+            of_event(condition.column)
+            and condition.column not in _HOST_NAMES | _SERVICE_NAMES | _OF_SITE
+        ):
             raise BadRequest(
                 "invalid filter",
-                f"filter: {one.column}: expected conditions on hosts and services for the body "
-                "alertmanager, because an alert must end whatever is said then",
+                f"filter: {condition.column}: expected conditions on hosts and services for the "
+                "body alertmanager, because an alert must end for every state",
             )
     if "state" not in wanted.types:
         raise BadRequest("invalid filter", "filter: types: expected state among them")
 
 
-def _of_host(one: Condition) -> FilterTree:
-    if one.column in _HOST_NAMES:
-        return evolve(one, column="name")
-    if one.column in _SERVICE_NAMES:
+def _of_host(condition: Condition) -> FilterTree:
+    if condition.column in _HOST_NAMES:
+        return evolve(condition, column="name")
+    if condition.column in _SERVICE_NAMES:
         return _NEVER
-    if one.column in _OF_SITE:
-        return one
-    return on_host(one) or _NEVER
+    if condition.column in _OF_SITE:
+        return condition
+    return on_host(condition) or _NEVER
 
 
-def _of_service(one: Condition) -> FilterTree:
-    if one.column in _HOST_NAMES:
-        return evolve(one, column="host_name")
-    if one.column in _SERVICE_NAMES:
-        return evolve(one, column="description")
-    return one if one.column in _OF_SITE else on_service(one)
+def _of_service(condition: Condition) -> FilterTree:
+    if condition.column in _HOST_NAMES:
+        return evolve(condition, column="host_name")
+    if condition.column in _SERVICE_NAMES:
+        return evolve(condition, column="description")
+    return condition if condition.column in _OF_SITE else on_service(condition)
 
 
 def _mapped(tree: FilterTree, each: Callable[[Condition], FilterTree]) -> FilterTree:
     if isinstance(tree, Group):
-        return evolve(tree, items=tuple(_mapped(one, each) for one in tree.items))
+        return evolve(tree, items=tuple(_mapped(item, each) for item in tree.items))
     return each(tree)
 
 

@@ -54,8 +54,8 @@ class _Working:
     def fits(self, hook: Webhook, token: Token) -> bool:
         """Whether they are those of this record and of this duty."""
         mine = self.following
-        known = (mine.hook.token, mine.hook.version, mine.token)
-        return known == (hook.token, hook.version, token)
+        current = (mine.hook.token, mine.hook.version, mine.token)
+        return current == (hook.token, hook.version, token)
 
     def stop(self) -> None:
         """Read no more, and begin with no more messages."""
@@ -113,7 +113,7 @@ class Webhooks(Service):
             self.log.info("webhooks are not looked after now: {reason}", reason=str(error))
 
     async def _look_at(self, hook: Webhook, token: Token) -> None:
-        known = self._working.get(hook.number)
+        working = self._working.get(hook.number)
         if not hook.works:
             self._end(hook.number)
             return
@@ -122,25 +122,25 @@ class Webhooks(Service):
             self._end(hook.number)
             await self.duties.change(token, self._pausing(hook, reason))
             return
-        if known is not None and not known.fits(hook, token):
+        if working is not None and not working.fits(hook, token):
             self._end(hook.number)
-            known = None
-        if known is None:
+            working = None
+        if working is None:
             if hook.number in self._leaving:
                 # What is on its way comes before what is next.
                 return
-            known = _Working(self._following(hook, token), self._delivering(hook, token))
-            self._working[hook.number] = known
-            known.following.start()
+            working = _Working(self._following(hook, token), self._delivering(hook, token))
+            self._working[hook.number] = working
+            working.following.start()
             return
-        if known.delivering.done.called:
-            known.delivering = self._delivering(hook, token)
+        if working.delivering.done.called:
+            working.delivering = self._delivering(hook, token)
         elif hook.waiting:
-            known.delivering.wake()
-        if known.following.over and hook.waiting <= self.config.waiting // 2:
+            working.delivering.wake()
+        if working.following.over and hook.waiting <= self.config.waiting // 2:
             # From where events were stored last.
-            known.following = self._following(hook, token)
-            known.following.start()
+            working.following = self._following(hook, token)
+            working.following.start()
 
     def _pausing(self, hook: Webhook, reason: str) -> Work[None]:
         self.log.warn(
@@ -176,7 +176,7 @@ class Webhooks(Service):
                 problems=self.problems,
                 who=partial(self.owner, hook.owner, hook.roles()),
             )
-        made = kind(
+        working = kind(
             number=hook.number,
             hook_token=hook.token,
             token=token,
@@ -185,23 +185,23 @@ class Webhooks(Service):
             clock=self.clock,
             wall=self.wall,
         )
-        made.start()
-        return made
+        working.start()
+        return working
 
     def _refuse(self, token: str, reason: str) -> None:
         self._refused[token] = f"no events for the owner: {reason}"
 
     def _stored(self, number: int) -> None:
-        known = self._working.get(number)
-        if known is not None:
-            known.delivering.wake()
+        working = self._working.get(number)
+        if working is not None:
+            working.delivering.wake()
 
     def _end(self, number: int) -> None:
-        known = self._working.pop(number, None)
-        if known is None:
+        working = self._working.pop(number, None)
+        if working is None:
             return
-        known.stop()
-        done = known.delivering.done
+        working.stop()
+        done = working.delivering.done
         if not done.called:
             self._leaving[number] = done
             done.addCallback(lambda _: self._leaving.pop(number, None) and None)
@@ -230,9 +230,11 @@ class Webhooks(Service):
             body = orjson.dumps([alert])
             message = message_id(hook.token, f"test {now}")
             return await post_signed(self.sender, hook, message, JSON, body, now)
-        made = body_of(ToldEvent(event, event.data, ""), hook)
+        content = body_of(ToldEvent(event, event.data, ""), hook)
         message = message_id(hook.token, f"test {now}")
-        return await post_signed(self.sender, hook, message, made.content_type, made.data, now)
+        return await post_signed(
+            self.sender, hook, message, content.content_type, content.data, now
+        )
 
     def configure(self, config: WebhooksConfig) -> None:
         self.config = config

@@ -54,8 +54,8 @@ def several(connection: Connection, number: int | None = None) -> list[Webhook]:
         .group_by(deliveries.c.webhook)
     )
     waiting = {row.webhook: row.waiting for row in connection.execute(query)}
-    found = STORED.read(connection, number)
-    return [evolve(one, waiting=waiting.get(one.number, 0)) for one in found]
+    hooks = STORED.read(connection, number)
+    return [evolve(hook, waiting=waiting.get(hook.number, 0)) for hook in hooks]
 
 
 @transaction
@@ -63,19 +63,19 @@ def add(
     connection: Connection, first: int, owner: str, values: Mapping[str, Any], mine: int
 ) -> int:
     """Store a new one; Conflict where there are ``mine`` of the owner, or too many in all."""
-    made = {"last_seq": 0, "failures": 0, "rests": 0.0, **values}
-    return STORED.add_number(connection, first, made, owner, evolve(LIMITS, owned=mine))
+    stored = {"last_seq": 0, "failures": 0, "rests": 0.0, **values}
+    return STORED.add_number(connection, first, stored, owner, evolve(LIMITS, owned=mine))
 
 
 @transaction
-def remove(connection: Connection, one: Webhook) -> bool:
-    return STORED.remove(connection, one.number, one.version)
+def remove(connection: Connection, hook: Webhook) -> bool:
+    return STORED.remove(connection, hook.number, hook.version)
 
 
 @transaction
 def replace(
     connection: Connection,
-    one: Webhook,
+    hook: Webhook,
     record: Mapping[str, Any],
     limit: Sequence[str] | None,
     now: float,
@@ -85,14 +85,14 @@ def replace(
     What was switched off goes on with what happens from ``now`` on.
     """
     values: dict[str, Any] = {"record": record, "limit": limit, **_UNHINDERED}
-    if not one.record["enabled"]:
+    if not hook.record["enabled"]:
         values["position"] = str(int(now))
     owner = str(record["owner"])
-    done = STORED.replace(connection, one.number, one.version, values, owner)
-    if done and (not record["enabled"] or record["body"] != one.record["body"]):
-        _forget(connection, one.number)
+    done = STORED.replace(connection, hook.number, hook.version, values, owner)
+    if done and (not record["enabled"] or record["body"] != hook.record["body"]):
+        _forget(connection, hook.number)
     elif done:
-        connection.execute(_at_once(one.number))
+        connection.execute(_at_once(hook.number))
     return done
 
 
@@ -119,10 +119,10 @@ def resume(connection: Connection, number: int) -> None:
 
 
 @transaction
-def keep_secrets(connection: Connection, one: Webhook, found: Sequence[WebhookSecret]) -> bool:
+def keep_secrets(connection: Connection, hook: Webhook, secrets: Sequence[WebhookSecret]) -> bool:
     """Store other secrets; False when the record was changed meanwhile."""
-    values = {"secrets": cattrs.unstructure(found)}
-    return STORED.replace(connection, one.number, one.version, values)
+    values = {"secrets": cattrs.unstructure(secrets)}
+    return STORED.replace(connection, hook.number, hook.version, values)
 
 
 @transaction
@@ -173,7 +173,7 @@ def _this(hook: Webhook) -> ColumnElement[bool]:
 
 @transaction
 def queue(
-    connection: Connection, hook: Webhook, found: Sequence[QueuedEvent], now: float, most: int
+    connection: Connection, hook: Webhook, events: Sequence[QueuedEvent], now: float, most: int
 ) -> int:
     """Store what is to be sent together with how far was read; give how many events that were.
 
@@ -188,36 +188,36 @@ def queue(
         return 0
     mine = deliveries.c.webhook == number
     waiting = select(func.count()).where(mine, deliveries.c.phase == WAITING)
-    fitting = found[: max(0, most - connection.execute(waiting).scalar_one())]
+    fitting = events[: max(0, most - connection.execute(waiting).scalar_one())]
     if not fitting:
         return 0
     require_space(connection)
-    ids = [one.event for one in fitting]
+    ids = [event.event for event in fitting]
     seen = set(
         connection.execute(
             select(deliveries.c.event).where(mine, deliveries.c.event.in_(ids))
         ).scalars()
     )
     rows: list[dict[str, Any]] = []
-    for one in fitting:
-        if one.event in seen:
+    for event in fitting:
+        if event.event in seen:
             continue
         last += 1
-        made = Delivery(
+        delivery = Delivery(
             webhook=number,
             seq=last,
-            message=one.message,
-            event=one.event,
-            type=one.type,
-            subject=one.subject,
+            message=event.message,
+            event=event.event,
+            type=event.type,
+            subject=event.subject,
             made=now,
-            content_type=one.content_type,
-            body=one.body,
-            phase=WAITING if one.error is None else FAILED,
-            error=one.error,
-            ended=None if one.error is None else now,
+            content_type=event.content_type,
+            body=event.body,
+            phase=WAITING if event.error is None else FAILED,
+            error=event.error,
+            ended=None if event.error is None else now,
         )
-        rows.append(made.values())
+        rows.append(delivery.values())
     if rows:
         connection.execute(insert(deliveries), rows)
     position = fitting[-1].cursor
@@ -304,8 +304,8 @@ def advance(
     hook = None if row is None else Webhook.of(row)
     if hook is None or not hook.works:
         return NextDeliveries(state=state)
-    found, wait = _take(connection, hook, now, most, busy)
-    return NextDeliveries(hook=hook, messages=found, wait=wait, state=state)
+    due, wait = _take(connection, hook, now, most, busy)
+    return NextDeliveries(hook=hook, messages=due, wait=wait, state=state)
 
 
 def _take(
@@ -322,16 +322,17 @@ def _take(
         any_left = connection.execute(select(deliveries.c.seq).where(free).limit(1)).first()
         return (), hook.rests - now if any_left else None
     query = select(deliveries).where(free).order_by(deliveries.c.again, deliveries.c.seq)
-    rows = [Delivery.of(one) for one in connection.execute(query.limit(count))]
-    found = tuple(one for one in rows if one.again <= now)
-    if found:
+    rows = [Delivery.of(row) for row in connection.execute(query.limit(count))]
+    due = tuple(row for row in rows if row.again <= now)
+    if due:
         taking = and_(
-            deliveries.c.webhook == hook.number, deliveries.c.seq.in_([one.seq for one in found])
+            deliveries.c.webhook == hook.number,
+            deliveries.c.seq.in_([delivery.seq for delivery in due]),
         )
         connection.execute(
             update(deliveries).where(taking).values(attempts=deliveries.c.attempts + 1)
         )
-    return found, rows[len(found)].again - now if len(found) < len(rows) else None
+    return due, rows[len(due)].again - now if len(due) < len(rows) else None
 
 
 def _note(
@@ -342,20 +343,20 @@ def _note(
     now: float,
 ) -> None:
     values: dict[str, Any] = {"failures": state.failures, "rests": state.rests}
-    for one in tried:
-        result = one.result
-        this = and_(deliveries.c.webhook == number, deliveries.c.seq == one.seq)
-        said: dict[str, Any] = {"status": result.status, "error": result.error or None}
+    for attempt in tried:
+        result = attempt.result
+        this = and_(deliveries.c.webhook == number, deliveries.c.seq == attempt.seq)
+        changes: dict[str, Any] = {"status": result.status, "error": result.error or None}
         if result.taken:
-            said |= {"phase": SENT, "ended": now}
+            changes |= {"phase": SENT, "ended": now}
             values["delivered"] = now
-        elif one.pause is None:
-            said |= {"phase": FAILED, "ended": now}
+        elif attempt.pause is None:
+            changes |= {"phase": FAILED, "ended": now}
         else:
-            said["again"] = now + one.pause
+            changes["again"] = now + attempt.pause
         if result.error:
             values |= {"error": result.error, "error_at": now}
-        connection.execute(update(deliveries).where(this).values(**said))
+        connection.execute(update(deliveries).where(this).values(**changes))
     set_state(connection, number, values, state, now)
     over = and_(deliveries.c.webhook == number, deliveries.c.phase != WAITING)
     oldest = (

@@ -125,7 +125,7 @@ def joined(
 
     ``whose`` starts the descriptions, for example ``host: ``.
     """
-    found: list[AnyColumn] = []
+    columns: list[AnyColumn] = []
     for original in of.values():
         column = evolve(
             original.column,
@@ -134,13 +134,13 @@ def joined(
         )
         is_default = column.name in default
         if isinstance(original, CoreColumn):
-            found.append(evolve(original, column=column, default=is_default))
+            columns.append(evolve(original, column=column, default=is_default))
             continue
         sources = tuple(
             source if source in PSEUDO_COLUMNS else prefix + source for source in original.sources
         )
-        found.append(evolve(original, column=column, sources=sources, default=is_default))
-    return found
+        columns.append(evolve(original, column=column, sources=sources, default=is_default))
+    return columns
 
 
 def info(entries: Sequence[Sequence[Any]] | None) -> str:

@@ -77,7 +77,7 @@ class RecordReader:
         value = _load(piece)
         if isinstance(value, dict):
             value = [value]
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise ProtocolError("the answer is no list of objects")
         self._take(value)
 
@@ -89,12 +89,12 @@ async def records(body: bytes, threads: Threads) -> list[Record]:
     """
 
     def read() -> list[Record]:
-        found: list[Record] = []
-        reader = RecordReader(found.extend)
+        read_records: list[Record] = []
+        reader = RecordReader(read_records.extend)
         for start in range(0, len(body), _BATCH):
             reader.feed(body[start : start + _BATCH])
         reader.finish()
-        return found
+        return read_records
 
     return read() if len(body) <= _BATCH else await threads.run(read)
 

@@ -131,23 +131,23 @@ class FederatedSite(Site):
 
     def acting(self, whom: OnBehalfOf) -> FederatedSite:
         """The same site, asked on behalf of a user."""
-        one = copy(self)
+        twin = copy(self)
         assert isinstance(self.pool, RestQueries)
         assert isinstance(self.commands, RestCommands)
-        one.pool, one.commands = self.pool.acting(whom), self.commands.acting(whom)
-        return self._copied(one)
+        twin.pool, twin.commands = self.pool.acting(whom), self.commands.acting(whom)
+        return self._copied(twin)
 
     def within(self, deadline: Deadline | None) -> Self:
         return self._copied(super().within(deadline))
 
-    def _copied(self, one: S) -> S:
+    def _copied(self, site: S) -> S:
         if self.capabilities is None:
-            self._copies.add(one)
-        return one
+            self._copies.add(site)
+        return site
 
     def learn(self, config: SiteConfig, facts: Facts, capabilities: Capabilities) -> None:
-        for one in (self, *self._copies):
-            one.config, one.facts = config, facts
+        for site in (self, *self._copies):
+            site.config, site.facts = config, facts
         self._core.capabilities = capabilities
         self._copies.clear()
 

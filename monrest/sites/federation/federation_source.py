@@ -109,7 +109,7 @@ class FederationSource(SiteSource[FederatedSite]):
 
     async def _ask(self) -> None:
         try:
-            found = await self._records(listing.LISTING)
+            records = await self._records(listing.LISTING)
         except RefusedByRemoteError as error:
             if error.status in _KEY_REFUSED or _FOR_USERS_ONLY in error.reason:
                 raise NotListedError(
@@ -122,66 +122,68 @@ class FederationSource(SiteSource[FederatedSite]):
                 ) from None
             raise
         # Another product has the same paths, but ignores filters: its rows would be wrong.
-        if not all(isinstance(one.get("instances"), list) for one in found):
+        if not all(isinstance(record.get("instances"), list) for record in records):
             raise NotListedError("not a monrest: its list of sites has no instances")
-        sites = listing.facts(found, self.instance())
+        sites = listing.facts(records, self.instance())
         if not sites:
             raise NotListedError("the other side has no site for us")
-        for one in sites:
-            await self._learn(one)
+        for site in sites:
+            await self._learn(site)
         self._looked = self.reactor.seconds()
         self._error = None
         self._take(sites)
 
-    async def _learn(self, one: Facts) -> None:
+    async def _learn(self, facts: Facts) -> None:
         """Ask once for the tables of each kind of core."""
-        if one.core in self._tables:
+        if facts.core in self._tables:
             return
-        found: Sequence[Record] = ()
-        if one.core:
+        records: Sequence[Record] = ()
+        if facts.core:
             try:
-                path = f"/sites?columns=id,tables&id={quote(one.id, safe='')}"
-                found = await self._records(path)
+                path = f"/sites?columns=id,tables&id={quote(facts.id, safe='')}"
+                records = await self._records(path)
             except RefusedByRemoteError as error:
                 self.log.warn(
                     "{site} does not tell the tables of {there}: {error}",
                     site=self.config.id,
-                    there=one.id,
+                    there=facts.id,
                     error=error.reason,
                 )
-        self._tables[one.core] = listing.tables(found)
+        self._tables[facts.core] = listing.tables(records)
 
     async def _records(self, path: str) -> list[Record]:
         timeout = min(PROBE_TIMEOUT, self.config.timeout)
         body = await self.remote.call("GET", path, timeout, urgent=True)
         return await records(body, self.memory.threads)
 
-    def _take(self, found: Sequence[Facts]) -> None:
-        self._found = {one.id: one for one in found}
-        used = {one.core for one in found}
-        self._tables = {core: known for core, known in self._tables.items() if core in used}
+    def _take(self, listed: Sequence[Facts]) -> None:
+        self._found = {facts.id: facts for facts in listed}
+        used = {facts.core for facts in listed}
+        self._tables = {core: columns for core, columns in self._tables.items() if core in used}
         old, before = {site.id: site for site in self.sites}, self.configs()
         sites: list[FederatedSite] = []
-        for one in found:
-            config = self._config(one, alone=len(found) == 1)
+        for facts in listed:
+            config = self._config(facts, alone=len(listed) == 1)
             site = old.pop(config.id, None)
-            if site is None or site.remote_id not in ("", one.id):
+            if site is None or site.remote_id not in ("", facts.id):
                 site = FederatedSite(self.reactor, config, source=self, memory=self.memory)
-            site.learn(config, one, listing.capabilities(self._tables[one.core], one.versions[-1]))
+            site.learn(
+                config, facts, listing.capabilities(self._tables[facts.core], facts.versions[-1])
+            )
             sites.append(site)
         self.take(sites, before)
 
-    def _config(self, one: Facts, *, alone: bool) -> SiteConfig:
+    def _config(self, facts: Facts, *, alone: bool) -> SiteConfig:
         base = self.config
-        here, there = base.section, one.section
+        here, there = base.section, facts.section
         parts = [part for part in (here, there) if part and part != _DEFAULT]
         return evolve(
             base,
-            id=base.id if alone else f"{base.id}-{one.id}",
-            name=base.name if alone else f"{base.name} {one.name}",
+            id=base.id if alone else f"{base.id}-{facts.id}",
+            name=base.name if alone else f"{base.name} {facts.name}",
             section="/".join(parts) or _DEFAULT,
-            hidden=base.hidden or one.hidden,
-            groups=base.groups or one.groups,
+            hidden=base.hidden or facts.hidden,
+            groups=base.groups or facts.groups,
         )
 
     @property

@@ -55,7 +55,7 @@ class Running:
         """Stop; ``cut``: do not wait until everything has ended by itself."""
         self.stopped = True
         ended: list[Deferred[None]] = []
-        for one in tuple(self._open):
+        for query in tuple(self._open):
             done: Deferred[None] = Deferred()
 
             def passed_on(result: Any, done: Deferred[None] = done) -> Any:
@@ -63,9 +63,9 @@ class Running:
                 return result
 
             ended.append(done)
-            one.addBoth(passed_on)
+            query.addBoth(passed_on)
             if cut:
-                one.cancel()
+                query.cancel()
         return DeferredList(ended).addCallback(lambda _: None)
 
 
@@ -96,7 +96,7 @@ class RestQueries:
         if self.running.stopped:
             raise StoppedError
         assert isinstance(asked.transform, RemoteReading)
-        found = _Found(asked.transform, None if asked.log else asked.stored)
+        answer = _Found(asked.transform, None if asked.log else asked.stored)
         path = self.path() + asked.request.decode()
         if len(path) <= _LONGEST_URL:
             call = partial(self.remote.call, "GET", path, timeout, self.whom)
@@ -104,8 +104,8 @@ class RestQueries:
             path, _, query = path.partition("?")
             sent = query.encode()
             call = partial(self.remote.call, "POST", path, timeout, self.whom, sent, FORM)
-        body = await call(sink=found.take)
-        rows = found.finish()
+        body = await call(sink=answer.take)
+        rows = answer.finish()
         if asked.log:
             # A core gives its newest lines first, an instance its oldest.
             rows.reverse()
@@ -173,8 +173,8 @@ class _Found:
         elif self._size <= _LARGEST:
             self._first.append(piece)
         else:
-            for one in (*self._first, piece):
-                self.stored.add(one)
+            for part in (*self._first, piece):
+                self.stored.add(part)
             self._first = []
 
     def finish(self) -> list[Row]:

@@ -37,8 +37,8 @@ class RemoteReading:
     read: Read
     whole: bool = False
 
-    def __call__(self, found: Sequence[Any]) -> list[Row]:
-        return self.read(found)
+    def __call__(self, records: Sequence[Any]) -> list[Row]:
+        return self.read(records)
 
 
 def question(pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None) -> CoreRequest:
@@ -97,7 +97,7 @@ def _conditions(pushed: Pushed, types: Mapping[str, str]) -> list[tuple[str, str
 
 def _never(pushed: Pushed, types: Mapping[str, str]) -> tuple[CoreFilter, ...]:
     names = (*pushed.columns, *types)
-    name = next((one for one in names if types.get(one) in ("int", "string", "time")), "name")
+    name = next((name for name in names if types.get(name) in ("int", "string", "time")), "name")
     return Test(name, "=", "0"), Test(name, "!=", "0")
 
 
@@ -115,15 +115,15 @@ def _written(tree: CoreFilter) -> str:
 
 
 def _reader(columns: Sequence[str], layout: RowTypes) -> Read:
-    known = frozenset(columns)
+    wanted = frozenset(columns)
     # No object has None for a key, so that a column that was not asked for is missing.
-    names: list[Any] = [name if name in known else None for name, _ in layout]
+    names: list[Any] = [name if name in wanted else None for name, _ in layout]
     empties = [EMPTY[core_type] for _, core_type in layout]
     normal = fixed(layout)
 
-    def read(found: Sequence[Record]) -> list[Row]:
+    def read(records: Sequence[Record]) -> list[Row]:
         rows = []
-        for record in found:
+        for record in records:
             row = list(map(record.get, names))
             if None in row:
                 row = [
@@ -161,20 +161,20 @@ class _Counted:
         ]
         return (*self._alike(), "count(*):_n", *numbers)
 
-    def read(self, found: Sequence[Record]) -> list[Row]:
+    def read(self, records: Sequence[Record]) -> list[Row]:
         """One row for each group, as a core gives them."""
         alike = self._alike()
         tests = [
             core_test(stat.filter, {n: at for at, n in enumerate(alike)}) for stat in self.stats
         ]
-        made: dict[tuple[Any, ...], list[Any]] = {}
-        for record in found:
+        groups: dict[tuple[Any, ...], list[Any]] = {}
+        for record in records:
             values = [record.get(name) for name in alike]
             number = _number(record.get("_n"))
-            group = made.setdefault(tuple(map(_key, values[: len(self.groups)])), [])
+            group = groups.setdefault(tuple(map(_key, values[: len(self.groups)])), [])
             if not group:
                 group += values[: len(self.groups)]
-                group += [None if one.function in ("min", "max") else 0 for one in self.stats]
+                group += [None if stat.function in ("min", "max") else 0 for stat in self.stats]
             for at, stat in enumerate(self.stats):
                 place = len(self.groups) + at
                 if stat.function == "count":
@@ -186,9 +186,9 @@ class _Counted:
                     else:
                         best = min if stat.function == "min" else max
                         group[place] = best(group[place], value)
-        if not made and not self.groups:
-            made[()] = [0] * len(self.stats)
-        return [[0 if one is None else one for one in row] for row in made.values()]
+        if not groups and not self.groups:
+            groups[()] = [0] * len(self.stats)
+        return [[0 if value is None else value for value in row] for row in groups.values()]
 
 
 def _key(value: Any) -> Any:

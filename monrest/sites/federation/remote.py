@@ -52,8 +52,8 @@ class RefusedByRemoteError(LivestatusError):
 
     def __init__(self, status: int, document: dict[str, Any]) -> None:
         words = [document.get(name) for name in ("message", "description")]
-        told = ": ".join(first_line(one) for one in words if isinstance(one, str) and one)
-        super().__init__(f"{status}: {told}" if told else f"status {status}")
+        text = ": ".join(first_line(word) for word in words if isinstance(word, str) and word)
+        super().__init__(f"{status}: {text}" if text else f"status {status}")
         self.status = status
         self.document = document
         self.timed_out = status == _GATEWAY_TIMEOUT

@@ -132,11 +132,13 @@ class _Transmission:
                 entries = await self._round(entries)
         except LivestatusError as failed:
             error = failed
-        known = 0
-        while known in self.verdicts:
-            known += 1
-        written = len(self.lines) if self.sent or known == len(self.lines) else known
-        return TransmissionOutcome(tuple(self.verdicts[at] for at in range(known)), written, error)
+        verdicts = 0
+        while verdicts in self.verdicts:
+            verdicts += 1
+        written = len(self.lines) if self.sent or verdicts == len(self.lines) else verdicts
+        return TransmissionOutcome(
+            tuple(self.verdicts[at] for at in range(verdicts)), written, error
+        )
 
     async def _round(self, entries: dict[int, Entry]) -> dict[int, Entry]:
         """Send a list; returns those to be sent again when the other side refused the others."""
@@ -158,7 +160,7 @@ class _Transmission:
             refused = _refused(error, len(places))
             for at, reason in refused.items():
                 self.verdicts[places[at]] = Verdict(refusal=reason)
-            return {at: one for at, one in entries.items() if at not in self.verdicts}
+            return {at: entry for at, entry in entries.items() if at not in self.verdicts}
         results = document(answer)
         if not isinstance(results, list) or len(results) != len(places):
             raise ProtocolError("not one result for each command")
@@ -176,8 +178,8 @@ class _Transmission:
             # By the object that it belongs to: its contacts may remove it as well.
             wanted, word = int(removed[1] == "SVC"), removed[2].lower()
             path = f"/{word}s?columns=host_name,service_description,is_service&id={fields}"
-            found = await records(await self._call("GET", path), self.commands.threads)
-            for record in found:
+            entries = await records(await self._call("GET", path), self.commands.threads)
+            for record in entries:
                 if record.get("is_service") == wanted:
                     target = {"host": str(record.get("host_name"))}
                     if wanted:
@@ -201,13 +203,13 @@ class _Transmission:
 def _refused(error: RefusedByRemoteError, count: int) -> Mapping[int, str]:
     """Reasons by index; for all of them when the other side names none."""
     problems = error.document.get("problems")
-    found: dict[int, str] = {}
-    for one in problems if isinstance(problems, list) else ():
-        at = one.get("index") if isinstance(one, dict) else None
+    reasons: dict[int, str] = {}
+    for problem in problems if isinstance(problems, list) else ():
+        at = problem.get("index") if isinstance(problem, dict) else None
         if isinstance(at, int) and 0 <= at < count:
-            words = [one.get("message"), one.get("description")]
-            found[at] = ": ".join(first_line(word) for word in words if isinstance(word, str))
-    return found or dict.fromkeys(range(count), error.reason)
+            words = [problem.get("message"), problem.get("description")]
+            reasons[at] = ": ".join(first_line(word) for word in words if isinstance(word, str))
+    return reasons or dict.fromkeys(range(count), error.reason)
 
 
 def _verdict(result: Any) -> Verdict:
@@ -217,12 +219,12 @@ def _verdict(result: Any) -> Verdict:
     if code == 200:
         return ACCEPTED
     words = [result.get("error"), result.get("message")]
-    text = next((first_line(one) for one in words if isinstance(one, str) and one), "refused")
+    text = next((first_line(word) for word in words if isinstance(word, str) and word), "refused")
     failed = result.get("failed_sites")
-    for one in failed if isinstance(failed, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("reason"), str):
-            text = f"{text}: {first_line(one['reason'])}"
-            if one.get("uncertain"):
+    for problem in failed if isinstance(failed, list) else ():
+        if isinstance(problem, dict) and isinstance(problem.get("reason"), str):
+            text = f"{text}: {first_line(problem['reason'])}"
+            if problem.get("uncertain"):
                 return Verdict(doubt=text)
     return Verdict(refusal=text)
 
@@ -238,12 +240,12 @@ def entry(name: str, fields: str) -> Entry | None:
 
 @lru_cache(maxsize=1)
 def _patterns() -> Mapping[str, Sequence[tuple[Command, re.Pattern[str]]]]:
-    found: dict[str, list[tuple[Command, re.Pattern[str]]]] = {}
+    patterns: dict[str, list[tuple[Command, re.Pattern[str]]]] = {}
     for kind in sorted(COMMANDS, key=lambda kind: kind == "sites"):
         for command in COMMANDS[kind].values():
             if not command.lookup:
-                found.setdefault(command.core_name, []).append((command, _pattern(command)))
-    return found
+                patterns.setdefault(command.core_name, []).append((command, _pattern(command)))
+    return patterns
 
 
 def _pattern(command: Command) -> re.Pattern[str]:

@@ -61,22 +61,22 @@ class Facts:
     instances: tuple[str, ...] = ()
 
 
-def facts(found: Sequence[Record], instance: str) -> tuple[Facts, ...]:
+def facts(records: Sequence[Record], instance: str) -> tuple[Facts, ...]:
     """The sites in the other side's order, without those that are reached through ``instance``.
 
     Those that no request could reach any more are left out too. Raise ProtocolError when it is
     not a list of sites.
     """
-    if len(found) > _MOST_SITES:
+    if len(records) > _MOST_SITES:
         raise ProtocolError(f"a list of more than {_MOST_SITES} sites")
     sites: dict[str, Facts] = {}
-    for record in found:
-        one = _one(record)
-        if one.id in sites:
-            raise ProtocolError(f"two sites with the id {one.id}")
-        near = max(len(one.instances), len(one.keys)) <= MOST_HOPS
-        if near and instance not in one.instances:
-            sites[one.id] = one
+    for record in records:
+        own_facts = _one(record)
+        if own_facts.id in sites:
+            raise ProtocolError(f"two sites with the id {own_facts.id}")
+        near = max(len(own_facts.instances), len(own_facts.keys)) <= MOST_HOPS
+        if near and instance not in own_facts.instances:
+            sites[own_facts.id] = own_facts
     return tuple(sites.values())
 
 
@@ -90,7 +90,7 @@ def _one(record: Record) -> Facts:
     }
     longest = max(1, *map(len, hops.values()))
     keys, names, addresses, kinds, versions = (
-        (*one, *[""] * (longest - len(one))) for one in hops.values()
+        (*hop, *[""] * (longest - len(hop))) for hop in hops.values()
     )
     return Facts(
         id=key,
@@ -131,20 +131,20 @@ def capabilities(tables: Mapping[str, Mapping[str, str]], version: str) -> Capab
     return Capabilities(kind="rest", livestatus_version=version, tables=tables, key=key)
 
 
-def tables(found: Iterable[Record]) -> Mapping[str, Mapping[str, str]]:
+def tables(records: Iterable[Record]) -> Mapping[str, Mapping[str, str]]:
     """Tables and columns of the first site that has them, with their types.
 
     Those of a Naemon when none does: what the core lacks is empty in the rows of its instance.
     """
     listed: Mapping[str, Any] = next(
-        (one["tables"] for one in found if isinstance(one.get("tables"), dict)), {}
+        (record["tables"] for record in records if isinstance(record.get("tables"), dict)), {}
     )
-    known: dict[str, dict[str, str]] = {}
+    by_instance: dict[str, dict[str, str]] = {}
     for table, columns in list(listed.items())[:_MOST_TABLES]:
         if _NAME.match(table) and isinstance(columns, dict):
-            known[table] = {
+            by_instance[table] = {
                 name: kind
                 for name, kind in list(columns.items())[:_MOST_COLUMNS]
                 if _NAME.match(name) and kind in _TYPES
             }
-    return known if known.get("hosts") else naemon()
+    return by_instance if by_instance.get("hosts") else naemon()

@@ -132,16 +132,16 @@ class JointQuery:
             inbox = None if asked.stored is None else asked.stored.inbox
             stored = None if inbox is None else StoredRows(inbox, None)
             named = request[:-1] + f"Backends: {' '.join(self.shares)}\n\n".encode()
-            one = CoreRequest(named, asked.width + 1, stored=stored, parser=parser)
-            found = await pool.query(one, timeout)
+            core_request = CoreRequest(named, asked.width + 1, stored=stored, parser=parser)
+            answer = await pool.query(core_request, timeout)
             if stored is not None and stored.size:
                 assert inbox is not None
-                found = await self._stored(inbox, stored)
+                answer = await self._stored(inbox, stored)
             else:
-                for share, rows in self._parted(found):
+                for share, rows in self._parted(answer):
                     share.rows += share.made(rows)
-            assert isinstance(found, WrappedRows)
-            failed.update(found.failed)
+            assert isinstance(answer, WrappedRows)
+            failed.update(answer.failed)
         return failed
 
     async def _stored(self, inbox: Inbox, joint: StoredRows) -> list[Row]:
@@ -171,11 +171,11 @@ class JointQuery:
     def _parted(self, rows: list[Row]) -> list[tuple[SiteShare, list[Row]]]:
         at = self.asked.key_at
         assert at is not None
-        found: dict[str, list[Row]] = {}
+        by_site: dict[str, list[Row]] = {}
         try:
             for row in rows:
-                found.setdefault(row.pop(at), []).append(row)
-            return [(self.shares[key], mine) for key, mine in found.items()]
+                by_site.setdefault(row.pop(at), []).append(row)
+            return [(self.shares[key], mine) for key, mine in by_site.items()]
         except (KeyError, TypeError):
             raise ProtocolError("a row of a site that was not asked") from None
 
@@ -210,7 +210,7 @@ class JointQueries:
         # The rows of a request that was cancelled are still read, for the others.
         if joint.running is None:
             del joint.shares[share.site]
-        elif all(one.done.called for one in joint.shares.values() if one is not share):
+        elif all(other.done.called for other in joint.shares.values() if other is not share):
             joint.running.cancel()
 
     def _send(self, key: object, joint: JointQuery, timeout: float) -> None:

@@ -34,7 +34,9 @@ _TEXTS = frozenset(
     {"addr", "key", "last_error", "lmd_version", "name", "parent"}
     | {"peer_key", "peer_name", "section"}
 )
-_LISTS = frozenset({"flags"} | {one for one in SITE_COLUMNS if one.startswith("federation_")})
+_LISTS = frozenset(
+    {"flags"} | {column for column in SITE_COLUMNS if column.startswith("federation_")}
+)
 _ALSO_LOGGED = ("current_host_contacts", "current_service_contacts")
 """Joined columns that the log of an LMD has."""
 
@@ -80,14 +82,14 @@ def facts_of(
     running = {str(row[0]): _program(row, run) for row in programs}
     records = sorted(map(_record, sites), key=lambda record: str(record["key"]))
     parents = {record["parent"] for record in records}
-    found: dict[str, LmdFacts] = {}
+    facts: dict[str, LmdFacts] = {}
     strange: list[str] = []
     for record in records:
         key = record["key"]
         if not _ID.match(key) or key in ("ALL", "LOCAL"):
             strange.append(key)
         elif key not in parents or "MultiBackend" not in record["flags"]:
-            found[key] = LmdFacts(
+            facts[key] = LmdFacts(
                 id=key,
                 name=record["name"] or key,
                 section=record["section"] or "Default",
@@ -98,7 +100,7 @@ def facts_of(
                 record=record,
                 program=running.get(key),
             )
-    return found, strange
+    return facts, strange
 
 
 def _record(row: Row) -> dict[str, Any]:
@@ -107,7 +109,7 @@ def _record(row: Row) -> dict[str, Any]:
         if name in _TEXTS:
             record[name] = first_line(value) if isinstance(value, str) else ""
         elif name in _LISTS:
-            record[name] = [str(one) for one in value] if isinstance(value, list) else []
+            record[name] = [str(item) for item in value] if isinstance(value, list) else []
         else:
             record[name] = value if isinstance(value, (int, float)) else 0
     return record

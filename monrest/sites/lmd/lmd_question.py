@@ -63,7 +63,7 @@ def _parts(asked: Pushed) -> list[Pushed]:
     longest = max(conditions, key=_count)
     if not isinstance(longest, Group):
         return [asked]
-    others = tuple(one for one in conditions if one is not longest)
+    others = tuple(condition for condition in conditions if condition is not longest)
     room = MOST_LINES - (lines - _count(longest))
     portions: list[list[CoreFilter]] = [[]]
     for item in longest.items:

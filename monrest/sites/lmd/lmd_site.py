@@ -138,10 +138,10 @@ class LmdSite(Site):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        where = [one.where() for one in self.source.addresses]
+        where = [address.where() for address in self.source.addresses]
         self.address = self.facts.address if self.facts is not None else ""
-        self.local = all(one.local for one in where) and self.address.startswith("/")
-        texts = [self.address, *(one.path or one.host for one in where)]
+        self.local = all(address.local for address in where) and self.address.startswith("/")
+        texts = [self.address, *(address.path or address.host for address in where)]
         self._hide = tuple(text for text in texts if any(sign in text for sign in "/.:"))
 
     def _new_breaker(self, on_hang: Callable[[LivestatusError], None]) -> Breaker:

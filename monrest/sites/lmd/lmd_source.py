@@ -108,7 +108,7 @@ class LmdSource(SiteSource[LmdSite]):
             endpoint=lambda: self.endpoint,
             limit=config.connections,
             idle=IDLE,
-            local=all(one.where().local for one in self.addresses),
+            local=all(address.where().local for address in self.addresses),
             on_heard=self.breaker.hear,
         )
         self.queries = JointQueries(
@@ -148,7 +148,7 @@ class LmdSource(SiteSource[LmdSite]):
         )
         counted = {str(row[key]): row[sent] for row in rows if isinstance(row[sent], (int, float))}
         process = self.queries.pool.process
-        back = any(counted.get(one, 0) < count for one, count in self._counted.items())
+        back = any(counted.get(program, 0) < count for program, count in self._counted.items())
         if process != self._process or back:
             self._run += 1
         self._process, self._counted = process, counted
@@ -156,11 +156,11 @@ class LmdSource(SiteSource[LmdSite]):
         if self._capabilities is None or self._version != version:
             self._capabilities = listing.capabilities_of(await self._rows(_COLUMNS))
             self._version = version
-        found, strange = listing.facts_of(rows, programs, f"lmd{self._run}")
+        facts, strange = listing.facts_of(rows, programs, f"lmd{self._run}")
         if strange and strange != self._strange:
             self.log.warn("sites of the LMD whose ids cannot be used: {ids!r}", ids=strange)
         self._strange = strange
-        self._take(found)
+        self._take(facts)
         return Program(program_version=version[0], instances=(f"lmd{self._run}",))
 
     async def _rows(self, pushed: Pushed) -> list[Row]:
@@ -177,20 +177,20 @@ class LmdSource(SiteSource[LmdSite]):
         finally:
             self._asking = self._hung = None
 
-    def _take(self, found: dict[str, LmdFacts]) -> None:
+    def _take(self, listed: dict[str, LmdFacts]) -> None:
         self._settled = True
         assert self._capabilities is not None
-        known, before = {site.id: site for site in self.sites}, self.configs()
-        away = {one.id for one in found.values() if not one.up}
+        current, before = {site.id: site for site in self.sites}, self.configs()
+        away = {fact.id for fact in listed.values() if not fact.up}
         for site in self.sites:
             # Sites behind another LMD are listed once that one was read.
             facts = site.facts
-            if facts is not None and site.id not in found and facts.parent in away:
-                found[site.id] = evolve(facts, status=2, last_error="its LMD has not read it yet")
+            if facts is not None and site.id not in listed and facts.parent in away:
+                listed[site.id] = evolve(facts, status=2, last_error="its LMD has not read it yet")
         sites: list[LmdSite] = []
-        for facts in found.values():
+        for facts in listed.values():
             config = self._config(facts)
-            old = known.get(facts.id)
+            old = current.get(facts.id)
             site = (
                 old
                 if old is not None and old.config == config
@@ -207,7 +207,7 @@ class LmdSource(SiteSource[LmdSite]):
             )
             sites.append(site)
         # An LMD without any site shall not count as one that answers.
-        self.take(sites or [one for one in self.sites if one.facts is None], before)
+        self.take(sites or [site for site in self.sites if site.facts is None], before)
 
     def _config(self, facts: LmdFacts) -> SiteConfig:
         own = self.config.own(facts.id)
