@@ -208,7 +208,7 @@ class UserRecords(Records[dict[str, Any]]):
         path="/mon/users/<id>",
         methods=("PATCH",),
         description="change what is stored of a user",
-        text="Users change what is stored of themselves, administrators of everybody.",
+        text="Users change what is stored of themselves, administrators that of all users.",
         shape="object",
         parameters=(_ZONE,),
         columns=_CHANGED,

@@ -82,7 +82,7 @@ class Users(Kind[_Known]):
         return current[0]
 
     async def look_up(self, name: str) -> _Known:
-        """Ask for all who are locked or failed, whatever the ``name``."""
+        """Ask for all users that are locked or failed; ``name`` is not used."""
         del name
         query = select(users.c.name, users.c.locked, users.c.failed).where(
             or_(users.c.locked.is_(True), users.c.failed > 0)

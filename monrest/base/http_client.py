@@ -1,4 +1,4 @@
-"""HTTP with another program, over whatever endpoint the caller gives: limits, and reasons in words.
+"""HTTP with another program, over the endpoint that the caller gives: limits, and reasons in words.
 
 No redirect is followed, no proxy of the environment is used, nothing is sent a second time, and a
 request that may change something gets a connection of its own: a kept one may just be closing.
@@ -89,7 +89,7 @@ def _late(result: Any, seconds: float) -> Any:
 
 @define(eq=False, kw_only=True)
 class HttpClient:
-    """Sends requests to where ``endpoint`` connects for a URL, whatever the URL says.
+    """Sends requests to where ``endpoint`` connects for a URL, not to the address in the URL.
 
     ``keep``: idle connections at most. ``largest``: bytes of a body, None for no limit.
     ``connect_seconds``: the time-out of the endpoint, for the words.

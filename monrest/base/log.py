@@ -53,7 +53,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r"}
 class LineObserver:
     """Writes each event as one line to ``stream`` (a failure's traceback follows in text).
 
-    ``as_json``: one JSON object per line, whatever ``configure`` says. ``clock`` delays access
+    ``as_json``: one JSON object per line, also after ``configure``. ``clock`` delays access
     lines by a fifth of a second; without one they are written at once. ``journal``: lines begin
     with their priority, as the journal of systemd takes it. Information from other libraries is
     left out unless everything is written, warnings and failures are not.

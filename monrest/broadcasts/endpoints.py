@@ -190,7 +190,7 @@ class Broadcasts(Records[Broadcast]):
     @Endpoint(
         path="/mon/login",
         description="messages that are shown before the login",
-        text="Broadcasts with `loginpage` that are shown now and to everybody, the newest first.",
+        text="Broadcasts with `loginpage` that are shown now and to all users, the newest first.",
         parameters=(),
         columns=LOGIN_COLUMNS,
         public=True,

@@ -99,7 +99,7 @@ FIELDS = Fields(
         Choice("annotation", "its icon", ("info", "warning"),
                expected="info, warning or nothing", shown="its icon: info, warning or none"),
         NameList("contacts", "users that see it, a list or with commas, `!` in front for those "
-                 "who do not; none: everybody", most=1000, item=_signed,
+                 "who do not; none: all users", most=1000, item=_signed,
                  shown="users that see it; ! in front: do not"),
         NameList("contactgroups", "contact groups, in the same way", most=1000, item=_signed,
                  shown="groups that see it; ! in front: do not"),

@@ -95,7 +95,7 @@ def _count(client: Requester, path: str) -> int:
     reply = client.api(path)
     document = _decoded(reply.read())
     if not reply.good or reply.failed_sites(client.settings.address.app):
-        raise ClientError("nobody knows")
+        raise ClientError("not confirmed")
     return int(_number(document.get("total"))) if isinstance(document, dict) else 0
 
 

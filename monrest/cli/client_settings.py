@@ -170,7 +170,7 @@ def _of_file(path: str, *, quiet: bool) -> SettingsSource:
         if not isinstance(value, kind):
             raise ClientError(f"{path}: {name}: expected {_WANTED[kind]}")
     if "key" in document and mode & stat.S_IROTH and not quiet:
-        note(f"monrest: {path} holds a key and everybody can read it: chmod 600 {path}")
+        note(f"monrest: {path} holds a key and all users can read it: chmod 600 {path}")
     return SettingsSource(path, document)
 
 

@@ -465,7 +465,7 @@ IMPORT = Subcommand(
                        "/var/lib/monrest", "file"),
                 Option(("--var",), "DIR", "the data of the old installation, where its "
                        "configuration does not say it", "file"),
-                Option(("--secret-key",), "", "take over its secret key: whoever knows it may do "
+                Option(("--secret-key",), "", "take over its secret key: a client with it may do "
                        "everything"),
                 Option(("--fill-targets",), "", "recurring downtimes whose target fits nothing "
                        "that they name, which did nothing, get one that fits, and begin to act"),
@@ -562,7 +562,7 @@ SECTIONS = (
              "environment, that over the user's file, and that over the machine's. A key, user "
              "or insecure of a file counts only for its own url or a less important one, "
              "so that a key never goes to another server. A file with a key must not be readable "
-             "by everybody."),
+             "by all users."),
         ),
     ),
 )  # fmt: skip

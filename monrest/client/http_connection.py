@@ -176,7 +176,7 @@ class _Exchange:
         self.response = HTTPResponse(cast(Any, _Head(b"".join(lines))), method=request.method)
         self.response.begin()
         self._left = 0 if self.response.chunked else self.response.length
-        # Of the answer to HEAD as well, whatever it says of chunks.
+        # Of the answer to HEAD as well, also where its head names chunks.
         self._over = self.response.length == 0
 
     @property

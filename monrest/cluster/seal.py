@@ -28,7 +28,7 @@ def key_of(secret: str) -> bytes:
 
 
 def new_number() -> str:
-    """Make a number that nobody had before."""
+    """Make a number that was not used before."""
     return secrets.token_hex(_NUMBER_BYTES)
 
 

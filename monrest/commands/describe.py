@@ -45,7 +45,7 @@ characters backslash and n, begin the long output. Other control characters are 
 everywhere, and semicolons except in the last text of a command. `comment` stands for \
 `comment_data`, `author` for `comment_author`, `sticky` for `sticky_ack`, `notify` for \
 `send_notification` and `persistent` for `persistent_comment`. While `lock_author_names` is on, \
-comments are signed by the user whatever `comment_author` says. A time period that an argument \
+comments are signed by the user, not with `comment_author`. A time period that an argument \
 names must be known to every site that gets the command; a host group in an argument chooses the \
 sites. A flexible downtime (`fixed=0`) needs a `duration`. Custom \
 variables are named with or without the underscore that their columns have.

@@ -28,7 +28,7 @@ COLUMNS = (
            "least and the greatest number, and further names in aliases"),
     Column("core_name", "string", "", "name of the command in the core"),
     Column("description", "string", "", "what it does"),
-    Column("disabled", "boolean", "", "1: the configuration forbids it to everybody"),
+    Column("disabled", "boolean", "", "1: the configuration forbids it to all users"),
     Column("icinga2", "boolean", "", "0: an Icinga 2 does not know it"),
     Column("kind", "string", "", "kind of object that it is for; sites are whole cores"),
     Column("lookup", "boolean", "", "1: sent once for every comment or downtime that is found"),

@@ -26,7 +26,7 @@ MARGIN = 15
 """Seconds of changes that are asked for again, since a core may tell them late."""
 
 MOST_BEFORE = 2_000
-"""Events of the time before, when nobody compared."""
+"""Events of the time before the first comparison."""
 
 NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"hosts": ("name",), "services": ("host_name", "description")}

@@ -308,7 +308,7 @@ class SiteWatch:
             if not waits:
                 await pause(self.clock, _POLL)
             elif news or woken:
-                # Then once more without waiting: what was written meanwhile wakes nobody.
+                # Then once more without waiting: what was written meanwhile wakes no watch.
                 await pause(self.clock, between)
                 between, woken = (min(2 * between, _SELDOM) if news else between), False
             else:
@@ -425,7 +425,7 @@ class SiteWatch:
         return await self._pool.query(prepare(pushed, core, layout), _TIMEOUT)
 
     async def _begin_to_compare(self, site: Site) -> None:
-        """Know what objects show, and tell what happened last while nobody compared.
+        """Know what objects show, and report what happened last before the comparison.
 
         Of a Naemon its log tells that.
         """

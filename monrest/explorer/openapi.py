@@ -73,7 +73,7 @@ _FILTER = re.compile(r"<(column|attribute)>\[<op>\]")
 _ERRORS: dict[int, tuple[str, str, str]] = {
     400: ("BadRequest", "The request is wrong; the description names what was expected.",
           "invalid limit"),
-    401: ("NotAuthenticated", "Nobody is asking, or with a wrong password.", "login required"),
+    401: ("NotAuthenticated", "No credentials were sent, or wrong ones.", "login required"),
     403: ("Forbidden", "The user may not, or the key is wrong.", "not authorized"),
     404: ("NotFound", "No such path, or no such object of the service's own.", "no such job"),
     408: ("TooSlow", "The request took too long to arrive.", "request too slow"),

@@ -158,7 +158,7 @@ class JobRecords(Records[Job]):
     jobs: Jobs
 
     async def find(self, context: Context, request: RestRequest, key: str | None) -> list[Job]:
-        """Those of the user and of nobody; all for an administrator."""
+        """Those of the user and those without one; all for an administrator."""
         del context
         identity = request.identity
         if key is None:

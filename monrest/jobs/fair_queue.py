@@ -79,7 +79,7 @@ class Slots:
         return len(self._live)
 
     def __iter__(self) -> Iterator[RunningJob]:
-        """All as they are now, whatever is added or ends meanwhile."""
+        """All as they are now; later changes do not show."""
         return iter(tuple(self._live.values()))
 
     def __contains__(self, number: int) -> bool:

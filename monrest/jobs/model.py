@@ -53,12 +53,12 @@ class Job(JobEnd, StoredRow):
     daemon that works at it, on the host with ``host_id`` and ``host_name``, as process ``pid``.
     ``started`` and ``ended`` are None until then. ``percent`` and ``remaining`` (seconds, None
     when unknown) are as the work reported them. ``canceled_by`` is the user that wants it to end.
-    No ``user``: it is everybody's.
+    No ``user``: the job belongs to all users.
     """
 
     id: Annotated[int, KEY, Shown("id of the job; later ones are greater", "number")]
     user: Annotated[
-        str | None, INDEXED, Shown("whose job it is; null when it is everybody's", nothing=None)
+        str | None, INDEXED, Shown("whose job it is; null when it belongs to all users", nothing=None)
     ]
     roles: tuple[str, ...] = ()
     run: int
@@ -120,7 +120,7 @@ job_output = Table(
 def visible(job: Job, identity: Identity) -> bool:
     """Whether ``identity`` may know of the job: the owner, administrators, all if it has no owner.
 
-    Nobody gets what was made with more roles than those with which they come: not by a restricted
+    No answer goes to an identity with fewer roles than it was made with: not by a restricted
     key or session, nor after some were taken from them, nor what a key made that acts as them with
     roles of its own.
     """

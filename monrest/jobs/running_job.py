@@ -230,7 +230,7 @@ class JobRunner:
     stopping: bool = field(default=False, init=False)
 
     async def life(self, live: RunningJob) -> None:
-        """Wait for its turn, do it and store its end; whatever happens, it ends."""
+        """Wait for its turn, do it and store its end; it ends in any case."""
         REQUEST_ID.set(live.work.request_id)
         live.doing = Deferred.fromCoroutine(self._do(live))
         if live.reason:

@@ -53,7 +53,7 @@ _AT_ONCE = 20
 class JobHousekeeping:
     """``starting`` are the ids of jobs that are being stored at this moment.
 
-    ``doubtful``: a job may be stored that nobody works at, because the answer of the database
+    ``doubtful``: a job may be stored that no process works at, because the answer of the database
     was lost. ``alive_until`` is until when others surely take this daemon for alive, by ``timer``.
     """
 
@@ -312,7 +312,7 @@ class Jobs(Service):
             yield data
 
     async def start(self, work: JobWork) -> Job:
-        """Store a job and do it as soon as it is its turn, also if nobody waits any more.
+        """Store a job and run it as soon as it is its turn, also if the client has left.
 
         Raises TooManyRequests when too many wait, Unavailable when it cannot be stored.
         """

@@ -42,7 +42,7 @@ def one(connection: Connection, number: int) -> Job | None:
 
 @transaction
 def several(connection: Connection, user: str | None) -> list[Job]:
-    """All jobs by id, or those of ``user`` and of nobody."""
+    """All jobs by id, or those of ``user`` and those without one."""
     query = select(jobs).order_by(jobs.c.id)
     if user is not None:
         query = query.where((jobs.c.user == user) | jobs.c.user.is_(None))
@@ -188,7 +188,7 @@ def end(
 ) -> bool:
     """Store how a job ended, with the last piece of its result; False if it has ended already.
 
-    Without an answer whatever was kept of it goes. Conflict as ``keep``.
+    Without an answer all that was kept of it goes. Conflict as ``keep``.
     """
     query = update(jobs).where(jobs.c.id == job.id, _UNENDED).values(job.values())
     if connection.execute(query).rowcount != 1:

@@ -255,7 +255,7 @@ class LogReading:
         if self.cache_plan is None:
             return None, False
         if not site.connected:
-            # Before the first probe is over nobody knows.
+            # Before the first probe is over it is not known.
             with suppress(LivestatusError):
                 await site.verdict()
         part = await self.cache.part(site, self.cache_plan, self.seen)
@@ -330,7 +330,7 @@ async def asked_in_time(
 ) -> list[tuple[Site, T | SiteProblem]]:
     """Ask all sites at once; the answer or the problem of each, in their order.
 
-    Whatever else ``ask`` raises ends the others and is raised.
+    Any other error of ``ask`` ends the others and is raised.
     """
     seconds = context.config.server.request_timeout * _PATIENCE
 

@@ -51,7 +51,7 @@ _JOINED = frozenset({"naemon", "mk", "lmd"})
 
 
 _LOOK = 2.0
-"""Seconds after which it is noticed that this daemon is to update, or that nobody else does."""
+"""Seconds after which it is noticed that this daemon is to update, or that no other does."""
 
 
 @define(eq=False)
@@ -179,7 +179,7 @@ class LogCache(Service):
         except UpdateRunningError:
             return True
         except LeaseLostError:
-            self.log.warn("log cache of {site}: somebody else has taken over", site=site.id)
+            self.log.warn("log cache of {site}: another process has taken over", site=site.id)
         else:
             if done.added:
                 self.log.debug("log cache of {site}: {n} lines", site=site.id, n=done.added)

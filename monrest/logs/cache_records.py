@@ -1,7 +1,7 @@
 """Transactions on the log cache: who may write for a site, what is covered, lines in and out.
 
-Every function returns work for ``Database.run`` or ``Database.change``. Whatever writes renews the
-lease of its writer in the same transaction, and is undone when somebody else holds it by now; so
+Every function returns work for ``Database.run`` or ``Database.change``. A write renews the
+lease of its writer in the same transaction, and is undone when another process holds it by now; so
 two updaters of a cluster can never both write, however long one of them slept. Who is dead is told
 by ``leases.Leases``, which compares no clocks of two machines.
 """
@@ -70,7 +70,7 @@ def acquire(
     """Take the lease of ``site`` and give what is known of it; None while another one holds it.
 
     ``owner`` begins with a name that at most one living process has, up to a colon: what a former
-    process of that name held is free. So is what nobody has renewed since it was seen ``gone``.
+    process of that name held is free. So is one that was not renewed since it was seen ``gone``.
     """
     name = owner.partition(":")[0]
     connection.execute(_FIRST, {"site": site})

@@ -151,7 +151,7 @@ class SiteImport:
             await self.database.change(records.release(lease, **noted))
 
     async def _renew(self, lease: UpdateLease) -> None:
-        # Whoever writes next without the lease is told, and so is who has no database.
+        # The next write without the lease fails, and so does one without a database.
         with suppress(LeaseLostError, Unavailable):
             await self.database.change(records.renew(lease, self.wall.now()))
 

@@ -86,7 +86,7 @@ def options_of(message: str) -> str:
 
 
 def kept(row: Row) -> LogLine:
-    """A core's row as it is stored; whatever no database can hold is replaced."""
+    """A core's row as it is stored; letters that no database can hold are replaced."""
     for at in _NUMBERS:
         row[at] = _number(row[at])
     for at in _TEXTS:

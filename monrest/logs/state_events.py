@@ -1,7 +1,7 @@
 """Log lines as events of hosts and services (docs/spec/availability.md, "Which states count").
 
 Only the text of a line is read, because the parsed columns differ from core to core. What a line
-says is a claim: anybody who may send the LOG command can write one.
+says is a claim: any user who may send the LOG command can write one.
 """
 
 from __future__ import annotations

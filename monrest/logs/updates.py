@@ -62,7 +62,7 @@ async def together(
 
 @define(eq=False, kw_only=True)
 class Imports:
-    """The first imports of several sites, and whatever is new since, for one who follows them.
+    """The first imports of several sites, and what is new since, for a caller that follows them.
 
     ``update`` brings a site up to date, and raises UpdateRunningError while another process does.
     ``record`` tells how far that is, ``busy`` whether who does it lives.
@@ -107,7 +107,7 @@ class Imports:
             if cached is None or not self.busy(cached):
                 return
             share = cached.share(self.wall.now())
-            reached(100 * share, message="somebody else imports its lines")
+            reached(100 * share, message="another process imports its lines")
 
     def _reached(
         self, site: Site, percent: float, remaining: float | None = None, message: str = ""

@@ -135,7 +135,7 @@ class NewFile:
                 file.write(self.content)
                 file.flush()
                 os.fsync(file.fileno())
-            # Unlike a rename, a link does not replace what somebody else wrote meanwhile.
+            # Unlike a rename, a link does not replace a file that was written meanwhile.
             os.link(temporary, self.path)
             _sync(self.path.parent)
         except OSError as error:
@@ -155,7 +155,7 @@ def make_folder(path: Path) -> None:
 
 
 def owner_of(folder: Path) -> tuple[int, int] | None:
-    """Whose new files of root are: the owner of the folder; None for everybody else."""
+    """Whose new files of root are: the owner of the folder; None for other users."""
     if os.geteuid() != 0 or not folder.is_dir():
         return None
     status = folder.stat()

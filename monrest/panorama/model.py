@@ -142,7 +142,7 @@ SETTINGS = Fields(
         _short_text("background", "picture behind the panels"),
         _short_text("defaulticonset", "icons of panels that have none"),
         Choice("state_type", "which states count", ("soft", "hard"), "soft", "soft or hard"),
-        Rights("groups", "contact groups with their rights; `*` is everybody"),
+        Rights("groups", "contact groups with their rights; `*` is all users"),
         Rights("users", "users with theirs"),
     )
 )

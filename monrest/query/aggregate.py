@@ -125,7 +125,7 @@ class Groups:
             return lambda _row: value
         position = at[name]
         if isinstance(source, CoreSource) and source.core_type in ("int", "time"):
-            # Naemon gives group values as text whatever their type.
+            # Naemon gives group values of all types as text.
             return lambda row: _whole(row[position])
         return lambda row: row[position]
 

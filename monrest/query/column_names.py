@@ -366,7 +366,7 @@ class ColumnNames:
         return PerfValueSource(schema.perf, name) if schema.perf else None
 
     def impossible(self, name: str) -> bool:
-        """Whether no row of the collection can ever have the name, whatever its core."""
+        """Whether no row of the collection can have the name with any core."""
         schema = self.schema
         possible = schema.mixed or name in schema.elsewhere
         return bool(schema.columns) and not possible and self.find(name) is None

@@ -51,7 +51,7 @@ a decimal comma, and a range ``a:b`` is ``a-b``.
 def columns(text: str, prefix: str = "") -> dict[str, Any]:
     """The scalar columns: each label and its ``_unit``, with ``prefix`` before both.
 
-    The first of equal labels wins, whatever its value.
+    The first of equal labels wins.
     """
     values: dict[str, Any] = {}
     for parent, name, _, value, unit, *_ in _scan(text):

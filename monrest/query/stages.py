@@ -178,7 +178,7 @@ def cut(bound: Bound, rows: list[Row]) -> list[Row]:
 
 
 def textual(bound: Bound, key: BoundSort) -> bool:
-    """Whether a sort key is text by declaration, whatever its values look like."""
+    """Whether a sort key is text by its declaration."""
     expression = key.expression
     if key.item >= 0 and bound.selected is not None:
         item = bound.selected[key.item]

@@ -98,7 +98,7 @@ async def _objects(
     display = context.config.display
     if not view_of(context, request.identity).commands:
         level = display.show_full_commandline
-        needed = f"this needs the role {CONFIGURATION}" if level else "nobody is"
+        needed = f"this needs the role {CONFIGURATION}" if level else "no user is"
         raise Forbidden(
             "not authorized",
             f"you are not authorized to view the command line, {needed}"

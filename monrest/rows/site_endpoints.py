@@ -96,7 +96,7 @@ LMD_COLUMNS = (
     Column("bytes_send", "number", "bytes", "bytes sent to the site"),
     *(column for column in COLUMNS if column.name.startswith("federation_")),
     Column("flags", "array_of_strings", "", "what is special about the core"),
-    Column("idling", "boolean", "", "1 while nobody asks for the site"),
+    Column("idling", "boolean", "", "1 while no client asks for the site"),
     Column("key", "string", "", "id of the site"),
     Column("last_error", "string", "", "why the core could not be asked, empty while it can"),
     Column("last_online", "time", "", "last time the core was reached"),
@@ -117,7 +117,7 @@ LMD_COLUMNS = (
 @Endpoint(
     path="/sites",
     description="lists configured backends",
-    text="Hidden sites are listed as well, whatever sites the request selects. Columns for "
+    text="Hidden sites are listed as well, and so are sites that the request does not select. Columns for "
     "instances that federate are part of the answer when the request names them.",
     parameters=LIST_PARAMETERS,
     columns=(*COLUMNS, *MORE),

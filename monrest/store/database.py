@@ -74,7 +74,7 @@ _REASONS = {
 class Database(Service):
     """The database of ``url``; ``timeout`` in seconds for one transaction, retries included.
 
-    A database that does not even answer is given up 5 s later; a server that answers nobody is
+    A database that does not even answer is given up 5 s later; a server that does not answer is
     noticed before, see ``HangDetector``, and what needs it fails at once from then on. ``threads``
     makes a thread pool from (reactor, size, title). A start waits ``patience`` seconds for a
     database that is away; ``sleep`` is how. ``migrated``: the tables are those of this version.

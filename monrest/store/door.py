@@ -149,7 +149,7 @@ class TransactionAttempt(Generic[T]):
 class HangDetector:
     """Notices that a server hangs, before the time is over that a transaction may take.
 
-    A long statement has to be waited for, a server that answers nobody has not: so while a
+    A long statement has to be waited for, a server that does not answer has not: so while a
     transaction waits the server is asked something that takes no time at all. ``door`` has a
     connection for this alone; ``hung`` is called when there is no answer. ``answers``: False from
     then on until the server answers again.

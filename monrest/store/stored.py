@@ -7,7 +7,7 @@
         paused: Annotated[str | None, Shown("why nothing is sent")] = None
         waiting: Annotated[int, NOT_STORED] = 0
 
-An optional attribute may be NULL. Texts, numbers and bytes have columns of their type; whatever
+An optional attribute may be NULL. Texts, numbers and bytes have columns of their type; what
 else is annotated is stored as JSON. Rules: docs/spec/store.md, "Tables and migrations".
 """
 

@@ -1,7 +1,7 @@
 """Sending what waits for one webhook, in the order of each object, until it is taken.
 
 A message is taken from the database right before it is sent, and what became of it is noted right
-after; whoever is killed between the two sends it again, with the same id.
+after; a process that is killed between the two sends it again, with the same id.
 
 Rules: docs/spec/webhooks.md, "Delivery".
 """

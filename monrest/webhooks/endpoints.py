@@ -42,7 +42,7 @@ from monrest.webhooks.service import Webhooks
 from monrest.webhooks.signature import new_secret
 from monrest.webhooks.store import LIMITS
 
-_OWNER = UserField("owner", "in whose name it looks; administrators may name somebody else")
+_OWNER = UserField("owner", "in whose name it looks; administrators may name another user")
 _HOURS = Number(
     "hours",
     "for how long the present secret signs beside the new one",
@@ -127,7 +127,7 @@ class WebhookRecords(Records[Webhook]):
         return Document(value=value)
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> int:
-        """Store it with a secret that nobody knows."""
+        """Store it with a new secret."""
         return await self._add(context, request, save.fields, WebhookSecret(key=new_secret()))
 
     async def _add(

@@ -185,7 +185,7 @@ class Webhook(StoredRow):
     position: str | None = None
     last_seq: int = 0
     paused: Annotated[
-        str | None, Shown("why nothing is sent until somebody resumes it; else empty")
+        str | None, Shown("why nothing is sent until it is resumed; else empty")
     ] = None
     paused_at: Annotated[float | None, shown_time("since when", "paused_since")] = None
     failures: Annotated[

@@ -1,7 +1,7 @@
 """Bodies that users write: JSON whose texts have placeholders, which cost no more than copying.
 
 ``{{ data.host_name | upper }}`` stands for a value of the event. A text that is nothing but one
-placeholder becomes the value itself, a number or a list as well; whatever comes out is JSON, since
+placeholder becomes the value itself, a number or a list as well; the result is JSON, since
 values are put into a document and not into a text. There are no loops, no arithmetic and no calls,
 so that nobody can have the daemon work for ever. Pure.
 

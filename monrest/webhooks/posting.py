@@ -1,4 +1,4 @@
-"""One POST to a receiver that nobody vouches for (docs/spec/webhooks.md, "Sending").
+"""One POST to a receiver that is not trusted (docs/spec/webhooks.md, "Sending").
 
 A name is looked up once and the connection is made to an address that was checked; its certificate
 must be for the name. No redirect is followed, and of the answer not more is read than says why a
@@ -48,7 +48,7 @@ _LOW_32 = 0xFFFFFFFF
 
 @frozen
 class AllowedTargets:
-    """``networks`` are reached by whatever name, ``names`` at all but link-local addresses.
+    """``networks`` are reached by any name, ``names`` at all but link-local addresses.
 
     A name that begins with ``*.`` stands for everything below it.
     """
@@ -143,7 +143,7 @@ class PostResult:
 
     @property
     def by_target(self) -> bool:
-        """Whether the receiver takes nothing now, whatever is sent."""
+        """Whether the receiver takes nothing now."""
         status = self.status
         return not self.taken and (status is None or status < 400 or status in _OF_RECEIVER)
 
@@ -195,7 +195,7 @@ class Sender:
             addresses = list(await self.resolve(to.host))
         except CancelledError:
             raise
-        except Exception:  # noqa: BLE001  whatever a resolver says, there is no address
+        except Exception:  # noqa: BLE001  any error of a resolver: there is no address
             addresses = []
         good = [
             fromkey
@@ -213,7 +213,7 @@ class Sender:
         self, address: str, to: Receiver, headers: Mapping[str, str], body: bytes
     ) -> PostResult:
         endpoint = self._endpoint(address, to)
-        # Connects to the address that was checked, whatever the URL says.
+        # Connects to the address that was checked, not to the name in the URL.
         client = HttpClient(reactor=self.reactor, endpoint=lambda _: endpoint)
         answer = await client.ask("POST", to.url, {"User-Agent": "monrest", **headers}, body)
         try:

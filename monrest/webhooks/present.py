@@ -26,7 +26,7 @@ class ProblemSource(Protocol):
     """Knows what is wrong at present."""
 
     async def look(self, who: Identity, wanted: EventFilter) -> PresentProblems:
-        """Give all that somebody sees."""
+        """Return all that the owner sees."""
 
 
 def require_objects(wanted: EventFilter) -> None:
@@ -77,7 +77,7 @@ class CoreProblems:
     context: Callable[[], Context]
 
     async def look(self, who: Identity, wanted: EventFilter) -> PresentProblems:
-        """Give all that somebody sees."""
+        """Return all that the owner sees."""
         context, tree = await self._seen(who), wanted.query.filter
         chosen = tuple(site.id for site in context.sites.select(wanted.backends))
         return await problems(

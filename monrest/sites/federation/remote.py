@@ -95,7 +95,7 @@ class Remote:
         self.root, self._app = f"{where.url}/r/v1", where.app
         self._client = HttpClient(
             reactor=self.reactor,
-            # Whatever the URL says, with the TLS of the site.
+            # With the TLS of the site, also where the URL says http.
             endpoint=lambda _: endpoint_for(self.reactor, self.config),
             keep=self.config.connections,
             largest=self.largest,
