@@ -199,7 +199,7 @@ class Authenticator:
         audit("", caller, "key refused", target=target, result="wrong authentication key")
         return Forbidden(
             "wrong authentication key",
-            "the key is not known here or was deleted; it decides alone, other credentials are not read",
+            "the key is not known here or was deleted; no other credentials are read beside it",
         )
 
     async def _otherwise(self, caller: Caller) -> Identity:

@@ -58,7 +58,9 @@ _ROLES = NameList(
     title="too many roles",
 )
 _USERNAME = UserField("username", "whose key it is; needs the role admin")
-_SUPERUSER = Flag("superuser", "1: a key without a user, which acts for any user; needs the role admin")
+_SUPERUSER = Flag(
+    "superuser", "1: a key without a user, which acts for any user; needs the role admin"
+)
 _FORCE_USER = UserField(
     "force_user",
     "the only user for whom a superuser key acts, with the roles of the key if it has any; needs "

@@ -15,7 +15,7 @@ from monrest.cli.options import DEFAULT_CONFIG
 from monrest.client.client_problems import ClientError
 
 if TYPE_CHECKING:
-    from monrest.moving.move_lines import MoveLines
+    from monrest.importer.import_lines import ImportLines
 
 DEFAULT_STATE = "/var/lib/monrest"
 
@@ -27,8 +27,8 @@ def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     if len(folders) != 1:
         raise UsageError("expected one DIR")
     # The database and the rules of all families take their time to import.
-    moving = import_module("monrest.moving.move")
-    request = moving.MoveRequest(
+    importer = import_module("monrest.importer.run")
+    request = importer.ImportRequest(
         folder=folders[0],
         var=named.get("var", ""),
         config=Path(named.get("config", DEFAULT_CONFIG)).absolute(),
@@ -38,15 +38,15 @@ def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
         fill_targets="fill-targets" in named,
     )
     try:
-        lines: MoveLines = moving.move(request)
-    except moving.MoveError as error:
+        lines: ImportLines = importer.run_import(request)
+    except importer.RefusedImportError as error:
         raise ClientError(str(error)) from None
-    ordered = lines.ordered(moving.KINDS)
+    ordered = lines.ordered(importer.KINDS)
     if "json" in named:
         rows = [line.document() for line in ordered]
         output.write_text(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
     else:
-        output.write_text(output.aligned(moving.TITLES, [line.cells() for line in ordered]))
+        output.write_text(output.aligned(importer.TITLES, [line.cells() for line in ordered]))
     counts = [f"{number} {fate}" for fate, number in sorted(lines.counts.items()) if number]
     done = "Written" if request.apply else "Nothing is written without --apply"
     output.note(f"{done}: {', '.join(counts)}.")

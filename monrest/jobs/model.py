@@ -58,7 +58,9 @@ class Job(JobEnd, StoredRow):
 
     id: Annotated[int, KEY, Shown("id of the job; later ones are greater", "number")]
     user: Annotated[
-        str | None, INDEXED, Shown("whose job it is; null when it belongs to all users", nothing=None)
+        str | None,
+        INDEXED,
+        Shown("whose job it is; null when it belongs to all users", nothing=None),
     ]
     roles: tuple[str, ...] = ()
     run: int

@@ -117,8 +117,8 @@ LMD_COLUMNS = (
 @Endpoint(
     path="/sites",
     description="lists configured backends",
-    text="Hidden sites are listed as well, and so are sites that the request does not select. Columns for "
-    "instances that federate are part of the answer when the request names them.",
+    text="Hidden sites are listed as well, and so are sites that the request does not select. "
+    "Columns for instances that federate are part of the answer when the request names them.",
     parameters=LIST_PARAMETERS,
     columns=(*COLUMNS, *MORE),
 )

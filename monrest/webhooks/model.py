@@ -184,9 +184,9 @@ class Webhook(StoredRow):
     token: str = field(default="", repr=False)
     position: str | None = None
     last_seq: int = 0
-    paused: Annotated[
-        str | None, Shown("why nothing is sent until it is resumed; else empty")
-    ] = None
+    paused: Annotated[str | None, Shown("why nothing is sent until it is resumed; else empty")] = (
+        None
+    )
     paused_at: Annotated[float | None, shown_time("since when", "paused_since")] = None
     failures: Annotated[
         int, Shown("tries in a row in which the receiver took nothing", "number")

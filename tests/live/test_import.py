@@ -12,7 +12,15 @@ from harness.expect import refused
 from harness.waiting import until
 
 from monrest.cli.main import main
-from tests.moving.old_installation import ANNA, MOMENT, OLD, ROBOT, SECRET, OldInstallation, hashed
+from tests.importer.old_installation import (
+    ANNA,
+    MOMENT,
+    OLD,
+    ROBOT,
+    SECRET,
+    OldInstallation,
+    hashed,
+)
 
 SAME_FOR_ALL_CORES = "what an import wrote is about no core"
 

@@ -19,8 +19,8 @@ from typing import Any
 import orjson
 from attrs import define, field, frozen
 
-from monrest.moving.blocks import SettingBlock, SyntaxProblem, parse
-from monrest.moving.move_lines import MoveLines, Outcome
+from monrest.importer.blocks import SettingBlock, SyntaxProblem, parse
+from monrest.importer.import_lines import ImportLines, Outcome
 
 CONFIGURATION = "configuration"
 
@@ -60,7 +60,7 @@ class Installation:
     ``cgi`` a file of defaults.
     """
 
-    lines: MoveLines
+    lines: ImportLines
     root: Path
     etc: Path
     var: Path | None = None
@@ -70,7 +70,7 @@ class Installation:
     _allowed: list[Path] = field(init=False, factory=list)
 
     @classmethod
-    def find(cls, folder: str, var: str, lines: MoveLines) -> Installation:
+    def find(cls, folder: str, var: str, lines: ImportLines) -> Installation:
         """Find and read the configuration in ``folder``; ``var`` is where the data are, or empty.
 
         Raises NoInstallationError.

@@ -12,10 +12,10 @@ from twisted.internet.task import Clock
 
 from monrest.cli.main import main
 from monrest.config import load
-from monrest.moving.move import MoveError, MoveRequest, move
-from monrest.moving.move_lines import Outcome
+from monrest.importer.import_lines import Outcome
+from monrest.importer.run import ImportRequest, RefusedImportError, run_import
 from tests.fakes.clocks import Wall
-from tests.moving.old_installation import (
+from tests.importer.old_installation import (
     ANNA,
     MAIL_PASSWORD,
     MOMENT,
@@ -48,7 +48,7 @@ class World:
     def move(self, old, **more):
         request = {"folder": str(getattr(old, "folder", old)), "config": self.config,
                    "state": self.state, **more}  # fmt: skip
-        return move(MoveRequest(**request), WALL)
+        return run_import(ImportRequest(**request), WALL)
 
     def content(self):
         return {
@@ -76,7 +76,7 @@ def written(untouched, tmp_path_factory):
 
 
 def said(lines, kind):
-    return [(one.source.rpartition("/")[2], str(one.fate), one.target) for one in lines
+    return [(one.source.rpartition("/")[2], str(one.outcome), one.target) for one in lines
             if one.kind == kind]  # fmt: skip
 
 
@@ -213,7 +213,7 @@ def test_a_run_without_apply_changes_nothing(untouched, world, written):
     before = world.content()
     lines = world.move(untouched)
     assert world.content() == before
-    assert {str(one.fate) for one in lines.lines if one.kind == "API key"} == {
+    assert {str(one.outcome) for one in lines.lines if one.kind == "API key"} == {
         "is there", "left out",
     }  # fmt: skip
 
@@ -253,14 +253,14 @@ def test_of_a_configuration_that_is_there_only_what_it_has_is_there(untouched, w
     world.config.write_text(text)
     lines = world.move(untouched).lines
     known = [one for one in lines if one.kind in ("site", "configuration", "passwords")]
-    assert [one.target for one in known if one.fate is Outcome.SAME] == [
+    assert [one.target for one in known if one.outcome is Outcome.SAME] == [
         "names.app = thruk", "commands.lock_author_names = true", "commands.sticky_ack = 2",
         "commands.send_notification = 1", "logcache.enabled = true",
     ]  # fmt: skip
-    left = {one.target for one in known if one.fate is Outcome.LEFT and one.note == NOT_THERE}
+    left = {one.target for one in known if one.outcome is Outcome.LEFT and one.note == NOT_THERE}
     assert {"berlin 'Berlin' at unix:/run/none/live", "auth.session_idle = 1209600",
             "auth.roles.admin = boss, anna", "mail.host = mail.example.org", "auth.htpasswd_file"} <= left  # fmt: skip
-    assert {one.fate for one in known} == {Outcome.SAME, Outcome.LEFT, Outcome.HINT}
+    assert {one.outcome for one in known} == {Outcome.SAME, Outcome.LEFT, Outcome.HINT}
 
 
 def test_the_database_of_a_configuration_that_is_there(untouched, world, empty_database_url):
@@ -379,7 +379,7 @@ def test_what_cannot_be_read_is_named_and_leaves_the_rest_alone(tmp_path, world)
     expected = hostile(old, outside)
     lines = world.move(old, apply=True)
     found = {one.source.rpartition("/")[2]: one.note for one in lines.lines
-             if one.fate is Outcome.REFUSED}  # fmt: skip
+             if one.outcome is Outcome.REFUSED}  # fmt: skip
     assert [name for name, part in expected.items() if part not in found.get(name, "-")] == []
     assert set(found) - set(expected) - {"5.tsk"} - {name for name in found if "�" in name} == set()
     assert "other-secret" not in str(lines.lines)
@@ -413,14 +413,14 @@ def test_no_secret_is_printed(untouched, world, capsys):
     ],
 )
 def test_what_is_no_installation(untouched, tmp_path, given, text):
-    with pytest.raises(MoveError, match=text):
-        move(MoveRequest(**{"folder": str(untouched.folder), "config": tmp_path / "c",
+    with pytest.raises(RefusedImportError, match=text):
+        run_import(ImportRequest(**{"folder": str(untouched.folder), "config": tmp_path / "c",
                             "state": tmp_path / "s", **given}), WALL)  # fmt: skip
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_configuration_that_cannot_be_used_ends_it(untouched, world):
     world.config.write_text("[server]\nvar_dirs = 1\n")
-    with pytest.raises(MoveError, match="cannot be used"):
+    with pytest.raises(RefusedImportError, match="cannot be used"):
         world.move(untouched, apply=True)
     assert not world.state.exists()

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from monrest.moving.blocks import items, parse
+from monrest.importer.blocks import items, parse
 from tests.table import each
 
 

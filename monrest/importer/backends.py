@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 from attrs import define, field, frozen
 
-from monrest.moving.blocks import SettingBlock, items
-from monrest.moving.installation import Installation
-from monrest.moving.move_lines import MoveLines, Outcome
-from monrest.moving.old_values import truth
+from monrest.importer.blocks import SettingBlock, items
+from monrest.importer.import_lines import ImportLines, Outcome
+from monrest.importer.installation import Installation
+from monrest.importer.old_values import truth
 
 KIND = "site"
 _BACKEND = "Thruk::Backend"
@@ -156,7 +156,7 @@ def _read_peer(
 
 
 def _lost(
-    lines: MoveLines, peer: SettingBlock, key: str, options: SettingBlock, addresses: int
+    lines: ImportLines, peer: SettingBlock, key: str, options: SettingBlock, addresses: int
 ) -> None:
     """A line for what of a site is not taken over."""
     if addresses > 1:
@@ -225,7 +225,7 @@ def _tool(installation: Installation, peer: SettingBlock) -> dict[str, Any]:
 
 
 def _comment(
-    backends: Backends, lines: MoveLines, peer: SettingBlock, key: str, addresses: list[str]
+    backends: Backends, lines: ImportLines, peer: SettingBlock, key: str, addresses: list[str]
 ) -> None:
     """Write a site that is another front end as a comment; its secret is not taken over."""
     name = peer.text("name")

@@ -30,9 +30,9 @@ from monrest.broadcasts import model as broadcast_model
 from monrest.config import Config
 from monrest.downtimes import model as downtime_model
 from monrest.downtimes import store as downtime_statements
-from monrest.moving.backends import Backends
-from monrest.moving.installation import DataFile, Installation
-from monrest.moving.move_lines import Outcome
+from monrest.importer.backends import Backends
+from monrest.importer.import_lines import Outcome
+from monrest.importer.installation import DataFile, Installation
 from monrest.panorama import model as dashboard_model
 from monrest.panorama import store as dashboard_statements
 from monrest.reports import model as report_model
@@ -96,9 +96,9 @@ class Contents:
     profiles: list[tuple[str, Profile]] = field(init=False, factory=list)
 
     def _tell(
-        self, kind: str, source: str, fate: Outcome, target: str = "", note: str = ""
+        self, kind: str, source: str, outcome: Outcome, target: str = "", note: str = ""
     ) -> None:
-        self.installation.lines.add(kind, source, fate, target, note)
+        self.installation.lines.add(kind, source, outcome, target, note)
 
     def _files(self, kind: str, folder: str, name: re.Pattern[str]) -> Iterator[DataFile]:
         if self.installation.var is not None:

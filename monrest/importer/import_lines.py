@@ -32,18 +32,18 @@ class Outcome(StrEnum):
 
 
 @frozen
-class MoveLine:
+class ImportLine:
     """One thing: ``kind`` as the table groups it, ``source`` file and line or key."""
 
     kind: str
     source: str
-    fate: Outcome
+    outcome: Outcome
     target: str = ""
     note: str = ""
 
     def cells(self) -> tuple[str, str, str, str, str]:
         """The line as the table has it: no control characters, no long text."""
-        return (self.kind, _plain(self.source), str(self.fate), _plain(self.target),
+        return (self.kind, _plain(self.source), str(self.outcome), _plain(self.target),
                 _plain(self.note))  # fmt: skip
 
     def document(self) -> dict[str, str]:
@@ -59,35 +59,37 @@ def _plain(text: str) -> str:
 
 
 @define(eq=False)
-class MoveLines:
-    """The lines in the order in which they are found; ``most`` of one kind and fate."""
+class ImportLines:
+    """The lines in the order in which they are found; ``most`` of one kind and outcome."""
 
     most: int = 5000
-    lines: list[MoveLine] = field(init=False, factory=list)
+    lines: list[ImportLine] = field(init=False, factory=list)
     counts: Counter[Outcome] = field(init=False, factory=Counter)
     _of_kind: Counter[tuple[str, Outcome]] = field(init=False, factory=Counter)
 
-    def add(self, kind: str, source: str, fate: Outcome, target: str = "", note: str = "") -> None:
-        self.counts[fate] += 1
-        self._of_kind[kind, fate] += 1
-        if self._of_kind[kind, fate] <= self.most:
-            self.lines.append(MoveLine(kind, source, fate, target, note))
+    def add(
+        self, kind: str, source: str, outcome: Outcome, target: str = "", note: str = ""
+    ) -> None:
+        self.counts[outcome] += 1
+        self._of_kind[kind, outcome] += 1
+        if self._of_kind[kind, outcome] <= self.most:
+            self.lines.append(ImportLine(kind, source, outcome, target, note))
 
-    def keep(self, kinds: Sequence[str], is_there: Callable[[MoveLine], bool]) -> None:
+    def keep(self, kinds: Sequence[str], is_there: Callable[[ImportLine], bool]) -> None:
         for place, line in enumerate(self.lines):
-            if line.kind in kinds and line.fate in (Outcome.NEW, Outcome.CHANGED):
-                fate, note = Outcome.SAME, line.note
+            if line.kind in kinds and line.outcome in (Outcome.NEW, Outcome.CHANGED):
+                outcome, note = Outcome.SAME, line.note
                 if not is_there(line):
-                    fate, note = Outcome.LEFT, "not so in the configuration that is there"
-                self.counts[line.fate] -= 1
-                self.counts[fate] += 1
-                self.lines[place] = evolve(line, fate=fate, note=note)
+                    outcome, note = Outcome.LEFT, "not so in the configuration that is there"
+                self.counts[line.outcome] -= 1
+                self.counts[outcome] += 1
+                self.lines[place] = evolve(line, outcome=outcome, note=note)
 
     @property
     def refused(self) -> bool:
         return self.counts[Outcome.REFUSED] > 0
 
-    def ordered(self, kinds: Sequence[str]) -> list[MoveLine]:
+    def ordered(self, kinds: Sequence[str]) -> list[ImportLine]:
         """The lines by kind, in the order of ``kinds``, otherwise as they were found."""
         places = {kind: place for place, kind in enumerate(kinds)}
         return sorted(self.lines, key=lambda line: places.get(line.kind, len(places)))

@@ -25,13 +25,13 @@ from monrest.accounts import secret_key
 from monrest.base.clock import MachineClock, WallClock
 from monrest.base.errors import RestError
 from monrest.config import Config, ConfigError, load, loads
-from monrest.moving import contents as kinds
-from monrest.moving.backends import KIND as SITES
-from monrest.moving.backends import Backends, KnownSite, read_backends
-from monrest.moving.contents import Adoption, Contents
-from monrest.moving.installation import CONFIGURATION, Installation, NoInstallationError
-from monrest.moving.move_lines import TITLES, MoveLine, MoveLines, Outcome
-from monrest.moving.translation import Translation
+from monrest.importer import contents as kinds
+from monrest.importer.backends import KIND as SITES
+from monrest.importer.backends import Backends, KnownSite, read_backends
+from monrest.importer.contents import Adoption, Contents
+from monrest.importer.import_lines import TITLES, ImportLine, ImportLines, Outcome
+from monrest.importer.installation import CONFIGURATION, Installation, NoInstallationError
+from monrest.importer.translation import Translation
 from monrest.store import engines, migrate
 from monrest.store.failures import Meaning, StoreError, error_text, meaning_of
 
@@ -170,7 +170,7 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-__all__ = ["KINDS", "TITLES", "MoveError", "MoveRequest", "move"]
+__all__ = ["KINDS", "TITLES", "ImportRequest", "RefusedImportError", "run_import"]
 
 FILES = "file"
 KINDS = (
@@ -188,12 +188,12 @@ _TOGETHER = {"tls_cert_file": ("tls_key_file",), "username": ("password_file", "
 _HTPASSWD, _MAIL_PASSWORD, _SECRET = "htpasswd", "mail.password", "secret.key"
 
 
-class MoveError(Exception):
+class RefusedImportError(Exception):
     """The import cannot be done; the text says why and has no secret in it."""
 
 
 @frozen(kw_only=True)
-class MoveRequest:
+class ImportRequest:
     """What is wanted: ``folder`` and ``var`` are the old one's, ``config`` and ``state`` ours.
 
     ``apply``: write it. ``secret_key``: its key goes on to work. ``fill_targets``: downtimes whose
@@ -209,25 +209,25 @@ class MoveRequest:
     fill_targets: bool = False
 
 
-def move(request: MoveRequest, wall: WallClock = CLOCK) -> MoveLines:
-    """Do what is wanted, and say what became of everything; MoveError."""
+def run_import(request: ImportRequest, wall: WallClock = CLOCK) -> ImportLines:
+    """Do what is wanted, and say what became of everything; RefusedImportError."""
     try:
-        return _Move(request, wall.now()).run()
+        return _Import(request, wall.now()).run()
     except (NoInstallationError, NewFileError, StoreError) as error:
-        raise MoveError(str(error)) from None
+        raise RefusedImportError(str(error)) from None
     except ConfigError as error:
-        raise MoveError(f"{request.config} cannot be used:\n{error}") from None
+        raise RefusedImportError(f"{request.config} cannot be used:\n{error}") from None
     except OSError as error:
-        raise MoveError(f"{error.filename}: {error.strerror}") from None
+        raise RefusedImportError(f"{error.filename}: {error.strerror}") from None
 
 
 @define(eq=False)
-class _Move:
-    request: MoveRequest
+class _Import:
+    request: ImportRequest
     now: float
-    lines: MoveLines = field(init=False, factory=MoveLines)
+    lines: ImportLines = field(init=False, factory=ImportLines)
 
-    def run(self) -> MoveLines:
+    def run(self) -> ImportLines:
         request = self.request
         installation = Installation.find(request.folder, request.var, self.lines)
         resource = installation.local.last("resource_file") or installation.main.last(
@@ -312,11 +312,11 @@ class _Move:
             reason = re.sub(r" \(line [0-9]+\)\Z", "", reason).partition(", got ")[0]
             where = self._place(document, steps) or translation.places.get(tuple(steps[:2]), path)
             if not _take_out(document, steps):
-                raise MoveError(f"the configuration cannot be used: {path}: {reason}")
+                raise RefusedImportError(f"the configuration cannot be used: {path}: {reason}")
             loud = "commandline_obfuscate_pattern" in path
             note = f"{reason}; WITHOUT IT PASSWORDS OF COMMAND LINES ARE SHOWN" if loud else reason
             self.lines.add(CONFIGURATION, where, Outcome.LEFT, path, note)
-        raise MoveError("the configuration has too many problems")
+        raise RefusedImportError("the configuration has too many problems")
 
     @staticmethod
     def _place(document: dict[str, Any], steps: Sequence[int | str]) -> str:
@@ -359,7 +359,7 @@ class _Move:
                 self._transact(url, adoptions, files, Path(config.server.var_dir))
             except SQLAlchemyError as error:
                 reason = engines.without_secrets(error_text(error), url)
-                raise MoveError(f"database.url: {engines.shown(url)}: {reason}") from None
+                raise RefusedImportError(f"database.url: {engines.shown(url)}: {reason}") from None
         if path is not None and missing and self.request.apply:
             _give_away(path, owner_of(Path(config.server.var_dir)))
 
@@ -407,8 +407,8 @@ class _Move:
         if isinstance(stored, str) and repr(stored) not in adoption.target:
             notes.append(f"it is called {stored!r}, because its name is taken")
             changed = True
-        fate = Outcome.CHANGED if changed else Outcome.NEW
-        self.lines.add(adoption.kind, adoption.source, fate, adoption.target, "; ".join(notes))
+        outcome = Outcome.CHANGED if changed else Outcome.NEW
+        self.lines.add(adoption.kind, adoption.source, outcome, adoption.target, "; ".join(notes))
 
     def _write(self, file: NewFile, state: Path) -> None:
         present = file.present()
@@ -423,7 +423,7 @@ class _Move:
         self.lines.add(FILES, file.name, Outcome.NEW, str(file.path))
 
 
-def _in_force(line: MoveLine, wanted: Config, present: Config, moved: tuple[str, str]) -> bool:
+def _in_force(line: ImportLine, wanted: Config, present: Config, moved: tuple[str, str]) -> bool:
     """Whether a configuration has what a line is about as the imported one would have it.
 
     ``moved``: where the imported one has its state while it is checked, and where it belongs.

@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 from attrs import define, field
 
 from monrest.base.values import ROLES
-from monrest.moving import old_values
-from monrest.moving.backends import Backends
-from monrest.moving.blocks import OldSetting, SettingBlock, items
-from monrest.moving.installation import CONFIGURATION, Installation
-from monrest.moving.move_lines import Outcome
+from monrest.importer import old_values
+from monrest.importer.backends import Backends
+from monrest.importer.blocks import OldSetting, SettingBlock, items
+from monrest.importer.import_lines import Outcome
+from monrest.importer.installation import CONFIGURATION, Installation
 from monrest.reports.templates import TEMPLATES
 
 _SHORT = "authorized_for_"
@@ -126,11 +126,11 @@ class Translation:
         self.document.setdefault(table, {})[key] = value
         self.places[table, key] = where
         text = "" if _QUIET.search(key) else f" = {_shown(value)}"
-        fate = Outcome.CHANGED if note else Outcome.NEW
-        self._tell(where, fate, f"{table}.{key}{text}", note)
+        outcome = Outcome.CHANGED if note else Outcome.NEW
+        self._tell(where, outcome, f"{table}.{key}{text}", note)
 
-    def _tell(self, where: str, fate: Outcome, target: str, note: str = "") -> None:
-        self.installation.lines.add(CONFIGURATION, where, fate, target, note)
+    def _tell(self, where: str, outcome: Outcome, target: str, note: str = "") -> None:
+        self.installation.lines.add(CONFIGURATION, where, outcome, target, note)
 
     def _take(self, setting: OldSetting | None, table: str, key: str, kind: str) -> None:
         """Put the value of a setting, told where it is not what it should be."""
