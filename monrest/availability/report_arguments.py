@@ -98,7 +98,7 @@ ARGUMENTS: tuple[DeclaredParameter, ...] = (
         "lastweek, last7days, thismonth, lastmonth, last31days, last3months, thisyear, lastyear",
     ),
     Second("start", "first second: Unix time, relative time or date"),
-    Second("end", "end, default: now; the last state goes on to the end"),
+    Second("end", "end, default: now; the last state lasts to the end"),
     _DOWNTIMES,
     _SOFT,
     _BACK,

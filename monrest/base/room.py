@@ -37,7 +37,7 @@ class RowRoom:
         return Share(self, limited=False)
 
     def configure(self, budget: MemoryBudget) -> None:
-        """Go on with another budget; a share that has more keeps it."""
+        """Continue with another budget; a share that has more keeps it."""
         self.most, self.largest = budget.rows, budget.largest
         self.give_back(0)
 
@@ -114,7 +114,7 @@ class Share:
         self.room.give_back(0)
 
     def __del__(self) -> None:
-        """Give back what was not released: the rows have gone the same way."""
+        """Return what was not released: the rows are gone as well."""
         if self.size:
             # This may be in any thread.
             self.room.reactor.callFromThread(self.room.give_back, self.size)

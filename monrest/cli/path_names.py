@@ -1,4 +1,4 @@
-"""What may come next in a path of the API: its own words, and names that the daemon tells.
+"""Completions of a path of the API: its own words, and names from the daemon.
 
 Rules: docs/spec/cli.md, "Completion".
 """
@@ -45,7 +45,7 @@ def beginnings() -> tuple[str, ...]:
 
 
 def candidates(word: str) -> list[str]:
-    """What may stand in the place of ``word``, sorted; what goes on ends with a slash."""
+    """What may stand in the place of ``word``, sorted; where more can follow, with a slash."""
     head, slash, last = word.rpartition("/")
     if not slash:
         head, last = "", word
@@ -104,7 +104,7 @@ def _names(asked: list[str], variable: str, last: str) -> Iterator[str]:
 
 
 def _question(asked: list[str], variable: str, last: str) -> tuple[str, str] | None:
-    """Which path tells the names at this place, and in which column."""
+    """The path that lists the names at this place, and their column."""
     collection = "/" + "/".join(asked)
     begins = (
         f"[~]=^{segment(_pattern(last))}&limit={_MOST_NAMES}"

@@ -1,6 +1,6 @@
 """The commands of recurring downtimes, which of them cores have followed, and their objects.
 
-Rules: docs/spec/downtimes.md, "What a core is told", "Once" and "Check".
+Rules: docs/spec/downtimes.md, "Commands to the core", "Once" and "Check".
 """
 
 from __future__ import annotations

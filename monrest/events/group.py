@@ -1,7 +1,7 @@
 """Clients that listen to the same: an event is judged and written once for them.
 
 What was judged waits in one list until all have got it; each knows how far it is
-(docs/spec/events.md, "Many who listen").
+(docs/spec/events.md, "Many clients").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The problems that there are at present, told as events (docs/spec/events.md, "Snapshot")."""
+"""The present problems as events (docs/spec/events.md, "Snapshot")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROBLEM = Condition("state", "!=", "0", "snapshot")
 
 @frozen(kw_only=True)
 class PresentProblems:
-    """Problems as events, each with the groups of its object; ``silent`` sites said nothing."""
+    """Problems as events, each with the groups of its object; ``silent`` sites did not answer."""
 
     problems: Sequence[tuple[Event, Sequence[str]]] = ()
     silent: frozenset[str] = frozenset()
@@ -39,7 +39,7 @@ async def problems(
     of_hosts: tuple[FilterTree, ...] = (),
     of_services: tuple[FilterTree, ...] = (),
 ) -> PresentProblems:
-    """The hosts and services that are not well, as changes to the states in which they are.
+    """The hosts and services with problems, as changes to their present states.
 
     ``context`` has the sites that exist for ``who``; of hosts and services those that fulfil these
     conditions. The oldest problem comes first.

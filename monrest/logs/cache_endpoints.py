@@ -111,9 +111,9 @@ class CacheEndpoints:
         description="runs the log cache delta update",
         text=(
             "The newest lines of the selected sites are fetched before the answer; the first "
-            "import goes on by itself. With `background=1` the job goes on until the first import "
+            "import continues by itself. With `background=1` the job lasts until the first import "
             "is done as well, in any process, and shows how far it is; canceling it loses "
-            "nothing, the daemon goes on with its next update. A site that is being updated "
+            "nothing, the daemon continues with its next update. A site that is being updated "
             "already is named in `errors` and no failure. With `from` the lines of a time are "
             "imported once more, also those that should be there already, and what is missing back "
             "to it; long times are work for a job. 400 while `logcache.enabled` is false."

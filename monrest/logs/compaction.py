@@ -1,4 +1,4 @@
-"""Taking old lines out of the cache: those that tell nothing new, and at some age all.
+"""Removing old lines from the cache: repetitions first, and at some age all.
 
 Rules: docs/spec/logcache.md, "Compaction".
 """
@@ -38,7 +38,7 @@ async def thin(
     compact: int,
     keep: int,
 ) -> dict[str, Any]:
-    """Compact and remove what is older than these seconds, 0 for never; what to note of it.
+    """Compact and remove what is older than these seconds, 0 for never; the figures to store.
 
     A day at a time, each of which is complete by itself.
     """
@@ -62,7 +62,7 @@ async def thin(
 
 
 async def compact_day(database: Database, wall: WallClock, lease: UpdateLease, day: int) -> None:
-    """Remove what tells nothing new in the day that begins then."""
+    """Remove the repetitions of the day that begins then."""
     doomed = await database.run(repeated(lease.id, day, day + DAY))
     for at in range(0, max(1, len(doomed)), AT_ONCE):
         part = doomed[at : at + AT_ONCE]
@@ -71,7 +71,7 @@ async def compact_day(database: Database, wall: WallClock, lease: UpdateLease, d
 
 @transaction
 def repeated(connection: Connection, site: int, first: int, end: int) -> list[LineKey]:
-    """What tells nothing new among the lines of a site with ``first <= time < end``."""
+    """The repetitions among the lines of a site with ``first <= time < end``."""
     rows = connection.execution_options(yield_per=AT_ONCE).execute(
         select(*_WEIGHED)
         .where(lines.c.site == site, lines.c.time >= first, lines.c.time < end)

@@ -23,7 +23,7 @@ from monrest.panorama.service import Panorama
 
 _WIDTH = 100
 _TEXT = records.free_text(
-    "text", "what is told instead of its panels, may be empty", longest=100_000, required=True
+    "text", "what is shown instead of its panels, may be empty", longest=100_000, required=True
 )
 
 COLUMNS = (

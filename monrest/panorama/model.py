@@ -220,7 +220,7 @@ dashboard_maintenance = Table(
     Column("nr", TextColumn, primary_key=True),
     Column("text", TextColumn, nullable=False),
 )
-"""Dashboards in maintenance, scripted ones as well, and what is told instead of their panels."""
+"""Dashboards in maintenance, scripted ones as well, and what is shown instead of their panels."""
 
 
 def is_nr(text: str) -> bool:

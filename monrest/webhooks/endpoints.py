@@ -85,9 +85,9 @@ class WebhookRecords(Records[Webhook]):
         "create": "The secret is in the answer and nowhere else: what is sent is signed with it "
         "as Standard Webhooks 1.0 says. Only public addresses are reached, and those of "
         "`webhooks.allow`.",
-        "replace": "The secret stays. A webhook that was paused goes on.",
+        "replace": "The secret stays. A webhook that was paused is resumed.",
         "change": "The body is merged into what is stored: null removes a field. A webhook that "
-        "was paused goes on.",
+        "was paused is resumed.",
         "remove": "With all that it has not sent yet.",
     }
 
@@ -231,7 +231,7 @@ class WebhookRecords(Records[Webhook]):
         hook = await self.one(context, request, where[0])
         with audited(request, "webhook resume", where[0]):
             await self.database.change(statements.resume(hook.number))
-        return Document(value={"message": "the webhook goes on", "count": 1})
+        return Document(value={"message": "the webhook is resumed", "count": 1})
 
     @Endpoint(
         path="/mon/webhooks/<id>/rotate",

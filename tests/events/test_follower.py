@@ -1,4 +1,4 @@
-"""A client that goes on where it was (docs/spec/events.md, "Where a stream goes on")."""
+"""A client that goes on where it was (docs/spec/events.md, "Where a stream continues")."""
 
 from types import SimpleNamespace
 

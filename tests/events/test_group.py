@@ -1,4 +1,4 @@
-"""Many who listen to the same (docs/spec/events.md, "Many who listen")."""
+"""Many who listen to the same (docs/spec/events.md, "Many clients")."""
 
 from itertools import count
 
