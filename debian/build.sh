@@ -33,7 +33,20 @@ packages=$(echo "$home"/lib/python3*/site-packages)
 # What nothing here runs: tests of libraries, what they need for these, and other programs.
 find "$packages" -depth -type d \( -name test -o -name tests -o -name testing -o -name _test \) \
     ! -path "$packages/monrest/*" -exec rm -rf {} +
-rm -rf "$packages/twisted/trial" "$packages/twisted/plugins/twisted_trial.py"
+for part in conch mail names spread trial words; do
+    rm -rf "$packages/twisted/$part" "$packages/twisted/plugins/twisted_$part.py"
+done
+rm -rf "$packages/twisted/plugins/twisted_ftp.py" "$packages/twisted/plugins/twisted_socks.py" \
+    "$packages/twisted/plugins/cred_sshkeys.py" "$packages/sqlalchemy/dialects/mssql" \
+    "$packages/sqlalchemy/dialects/mysql" "$packages/sqlalchemy/dialects/oracle" \
+    "$packages"/pillow.libs/libavif-* "$packages"/PIL/_avif*.so
+find "$packages" -type f \( -name '*.c' -o -name '*.h' -o -name '*.pyi' \) -delete
+# Symbols for debuggers are half of these libraries.
+for library in cryptography nh3 re2 sqlalchemy wcwidth; do
+    if command -v strip >/dev/null && [ -d "$packages/$library" ]; then
+        find "$packages/$library" -type f -name '*.so' -exec strip --strip-unneeded {} +
+    fi
+done
 find "$home/bin" -type f ! -name monrest ! -name twistd -delete
 
 # The user of the daemon cannot write here: what Python and Twisted keep is made now.
