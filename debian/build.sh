@@ -33,7 +33,7 @@ packages=$(echo "$home"/lib/python3*/site-packages)
 # What nothing here runs: tests of libraries, what they need for these, and other programs.
 find "$packages" -depth -type d \( -name test -o -name tests -o -name testing -o -name _test \) \
     ! -path "$packages/monrest/*" -exec rm -rf {} +
-for part in conch mail names spread trial words; do
+for part in conch mail names trial words; do
     rm -rf "$packages/twisted/$part" "$packages/twisted/plugins/twisted_$part.py"
 done
 rm -rf "$packages/twisted/plugins/twisted_ftp.py" "$packages/twisted/plugins/twisted_socks.py" \
