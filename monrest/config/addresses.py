@@ -14,7 +14,7 @@ from attrs import frozen
 
 AddressKind: TypeAlias = Literal["unix", "tcp", "tls", "http", "https"]
 
-_HIGHEST_PORT = 65535
+HIGHEST_PORT = 65535
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\[\]:/\s]+):(?P<port>[0-9]{1,5})\Z")
 _URL = re.compile(
     r"https?://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?"
@@ -64,12 +64,12 @@ def parse_address(text: str) -> Address:
         return Address(kind="unix", path=rest)
     if kind in ("tcp", "tls") and (match := _HOST_PORT.match(rest)):
         port = int(match["port"])
-        if 0 < port <= _HIGHEST_PORT:
+        if 0 < port <= HIGHEST_PORT:
             host = match["host"].strip("[]")
             return Address(kind="tcp" if kind == "tcp" else "tls", host=host, port=port)
     if kind in ("http", "https") and (match := _URL.match(text)):
         port = int(match["port"] or _PORTS[kind])
-        if 0 < port <= _HIGHEST_PORT:
+        if 0 < port <= HIGHEST_PORT:
             return Address(
                 kind="http" if kind == "http" else "https",
                 host=match["host"].strip("[]"),
@@ -148,8 +148,8 @@ def _split(text: str) -> list[str]:
 def _check_arguments(kind: str, arguments: dict[str, str]) -> None:
     if kind in ("tcp", "tcp6", "ssl"):
         port = arguments.get("port", "")
-        if not (port.isascii() and port.isdigit() and int(port) <= _HIGHEST_PORT):
-            raise ValueError(f"{kind} endpoints need a port from 0 to {_HIGHEST_PORT}")
+        if not (port.isascii() and port.isdigit() and int(port) <= HIGHEST_PORT):
+            raise ValueError(f"{kind} endpoints need a port from 0 to {HIGHEST_PORT}")
     if kind == "ssl" and "privateKey" not in arguments:
         raise ValueError("ssl endpoints need privateKey=FILE (and certKey=FILE)")
     if kind == "unix":

@@ -11,11 +11,20 @@ from typing import Literal, NewType
 
 from attrs import field, frozen
 
+from monrest.base.schedule import comes
+from monrest.config import limits
+from monrest.config.addresses import HIGHEST_PORT
+from monrest.config.limits import at_least, between, choice, expected, limited, matching, optional
+
 Minutes = NewType("Minutes", int)
 """Minutes, which the file may give as a text with a unit."""
 
 Size = NewType("Size", int)
 """Bytes, which the file gives as a text with a unit."""
+
+_STATE_GROUP = "(acknowledged_|downtime_)?(up|down|unreachable|ok|warning|critical|unknown|pending)"
+_SCHEDULE = optional(expected("five cron fields", comes))
+_DAY_OR_NEVER = optional(at_least(86400, "0 (never) or at least 86400 seconds"))
 
 
 @frozen(kw_only=True)
@@ -27,12 +36,12 @@ class JobsConfig:
     seconds after it was asked for is ended.
     """
 
-    concurrent: int = 4
-    queue: int = 2000
-    keep: float = 3600.0
+    concurrent: int = limited(4, between(1, 100))
+    queue: int = limited(2000, between(1, 100000))
+    keep: float = limited(3600.0, limits.positive)
     results_per_user: Size = Size(256 << 20)
     results: Size = Size(1 << 30)
-    timeout: float = 259_200.0
+    timeout: float = limited(259_200.0, limits.positive)
 
 
 @frozen(kw_only=True)
@@ -50,14 +59,18 @@ class BpConfig:
     a shell.
     """
 
-    refresh_interval: Minutes = Minutes(1)
+    refresh_interval: Minutes = limited(
+        Minutes(1), expected("0 (never) to 60 minutes", lambda minutes: 0 <= minutes <= 60)
+    )
     result_backend: str = ""
-    default_filter: tuple[str, ...] = ()
-    default_state_order: tuple[str, ...] = ()
-    sync_downtime_ack_state: int = 1
-    functions_dir: str = ""
-    spool_dir: str = ""
-    objects_save_file: str = ""
+    default_filter: tuple[str, ...] = limited(
+        (), matching("[A-Za-z0-9_]{1,100}", "the name of a filter")
+    )
+    default_state_order: tuple[str, ...] = limited((), matching(_STATE_GROUP, "a group of states"))
+    sync_downtime_ack_state: int = limited(1, choice(0, 1, 2, wanted="0, 1 or 2"))
+    functions_dir: str = limited("", limits.folder)
+    spool_dir: str = limited("", limits.folder)
+    objects_save_file: str = limited("", limits.saved_file)
     objects_save_format: Literal["nagios", "icinga2"] = "nagios"
     objects_reload_cmd: str = ""
     pre_save_cmd: str = ""
@@ -76,11 +89,11 @@ class PanoramaConfig:
     after ``script_timeout`` seconds; empty: there are none.
     """
 
-    new_files_start_at: int = 1
+    new_files_start_at: int = limited(1, between(1, 1_000_000_000))
     readonly: bool = False
-    memory: Size = Size(24 << 20)
-    folder: str = ""
-    script_timeout: float = 15.0
+    memory: Size = limited(Size(24 << 20), at_least(1 << 20, "at least 1MB", " bytes"))
+    folder: str = limited("", optional(limits.absolute_path))
+    script_timeout: float = limited(15.0, limits.positive)
 
 
 @frozen(kw_only=True)
@@ -93,12 +106,12 @@ class ControlledNode:
 
     site: str
     host_name: str = ""
-    gather: str = ""
-    install: str = ""
-    update: str = ""
-    cleanup: str = ""
-    os_update: str = ""
-    os_sec_update: str = ""
+    gather: str = limited("", limits.shell_command)
+    install: str = limited("", limits.shell_command)
+    update: str = limited("", limits.shell_command)
+    cleanup: str = limited("", limits.shell_command)
+    os_update: str = limited("", limits.shell_command)
+    os_sec_update: str = limited("", limits.shell_command)
 
 
 @frozen(kw_only=True)
@@ -112,11 +125,11 @@ class NodeControlConfig:
     """
 
     enabled: bool = True
-    gather_schedule: str = "0 3 * * *"
-    runtime_schedule: str = ""
-    parallel_tasks: int = 3
-    gather_timeout: float = 60.0
-    command_timeout: float = 3600.0
+    gather_schedule: str = limited("0 3 * * *", _SCHEDULE)
+    runtime_schedule: str = limited("", _SCHEDULE)
+    parallel_tasks: int = limited(3, between(1, 100))
+    gather_timeout: float = limited(60.0, limits.positive)
+    command_timeout: float = limited(3600.0, limits.positive)
     nodes: tuple[ControlledNode, ...] = ()
 
 
@@ -129,11 +142,11 @@ class LogcacheConfig:
     """
 
     enabled: bool = True
-    update_interval: float = 60.0
-    first_import: float = 31536000.0
-    compact_after: float = 6048000.0
-    keep: float = 63072000.0
-    url: str = ""
+    update_interval: float = limited(60.0, limits.positive)
+    first_import: float = limited(31536000.0, at_least(3600, "at least 3600 seconds"))
+    compact_after: float = limited(6048000.0, _DAY_OR_NEVER)
+    keep: float = limited(63072000.0, _DAY_OR_NEVER)
+    url: str = limited("", optional(limits.database))
 
 
 @frozen(kw_only=True)
@@ -144,9 +157,11 @@ class ReportsConfig:
     ``templates`` is a folder with further templates, read at start and at every reload.
     """
 
-    concurrent: int = 2
-    default_template: str = ""
-    templates: str = ""
+    concurrent: int = limited(2, between(1, 100))
+    default_template: str = limited(
+        "", optional(matching(r"[0-9a-zA-Z]+\w*\.tt", "a name ending in .tt"))
+    )
+    templates: str = limited("", limits.folder)
     rounding: Literal["round", "floor"] = "round"
 
 
@@ -158,17 +173,20 @@ class MailConfig:
     name. ``timeout``: seconds for each answer of the server. ``tries``: how often a mail is tried.
     """
 
-    host: str = ""
-    port: int = 25
+    host: str = limited("", matching("[A-Za-z0-9._:-]*", "a host name or address"))
+    port: int = limited(25, between(1, HIGHEST_PORT))
     security: Literal["none", "starttls", "tls"] = "none"
-    tls_ca_file: str = ""
+    tls_ca_file: str = limited("", limits.readable_file)
     username: str = ""
-    password_file: str = ""
-    sender: str = "monrest@localhost"
-    subject_prefix: str = ""
+    password_file: str = limited("", limits.readable_file)
+    sender: str = limited(
+        "monrest@localhost",
+        matching("[!-;=?-~]+@[!-;=?-~]+", "an address as monitoring@example.org"),
+    )
+    subject_prefix: str = limited("", expected("a printable text", str.isprintable))
     headers: Mapping[str, str] = field(factory=dict)
-    timeout: float = 30.0
-    tries: int = 8
+    timeout: float = limited(30.0, limits.positive)
+    tries: int = limited(8, between(1, 100))
 
 
 @frozen(kw_only=True)
@@ -181,11 +199,12 @@ class WebhooksConfig:
     webhooks of an owner and the messages of a webhook that wait.
     """
 
-    allow: tuple[str, ...] = ()
-    ca_file: str = ""
-    timeout: float = 10.0
-    per_user: int = 20
-    waiting: int = 10_000
+    allow: tuple[str, ...] = limited((), limits.receiver)
+    ca_file: str = limited("", limits.readable_file)
+    # Less than the time after which another daemon takes the duty.
+    timeout: float = limited(10.0, between(1, 15, " seconds"))
+    per_user: int = limited(20, between(1, 1_000_000))
+    waiting: int = limited(10_000, between(1, 1_000_000))
 
 
 @frozen(kw_only=True)
@@ -205,9 +224,9 @@ class ClusterConfig:
     ``restart_notice``: for how long a node says that it leaves before it closes its ports.
     """
 
-    nodes: tuple[str, ...] = ()
-    heartbeat_interval: float = 10.0
-    restart_notice: float = 10.0
+    nodes: tuple[str, ...] = limited((), limits.node_url)
+    heartbeat_interval: float = limited(10.0, between(1, 3600, " seconds"))
+    restart_notice: float = limited(10.0, between(0, 3600, " seconds"))
 
     @property
     def several(self) -> bool:

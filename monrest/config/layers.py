@@ -6,8 +6,10 @@ and everything else is replaced. Rules: docs/spec/config.md, "Sources".
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from errno import ENOENT
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +28,8 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 
 PREFIX = "MONREST__"
 _SEPARATOR = "__"
+_HEADER = re.compile(r"\s*\[(\[?)([^\[\]]+)\]\]?\s*(?:#|\Z)")
+_KEY = re.compile(r"""\s*(?:([A-Za-z0-9_-]+)|["']([^"']+)["'])\s*[.=]""")
 DURATION = 'a number of seconds, or a duration such as "90s", "1h30m" or "70d"'
 MINUTES = 'a whole number of minutes, or a duration of whole minutes such as "5m"'
 
@@ -40,7 +44,7 @@ def spelled(path: KeyPath) -> str:
 
 @define
 class Layers:
-    """A document and the origin of each of its values.
+    """A document and the origins of its values.
 
     ``problems`` are those of the sources themselves, before any value is looked at.
     """
@@ -48,6 +52,8 @@ class Layers:
     document: dict[str, Any] = field(factory=dict)
     problems: list[str] = field(factory=list)
     _origins: dict[KeyPath, str] = field(factory=dict)
+    _lengths: Counter[KeyPath] = field(factory=Counter)
+    """Elements of the lists of tables so far: those of a further file follow."""
 
     def origin(self, path: KeyPath) -> str:
         """File and line, or variable, of the value at ``path``; empty for a default."""
@@ -65,33 +71,32 @@ class Layers:
         except tomllib.TOMLDecodeError as error:
             self.problems.append(f"{source}: not valid TOML: {error}".lstrip(": "))
             return
-        moved = self._join(document, self.document, ())
-        for path, line in lines_of(text).items():
-            origin = f"{source}, line {line}" if source else f"line {line}"
-            self._origins[_moved(path, moved)] = origin
+        _join(document, self.document)
+        self._find_lines(text, f"{source}, line" if source else "line")
 
-    def _join(
-        self, new: Mapping[str, Any], old: dict[str, Any], path: KeyPath
-    ) -> dict[KeyPath, int]:
-        """Put ``new`` into ``old``; how far the elements of lists of tables moved."""
-        moved: dict[KeyPath, int] = {}
-        for key, value in new.items():
-            at, known = (*path, key), old.get(key)
-            if isinstance(value, dict) and isinstance(known, dict):
-                moved |= self._join(value, known, at)
-            elif isinstance(known, list) and _are_tables(known) and _are_tables(value):
-                moved[at] = len(known)
-                known.extend(value)
-            else:
-                self._forget(at)
-                old[key] = value
-        return moved
+    def _find_lines(self, text: str, source: str) -> None:
+        """Note in which line each table and key begins, as files are usually written.
 
-    def _forget(self, path: KeyPath) -> None:
-        """Forget the origins of a value that is replaced."""
-        below = [one for one in self._origins if one[: len(path)] == path]
-        for one in below:
-            del self._origins[one]
+        What is in an inline table has the line of its key; a line within a text of several lines
+        may be taken for a key.
+        """
+        table: KeyPath = ()
+        for number, line in enumerate(text.split("\n"), 1):
+            if header := _HEADER.match(line):
+                table = ()
+                *above, last = (name.strip(" \"'") for name in header[2].split("."))
+                for name in above:
+                    table = self._latest((*table, name))
+                if header[1]:
+                    self._lengths[*table, last] += 1
+                table = self._latest((*table, last))
+                self._origins[table] = f"{source} {number}"
+            elif key := _KEY.match(line):
+                self._origins[*table, key[1] or key[2]] = f"{source} {number}"
+
+    def _latest(self, path: KeyPath) -> KeyPath:
+        """The path of the last element where there is a list of tables at ``path``."""
+        return (*path, self._lengths[path] - 1) if self._lengths[path] else path
 
     def add_environment(self, environment: Mapping[str, str]) -> None:
         """Put in what variables of the environment say, in the order of their names."""
@@ -101,7 +106,6 @@ class Layers:
             try:
                 path, wanted = _declared(steps)
                 self._put(path, _typed(environment[name], wanted))
-                self._forget(path)
             except ValueError as error:
                 self.problems.append(f"{name}: {error}")
             else:
@@ -113,6 +117,18 @@ class Layers:
             at = _entered(at, step, [] if isinstance(then, int) else {})
         _entered(at, path[-1], None)
         at[path[-1]] = value
+
+
+def _join(new: Mapping[str, Any], old: dict[str, Any]) -> None:
+    """Put ``new`` into ``old``: key by key, and lists of tables behind each other."""
+    for key, value in new.items():
+        known = old.get(key)
+        if isinstance(value, dict) and isinstance(known, dict):
+            _join(value, known)
+        elif isinstance(known, list) and _are_tables(known) and _are_tables(value):
+            known.extend(value)
+        else:
+            old[key] = value
 
 
 def _are_tables(value: Any) -> bool:
@@ -133,15 +149,6 @@ def _entered(at: Any, step: str | int, otherwise: Any) -> Any:
     return at[step]
 
 
-def _moved(path: KeyPath, moved: Mapping[KeyPath, int]) -> KeyPath:
-    for start, by in moved.items():
-        if path[: len(start)] == start and len(path) > len(start):
-            place = path[len(start)]
-            assert isinstance(place, int), "it is a list"
-            return (*start, place + by, *path[len(start) + 1 :])
-    return path
-
-
 def read_layers(path: Path, environment: Mapping[str, str]) -> Layers:
     """Read a file, what is in ``conf.d`` beside it, and the environment."""
     layers = Layers()
@@ -157,78 +164,6 @@ def read_layers(path: Path, environment: Mapping[str, str]) -> Layers:
             layers.add_file(text, str(one))
     layers.add_environment(environment)
     return layers
-
-
-def lines_of(text: str) -> dict[KeyPath, int]:
-    """In which line each table and key of a valid TOML text begins, counted from 1."""
-    found: dict[KeyPath, int] = {}
-    lengths: dict[KeyPath, int] = {}
-    table: KeyPath = ()
-    for number, statement in _statements(text):
-        if statement.startswith("[["):
-            plain = _only_path(tomllib.loads(statement))
-            *above, name = (step for step in plain if isinstance(step, str))
-            listed = (*_placed(tuple(above), lengths), name)
-            lengths[listed] = lengths.get(listed, 0) + 1
-            table = (*listed, lengths[listed] - 1)
-            found.setdefault(table, number)
-        elif statement.startswith("["):
-            names = tuple(_only_path(tomllib.loads(statement)))
-            table = _placed(names, lengths)
-            found.setdefault(table, number)
-        else:
-            for path in _paths(tomllib.loads(statement)):
-                found[(*table, *path)] = number
-    return found
-
-
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Tables and keys with the numbers of their first lines; comments are left out."""
-    pending, start = "", 0
-    # Not splitlines, which also ends lines at characters that may stand in a text.
-    for number, line in enumerate(text.split("\n"), 1):
-        if not pending:
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
-            start = number
-        pending = f"{pending}\n{line}" if pending else line.strip()
-        try:
-            tomllib.loads(pending)
-        except tomllib.TOMLDecodeError:
-            continue
-        yield start, pending
-        pending = ""
-
-
-def _only_path(document: Any) -> Iterator[str | int]:
-    while isinstance(document, (dict, list)) and document:
-        if isinstance(document, list):
-            document = document[0]
-            continue
-        ((name, document),) = document.items()
-        yield name
-
-
-def _placed(names: tuple[str | int, ...], lengths: Mapping[KeyPath, int]) -> KeyPath:
-    """The path of a table, with the latest element of each list of tables on the way."""
-    path: KeyPath = ()
-    for name in names:
-        path = (*path, name)
-        if path in lengths:
-            path = (*path, lengths[path] - 1)
-    return path
-
-
-def _paths(document: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
-    if path:
-        yield path
-    inner: Iterable[tuple[str | int, Any]] = ()
-    if isinstance(document, dict):
-        inner = document.items()
-    elif isinstance(document, list):
-        inner = enumerate(document)
-    for step, value in inner:
-        yield from _paths(value, (*path, step))
 
 
 def _by_parts(name: str) -> list[tuple[int, str]]:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import GenericAlias
+from types import UnionType
 from typing import Any, Literal, get_args, get_origin
 
-from attrs import has
-from cattrs import BaseValidationError, Converter, ForbiddenExtraKeysError, transform_error
-from cattrs.gen import make_dict_structure_fn
+from attrs import NOTHING, define, field, fields
 
 from monrest.base.durations import seconds_of
 from monrest.config.check import problems_of
@@ -26,15 +24,14 @@ from monrest.config.layers import (
     KeyPath,
     Layers,
     did_you_mean,
+    keys_of,
     read_layers,
     spelled,
+    table_of,
 )
 from monrest.config.sections import Config
 
-_QUOTED_KEY = re.compile(r"\['([^']*)'\]")
 _STEP = re.compile(r"\[[0-9]+\]|[^.\[\]]+")
-_MISSING = "missing, but required"
-_UNKNOWN = "unknown key "
 _STANDS_IN = {"address": "unix:/", "id": "missing", "name": "missing", "site": "missing"}
 _SIZE = re.compile(r"(\d{1,9}) ?([KMG]B)\Z")
 _UNITS = {"KB": 10, "MB": 20, "GB": 30}
@@ -74,38 +71,22 @@ def loads(text: str, source: str = "") -> Config:
 
 
 def structured(layers: Layers) -> Config:
-    """The checked configuration of what was read; raises ConfigError listing every problem.
-
-    What is wrong with the types of some values is taken out, so that everything that can be said
-    of the rest is said as well.
-    """
-    wrong: list[tuple[KeyPath, str]] = []
-    seen: list[tuple[KeyPath, str]] = []
-    document = _substituted(layers.document)
-    config = None
-    while config is None:
-        try:
-            config = _CONVERTER.structure(document, Config)
-        except (BaseValidationError, TypeError, ValueError) as error:
-            found = [one for one in _described(error) if one not in seen]
-            seen += found
-            if not found:
-                break
-            # A required value that was taken out is missing then, which is no problem of its own.
-            known = {path for path, _ in wrong}
-            wrong += [(path, text) for path, text in found if path not in known]
-            for path, text in found:
-                _mend(document, path, missing=text == _MISSING)
-    spelled_wrong = {spelled(path) for path, _ in wrong}
+    """The checked configuration of what was read; raises ConfigError listing every problem."""
+    reading = _Reading()
+    config: Config = reading.table(_substituted(layers.document), Config, ())
     problems = [
         *layers.problems,
-        *sorted(_placed(layers, path, text) for path, text in wrong),
+        *sorted(_placed(layers, path, text) for path, text in reading.wrong),
     ]
-    for problem in () if config is None else problems_of(config):
+    spelled_wrong = {spelled(path) for path, _ in reading.wrong}
+    for problem in problems_of(config):
         if not any(_names(problem, name) for name in spelled_wrong):
             name, _, text = problem.partition(": ")
-            problems.append(_placed(layers, _path(name), text))
-    if problems or config is None:
+            path = tuple(
+                int(step[1:-1]) if step.startswith("[") else step for step in _STEP.findall(name)
+            )
+            problems.append(_placed(layers, path, text))
+    if problems:
         raise ConfigError(problems)
     return config
 
@@ -116,33 +97,9 @@ def _placed(layers: Layers, path: KeyPath, text: str) -> str:
     return f"{spelled(path) or 'configuration'}: {text}{f' ({origin})' if origin else ''}"
 
 
-def _path(text: str) -> KeyPath:
-    return tuple(int(step[1:-1]) if step.startswith("[") else step for step in _STEP.findall(text))
-
-
 def _names(problem: str, name: str) -> bool:
     """Whether a problem is about ``name``, what is in it, or compares with it."""
     return re.search(rf"(?<![\w.\]]){re.escape(name)}(?![\w-])", problem) is not None
-
-
-def _mend(document: dict[str, Any], path: KeyPath, *, missing: bool) -> None:
-    """Take a wrong value out, or put something in where a text is missing."""
-    at: Any = document
-    for place, step in enumerate(path):
-        last = place == len(path) - 1
-        if missing and last and isinstance(at, dict):
-            at[step] = _STANDS_IN.get(str(step), ["/"])
-        elif isinstance(at, dict) and step in at:
-            inner = at[step]
-            tables = isinstance(inner, list) and all(isinstance(one, dict) for one in inner)
-            if last or not (isinstance(inner, dict) or tables):
-                del at[step]
-                return
-            at = inner
-        elif isinstance(at, list) and isinstance(step, int) and step < len(at):
-            at = at[step]
-        else:
-            return
 
 
 def _substituted(document: dict[str, Any]) -> dict[str, Any]:
@@ -173,122 +130,93 @@ def _substituted(document: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def _got(value: Any) -> str:
-    kind = _TOML_NAMES.get(type(value), f"a {type(value).__name__}")
-    return kind if isinstance(value, (list, dict)) else f"{kind} {value!r}"
+_WRONG: Any = object()
+"""Stands for a value of another type than its key has."""
 
 
-def _strict(kind: type) -> Callable[[Any, Any], Any]:
-    def structure(value: Any, _: Any) -> Any:
-        if type(value) is not kind:
-            raise TypeError(f"expected {_KINDS[kind]}, got {_got(value)}")
-        return value
+@define
+class _Reading:
+    """Makes values of their declared types; ``wrong`` is what was expected, by the way to it.
 
-    return structure
+    For what is wrong or missing the default stands, or something of the right type, so that all
+    that can be checked of the rest is checked as well.
+    """
 
+    wrong: list[tuple[KeyPath, str]] = field(factory=list)
 
-def _seconds(value: Any, _: Any) -> float:
-    """Every float of the configuration is a duration in seconds."""
-    seconds: Any = seconds_of(value) if isinstance(value, str) else value
-    if type(seconds) not in (int, float) or (isinstance(value, str) and seconds < 0):
-        raise TypeError(f"expected {DURATION}, got {_got(value)}")
-    return float(seconds)
+    def table(self, document: Mapping[str, Any], kind: type[Any], path: KeyPath) -> Any:
+        """The value of the class ``kind`` for a table."""
+        declared = keys_of(kind)
+        for key in document.keys() - declared.keys():
+            self.wrong.append(((*path, key), f"unknown key{did_you_mean(key, path)}"))
+        given = {}
+        for one in fields(kind):
+            at, value = (*path, one.name), _WRONG
+            if one.name in document:
+                value = self.value(document[one.name], declared[one.name], at)
+            elif one.default is NOTHING:
+                self.wrong.append((at, "missing, but required"))
+            if value is not _WRONG:
+                given[one.name] = value
+            elif one.default is NOTHING:
+                given[one.name] = _STANDS_IN.get(one.name, ("/",))
+        return kind(**given)
 
+    def value(self, value: Any, wanted: Any, path: KeyPath) -> Any:
+        """The value of the declared type ``wanted``; ``_WRONG`` if it has another one."""
+        table = table_of(wanted)
+        if table is not None:
+            if isinstance(value, dict):
+                return self.table(value, table, path)
+            return self._note(path, "a table", value)
+        if get_origin(wanted) is tuple:
+            element = get_args(wanted)[0]
+            if not isinstance(value, list):
+                of = "texts" if element is str else "tables"
+                return self._note(path, f"a list of {of}", value)
+            items = tuple(self.value(one, element, (*path, at)) for at, one in enumerate(value))
+            return _WRONG if _WRONG in items else items
+        if get_origin(wanted) is Mapping:
+            if not isinstance(value, dict):
+                return self._note(path, "a table", value)
+            kind = get_args(wanted)[1]
+            read = {name: self.value(one, kind, (*path, name)) for name, one in value.items()}
+            return {name: one for name, one in read.items() if one is not _WRONG}
+        return self._plain(value, wanted, path)
 
-def _minutes(value: Any, _: Any) -> Minutes:
-    minutes = value
-    if isinstance(value, str):
-        seconds = seconds_of(value)
-        minutes = None if seconds is None or seconds < 0 or seconds % 60 else int(seconds // 60)
-    if type(minutes) is not int:
-        raise TypeError(f"expected {MINUTES}, got {_got(value)}")
-    return Minutes(minutes)
+    def _plain(self, value: Any, wanted: Any, path: KeyPath) -> Any:
+        if get_origin(wanted) is Literal:
+            choices = get_args(wanted)
+            if value in choices:
+                return value
+            return self._note(path, f"one of {', '.join(choices)}", value)
+        if isinstance(wanted, UnionType) and str in get_args(wanted):
+            if isinstance(value, str):
+                return value
+            if isinstance(value, list) and all(isinstance(one, str) for one in value):
+                return tuple(value)
+            return self._note(path, "a text or a list of texts", value)
+        if wanted is float:
+            seconds: Any = seconds_of(value) if isinstance(value, str) else value
+            if type(seconds) in (int, float) and not (isinstance(value, str) and seconds < 0):
+                return float(seconds)
+            return self._note(path, DURATION, value)
+        if wanted is Minutes:
+            minutes = value
+            if isinstance(value, str):
+                given = seconds_of(value)
+                minutes = None if given is None or given < 0 or given % 60 else int(given // 60)
+            return minutes if type(minutes) is int else self._note(path, MINUTES, value)
+        if wanted is Size:
+            size = _SIZE.match(value) if isinstance(value, str) else None
+            if size is not None:
+                return int(size[1]) << _UNITS[size[2]]
+            return self._note(path, 'a size like "512MB" or "2GB"', value)
+        kind = bool if isinstance(wanted, UnionType) else wanted
+        return value if type(value) is kind else self._note(path, _KINDS[kind], value)
 
-
-def _size(value: Any, _: Any) -> Size:
-    found = _SIZE.match(value) if isinstance(value, str) else None
-    if found is None:
-        raise TypeError(f'expected a size like "512MB" or "2GB", got {_got(value)}')
-    return Size(int(found[1]) << _UNITS[found[2]])
-
-
-def _literal(value: Any, wanted: Any) -> Any:
-    if value not in get_args(wanted):
-        choices = ", ".join(str(choice) for choice in get_args(wanted))
-        raise ValueError(f"expected one of {choices}, got {_got(value)}")
-    return value
-
-
-def _text_or_texts(value: Any, _: Any) -> str | tuple[str, ...]:
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise TypeError(f"expected a text or a list of texts, got {_got(value)}")
-    return tuple(value)
-
-
-def _tuple(value: Any, wanted: Any) -> tuple[Any, ...]:
-    element = get_args(wanted)[0]
-    if not isinstance(value, list):
-        of = "texts" if element is str else "tables"
-        raise TypeError(f"expected a list of {of}, got {_got(value)}")
-    items: Any = GenericAlias(list, (element,))
-    return tuple(_CONVERTER.structure(value, items))
-
-
-def _mapping(value: Any, wanted: Any) -> Any:
-    if not isinstance(value, dict):
-        raise TypeError(f"expected a table, got {_got(value)}")
-    entries: Any = GenericAlias(dict, get_args(wanted))
-    return _CONVERTER.structure(value, entries)
-
-
-def _table(table: type[Any]) -> Callable[[Any, Any], Any]:
-    inner = make_dict_structure_fn(table, _CONVERTER, _cattrs_forbid_extra_keys=True)
-
-    def structure(value: Any, _: Any) -> Any:
-        if not isinstance(value, dict):
-            raise TypeError(f"expected a table, got {_got(value)}")
-        return inner(value, table)
-
-    return structure
-
-
-def _made_of(origin: Any) -> Callable[[Any], bool]:
-    return lambda wanted: get_origin(wanted) is origin
-
-
-_CONVERTER = Converter()
-for _kind in (str, int, bool):
-    _CONVERTER.register_structure_hook(_kind, _strict(_kind))
-_CONVERTER.register_structure_hook(float, _seconds)
-_CONVERTER.register_structure_hook(Minutes, _minutes)
-_CONVERTER.register_structure_hook(Size, _size)
-_CONVERTER.register_structure_hook_factory(has, _table)
-_CONVERTER.register_structure_hook_func(_made_of(Literal), _literal)
-_CONVERTER.register_structure_hook_func(
-    lambda wanted: bool(wanted == (str | tuple[str, ...])), _text_or_texts
-)
-_CONVERTER.register_structure_hook_func(_made_of(tuple), _tuple)
-_CONVERTER.register_structure_hook_func(_made_of(Mapping), _mapping)
-
-
-def _described(error: BaseException) -> list[tuple[KeyPath, str]]:
-    found: list[tuple[KeyPath, str]] = []
-    for line in transform_error(error, "", _text_of):
-        text, _, where = line.rpartition(" @ ")
-        path = _path(_QUOTED_KEY.sub(r".\1", where).lstrip("."))
-        if text.startswith(_UNKNOWN):
-            keys = text.removeprefix(_UNKNOWN).split(", ")
-            found += [((*path, key), f"unknown key{did_you_mean(key, path)}") for key in keys]
-        else:
-            found.append((path, text))
-    return found
-
-
-def _text_of(error: BaseException, _: type | None) -> str:
-    if isinstance(error, KeyError):
-        return _MISSING
-    if isinstance(error, ForbiddenExtraKeysError):
-        return f"{_UNKNOWN}{', '.join(sorted(error.extra_fields))}"
-    return str(error)
+    def _note(self, path: KeyPath, expected: str, value: Any) -> Any:
+        kind = _TOML_NAMES.get(type(value), f"a {type(value).__name__}")
+        got = kind if isinstance(value, (list, dict)) else f"{kind} {value!r}"
+        self.wrong.append((path, f"expected {expected}, got {got}"))
+        return _WRONG

@@ -4,7 +4,8 @@ The tables of the front end are in ``monrest.config.frontend``.
 
 ``etc/monrest.toml`` shows every key with its default and its meaning. Every float is a duration in
 seconds, which the file may give as a text with units. Whatever is a path, an
-address or a pattern stays text here and is checked by ``monrest.config.check``.
+address or a pattern stays text here. What a value may be stands at its field (``limits``), what
+several have to be together in ``monrest.config.check``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from attrs import evolve, field, frozen
 
 from monrest.base.memory import MemoryBudget
 from monrest.base.names import Names
+from monrest.config import limits
 from monrest.config.addresses import Address, parse_address
 from monrest.config.frontend import (
     BpConfig,
@@ -33,6 +35,8 @@ from monrest.config.frontend import (
     Size,
     WebhooksConfig,
 )
+from monrest.config.limits import LIMIT, at_least, between, choice, limited, matching
+from monrest.config.patterns import Replacement
 
 NamesConfig: TypeAlias = Names
 """The table ``[names]``; the words know how to spell paths and headers themselves."""
@@ -52,18 +56,24 @@ class ServerConfig:
     what the API is. ``cors_origins`` are the origins whose pages may use the API, or ``*``.
     """
 
-    listen: tuple[str, ...] = ("tcp:8080:interface=127.0.0.1",)
-    var_dir: str = "/var/lib/monrest"
-    request_timeout: float = 40.0
-    drain_timeout: float = 30.0
-    workers: int = 1
-    max_url: int = 131072
-    max_body: int = 2_097_152
-    memory_limit: Size = field(default=Size(512 << 20))
+    listen: tuple[str, ...] = limited(("tcp:8080:interface=127.0.0.1",), limits.listener)
+    var_dir: str = limited("/var/lib/monrest", limits.state_folder)
+    request_timeout: float = limited(40.0, limits.positive)
+    drain_timeout: float = limited(30.0, limits.not_negative)
+    workers: int = limited(1, between(0, 64))
+    max_url: int = limited(131072, between(1024, 1048576, " bytes"))
+    max_body: int = limited(2_097_152, at_least(1024, "at least 1024 bytes"))
+    memory_limit: Size = limited(Size(512 << 20), at_least(128 << 20, "at least 128MB", " bytes"))
     ascii_json: bool = False
     demo_mode: bool = False
     public_docs: bool = True
-    cors_origins: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = limited(
+        (),
+        matching(
+            r"\*|https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?",
+            "an origin such as https://grafana.example.org:3000, or *",
+        ),
+    )
 
     @property
     def memory(self) -> MemoryBudget:
@@ -89,7 +99,7 @@ class LogConfig:
 class DatabaseConfig:
     """The table ``[database]``."""
 
-    url: str = "sqlite:///{var_dir}/monrest.sqlite"
+    url: str = limited("sqlite:///{var_dir}/monrest.sqlite", limits.database)
 
 
 @frozen(kw_only=True)
@@ -104,23 +114,25 @@ class AuthConfig:
     last.
     """
 
-    secret_key_file: str = field(default="{var_dir}/secret.key")
+    secret_key_file: str = limited("{var_dir}/secret.key", limits.absolute_path)
     api_keys_enabled: bool = True
-    htpasswd_file: str = ""
-    remote_user_header: str = ""
-    trusted_proxies: tuple[str, ...] = ("127.0.0.1",)
+    htpasswd_file: str = limited("", limits.readable_file)
+    remote_user_header: str = limited(
+        "", matching("[A-Za-z0-9-]*", "a header name of letters, digits and '-'")
+    )
+    trusted_proxies: tuple[str, ...] = limited(("127.0.0.1",), limits.network)
     strict_host_authorization: bool = False
     default_user: str = ""
     lowercase_user: bool = False
     uppercase_user: bool = False
     user_replace: tuple[str, ...] = ()
-    max_api_keys_per_user: int = 10
-    session_idle: float = 86400.0
-    session_lifetime: float = 604800.0
-    grace: float = 60.0
-    cookie_domain: str = ""
+    max_api_keys_per_user: int = limited(10, limits.not_negative)
+    session_idle: float = limited(86400.0, limits.positive)
+    session_lifetime: float = limited(604800.0, limits.positive)
+    grace: float = limited(60.0, between(0, 3600, " seconds"))
+    cookie_domain: str = limited("", matching("[A-Za-z0-9.-]*", "a domain name"))
     cookie_secure: bool = False
-    lock_after_failed_logins: int = 10
+    lock_after_failed_logins: int = limited(10, limits.not_negative)
     locked_message: str = "account is locked, please contact an administrator"
     roles: Mapping[str, tuple[str, ...]] = field(factory=dict)
     contactgroup_roles: Mapping[str, tuple[str, ...]] = field(factory=dict)
@@ -137,15 +149,15 @@ class CommandsConfig:
 
     lock_author_names: bool = True
     can_submit_commands: bool = True
-    sticky_ack: int = 1
-    send_notification: int = 1
-    persistent_ack: int = 0
-    persistent_comments: int = 1
-    downtime_duration: float = 7200.0
-    downtime_max_duration: float = 0.0
+    sticky_ack: int = limited(1, choice(0, 1, 2, wanted="0, 1 or 2"))
+    send_notification: int = limited(1, choice(0, 1, wanted="0 or 1"))
+    persistent_ack: int = limited(0, choice(0, 1, wanted="0 or 1"))
+    persistent_comments: int = limited(1, choice(0, 1, wanted="0 or 1"))
+    downtime_duration: float = limited(7200.0, limits.positive)
+    downtime_max_duration: float = limited(0.0, at_least(0, "0 (no limit) or a number of seconds"))
     require_comments_for_disable: bool = False
-    disabled: tuple[str, ...] = ()
-    enabled: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = limited((), limits.commands)
+    enabled: tuple[str, ...] = limited((), limits.commands)
 
 
 @frozen(kw_only=True)
@@ -155,7 +167,7 @@ class LmdSiteConfig:
     id: str
     hidden: bool = False
     groups: tuple[str, ...] = ()
-    resource_file: str = ""
+    resource_file: str = limited("", limits.readable_file)
 
 
 AN_LMD = "this is an LMD: its address belongs in [lmd]"
@@ -170,9 +182,9 @@ class LmdConfig:
     ``connections`` at most.
     """
 
-    address: str | tuple[str, ...] = ""
-    connections: int = 4
-    timeout: float = 30.0
+    address: str | tuple[str, ...] = limited("", limits.optional(limits.lmd_address))
+    connections: int = limited(4, between(1, 1000))
+    timeout: float = limited(30.0, limits.positive)
     sites: tuple[LmdSiteConfig, ...] = ()
 
     @property
@@ -199,13 +211,15 @@ class DisplayConfig:
     ``expose_custom_variables``: names or patterns with ``*``, a leading ``_`` is optional.
     """
 
-    show_full_commandline: int = 1
-    show_full_commandline_source: str = "check_command"
+    show_full_commandline: int = limited(1, choice(0, 1, 2, wanted="0, 1 or 2"))
+    show_full_commandline_source: str = limited(
+        "check_command", matching("[A-Za-z0-9_]+", "a name")
+    )
     expand_user_macros: tuple[str, ...] = ("ALL",)
-    commandline_obfuscate_pattern: tuple[str, ...] = ()
+    commandline_obfuscate_pattern: tuple[str, ...] = limited((), limits.readable_by(Replacement))
     expose_custom_variables: tuple[str, ...] = ()
-    timezone: str = ""
-    first_day_of_week: int = 1
+    timezone: str = limited("", limits.optional(limits.time_zone))
+    first_day_of_week: int = limited(1, choice(0, 1, wanted="0 (Sunday) or 1 (Monday)"))
 
     def zone(self) -> tzinfo:
         """Give the zone of ``date`` and of absolute times; the server's own when none is named."""
@@ -227,15 +241,15 @@ class ConfigTool:
     ``obj_exclude`` and ``obj_readonly`` are regular expressions searched in the full path.
     """
 
-    core_conf: str = ""
-    obj_dir: tuple[str, ...] = ()
-    obj_file: tuple[str, ...] = ()
-    obj_exclude: tuple[str, ...] = ()
-    obj_resource_file: tuple[str, ...] = ()
-    obj_readonly: tuple[str, ...] = ()
+    core_conf: str = limited("", limits.optional(limits.absolute_file))
+    obj_dir: tuple[str, ...] = limited((), limits.absolute_path)
+    obj_file: tuple[str, ...] = limited((), limits.absolute_path)
+    obj_exclude: tuple[str, ...] = limited((), limits.regular_expression)
+    obj_resource_file: tuple[str, ...] = limited((), limits.absolute_path)
+    obj_readonly: tuple[str, ...] = limited((), limits.regular_expression)
     core_type: Literal["auto", "naemon", "nagios", "icinga", "shinken"] = "auto"
-    obj_check_cmd: str = ""
-    obj_reload_cmd: str = ""
+    obj_check_cmd: str = limited("", limits.shell_command)
+    obj_reload_cmd: str = limited("", limits.shell_command)
     git_base_dir: str = ""
     disable: bool = False
 
@@ -248,9 +262,9 @@ class ConfigToolDefaults:
     are run through a shell.
     """
 
-    obj_readonly: tuple[str, ...] = ()
-    pre_obj_save_cmd: str = ""
-    post_obj_save_cmd: str = ""
+    obj_readonly: tuple[str, ...] = limited((), limits.regular_expression)
+    pre_obj_save_cmd: str = limited("", limits.shell_command)
+    post_obj_save_cmd: str = limited("", limits.shell_command)
     git_base_dir: str = ""
 
 
@@ -261,8 +275,8 @@ class EditorFiles:
     ``filter`` are regular expressions searched in the path; none means all files of ``folder``.
     """
 
-    folder: tuple[str, ...]
-    filter: tuple[str, ...] = ()
+    folder: tuple[str, ...] = field(metadata={LIMIT: limits.absolute_path})
+    filter: tuple[str, ...] = limited((), limits.regular_expression)
     syntax: str = ""
     action: str = ""
     pre_save_cmd: str = ""
@@ -274,7 +288,7 @@ class EditorFiles:
 class EditorConfig:
     """One ``[[editor]]``: files that members of ``groups`` may edit; no groups: everybody."""
 
-    name: str
+    name: str = field(metadata={LIMIT: limits.printable})
     groups: tuple[str, ...] = ()
     files: tuple[EditorFiles, ...] = ()
 
@@ -286,20 +300,20 @@ class SiteConfig:
     ``groups`` are the contact groups whose members may use the site; empty means everybody.
     """
 
-    id: str
-    name: str
-    section: str = "Default"
-    address: str
+    id: str = field(metadata={LIMIT: limits.site_id})
+    name: str = field(metadata={LIMIT: limits.printable})
+    section: str = limited("Default", limits.printable)
+    address: str = field(metadata={LIMIT: limits.readable_by(parse_address)})
     hidden: bool = False
-    connections: int = 4
-    timeout: float = 30.0
+    connections: int = limited(4, between(1, 1000))
+    timeout: float = limited(30.0, limits.positive)
     auth_key: str = field(default="", repr=False)
-    tls_ca_file: str = ""
-    tls_cert_file: str = ""
-    tls_key_file: str = ""
+    tls_ca_file: str = limited("", limits.readable_file)
+    tls_cert_file: str = limited("", limits.readable_file)
+    tls_key_file: str = limited("", limits.readable_file)
     tls_server_name: str = ""
     tls_verify: bool = True
-    resource_file: str = ""
+    resource_file: str = limited("", limits.readable_file)
     groups: tuple[str, ...] = ()
     configtool: ConfigTool | None = None
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
 from monrest.config import Config, WebhooksConfig
-from monrest.config.check_frontend import problems_of
+from monrest.config.check import problems_of
 from monrest.events.group import ToldEvent
 from monrest.webhooks import bodies, placeholders
 from monrest.webhooks.following import filter_of
@@ -176,7 +176,8 @@ def test_what_is_listed_is_reached(allow, host, address, good):
     ],
 )
 def test_the_configuration_says_what_is_wrong(config, text):
-    (problem,) = problems_of(Config(webhooks=WebhooksConfig(**config)))
+    found = problems_of(Config(webhooks=WebhooksConfig(**config)))
+    (problem,) = [one for one in found if one.startswith("webhooks.")]
     assert problem.startswith(text)
 
 
