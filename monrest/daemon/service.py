@@ -227,17 +227,15 @@ class Daemon(Service):
             slowdown=accounts.slowdown,
             contacts=accounts.contacts,
         )
-        routes = context.dispatch.router
-        self._template = routes.template
+        router = context.dispatch.router
+        self._template = router.template
         return Api(
             server=config.server,
             names=config.names,
             authenticator=self._authenticator,
             proxies=Proxies.of(config.auth.trusted_proxies),
             dispatch=partial(context.dispatch, context),
-            allowed=routes.allowed,
-            public=routes.public,
-            route=routes.find,
+            router=router,
             responder=Responder(
                 self.reactor,
                 parts.answers,

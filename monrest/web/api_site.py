@@ -36,7 +36,7 @@ from monrest.web.channel import ApiChannel, RemoteEnd
 from monrest.web.limits import UNKNOWN, Intake, no_room
 
 if TYPE_CHECKING:
-    from twisted.internet.interfaces import IAddress
+    from twisted.internet.interfaces import IAddress, IDelayedCall
 
     from monrest.base.names import Names
     from monrest.config import ServerConfig
@@ -152,6 +152,7 @@ class ApiRequest(Request):
     held = 0
     _reserved = False
     _work: Deferred[Any] | None = None
+    _late: IDelayedCall | None = None
     _answered = False
 
     @property
@@ -280,7 +281,7 @@ class ApiRequest(Request):
         """Cancel ``work`` when the client leaves, or after ``seconds`` without an answer."""
         self._work = work
         if not self._answered:
-            cast("ApiChannel", self.channel).wait(seconds, self._expire)
+            self._late = self._site.reactor.callLater(seconds, self._expire)
 
     def _expire(self) -> None:
         self.expired = True
@@ -288,10 +289,9 @@ class ApiRequest(Request):
 
     def answered(self) -> None:
         """Stop the request time-out: from now on only the client's speed counts."""
-        if not self._answered:
-            self._answered = True
-            if self._work is not None:
-                cast("ApiChannel", self.channel).wait_no_more()
+        self._answered = True
+        if self._late is not None and self._late.active():
+            self._late.cancel()
 
     def connectionLost(self, reason: Failure) -> None:
         """Stop all work for the client, and note in the access log that it left."""

@@ -23,7 +23,7 @@ from twisted.web.server import NOT_DONE_YET
 from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.api import csrf
 from monrest.api.error_answers import Problem, describe
-from monrest.api.router import Match
+from monrest.api.router import Router
 from monrest.base.errors import BadRequest, MethodNotAllowed, RestError, TooLarge
 from monrest.base.log import REQUEST_ID
 from monrest.base.names import Names
@@ -128,15 +128,6 @@ log = Logger()
 Answerer: TypeAlias = Callable[[RestRequest], Awaitable[Answer]]
 """Answers a request or raises a RestError."""
 
-AllowedMethods: TypeAlias = Callable[[str, tuple[str, ...]], tuple[str, ...]]
-"""The methods of a path, given whole and in segments; raises NotFound for an unknown one."""
-
-Public: TypeAlias = Callable[[str, tuple[str, ...]], bool]
-"""Whether a method and path (in segments) answers without credentials."""
-
-Route: TypeAlias = Callable[[str, str, tuple[str, ...]], Match]
-"""The endpoint of a method and a path, whole and in segments; NotFound, MethodNotAllowed."""
-
 _BIG_BODY = 16_384
 _KEY_ID = 12
 """So much of the id of an API key names it: `monrest key revoke` takes it."""
@@ -152,9 +143,7 @@ class Api:
     authenticator: Authenticator
     dispatch: Answerer
     proxies: Proxies
-    allowed: AllowedMethods
-    public: Public
-    route: Route
+    router: Router
     responder: Responder
     pages: Pages
     origins: Origins | None = field(init=False)
@@ -187,11 +176,11 @@ class Api:
         headers = HeaderView(request.requestHeaders)
         where = self._target(request, headers)
         caller = self._caller(request, headers)
-        if self.public(caller.method, where.segments):
+        if self.router.public(caller.method, where.segments):
             return min(UNKNOWN, self.server.max_body)
         identity = await self.authenticator.authenticate(caller)
         method = "POST" if caller.method == "PUT" else caller.method
-        endpoint = self.route(method, where.path, where.segments).endpoint
+        endpoint = self.router.find(method, where.path, where.segments).endpoint
         endpoint.check_roles(identity)
         return max(self.server.max_body, endpoint.body_limit)
 
@@ -229,7 +218,7 @@ class Api:
         caller = self._caller(request, headers)
         if request.refusal is not None:
             request.refusal.raiseException()
-        if self.public(caller.method, where.segments):
+        if self.router.public(caller.method, where.segments):
             identity = ANONYMOUS
         else:
             identity = await self.authenticator.authenticate(caller)
@@ -237,7 +226,7 @@ class Api:
             request.key_id = identity.key[:_KEY_ID] or "-"
         rest = await self._read(request, caller, where, identity)
         if rest.method == "OPTIONS":
-            allowed = ", ".join(self.allowed(rest.path, rest.segments))
+            allowed = ", ".join(self.router.allowed(rest.path, rest.segments))
             request.setResponseCode(204)
             request.responseHeaders.setRawHeaders(b"Allow", [allowed.encode("ascii")])
             request.finish()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import socket
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -22,7 +22,6 @@ from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
 from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
-from monrest.base.shared_timer import FOREVER, SharedTimer
 from monrest.base.unix_peer import credentials
 from monrest.base.writing import write_now
 from monrest.web.limits import (
@@ -92,16 +91,12 @@ class ApiChannel(HTTPChannel):
     _continues = False
     _host: Any = None
     _peer: Any = None
-    timer: SharedTimer
-    _due = FOREVER
-    _late: Callable[[], object]
 
     def connectionMade(self) -> None:
         self.MAX_LENGTH = self.site.limits.max_url + _REQUEST_LINE
         self.totalHeadersSize = self.MAX_LENGTH + _HEADERS
         self.peer = peer_of(self.transport)
         self._host, self._peer = super().getHost(), super().getPeer()
-        self.timer = SharedTimer(self.site.reactor, self._look)
         self._body_pace = Pace(self.site.reactor, LEAST, WINDOW)
         self.site.opened(self)
         super().connectionMade()
@@ -118,39 +113,7 @@ class ApiChannel(HTTPChannel):
         self._head_ends()
         self._body_pace.end()
         super().connectionLost(reason)
-        self.timer.set(FOREVER)
         self.site.closed(self)
-
-    def wait(self, seconds: float, late: Callable[[], object]) -> None:
-        """Call ``late`` in so many seconds, unless something else is waited for before."""
-        self._late = late
-        self._due = self.site.reactor.seconds() + seconds
-        if self._due < self.timer.at:
-            self.timer.set(self._due)
-
-    def wait_no_more(self) -> None:
-        self._due = FOREVER
-
-    def setTimeout(self, period: int | None) -> int | None:
-        """Wait for the client for so long from now on, without a timed call for each request."""
-        before, self.timeOut = self.timeOut, period
-        if period is None:
-            self._due = FOREVER
-        else:
-            self.wait(period, self.timeoutConnection)
-        return before
-
-    def resetTimeout(self) -> None:
-        """Wait as long again for a client that has sent something."""
-        if self._due < FOREVER and self.timeOut is not None:
-            self._due = self.site.reactor.seconds() + self.timeOut
-
-    def _look(self) -> None:
-        if self._due <= self.site.reactor.seconds():
-            self._due = FOREVER
-            self._late()
-        elif self._due < FOREVER:
-            self.timer.set(self._due)
 
     def dataReceived(self, data: bytes) -> None:
         """Read on, or throw away what follows a refusal."""

@@ -14,7 +14,6 @@ from monrest.base.answer_file import AnswerFiles
 from monrest.base.concurrency import Threads
 from monrest.base.errors import NotFound
 from monrest.base.names import Names
-from monrest.base.shared_timer import FOREVER
 from monrest.base.values import Column, Document, Rows
 from monrest.config import AuthConfig, ServerConfig
 from monrest.web.api_site import ApiSite
@@ -90,9 +89,7 @@ class Room:
             ),
             proxies=Proxies.of(["127.0.0.1"] if self.behind_proxy else []),
             dispatch=self.dispatch,
-            allowed=self.allowed,
-            public=lambda method, segments: (method, segments) == ("POST", ("open",)),
-            route=lambda method, path, _: Match(self.endpoints.get(path, USUAL), None, ()),
+            router=self,
             responder=Responder(
                 self.clock,
                 self.threads,
@@ -118,6 +115,12 @@ class Room:
         """Fires with the next request that arrives."""
         self._waiting.append(Deferred())
         return self._waiting[-1]
+
+    def public(self, method, segments):
+        return (method, segments) == ("POST", ("open",))
+
+    def find(self, method, path, segments):
+        return Match(self.endpoints.get(path, USUAL), None, ())
 
     def allowed(self, path, segments):
         if segments == ("nope",):
@@ -164,7 +167,7 @@ def asking(room):
             results[0].raiseException()
         # The connection stays open and idle; its timer is no business of the tests.
         for channel in tuple(room.site.channels):
-            channel.timer.set(FOREVER)
+            channel.setTimeout(None)
         return results[0]
 
     ask.flush = stub.flush

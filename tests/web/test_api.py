@@ -17,7 +17,6 @@ from monrest.base.errors import (
     Unavailable,
 )
 from monrest.base.names import Names
-from monrest.base.shared_timer import FOREVER
 from monrest.base.values import Document, SiteProblem
 from tests.web.room import KEY, Room, asking, rows
 
@@ -356,7 +355,7 @@ def test_the_request_time_out(room, ask, clock):
     assert cancelled == [True]
     assert "after 40 seconds" in refused(replies[0], 504, "request timed out")
     for channel in tuple(room.site.channels):
-        channel.timer.set(FOREVER)
+        channel.setTimeout(None)
 
 
 def test_a_client_that_leaves_cancels_the_work(room, ask, clock):
