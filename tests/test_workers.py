@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from monrest.base.workers import MARKS, Workers, ended, marks
 from monrest.config import Config, ServerConfig
-from monrest.daemon.parent import _Child
-from monrest.daemon.supervisor import processes
+from monrest.daemon.supervisor import Worker, processes
 
 
 def crew(count):
@@ -64,7 +63,7 @@ def test_none_configured_is_one_worker_for_each_processor(monkeypatch):
 
 
 def test_a_worker_that_dies_again_and_again_begins_the_later():
-    worker, now, pauses = _Child(1), 1000.0, []
+    worker, now, pauses = Worker(1), 1000.0, []
     for _ in range(8):
         worker.begin(1, None, now)
         pauses.append(worker.over(now + 1))

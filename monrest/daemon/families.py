@@ -1,4 +1,4 @@
-"""The one list of families: each is imported here, and says itself what it is made of."""
+"""The one list of families: each is imported here and declares itself what it is made of."""
 
 from __future__ import annotations
 

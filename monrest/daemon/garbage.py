@@ -75,7 +75,6 @@ class Garbage(Service):
         gc.enable()
 
     def measured(self) -> Iterator[Sample]:
-        """Give how late the reactor was."""
         yield "reactor_lag_seconds", (), self._late.copy()
 
     def _look(self) -> None:
@@ -101,9 +100,9 @@ class Garbage(Service):
             gc.collect(1)
             return
         start = self.timer()
-        found = gc.collect()
+        count = gc.collect()
         seconds = self.timer() - start
         self._whole_due = self.clock.seconds() + WHOLE * (SELDOM if seconds > SHORT else 1)
         self.log.debug(
-            "{count} objects of garbage collected in {ms:.0f} ms", count=found, ms=seconds * 1000
+            "{count} objects of garbage collected in {ms:.0f} ms", count=count, ms=seconds * 1000
         )

@@ -2,7 +2,7 @@
 
 Each part is made once, from the configuration. All are opened before the reactor turns, started
 once it does, and given another configuration when it was read again, in one order; they are stopped
-in the opposite one. What belongs to one family is said there (``monrest.daemon.families``).
+in the opposite one. What belongs to one family is declared there (``monrest.daemon.families``).
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ from monrest.cluster.service import Cluster
 from monrest.config import Config, LmdConfig, SiteConfig
 from monrest.daemon.families import FAMILIES, dispatch_of
 from monrest.daemon.garbage import Garbage
-from monrest.daemon.inherited import Inherited
 from monrest.daemon.restart import Restarting
-from monrest.jobs.service import Jobs
+from monrest.daemon.worker import Inherited
 from monrest.livestatus.inbox import AnswerMemory
 from monrest.rows.statistics import Estate
 from monrest.sites.registry import Registry
@@ -81,7 +80,7 @@ class Parts(Common):
         self.answers = Threads(clock, _ANSWERS, "answers")
         self.files = AnswerFiles(self.folder / "spool", workers.share(MOST_STORED))
         self.room = RowRoom(clock)
-        self._share_memory()
+        self.room.configure(config.server.memory)
         self.registry = Registry(
             *(clock, self._sites()),
             memory=AnswerMemory(self.room, self.files, self.answers),
@@ -98,15 +97,7 @@ class Parts(Common):
         self.meters.offer(self.registry.measured)
         self.meters.offer(self.garbage.measured)
         self.meters.offer(Estate(lambda: self.registry.sites).measured, of_all=True)
-        restarting = Restarting(
-            reactor=clock,
-            threads=self.threads,
-            jobs=lambda: self.the(Jobs),
-            again=self.again,
-            path=self.path,
-            config=lambda: self.config,
-            site=self.site,
-        )
+        restarting = Restarting(common=self, again=self.again, site=self.site)
         self.may_restart, self.restart = restarting.check, restarting.begin
         self.does = lambda duty: self.the(Cluster).does(duty)
         for family in self.families:
@@ -122,9 +113,6 @@ class Parts(Common):
         if isinstance(wall, SharedClock):
             self._clocks.append(wall)
         return database, wall
-
-    def _share_memory(self) -> None:
-        self.room.configure(self.config.server.memory)
 
     def _sites(self) -> list[SiteConfig]:
         """The sites with this process's part of the connections that a core may have."""
@@ -145,7 +133,7 @@ class Parts(Common):
         return self.room.held > 0 or self.files.stored > 0
 
     def _lives(self) -> Iterator[tuple[Life[Any], Service]]:
-        """Give what families do by themselves, in the order of the registry."""
+        """What families do by themselves, in the order of the registry."""
         lives = [family.life for family in self.families if family.life is not None]
         return zip(lives, self._services.values(), strict=True)
 
@@ -178,7 +166,7 @@ class Parts(Common):
     async def configure(self, config: Config, key: str) -> None:
         self.config, self.key = config, key
         self.registry.configure(self._sites(), self._lmd())
-        self._share_memory()
+        self.room.configure(config.server.memory)
         for life, service in self._lives():
             if (done := life.configure(self, service)) is not None:
                 await done
@@ -211,7 +199,7 @@ class Parts(Common):
                 self.log.failure("what is left was not stored", result)
 
     def renew(self) -> Context:
-        """Make what handlers get while this configuration is in force."""
+        """What handlers get while this configuration is in force."""
         config = self.config
         accounts = self.the(Accounts)
         self.context = Context(
@@ -235,13 +223,13 @@ class Parts(Common):
 
 
 def _process_measured() -> Iterator[Sample]:
-    """Give the version, and the processor time, memory and files of this process."""
-    # Many a daemon is looked at by no Prometheus.
+    """The version, and the processor time, memory and files of this process."""
+    # Many daemons are asked by no Prometheus.
     from prometheus_client import ProcessCollector
 
-    wanted = {one.name for one in METERS}
+    names = {one.name for one in METERS}
     yield "build_info", (__version__, platform.python_version()), 1
     for family in ProcessCollector(registry=None).collect():
         for sample in family.samples:
-            if sample.name in wanted:
+            if sample.name in names:
                 yield sample.name, (), sample.value

@@ -14,8 +14,8 @@ from monrest.daemon.families import ENDPOINTS
 
 def listing(endpoints: Sequence[Endpoint] = ENDPOINTS) -> str:
     """One path a line, sorted, with its variables in angle brackets."""
-    found = {endpoint.path for endpoint in endpoints} - {"/"}
-    return "".join(f"{path}\n" for path in sorted(found))
+    paths = {endpoint.path for endpoint in endpoints} - {"/"}
+    return "".join(f"{path}\n" for path in sorted(paths))
 
 
 if __name__ == "__main__":

@@ -136,9 +136,9 @@ def reference(registered: Mapping[str, Family] | None = None) -> dict[str, str]:
         for one in families.endpoints_of([family]):
             pages.setdefault(_page_of(name, one), []).append(one)
     ordered = {name: pages[name] for name in [*_TITLES, *sorted(pages)] if name in pages}
-    made = {"index": _index(ordered)}
-    made.update((name, _page(name, found)) for name, found in ordered.items())
-    return {name: "\n\n".join(blocks) + "\n" for name, blocks in made.items()}
+    blocks = {"index": _index(ordered)}
+    blocks.update((name, _page(name, endpoints)) for name, endpoints in ordered.items())
+    return {name: "\n\n".join(page) + "\n" for name, page in blocks.items()}
 
 
 def _registered() -> dict[str, Family]:
@@ -168,7 +168,7 @@ def _index(pages: Mapping[str, Sequence[Endpoint]]) -> Iterator[str]:
     yield "\n".join(f"- [{_title(name)}]({name}.md)" for name in pages)
     yield "## Endpoints"
     listed = sorted(
-        ((one, name) for name, found in pages.items() for one in found),
+        ((one, name) for name, endpoints in pages.items() for one in endpoints),
         key=lambda each: each[0].path,
     )
     yield _table(
@@ -191,17 +191,17 @@ def _index(pages: Mapping[str, Sequence[Endpoint]]) -> Iterator[str]:
     yield "\n".join(["```{toctree}", ":hidden:", "", *pages, "```"])
 
 
-def _page(name: str, found: Sequence[Endpoint]) -> Iterator[str]:
+def _page(name: str, endpoints: Sequence[Endpoint]) -> Iterator[str]:
     yield f"# {_title(name)}"
     if name in _TITLES:
         yield f"[How to use it](../{_TITLES[name][1]}.md)."
-    shown: dict[object, str] = {}
-    kept = examples()
+    described: dict[object, str] = {}
+    answered = examples()
     if name == _COMMANDS_PAGE:
         yield _COMMANDS
         yield INTRODUCTION
-    for one in sorted(found, key=lambda one: one.path):
-        yield from _endpoint(one, shown, kept)
+    for one in sorted(endpoints, key=lambda one: one.path):
+        yield from _endpoint(one, described, answered)
     if name == _COMMANDS_PAGE:
         for kind in COMMANDS:
             yield f"## Commands of {kind}"
@@ -209,7 +209,7 @@ def _page(name: str, found: Sequence[Endpoint]) -> Iterator[str]:
                 ("Command", "Arguments", "Meaning", "Needs"),
                 (_command(one) for _, one in sorted(COMMANDS[kind].items())),
             )
-    for schema in dict.fromkeys(one.schema for one in found if one.schema):
+    for schema in dict.fromkeys(one.schema for one in endpoints if one.schema):
         if _home_of(schema) == name:
             yield from _collection(schema)
 
@@ -220,9 +220,9 @@ def _home_of(schema: TableSchema) -> str:
 
 
 def _endpoint(
-    one: Endpoint, shown: dict[object, str], kept: Mapping[str, Example]
+    one: Endpoint, described: dict[object, str], answered: Mapping[str, Example]
 ) -> Iterator[str]:
-    """One endpoint; ``shown``: columns and parameters that the page has, to where they are."""
+    """One endpoint; ``described``: columns and parameters that the page has, to their places."""
     yield f"## {_heading(one)}"
     sentences = [f"{one.description[:1].upper()}{one.description[1:].replace('<', '&lt;')}."]
     if one.text:
@@ -235,27 +235,26 @@ def _endpoint(
     if one.schema:
         name = one.schema.name
         sentences.append(f"Columns: [{name}]({_home_of(one.schema)}.md#columns-of-{name}).")
-    elif one.columns in shown:
-        sentences.append(f"Columns as `{shown[one.columns]}`.")
+    elif one.columns in described:
+        sentences.append(f"Columns as `{described[one.columns]}`.")
     common = next((title for title, each in _COMMON.items() if each == one.parameters), "")
     if common:
         anchor = common.lower().replace(" ", "-")
         sentences.append(f"Takes [{common[0].lower()}{common[1:]}](index.md#{anchor}).")
-    elif one.parameters in shown:
-        sentences.append(f"Parameters as `{shown[one.parameters]}`.")
+    elif one.parameters in described:
+        sentences.append(f"Parameters as `{described[one.parameters]}`.")
     yield " ".join(sentences)
-    if one.parameters and not common and one.parameters not in shown:
-        shown[one.parameters] = _heading(one).replace("`", "")
+    if one.parameters and not common and one.parameters not in described:
+        described[one.parameters] = _heading(one).replace("`", "")
         yield _parameters(one.parameters)
-    if one.columns and one.columns not in shown:
-        shown[one.columns] = one.path
+    if one.columns and one.columns not in described:
+        described[one.columns] = one.path
         yield _table(
             ("Column", "Type", "Unit", "Meaning"),
             (_column(each) for each in sorted(one.columns, key=lambda each: each.name)),
         )
-
     for method in one.methods:
-        if example := kept.get(f"{method} {one.path}"):
+        if example := answered.get(f"{method} {one.path}"):
             yield _example(example)
 
 

@@ -7,28 +7,50 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from monrest.accounts.secret_key import SecretKeyError, read_or_create
-from monrest.base.concurrency import Threads, pause
+from monrest.api.family import Common
+from monrest.base.audit import audit
+from monrest.base.concurrency import pause
 from monrest.config import Config, ConfigError, load
+from monrest.config.sections import fixed_while_running
 from monrest.jobs.service import Jobs
 from monrest.web.api_site import ApiSite
 
 AGAIN = 75
-"""The exit status (EX_TEMPFAIL) that asks who watches this process to start it again."""
+"""The exit status (EX_TEMPFAIL) that asks the service manager to start this process again."""
+
+DAEMON = "(daemon)"
+"""The user of a reload in the audit log."""
 
 _INITIAL = Path("/proc/self/environ")
 
 
-def read_again(path: str) -> tuple[Config, str]:
-    """Read the configuration and the secret key as a start does; blocks."""
+def read_again(path: str, old: Config | None = None) -> tuple[Config, str]:
+    """Read the configuration and the secret key as a start does; blocks.
+
+    ``old`` is the configuration of a daemon that goes on. Raises ConfigError.
+    """
     config = load(path)
-    return config, read_or_create(Path(config.auth.secret_key_file))
+    if old is not None and (problems := fixed_while_running(old, config)):
+        raise ConfigError(problems)
+    try:
+        return config, read_or_create(Path(config.auth.secret_key_file))
+    except (SecretKeyError, OSError) as error:
+        raise ConfigError([f"auth.secret_key_file: {error}"]) from None
+
+
+def refuse_reload(log: Logger, path: str, error: ConfigError) -> None:
+    """Report a configuration that was read again and cannot be used."""
+    for problem in error.problems:
+        log.warn("configuration not read again: {problem}", problem=problem)
+    log.warn("the old configuration stays in force")
+    audit(DAEMON, None, "configuration reload", target=path, result="refused")
 
 
 def _arguments() -> tuple[str, ...]:
@@ -51,7 +73,6 @@ class Restart:
     passed: bool = field(factory=lambda: b"LISTEN_FDS" in initial())
 
     def remove_pidfile(self) -> None:
-        """Take the file with the number of the process away, if there is one."""
         if self.pidfile:
             with suppress(OSError):
                 Path(self.folder, self.pidfile).unlink()
@@ -69,7 +90,7 @@ class Restart:
 
 
 def initial() -> Mapping[bytes, bytes]:
-    """Give the environment with which the process began; what was removed since is still there."""
+    """The environment with which the process began; what was removed since is still there."""
     try:
         raw = _INITIAL.read_bytes()
     except OSError:
@@ -83,27 +104,23 @@ class Restarting:
     """The way of a running daemon to its restart.
 
     ``again`` makes the process begin anew after the reactor has stopped; None where it cannot.
-    ``path`` is the configuration file. ``config`` and ``site`` give those in use.
+    ``site`` gives what serves HTTP.
     """
 
     log: ClassVar[Logger] = Logger()
 
-    reactor: Any
-    threads: Threads
-    jobs: Callable[[], Jobs]
+    common: Common
     again: Callable[[], None] | None
-    path: str
-    config: Callable[[], Config]
     site: Callable[[], ApiSite]
     _work: Deferred[None] | None = field(default=None, init=False)
 
     async def check(self) -> str:
-        """Say what is in the way of a restart; nothing when it may begin."""
+        """What is in the way of a restart; nothing when it may begin."""
         if self.again is None:
             return "it cannot start itself again"
         try:
-            await self.threads.run(lambda: read_again(self.path))
-        except (ConfigError, SecretKeyError, OSError) as error:
+            await self.common.threads.run(lambda: read_again(self.common.path))
+        except ConfigError as error:
             return f"its configuration cannot be used: {error}"
         return ""
 
@@ -114,10 +131,10 @@ class Restarting:
 
     async def _leave(self) -> None:
         self.log.info("restarts: requests should go to other nodes")
-        config = self.config()
+        config, reactor = self.common.config, self.common.reactor
         self.site().announce_end()
-        await pause(self.reactor, config.cluster.restart_notice)
-        await self.jobs().ended(config.server.drain_timeout)
-        if self.reactor.running:
-            self.reactor.addSystemEventTrigger("after", "shutdown", self.again)
-            self.reactor.stop()
+        await pause(reactor, config.cluster.restart_notice)
+        await self.common.the(Jobs).ended(config.server.drain_timeout)
+        if reactor.running:
+            reactor.addSystemEventTrigger("after", "shutdown", self.again)
+            reactor.stop()

@@ -31,12 +31,11 @@ from monrest.base.log import LineObserver
 from monrest.base.values import Caller, Identity
 from monrest.cluster.service import Cluster
 from monrest.config import Config, ConfigError, LogConfig
-from monrest.config.sections import fixed_while_running
-from monrest.daemon.inherited import Inherited
 from monrest.daemon.listeners import Listeners, StartError, error_text, prepare_var_dir
 from monrest.daemon.parts import Parts
-from monrest.daemon.restart import read_again
+from monrest.daemon.restart import DAEMON, read_again, refuse_reload
 from monrest.daemon.systemd import Notifier, Watchdog, watchdog_interval
+from monrest.daemon.worker import Inherited
 from monrest.query.target import target
 from monrest.store.database import StoreError
 from monrest.web.api_site import ApiSite
@@ -44,14 +43,11 @@ from monrest.web.app import Api, FrontResource
 from monrest.web.pages import Pages
 from monrest.web.respond import Responder
 
-_DAEMON = "(daemon)"
-"""The user of a reload in the audit log."""
 _MOST_NAMED = 20
 IN_THE_WAY = (StartError, SecretKeyError, StoreError, CannotListenError, OSError)
 
 
 def configure_log(observer: LineObserver | None, config: LogConfig) -> None:
-    """Have lines written as the configuration says."""
     if observer is not None:
         observer.configure(config.level, as_json=config.format == "json", access=config.access)
 
@@ -71,11 +67,6 @@ def introduce(log: Logger, config: Config, path: str) -> None:
         path=f"configuration {path}" if path else "no configuration file",
         python=platform.python_version(),
     )
-
-
-def build(config: Config, reactor: Any, **parts: Any) -> Daemon:
-    """Make the root service for ``config``; ``parts`` are further fields of ``Daemon``."""
-    return Daemon(config=config, reactor=reactor, **parts)
 
 
 @define(eq=False, kw_only=True, repr=False)
@@ -198,7 +189,7 @@ class Daemon(Service):
             self.on_ready(f"http://{addresses[0]}{self.config.names.root}", self._key)
 
     def _route(self, rest: bytes) -> str:
-        """Give the path of the endpoint that a path below the root means, empty for none."""
+        """The declared path of the endpoint for a path below the root, empty for none."""
         try:
             return self._template(target(rest.decode("utf-8")).segments)
         except (BadRequest, UnicodeDecodeError):
@@ -213,7 +204,7 @@ class Daemon(Service):
         return await self._authenticator.of_user(name, limit)
 
     def _resource(self, config: Config, key: str) -> FrontResource:
-        """Make everything that one generation of the configuration needs to serve requests."""
+        """Everything that one generation of the configuration needs to serve requests."""
         parts = self.parts
         context, accounts = parts.renew(), parts.the(Accounts)
         self._authenticator = Authenticator(
@@ -274,15 +265,9 @@ class Daemon(Service):
             self.log.warn("there is no configuration file to read again")
             return
         try:
-            config, key = await self.parts.threads.run(lambda: read_again(self.path))
+            config, key = await self.parts.threads.run(lambda: read_again(self.path, self.config))
         except ConfigError as error:
-            self._refuse(error.problems)
-            return
-        except (SecretKeyError, OSError) as error:
-            self._refuse([f"auth.secret_key_file: {error}"])
-            return
-        if problems := fixed_while_running(self.config, config):
-            self._refuse(problems)
+            refuse_reload(self.log, self.path, error)
             return
         configure_log(self.observer, config.log)
         await self.parts.configure(config, key)
@@ -294,13 +279,7 @@ class Daemon(Service):
         self.config, self._key = config, key
         self.notifier.status(f"{len(config.sites)} sites configured")
         self.log.info("configuration read again: {count} sites", count=len(config.sites))
-        audit(_DAEMON, None, "configuration reload", target=self.path)
-
-    def _refuse(self, problems: Sequence[str]) -> None:
-        for problem in problems:
-            self.log.warn("configuration not read again: {problem}", problem=problem)
-        self.log.warn("the old configuration stays in force")
-        audit(_DAEMON, None, "configuration reload", target=self.path, result="refused")
+        audit(DAEMON, None, "configuration reload", target=self.path)
 
     def stopService(self) -> Deferred[None]:
         """Stop in order, each step waited for; running requests finish up to the drain limit."""

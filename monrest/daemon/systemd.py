@@ -1,4 +1,4 @@
-"""What systemd wants to hear: readiness, reloading, stopping, and that the reactor still turns.
+"""Notifications to systemd: readiness, reloading, stopping, and that the reactor still turns.
 
 See sd_notify(3). Everything is a no-op when the environment has no ``NOTIFY_SOCKET``.
 """
@@ -20,13 +20,13 @@ _MICROSECONDS = 1_000_000
 
 
 def monotonic_microseconds() -> int:
-    """Read CLOCK_MONOTONIC as systemd counts it."""
+    """CLOCK_MONOTONIC as systemd counts it."""
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
 
 
 @define(eq=False)
 class Notifier:
-    """Tells the service manager about the daemon's state; datagrams to ``address``.
+    """Notifies the service manager of the daemon's state by datagrams to ``address``.
 
     ``address`` is empty without a listener; a leading ``@`` names an abstract socket.
     """
@@ -36,23 +36,22 @@ class Notifier:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Notifier:
-        """Make one for the socket that systemd passed, if it did."""
+        """The one for the socket that systemd passed, if it did."""
         return cls(environment.get("NOTIFY_SOCKET", ""))
 
     def ready(self) -> None:
-        """Say that requests are answered from now on, or again after a reload."""
+        """Requests are answered from now on, or again after a reload."""
         self._send("READY=1")
 
     def reloading(self) -> None:
-        """Say that a reload has begun; ``ready`` must follow, also when it failed."""
+        """A reload has begun; ``ready`` must follow, also when it failed."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={self.now()}")
 
     def stopping(self) -> None:
-        """Say that the daemon is shutting down."""
         self._send("STOPPING=1")
 
     def watchdog(self) -> None:
-        """Say that the reactor turns."""
+        """The reactor turns."""
         self._send("WATCHDOG=1")
 
     def status(self, text: str) -> None:
