@@ -181,7 +181,7 @@ def _declared(steps: list[str]) -> tuple[KeyPath, Any]:
         if table is not None:
             known = keys_of(table)
             if step not in known:
-                near = did_you_mean(step, path)
+                near = did_you_mean(step, path, table)
                 raise ValueError(f"unknown key {spelled((*path, step))}{near}")
             path, wanted = (*path, step), known[step]
         elif get_origin(wanted) is tuple and step.isdigit():
@@ -207,20 +207,13 @@ def table_of(wanted: Any) -> type[Any] | None:
     return None
 
 
-def did_you_mean(key: str, path: KeyPath) -> str:
-    """Which key was probably meant by one that is unknown in the table at ``path``, in words."""
+def did_you_mean(key: str, path: KeyPath, table: type[Any]) -> str:
+    """Which key was probably meant by one that the ``table`` at ``path`` does not have."""
     from difflib import get_close_matches
 
-    wanted: Any = Config
-    for step in path:
-        arguments = get_args(wanted)
-        table = table_of(wanted)
-        wanted = arguments[0] if table is None and arguments else wanted
-        if isinstance(step, str) and table is not None:
-            wanted = keys_of(table).get(step)
-    table = table_of(wanted)
-    here = () if table is None else keys_of(table)
-    near = [spelled((*path, one)) for one in get_close_matches(key, here, n=1, cutoff=0.6)]
+    near = [
+        spelled((*path, one)) for one in get_close_matches(key, keys_of(table), n=1, cutoff=0.6)
+    ]
     elsewhere = [
         f"{name}.{key}"
         for name, kind in keys_of(Config).items()

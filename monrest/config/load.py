@@ -72,8 +72,8 @@ def loads(text: str, source: str = "") -> Config:
 
 def structured(layers: Layers) -> Config:
     """The checked configuration of what was read; raises ConfigError listing every problem."""
-    reading = _Reading()
-    config: Config = reading.table(_substituted(layers.document), Config, ())
+    reading = _Reading(_var_dir(layers.document))
+    config: Config = reading.table(layers.document, Config, ())
     problems = [
         *layers.problems,
         *sorted(_placed(layers, path, text) for path, text in reading.wrong),
@@ -102,32 +102,11 @@ def _names(problem: str, name: str) -> bool:
     return re.search(rf"(?<![\w.\]]){re.escape(name)}(?![\w-])", problem) is not None
 
 
-def _substituted(document: dict[str, Any]) -> dict[str, Any]:
-    server = document.get("server", {})
-    default = Config().server.var_dir
-    given = server.get("var_dir", default) if isinstance(server, dict) else default
-    var_dir = given if isinstance(given, str) else default
-
-    def replaced(value: Any) -> Any:
-        if isinstance(value, str):
-            return value.replace("{var_dir}", var_dir)
-        if isinstance(value, list):
-            return [replaced(item) for item in value]
-        if isinstance(value, dict):
-            return {key: replaced(item) for key, item in value.items()}
-        return value
-
-    defaults = Config()
-    with_defaults: dict[str, Any] = dict(document)
-    for table, key, default in (
-        ("database", "url", defaults.database.url),
-        ("auth", "secret_key_file", defaults.auth.secret_key_file),
-    ):
-        present = with_defaults.get(table, {})
-        if isinstance(present, dict):
-            with_defaults[table] = {key: default, **present}
-    changed: dict[str, Any] = replaced(with_defaults)
-    return changed
+def _var_dir(document: Mapping[str, Any]) -> str:
+    """What ``{var_dir}`` stands for."""
+    server = document.get("server")
+    given = server.get("var_dir") if isinstance(server, dict) else None
+    return given if isinstance(given, str) else Config().server.var_dir
 
 
 _WRONG: Any = object()
@@ -139,16 +118,17 @@ class _Reading:
     """Makes values of their declared types; ``wrong`` is what was expected, by the way to it.
 
     For what is wrong or missing the default stands, or something of the right type, so that all
-    that can be checked of the rest is checked as well.
+    that can be checked of the rest is checked as well. ``var_dir`` is put into texts and defaults.
     """
 
+    var_dir: str
     wrong: list[tuple[KeyPath, str]] = field(factory=list)
 
     def table(self, document: Mapping[str, Any], kind: type[Any], path: KeyPath) -> Any:
         """The value of the class ``kind`` for a table."""
         declared = keys_of(kind)
         for key in document.keys() - declared.keys():
-            self.wrong.append(((*path, key), f"unknown key{did_you_mean(key, path)}"))
+            self.wrong.append(((*path, key), f"unknown key{did_you_mean(key, path, kind)}"))
         given = {}
         for one in fields(kind):
             at, value = (*path, one.name), _WRONG
@@ -156,6 +136,10 @@ class _Reading:
                 value = self.value(document[one.name], declared[one.name], at)
             elif one.default is NOTHING:
                 self.wrong.append((at, "missing, but required"))
+            elif isinstance(one.default, str):
+                value = self._text(one.default)
+            elif table_of(declared[one.name]) is declared[one.name]:
+                value = self.table({}, declared[one.name], at)
             if value is not _WRONG:
                 given[one.name] = value
             elif one.default is NOTHING:
@@ -164,6 +148,8 @@ class _Reading:
 
     def value(self, value: Any, wanted: Any, path: KeyPath) -> Any:
         """The value of the declared type ``wanted``; ``_WRONG`` if it has another one."""
+        if isinstance(value, str):
+            value = self._text(value)
         table = table_of(wanted)
         if table is not None:
             if isinstance(value, dict):
@@ -194,7 +180,7 @@ class _Reading:
             if isinstance(value, str):
                 return value
             if isinstance(value, list) and all(isinstance(one, str) for one in value):
-                return tuple(value)
+                return tuple(map(self._text, value))
             return self._note(path, "a text or a list of texts", value)
         if wanted is float:
             seconds: Any = seconds_of(value) if isinstance(value, str) else value
@@ -214,6 +200,9 @@ class _Reading:
             return self._note(path, 'a size like "512MB" or "2GB"', value)
         kind = bool if isinstance(wanted, UnionType) else wanted
         return value if type(value) is kind else self._note(path, _KINDS[kind], value)
+
+    def _text(self, text: str) -> str:
+        return text.replace("{var_dir}", self.var_dir)
 
     def _note(self, path: KeyPath, expected: str, value: Any) -> Any:
         kind = _TOML_NAMES.get(type(value), f"a {type(value).__name__}")
