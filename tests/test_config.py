@@ -21,7 +21,7 @@ from monrest.config import (
     parse_address,
     parse_listener,
 )
-from monrest.config.layers import keys_of
+from monrest.config.layers import Layers, keys_of
 from tests.table import each
 
 SAMPLE = Path(__file__).parent.parent / "etc" / "monrest.toml"
@@ -511,6 +511,18 @@ def test_a_line_is_that_of_the_statement():
     assert [one[one.rindex("(") :] for one in sorted(problems(text))] == [
         "(line 20)", "(line 8)", "(line 22)", "(line 2)",
     ]  # fmt: skip
+
+
+def test_an_origin_is_that_of_the_key_or_of_the_table_around_it():
+    layers = Layers()
+    layers.add_file("[auth]\ngrace = 1\n# none\nroles = {admin = ['a']}\n" + SITE, "f")
+    paths = (
+        ("auth", "grace"),
+        ("auth", "roles", "admin"),
+        ("sites", 0, "id"),
+        ("auth", "lowercase_user"),
+    )
+    assert [layers.origin(path) for path in paths] == ["f, line 2", "f, line 4", "f, line 6", ""]
 
 
 def test_any_letter_in_a_text_leaves_the_lines_what_they_are():

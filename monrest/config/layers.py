@@ -57,12 +57,18 @@ class Layers:
 
     def origin(self, path: KeyPath) -> str:
         """File and line, or variable, of the value at ``path``; empty for a default."""
-        return self._origins.get(path, "")
+        value: Any = self.document
+        for step in path:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return ""
+        return self.nearest(path)
 
     def nearest(self, path: KeyPath) -> str:
         """The origin of the value at ``path``, or of the nearest table around it; empty: none."""
-        ends = range(len(path), 0, -1)
-        return next((self.origin(path[:end]) for end in ends if self.origin(path[:end])), "")
+        ends = (path[:end] for end in range(len(path), 0, -1))
+        return next((self._origins[end] for end in ends if end in self._origins), "")
 
     def add_file(self, text: str, source: str) -> None:
         """Join a TOML text; ``source`` is its name in origins."""
