@@ -117,15 +117,15 @@ def parse_listener(text: str) -> Listener:
     Raise ValueError saying what is wrong with it.
     """
     kind, *parts = _split(text)
-    known = _LISTEN_KEYS.get(kind)
-    if known is None:
+    keys = _LISTEN_KEYS.get(kind)
+    if keys is None:
         raise ValueError(f"expected {LISTEN_FORMS}, got {text!r}")
     arguments: dict[str, str] = {}
     for position, part in enumerate(parts):
         key, equals, value = part.partition("=")
         if not equals and position == 0 and kind in _POSITIONAL:
             key, value = _POSITIONAL[kind], part
-        if key not in known:
+        if key not in keys:
             raise ValueError(f"{kind} endpoints have no argument {key!r}")
         arguments[key] = value
     _check_arguments(kind, arguments)

@@ -21,7 +21,7 @@ from monrest.config.sections import AuthConfig, Config, ServerConfig, SiteConfig
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
 _OWN_HEADERS = frozenset(
     {"from", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "auto-submitted"}
-    | {f"content-{one}" for one in ("type", "transfer-encoding", "disposition")}
+    | {f"content-{word}" for word in ("type", "transfer-encoding", "disposition")}
 )
 
 
@@ -39,15 +39,19 @@ def problems_of(config: Config) -> list[str]:
         *_bp(config),
         *_lmd(config),
         *_same_ids("sites", (site.id for site in config.sites)),
-        *(one for index, site in enumerate(config.sites) for one in _site(f"sites[{index}]", site)),
+        *(
+            problem
+            for index, site in enumerate(config.sites)
+            for problem in _site(f"sites[{index}]", site)
+        ),
     ]
 
 
 def _beyond_limits(table: Any, path: str) -> Iterator[str]:
     """What is beyond the limit of its field, in a table and in those within it."""
-    for one in fields(type(table)):
-        value, limit = getattr(table, one.name), one.metadata.get(LIMIT)
-        at = f"{path}{one.name}"
+    for attribute in fields(type(table)):
+        value, limit = getattr(table, attribute.name), attribute.metadata.get(LIMIT)
+        at = f"{path}{attribute.name}"
         items = enumerate(value) if isinstance(value, tuple) else [(None, value)]
         for index, item in items:
             where = at if index is None else f"{at}[{index}]"
@@ -122,7 +126,7 @@ def _roles(path: str, roles: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     for name in roles:
         role = full_role(name)
         if role not in ROLES:
-            short = [known.removeprefix("authorized_for_") for known in ROLES]
+            short = [role.removeprefix("authorized_for_") for role in ROLES]
             near = get_close_matches(name.removeprefix("authorized_for_"), short, n=1)
             meant = (
                 f", did you mean {near[0]}?" if near else f", expected one of {', '.join(short)}"

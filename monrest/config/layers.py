@@ -128,17 +128,17 @@ class Layers:
 def _join(new: Mapping[str, Any], old: dict[str, Any]) -> None:
     """Put ``new`` into ``old``: key by key, and lists of tables behind each other."""
     for key, value in new.items():
-        known = old.get(key)
-        if isinstance(value, dict) and isinstance(known, dict):
-            _join(value, known)
-        elif isinstance(known, list) and _are_tables(known) and _are_tables(value):
-            known.extend(value)
+        table = old.get(key)
+        if isinstance(value, dict) and isinstance(table, dict):
+            _join(value, table)
+        elif isinstance(table, list) and _are_tables(table) and _are_tables(value):
+            table.extend(value)
         else:
             old[key] = value
 
 
 def _are_tables(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
 def _entered(at: Any, step: str | int, otherwise: Any) -> Any:
@@ -158,16 +158,16 @@ def _entered(at: Any, step: str | int, otherwise: Any) -> Any:
 def read_layers(path: Path, environment: Mapping[str, str]) -> Layers:
     """Read a file, what is in ``conf.d`` beside it, and the environment."""
     layers = Layers()
-    for one in (path, *sorted((path.parent / "conf.d").glob("*.toml"))):
+    for file in (path, *sorted((path.parent / "conf.d").glob("*.toml"))):
         try:
-            text = one.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8")
         except OSError as error:
             hint = "; `monrest config example` prints one" if error.errno == ENOENT else ""
-            layers.problems.append(f"{one}: cannot be read: {error.strerror}{hint}")
+            layers.problems.append(f"{file}: cannot be read: {error.strerror}{hint}")
         except UnicodeDecodeError:
-            layers.problems.append(f"{one}: expected UTF-8 text")
+            layers.problems.append(f"{file}: expected UTF-8 text")
         else:
-            layers.add_file(text, str(one))
+            layers.add_file(text, str(file))
     layers.add_environment(environment)
     return layers
 
@@ -185,11 +185,11 @@ def _declared(steps: list[str]) -> tuple[KeyPath, Any]:
     for step in steps:
         table = table_of(wanted)
         if table is not None:
-            known = keys_of(table)
-            if step not in known:
+            declared = keys_of(table)
+            if step not in declared:
                 near = did_you_mean(step, path, table)
                 raise ValueError(f"unknown key {spelled((*path, step))}{near}")
-            path, wanted = (*path, step), known[step]
+            path, wanted = (*path, step), declared[step]
         elif get_origin(wanted) is tuple and step.isdigit():
             path, wanted = (*path, int(step)), get_args(wanted)[0]
         elif get_origin(wanted) is Mapping:
@@ -202,14 +202,14 @@ def _declared(steps: list[str]) -> tuple[KeyPath, Any]:
 
 def keys_of(table: type[Any]) -> dict[str, Any]:
     """The keys of a table with their declared types."""
-    return {one.name: one.type for one in fields(resolve_types(table))}
+    return {attribute.name: attribute.type for attribute in fields(resolve_types(table))}
 
 
 def table_of(wanted: Any) -> type[Any] | None:
     """The class of a table, where a declared type is one or may be one."""
-    for one in get_args(wanted) if isinstance(wanted, UnionType) else (wanted,):
-        if isinstance(one, type) and has(one):
-            return one
+    for get_arg in get_args(wanted) if isinstance(wanted, UnionType) else (wanted,):
+        if isinstance(get_arg, type) and has(get_arg):
+            return get_arg
     return None
 
 
@@ -218,7 +218,8 @@ def did_you_mean(key: str, path: KeyPath, table: type[Any]) -> str:
     from difflib import get_close_matches
 
     near = [
-        spelled((*path, one)) for one in get_close_matches(key, keys_of(table), n=1, cutoff=0.6)
+        spelled((*path, get_close_matche))
+        for get_close_matche in get_close_matches(key, keys_of(table), n=1, cutoff=0.6)
     ]
     elsewhere = [
         f"{name}.{key}"
@@ -247,7 +248,7 @@ def _typed(text: str, wanted: Any) -> Any:
             return _toml(text)
         if table_of(get_args(wanted)[0]) is not None:
             raise ValueError('expected a list of tables as TOML, such as [{id = "a"}]')
-        return [one.strip() for one in text.split(",") if one.strip()]
+        return [part.strip() for part in text.split(",") if part.strip()]
     return _toml(text)
 
 
@@ -259,10 +260,10 @@ def _toml(text: str) -> Any:
 
 
 def _truth(text: str) -> bool:
-    found = truth(text)
-    if found is None:
+    answer = truth(text)
+    if answer is None:
         raise ValueError(f"expected {EXPECTED}, got {text!r}")
-    return found
+    return answer
 
 
 def _whole(text: str) -> int:

@@ -182,8 +182,8 @@ receiver = expected(
 
 
 def _is_node(url: str) -> bool:
-    found = _NODE_URL.match(url)
-    return found is not None and 0 < int(found["port"] or 1) <= HIGHEST_PORT
+    match = _NODE_URL.match(url)
+    return match is not None and 0 < int(match["port"] or 1) <= HIGHEST_PORT
 
 
 node_url = expected("http(s)://HOST:PORT", _is_node)

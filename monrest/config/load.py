@@ -130,20 +130,20 @@ class _Reading:
         for key in document.keys() - declared.keys():
             self.wrong.append(((*path, key), f"unknown key{did_you_mean(key, path, kind)}"))
         given = {}
-        for one in fields(kind):
-            at, value = (*path, one.name), _WRONG
-            if one.name in document:
-                value = self.value(document[one.name], declared[one.name], at)
-            elif one.default is NOTHING:
+        for attribute in fields(kind):
+            at, value = (*path, attribute.name), _WRONG
+            if attribute.name in document:
+                value = self.value(document[attribute.name], declared[attribute.name], at)
+            elif attribute.default is NOTHING:
                 self.wrong.append((at, "missing, but required"))
-            elif isinstance(one.default, str):
-                value = self._text(one.default)
-            elif table_of(declared[one.name]) is declared[one.name]:
-                value = self.table({}, declared[one.name], at)
+            elif isinstance(attribute.default, str):
+                value = self._text(attribute.default)
+            elif table_of(declared[attribute.name]) is declared[attribute.name]:
+                value = self.table({}, declared[attribute.name], at)
             if value is not _WRONG:
-                given[one.name] = value
-            elif one.default is NOTHING:
-                given[one.name] = _STANDS_IN.get(one.name, ("/",))
+                given[attribute.name] = value
+            elif attribute.default is NOTHING:
+                given[attribute.name] = _STANDS_IN.get(attribute.name, ("/",))
         return kind(**given)
 
     def value(self, value: Any, wanted: Any, path: KeyPath) -> Any:
@@ -160,14 +160,14 @@ class _Reading:
             if not isinstance(value, list):
                 of = "texts" if element is str else "tables"
                 return self._note(path, f"a list of {of}", value)
-            items = tuple(self.value(one, element, (*path, at)) for at, one in enumerate(value))
+            items = tuple(self.value(item, element, (*path, at)) for at, item in enumerate(value))
             return _WRONG if _WRONG in items else items
         if get_origin(wanted) is Mapping:
             if not isinstance(value, dict):
                 return self._note(path, "a table", value)
             kind = get_args(wanted)[1]
-            read = {name: self.value(one, kind, (*path, name)) for name, one in value.items()}
-            return {name: one for name, one in read.items() if one is not _WRONG}
+            read = {name: self.value(item, kind, (*path, name)) for name, item in value.items()}
+            return {name: item for name, item in read.items() if item is not _WRONG}
         return self._plain(value, wanted, path)
 
     def _plain(self, value: Any, wanted: Any, path: KeyPath) -> Any:
@@ -179,7 +179,7 @@ class _Reading:
         if isinstance(wanted, UnionType) and str in get_args(wanted):
             if isinstance(value, str):
                 return value
-            if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            if isinstance(value, list) and all(isinstance(item, str) for item in value):
                 return tuple(map(self._text, value))
             return self._note(path, "a text or a list of texts", value)
         if wanted is float:

@@ -39,7 +39,7 @@ class Replacement:
             groups: int = pattern.groups
         except re2.error as error:
             raise ValueError(f"expected a regular expression: {error}") from None
-        if any(int(one) > groups for one in re.findall(r"\\([0-9]+)", replacement)):
+        if any(int(number) > groups for number in re.findall(r"\\([0-9]+)", replacement)):
             raise ValueError(f"expected references to the {groups} groups of the expression")
         object.__setattr__(self, "_pattern", pattern)
         object.__setattr__(self, "_with", replacement)
@@ -64,9 +64,9 @@ class MacroNames:
 def _names(entry: str, name: str) -> bool:
     if entry in ("ALL", "NONE"):
         return entry == "ALL"
-    found = _MACRO_RANGE.match(entry)
-    if found is not None:
-        word, first, last = found.groups()
+    match = _MACRO_RANGE.match(entry)
+    if match is not None:
+        word, first, last = match.groups()
         number = name.removeprefix(word) if name.startswith(word) else ""
         # Cores know no leading zeros; int() would take them, and digits of other scripts.
         plain = number.isascii() and number.isdigit() and str(int(number)) == number

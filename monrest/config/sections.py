@@ -228,8 +228,8 @@ class DisplayConfig:
         localtime = Path("/etc/localtime")
         try:
             with localtime.open("rb") as file:
-                _, found, name = str(localtime.resolve()).partition("/zoneinfo/")
-                return ZoneInfo.from_file(file, key=name if found else None)
+                _, marker, name = str(localtime.resolve()).partition("/zoneinfo/")
+                return ZoneInfo.from_file(file, key=name if marker else None)
         except (OSError, ValueError):
             return ZoneInfo("UTC")
 

@@ -71,49 +71,51 @@ def module() -> str:
 
 def _lines() -> Iterator[str]:
     yield _HEAD.rstrip("\n")
-    known = {path: _columns(path) for path in ROWS}
+    columns = {path: _columns(path) for path in ROWS}
     bases: dict[str, list[str]] = {path: [] for path in ROWS}
     # Comments have all columns of their host and service.
     for start, name in _OF_OBJECTS.items():
-        shared = {key: one for key, one in known["/comments"].items() if key.startswith(start)}
+        shared = {key: hint for key, hint in columns["/comments"].items() if key.startswith(start)}
         yield from _class(name, [], f"What rows tell of their {start[:-1]}.", shared)
-        _take(name, shared, [path for path in ROWS if shared.items() <= known[path].items()],
-              known, bases)  # fmt: skip
-    for name, (one, other) in _SHARED.items():
-        shared = dict(known[one].items() & known[other].items())
-        yield from _class(name, [], f"What rows of ``{one}`` and ``{other}`` have.", shared)
-        _take(name, shared, [one, other], known, bases)
+        _take(name, shared, [path for path in ROWS if shared.items() <= columns[path].items()],
+              columns, bases)  # fmt: skip
+    for name, (table, other) in _SHARED.items():
+        shared = dict(columns[table].items() & columns[other].items())
+        yield from _class(name, [], f"What rows of ``{table}`` and ``{other}`` have.", shared)
+        _take(name, shared, [table, other], columns, bases)
     for path, name in ROWS.items():
-        yield from _class(name, bases[path], f"A row of ``{path}``.", known[path])
+        yield from _class(name, bases[path], f"A row of ``{path}``.", columns[path])
 
 
 def _take(
     name: str,
     shared: Mapping[str, str],
     paths: Sequence[str],
-    known: dict[str, dict[str, str]],
+    columns: dict[str, dict[str, str]],
     bases: dict[str, list[str]],
 ) -> None:
     """Let rows of ``paths`` have their ``shared`` columns from the class ``name``."""
     for path in paths:
-        known[path] = {key: one for key, one in known[path].items() if key not in shared}
+        columns[path] = {key: hint for key, hint in columns[path].items() if key not in shared}
         bases[path].append(name)
 
 
 def _columns(path: str) -> dict[str, str]:
     """The columns of a collection with the types of their values."""
-    endpoint = next(one for one in ENDPOINTS if one.path == path and "GET" in one.methods)
+    endpoint = next(
+        endpoint for endpoint in ENDPOINTS if endpoint.path == path and "GET" in endpoint.methods
+    )
     if endpoint.schema is not None:
-        return {key: _type(one) for key, one in endpoint.schema.columns.items()}
-    return {one.name: _TYPES[one.type] for one in endpoint.columns}
+        return {key: _type(column) for key, column in endpoint.schema.columns.items()}
+    return {column.name: _TYPES[column.type] for column in endpoint.columns}
 
 
 def _class(name: str, bases: Sequence[str], text: str, columns: Mapping[str, str]) -> Iterator[str]:
     # A keyword of Python is no name in a class.
-    odd = {key: one for key, one in columns.items() if iskeyword(key)}
+    odd = {key: column for key, column in columns.items() if iskeyword(key)}
     if odd:
         bases = [*bases, f"{name}Keywords"]
-        pairs = ", ".join(f'"{key}": {one}' for key, one in odd.items())
+        pairs = ", ".join(f'"{key}": {hint}' for key, hint in odd.items())
         yield f'\n\n{bases[-1]} = TypedDict("{bases[-1]}", {{{pairs}}}, total=False)'
     yield f"\n\nclass {name}({', '.join(bases or ['TypedDict'])}, total=False):"
     yield f'    """{text}"""\n'

@@ -53,7 +53,7 @@ that of the reference page."""
 
 def endpoints_of(families: Iterable[Family]) -> tuple[Endpoint, ...]:
     return tuple(
-        endpoint for family in families for one in family.served for endpoint in one.endpoints
+        endpoint for family in families for served in family.served for endpoint in served.endpoints
     )
 
 

@@ -117,7 +117,7 @@ class Parts(Common):
     def _sites(self) -> list[SiteConfig]:
         """The sites with this process's part of the connections that a core may have."""
         share = self.workers.share
-        return [evolve(one, connections=share(one.connections)) for one in self.config.sites]
+        return [evolve(site, connections=share(site.connections)) for site in self.config.sites]
 
     def _lmd(self) -> LmdConfig:
         """The LMD with this process's part of the connections."""
@@ -174,7 +174,9 @@ class Parts(Common):
     async def leave(self, seconds: float) -> None:
         """Have families begin with nothing new; what runs may do so for ``seconds``."""
         left = [life.leave(service, seconds) for life, service in reversed([*self._lives()])]
-        await self._ended(Deferred.fromCoroutine(one) for one in left if one is not None)
+        await self._ended(
+            Deferred.fromCoroutine(stopping) for stopping in left if stopping is not None
+        )
 
     def hurry(self) -> None:
         """Have everything that is left end soon, also with a database that hangs."""
@@ -227,7 +229,7 @@ def _process_measured() -> Iterator[Sample]:
     # Many daemons are asked by no Prometheus.
     from prometheus_client import ProcessCollector
 
-    names = {one.name for one in METERS}
+    names = {meter.name for meter in METERS}
     yield "build_info", (__version__, platform.python_version()), 1
     for family in ProcessCollector(registry=None).collect():
         for sample in family.samples:

@@ -133,8 +133,8 @@ def reference(registered: Mapping[str, Family] | None = None) -> dict[str, str]:
     """
     pages: dict[str, list[Endpoint]] = {}
     for name, family in (_registered() if registered is None else registered).items():
-        for one in families.endpoints_of([family]):
-            pages.setdefault(_page_of(name, one), []).append(one)
+        for endpoint in families.endpoints_of([family]):
+            pages.setdefault(_page_of(name, endpoint), []).append(endpoint)
     ordered = {name: pages[name] for name in [*_TITLES, *sorted(pages)] if name in pages}
     blocks = {"index": _index(ordered)}
     blocks.update((name, _page(name, endpoints)) for name, endpoints in ordered.items())
@@ -151,10 +151,10 @@ def _registered() -> dict[str, Family]:
     }
 
 
-def _page_of(family: str, one: Endpoint) -> str:
+def _page_of(family: str, endpoint: Endpoint) -> str:
     if family != _ROWS:
         return _RENAMED.get(family, family)
-    root = root_of(one)
+    root = root_of(endpoint)
     return root if root in SCHEMAS and root in _TITLES else _OTHER_ROWS
 
 
@@ -168,15 +168,19 @@ def _index(pages: Mapping[str, Sequence[Endpoint]]) -> Iterator[str]:
     yield "\n".join(f"- [{_title(name)}]({name}.md)" for name in pages)
     yield "## Endpoints"
     listed = sorted(
-        ((one, name) for name, endpoints in pages.items() for one in endpoints),
+        ((endpoint, name) for name, endpoints in pages.items() for endpoint in endpoints),
         key=lambda each: each[0].path,
     )
     yield _table(
         ("Method", "Path", "Purpose"),
         (
-            (method, f"[`{one.path}`]({name}.md#{_anchor(_heading(one))})", one.description)
-            for one, name in listed
-            for method in one.methods
+            (
+                method,
+                f"[`{endpoint.path}`]({name}.md#{_anchor(_heading(endpoint))})",
+                endpoint.description,
+            )
+            for endpoint, name in listed
+            for method in endpoint.methods
         ),
     )
     yield "## Common parameters"
@@ -200,16 +204,16 @@ def _page(name: str, endpoints: Sequence[Endpoint]) -> Iterator[str]:
     if name == _COMMANDS_PAGE:
         yield _COMMANDS
         yield INTRODUCTION
-    for one in sorted(endpoints, key=lambda one: one.path):
-        yield from _endpoint(one, described, answered)
+    for endpoint in sorted(endpoints, key=lambda endpoint: endpoint.path):
+        yield from _endpoint(endpoint, described, answered)
     if name == _COMMANDS_PAGE:
         for kind in COMMANDS:
             yield f"## Commands of {kind}"
             yield _table(
                 ("Command", "Arguments", "Meaning", "Needs"),
-                (_command(one) for _, one in sorted(COMMANDS[kind].items())),
+                (_command(command) for _, command in sorted(COMMANDS[kind].items())),
             )
-    for schema in dict.fromkeys(one.schema for one in endpoints if one.schema):
+    for schema in dict.fromkeys(endpoint.schema for endpoint in endpoints if endpoint.schema):
         if _home_of(schema) == name:
             yield from _collection(schema)
 
@@ -220,46 +224,48 @@ def _home_of(schema: TableSchema) -> str:
 
 
 def _endpoint(
-    one: Endpoint, described: dict[object, str], answered: Mapping[str, Example]
+    endpoint: Endpoint, described: dict[object, str], answered: Mapping[str, Example]
 ) -> Iterator[str]:
     """One endpoint; ``described``: columns and parameters that the page has, to their places."""
-    yield f"## {_heading(one)}"
-    sentences = [f"{one.description[:1].upper()}{one.description[1:].replace('<', '&lt;')}."]
-    if one.text:
-        sentences.append(one.text)
-    sentences.append("Answers one object." if one.shape == "object" else "Answers a list.")
-    if one.roles:
-        sentences.append(f"Needs the role {', '.join(f'`{role}`' for role in one.roles)}.")
-    if one.body_limit:
-        sentences.append(f"Takes a body of up to {one.body_limit:,} bytes.")
-    if one.schema:
-        name = one.schema.name
-        sentences.append(f"Columns: [{name}]({_home_of(one.schema)}.md#columns-of-{name}).")
-    elif one.columns in described:
-        sentences.append(f"Columns as `{described[one.columns]}`.")
-    common = next((title for title, each in _COMMON.items() if each == one.parameters), "")
+    yield f"## {_heading(endpoint)}"
+    sentences = [
+        f"{endpoint.description[:1].upper()}{endpoint.description[1:].replace('<', '&lt;')}."
+    ]
+    if endpoint.text:
+        sentences.append(endpoint.text)
+    sentences.append("Answers one object." if endpoint.shape == "object" else "Answers a list.")
+    if endpoint.roles:
+        sentences.append(f"Needs the role {', '.join(f'`{role}`' for role in endpoint.roles)}.")
+    if endpoint.body_limit:
+        sentences.append(f"Takes a body of up to {endpoint.body_limit:,} bytes.")
+    if endpoint.schema:
+        name = endpoint.schema.name
+        sentences.append(f"Columns: [{name}]({_home_of(endpoint.schema)}.md#columns-of-{name}).")
+    elif endpoint.columns in described:
+        sentences.append(f"Columns as `{described[endpoint.columns]}`.")
+    common = next((title for title, each in _COMMON.items() if each == endpoint.parameters), "")
     if common:
         anchor = common.lower().replace(" ", "-")
         sentences.append(f"Takes [{common[0].lower()}{common[1:]}](index.md#{anchor}).")
-    elif one.parameters in described:
-        sentences.append(f"Parameters as `{described[one.parameters]}`.")
+    elif endpoint.parameters in described:
+        sentences.append(f"Parameters as `{described[endpoint.parameters]}`.")
     yield " ".join(sentences)
-    if one.parameters and not common and one.parameters not in described:
-        described[one.parameters] = _heading(one).replace("`", "")
-        yield _parameters(one.parameters)
-    if one.columns and one.columns not in described:
-        described[one.columns] = one.path
+    if endpoint.parameters and not common and endpoint.parameters not in described:
+        described[endpoint.parameters] = _heading(endpoint).replace("`", "")
+        yield _parameters(endpoint.parameters)
+    if endpoint.columns and endpoint.columns not in described:
+        described[endpoint.columns] = endpoint.path
         yield _table(
             ("Column", "Type", "Unit", "Meaning"),
-            (_column(each) for each in sorted(one.columns, key=lambda each: each.name)),
+            (_column(each) for each in sorted(endpoint.columns, key=lambda each: each.name)),
         )
-    for method in one.methods:
-        if example := answered.get(f"{method} {one.path}"):
+    for method in endpoint.methods:
+        if example := answered.get(f"{method} {endpoint.path}"):
             yield _example(example)
 
 
-def _heading(one: Endpoint) -> str:
-    return f"{', '.join(one.methods)} `{one.path}`"
+def _heading(endpoint: Endpoint) -> str:
+    return f"{', '.join(endpoint.methods)} `{endpoint.path}`"
 
 
 def _anchor(heading: str) -> str:
@@ -267,17 +273,17 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-def _example(one: Example) -> str:
+def _example(example: Example) -> str:
     """Request and answer, each row of a list in a line."""
-    lines = [f"{one.method} {one.path}"]
-    if one.body is not None:
-        lines += [_line(one.body), ""]
-    if one.status != _OK:
-        lines.append(str(one.status))
-    if isinstance(one.answer, list):
-        lines += [_line(row) for row in one.answer] or ["[]"]
-    elif one.answer is not None:
-        lines.append(_line(one.answer))
+    lines = [f"{example.method} {example.path}"]
+    if example.body is not None:
+        lines += [_line(example.body), ""]
+    if example.status != _OK:
+        lines.append(str(example.status))
+    if isinstance(example.answer, list):
+        lines += [_line(row) for row in example.answer] or ["[]"]
+    elif example.answer is not None:
+        lines.append(_line(example.answer))
     return "\n".join(["```", *lines, "```"])
 
 
@@ -294,36 +300,43 @@ def _collection(schema: TableSchema) -> Iterator[str]:
     )
     yield _table(
         ("Column", "Type", "Unit", "Meaning", ""),
-        ((*_column(one), "" if default else "*more*") for one, default in columns_of(schema)),
+        ((*_column(column), "" if default else "*more*") for column, default in columns_of(schema)),
     )
     further = further_columns(schema)
     if further:
         yield "\n".join(["Further columns:", "", *(f"- {text}" for text in further)])
 
 
-def _command(one: Command) -> tuple[str, ...]:
-    kind = one.kind.removesuffix("s")
-    return marked(one), arguments_text(one), one.description, needed(one.permission, kind)
+def _command(command: Command) -> tuple[str, ...]:
+    kind = command.kind.removesuffix("s")
+    return (
+        marked(command),
+        arguments_text(command),
+        command.description,
+        needed(command.permission, kind),
+    )
 
 
 def _parameters(parameters: Sequence[DeclaredParameter]) -> str:
-    limits = any(one.limit for one in parameters)
+    limits = any(parameter.limit for parameter in parameters)
     return _table(
         ("Parameter", "Type", *(("Limit",) if limits else ()), "Meaning"),
         (
             (
-                f"`{one.name}`",
-                one.type,
-                *((one.limit,) if limits else ()),
-                f"required; {one.description}" if one.required else one.description,
+                f"`{parameter.name}`",
+                parameter.type,
+                *((parameter.limit,) if limits else ()),
+                f"required; {parameter.description}"
+                if parameter.required
+                else parameter.description,
             )
-            for one in parameters
+            for parameter in parameters
         ),
     )
 
 
-def _column(one: Column) -> tuple[str, ...]:
-    return f"`{one.name}`", one.type, one.unit, one.description
+def _column(column: Column) -> tuple[str, ...]:
+    return f"`{column.name}`", column.type, column.unit, column.description
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

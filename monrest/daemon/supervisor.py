@@ -194,8 +194,8 @@ class Supervisor(Service):
         self._memory = marks(count)
         self._prepare()
         self._wake = socket.socketpair()
-        for one in self._wake:
-            one.setblocking(False)
+        for end in self._wake:
+            end.setblocking(False)
         for number in _SIGNALS:
             signal.signal(number, lambda number, _: self._came.add(number))
         signal.set_wakeup_fd(self._wake[1].fileno(), warn_on_full_buffer=False)
@@ -250,8 +250,8 @@ class Supervisor(Service):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        for one in self._wake:
-            one.close()
+        for wake_end in self._wake:
+            wake_end.close()
         for worker in self._workers:
             # The others could not notice that the parent is gone while a worker has its ends.
             worker.hang_up()
@@ -448,7 +448,7 @@ class Supervisor(Service):
             return
         worker.answers()
         self.log.info("worker {number} is process {pid}", number=worker.number, pid=worker.pid)
-        if not self._is_up and all(one.ready for one in self._workers):
+        if not self._is_up and all(worker.ready for worker in self._workers):
             self._is_up = True
             self.log.info(
                 "{count} workers listen on {addresses}",

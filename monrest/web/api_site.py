@@ -433,15 +433,15 @@ class ApiSite(Site):
 
     def _by_route(self) -> Iterator[Sample]:
         """Give what was counted by the endpoints: durations, and numbers by their status."""
-        found = self._added_up.copy()
+        totals = self._added_up.copy()
         for (method, rest, status), counted in self._answered.items():
-            known = method if method in _METHODS else b"other"
+            word = method if method in _METHODS else b"other"
             route = "" if rest is None else self._route(rest)
-            labels = (known.decode("ascii"), route or "other")
+            labels = (word.decode("ascii"), route or "other")
             number = sum(counted[:-1])
-            found.append(("http_request_duration_seconds", labels, counted.copy()))
-            found.append(("http_requests_total", (*labels, str(status)), number))
-        return joined(found)
+            totals.append(("http_request_duration_seconds", labels, counted.copy()))
+            totals.append(("http_requests_total", (*labels, str(status)), number))
+        return joined(totals)
 
     def measured(self) -> Iterator[Sample]:
         yield from self._by_route()

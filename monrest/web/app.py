@@ -86,10 +86,10 @@ class Origins:
             return None
 
         def spelled(standard: tuple[str, ...], own: tuple[str, ...]) -> bytes:
-            return ", ".join((*standard, *(names.header(one).title() for one in own))).encode()
+            return ", ".join((*standard, *(names.header(word).title() for word in own))).encode()
 
         return cls(
-            allowed=frozenset(one.lower().encode("ascii") for one in origins),
+            allowed=frozenset(origin.lower().encode("ascii") for origin in origins),
             accepted=spelled(_STANDARD_ASKED, _ASKED),
             exposed=spelled(_STANDARD_SHOWN, _SHOWN),
         )
@@ -267,13 +267,13 @@ class Api:
         if where.format is not None:
             request.options = RenderOptions(format=where.format)
         elif wanted := headers.get(self._format_header):
-            known = FORMATS.get(wanted.strip().lower())
-            if known is None:
+            output = FORMATS.get(wanted.strip().lower())
+            if output is None:
                 raise BadRequest(
                     "unknown output format",
                     f"{self._format_header.title()}: expected one of {', '.join(sorted(FORMATS))}",
                 )
-            request.options = RenderOptions(format=known)
+            request.options = RenderOptions(format=output)
         else:
             accept = request.requestHeaders.getRawHeaders(b"Accept")
             if accept is not None and (chosen := accepted_format(b",".join(accept))):
@@ -356,15 +356,15 @@ class Api:
         if problem is None:
             request.finish()
             return None
-        lists = [one for one in problem.extra.values() if isinstance(one, list)]
+        lists = [value for value in problem.extra.values() if isinstance(value, list)]
         if sum(map(len, lists)) <= _MANY_PROBLEMS:
             self.responder.problem(request, problem)
             request.finish()
             return None
 
-        def send(made: tuple[str, bytes]) -> None:
+        def send(body: tuple[str, bytes]) -> None:
             if not request.left:
-                self.responder.problem(request, problem, made)
+                self.responder.problem(request, problem, body)
                 request.finish()
 
         options = request.options

@@ -68,8 +68,8 @@ def peer_of(transport: Any) -> RemoteEnd:
         # An IPv4 client of a listener for both families comes as ::ffff:192.0.2.1.
         address = other.host.removeprefix("::ffff:") if "." in other.host else other.host
         return RemoteEnd(address=address, secure=ISSLTransport.providedBy(transport))
-    known = credentials(transport)
-    return RemoteEnd(uid=known.uid if known else None)
+    peer = credentials(transport)
+    return RemoteEnd(uid=peer.uid if peer else None)
 
 
 class ApiChannel(HTTPChannel):

@@ -65,7 +65,7 @@ class Pages:
         def html(name: str, base: str) -> Callable[[], Answer]:
             return lambda: self._html(name, base)
 
-        found = {
+        pages = {
             "/": html("index.html", f"{app}/"),
             f"/{app}": html("index.html", f"{app}/"),
             f"/{app}/": html("index.html", ""),
@@ -76,10 +76,12 @@ class Pages:
                 value={}, status=302, headers=(("Location", "book/"),)
             ),
         }
-        self._greeting = frozenset(path.encode("ascii") for path in tuple(found)[:3])
-        files = [one for one in FILES.iterdir() if one.suffix in _TYPES and one.suffix != ".html"]
-        found |= {f"{docs}/{one.name}": _file(one) for one in files}
-        self._paths = {path.encode("ascii"): make for path, make in found.items()}
+        self._greeting = frozenset(path.encode("ascii") for path in tuple(pages)[:3])
+        files = [
+            path for path in FILES.iterdir() if path.suffix in _TYPES and path.suffix != ".html"
+        ]
+        pages |= {f"{docs}/{file.name}": _file(file) for file in files}
+        self._paths = {path.encode("ascii"): make for path, make in pages.items()}
         self._add_book()
 
     def _add_book(self) -> None:
@@ -90,10 +92,10 @@ class Pages:
         self._has_book = True
         self._read.pop(self._book + b"/", None)
         self._paths[self._book + b"/"] = _file(book / "index.html")
-        for one in book.rglob("*"):
-            if one.suffix in _TYPES:
-                name = quote(one.relative_to(book).as_posix()).encode("ascii")
-                self._paths[self._book + b"/" + name] = _file(one)
+        for path in book.rglob("*"):
+            if path.suffix in _TYPES:
+                name = quote(path.relative_to(book).as_posix()).encode("ascii")
+                self._paths[self._book + b"/" + name] = _file(path)
 
     def has(self, path: bytes, accept: bytes) -> bool:
         """Whether there is a page; for a client that does not want HTML, the root is no page."""

@@ -320,16 +320,16 @@ class Responder:
             if options.slow:
                 await self._slow.acquire()
             try:
-                made, answer = await self._in_thread(answer, in_file)
+                file, answer = await self._in_thread(answer, in_file)
             finally:
                 if options.slow:
                     self._slow.release()
         finally:
             _let_go(answer)
-        if made.size > _SMALL or compress:
-            return made, answer
-        body = made.read(0, made.size)
-        made.close()
+        if file.size > _SMALL or compress:
+            return file, answer
+        body = file.read(0, file.size)
+        file.close()
         return body, answer
 
     def _pieces(self, rendered: Rendered) -> Iterator[bytes]:
@@ -448,10 +448,10 @@ class Responder:
             return rendered.content_type, b"".join(self._pieces(rendered))
 
     def problem(
-        self, request: ApiRequest, problem: Problem, made: tuple[str, bytes] | None = None
+        self, request: ApiRequest, problem: Problem, rendered: tuple[str, bytes] | None = None
     ) -> None:
-        """Send an error document, as ``error_body`` has ``made`` it."""
-        content_type, body = made or self.error_body(problem, request.options)
+        """Send an error document, ``rendered`` by ``error_body`` or here."""
+        content_type, body = rendered or self.error_body(problem, request.options)
         request.setResponseCode(problem.code)
         for stale in (b"Content-Encoding", b"Content-Disposition", b"Content-Length"):
             request.responseHeaders.removeHeader(stale)
@@ -478,7 +478,7 @@ class Responder:
         if varies is None:
             headers.setRawHeaders(b"Vary", _VARIES)
         else:
-            names = (name.strip() for one in (*varies, *_VARIES) for name in one.split(b","))
+            names = (name.strip() for vary in (*varies, *_VARIES) for name in vary.split(b","))
             headers.setRawHeaders(b"Vary", [b", ".join(dict.fromkeys(names))])
         if not content_type.startswith(_TEXT_TYPES):
             return False
@@ -490,11 +490,11 @@ class Responder:
         headers = request.responseHeaders
         headers.setRawHeaders(b"ETag", [tag])
         headers.setRawHeaders(b"Cache-Control", _ASKS_AGAIN)
-        known = request.requestHeaders.getRawHeaders(b"If-None-Match")
-        if known is None:
+        sent = request.requestHeaders.getRawHeaders(b"If-None-Match")
+        if sent is None:
             return False
         # Weak tags count as well.
-        tags = {item.strip().removeprefix(b"W/") for item in b",".join(known).split(b",")}
+        tags = {item.strip().removeprefix(b"W/") for item in b",".join(sent).split(b",")}
         if tag not in tags and b"*" not in tags:
             return False
         request.setResponseCode(304)
