@@ -3,8 +3,8 @@
 A save has two phases. While it prepares, everything that can fail happens: looking at what is on
 the disk, writing the new contents to temporary files beside the old ones, keeping the old ones as
 the last version; and the journal says how to take all that away again. From the moment the
-journal says ``commit`` the new files are complete, what follows is renaming only, and whoever
-comes next, this process or the next one, finishes. Writing blocks, and runs in threads.
+journal says ``commit`` the new files are complete, what follows is renaming only, and the next
+process that reads the journal, this one or another, finishes. Writing blocks, and runs in threads.
 
 Rules: docs/spec/objectconfig.md, "Saving" and "Files that a save replaces".
 """
@@ -150,75 +150,9 @@ def _file_obstacle(target: TargetFile, handle: int) -> str:
     if not _may(os.W_OK, target.name, handle):
         return f"{target.path} is not writable"
     folder = os.fstat(handle)
-    owners = (state.st_uid, folder.st_uid)
-    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in owners and not _able(_FOWNER):
+    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, state.st_uid, folder.st_uid):
         return f"{target.path} belongs to another user, in a folder where only that one replaces it"
-    return lost_reader(target.path, state, *_kept(state, folder))
-
-
-_CHOWN = 0
-_FOWNER = 3
-"""Numbers of capabilities of Linux."""
-
-
-def lost_reader(path: str, state: os.stat_result, uid: int, gid: int) -> str:
-    """Say who could read a file and cannot when it belongs to ``uid`` and ``gid``, or nothing.
-
-    ``state`` is that of the file as it is; its mode is kept. A core that cannot read one of its
-    files does not start again.
-    """
-    mode = state.st_mode
-    if mode & stat.S_IROTH:
-        return ""
-    if gid != state.st_gid and mode & stat.S_IRGRP:
-        return f"{path}: group {group_name(state.st_gid)} cannot be kept, and could not read it"
-    if uid != state.st_uid and state.st_uid and mode & stat.S_IRUSR:
-        name = user_name(state.st_uid)
-        if not mode & stat.S_IRGRP or gid not in _groups_of(state.st_uid):
-            return f"{path}: owner {name} cannot be kept, and could not read it"
     return ""
-
-
-def _kept(state: os.stat_result, folder: os.stat_result) -> tuple[int, int]:
-    """The owner and group that a new file can have in a folder in the place of an old one."""
-    if _able(_CHOWN):
-        return state.st_uid, state.st_gid
-    given = folder.st_gid if folder.st_mode & stat.S_ISGID else os.getegid()
-    mine = (given, os.getegid(), *os.getgroups())
-    return os.geteuid(), state.st_gid if state.st_gid in mine else given
-
-
-def _able(capability: int) -> bool:
-    try:
-        lines = Path("/proc/self/status").read_bytes().splitlines()
-        effective = next(line for line in lines if line.startswith(b"CapEff:"))
-        return bool(int(effective.split()[1], 16) >> capability & 1)
-    except (OSError, StopIteration, ValueError):
-        return os.geteuid() == 0
-
-
-def _groups_of(uid: int) -> Collection[int]:
-    try:
-        user = pwd.getpwuid(uid)
-    except KeyError:
-        return ()
-    return os.getgrouplist(user.pw_name, user.pw_gid)
-
-
-def user_name(uid: int) -> str:
-    """Give the name of a user, or the number without one."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
-
-
-def group_name(gid: int) -> str:
-    """Give the name of a group, or the number without one."""
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return str(gid)
 
 
 def _may(mode: int, name: str, handle: int) -> bool:
@@ -423,7 +357,7 @@ def write(
     *,
     note: dict[str, object],
 ) -> tuple[str, ...]:
-    """Write all files or none, and tell what of the old ones could not be kept.
+    """Write all files or none; returns a warning for each file whose owner could not be kept.
 
     The caller has the lock of ``room``. ``note`` goes into the backup beside the old contents.
     Raises what ``check`` raises, ChangedOnDiskError, and Unavailable when the disk does not take
@@ -532,7 +466,9 @@ def _prepare(
         if one.content is None:
             continue
         with opened(entry.folder) as handle:
-            warnings += _write_beside(handle, entry, one.content, present and present[1])
+            warning = _write_beside(handle, entry, one.content, present and present[1])
+            if warning:
+                warnings.append(warning)
             os.fsync(handle)
     backup = room.folder / journal.backup
     backup.mkdir(mode=0o700)
@@ -549,57 +485,73 @@ def _prepare(
 
 def _write_beside(
     handle: int, entry: JournalEntry, content: bytes, state: os.stat_result | None
-) -> list[str]:
-    """Write a temporary file with the owner and rights of the one that it will replace.
+) -> str:
+    """Write a temporary file with the owner, group and mode of the one that it will replace.
 
-    Gives what cannot be kept of them.
+    Returns a warning when its owner is another one. Raises Forbidden as ``_keep_access`` does.
     """
-    warnings: list[str] = []
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     mode = 0o666 if state is None else 0o600
     file = os.open(entry.temporary, flags, mode, dir_fd=handle)
     with os.fdopen(file, "wb") as stream:
         stream.write(content)
         stream.flush()
-        if state is not None:
-            warnings = _like(handle, entry, state, stream.fileno())
-        os.fsync(stream.fileno())
-    return warnings
+        warning = _keep_access(entry.path, state, file) if state is not None else ""
+        os.fsync(file)
+    return warning
 
 
-def _like(handle: int, entry: JournalEntry, state: os.stat_result, file: int) -> list[str]:
-    """Give a new file the owner, group, mode and attributes of the old one, as far as we may."""
-    for wanted in ((state.st_uid, state.st_gid), (-1, state.st_gid)):
+def _keep_access(path: str, state: os.stat_result, file: int) -> str:
+    """Give a new file the owner, group and mode of the old one, whose state is given.
+
+    Returns a warning when the owner cannot be kept. Raises Forbidden when group or mode cannot, and
+    when the old owner could not read the file any more: a core that cannot read one of its files
+    does not start.
+    """
+    for owner in (state.st_uid, -1):
         with suppress(OSError):
-            os.fchown(file, *wanted)
+            os.fchown(file, owner, state.st_gid)
             break
-    os.fchmod(file, stat.S_IMODE(state.st_mode))
-    own = os.fstat(file)
-    if reason := lost_reader(entry.path, state, own.st_uid, own.st_gid):
-        raise Forbidden("cannot write file", reason)
-    warnings = [
-        f"{entry.path}: {what} {name(was)} cannot be kept, it is {name(now)} now"
-        for what, name, was, now in (
-            ("owner", user_name, state.st_uid, own.st_uid),
-            ("group", group_name, state.st_gid, own.st_gid),
-        )
-        if was != now
-    ]
-    if stat.S_IMODE(own.st_mode) != stat.S_IMODE(state.st_mode):
-        was, now = (stat.S_IMODE(one.st_mode) for one in (state, own))
-        warnings.append(f"{entry.path}: mode {was:o} cannot be kept, it is {now:o} now")
-    old = os.open(entry.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
+    mode = stat.S_IMODE(state.st_mode)
+    os.fchmod(file, mode)
+    now = os.fstat(file)
+    if now.st_gid != state.st_gid:
+        group = _group_name(state.st_gid)
+        raise Forbidden("cannot write file", f"{path}: group {group} cannot be kept")
+    if stat.S_IMODE(now.st_mode) != mode:
+        raise Forbidden("cannot write file", f"{path}: mode {mode:o} cannot be kept")
+    if now.st_uid == state.st_uid:
+        return ""
+    lost = f"{path}: owner {_user_name(state.st_uid)} cannot be kept"
+    if not _reads_as_member(state):
+        raise Forbidden("cannot write file", f"{lost}, and could not read it")
+    return f"{lost}, it is {_user_name(now.st_uid)} now"
+
+
+def _reads_as_member(state: os.stat_result) -> bool:
+    """Whether the owner of a file may read it without being its owner."""
+    if state.st_uid == 0 or state.st_mode & stat.S_IROTH:
+        return True
     try:
-        for name in os.listxattr(old):
-            try:
-                os.setxattr(file, name, os.getxattr(old, name))
-            except OSError as error:
-                # What the system itself attaches, a security label for example, is not ours.
-                if not name.startswith("security."):
-                    warnings.append(f"{entry.path}: attribute {name} is lost: {error.strerror}")
-    finally:
-        os.close(old)
-    return warnings
+        user = pwd.getpwuid(state.st_uid)
+    except KeyError:
+        return False
+    member = state.st_gid in os.getgrouplist(user.pw_name, user.pw_gid)
+    return member and bool(state.st_mode & stat.S_IRGRP)
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
 
 
 def _check_again(journal: Journal) -> None:
