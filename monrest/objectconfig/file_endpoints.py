@@ -5,7 +5,7 @@ Rules: docs/spec/objectconfig.md, "The precheck".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -85,14 +85,14 @@ async def files(
     }
     failed: list[SiteProblem] = []
     selected = await tools(staging, context, request, failed)
-    staged: list[StagedBy] = []
+    users: StagedBy = {}
     if "staged_by" in demanded:
-        staged = await staging.overview([tool.site.id for tool in selected])
+        users = await staging.staged_by([tool.site.id for tool in selected])
     records: list[dict[str, Any]] = []
     for tool in selected:
-        mine = [one for one in staged if one.site == tool.site.id]
+        staged_by = users.get(tool.site.id, {})
         records += await context.threads.run(
-            partial(_files_of, tool, mine, content="content" in demanded)
+            partial(_files_of, tool, staged_by, content="content" in demanded)
         )
     columns = ("columns", ",".join((*(one.name for one in FILES), *sorted(demanded))))
     return await _with_far(
@@ -128,13 +128,12 @@ async def _with_far(
     return evolve(answer, failed_sites=(*failed, *far.problems))
 
 
-def _files_of(tool: Tool, staged: Iterable[StagedBy], *, content: bool) -> list[dict[str, Any]]:
+def _files_of(
+    tool: Tool, staged_by: Mapping[str, Sequence[str]], *, content: bool
+) -> list[dict[str, Any]]:
     view = tool.view
-    people: dict[str, list[str]] = {}
-    for one in staged:
-        people.setdefault(one.path, []).append(one.user)
     unreadable = view.disk.unreadable
-    paths = {*view.model.loaded, *view.disk.loaded, *view.staged, *people, *unreadable}
+    paths = {*view.model.loaded, *view.disk.loaded, *view.staged, *staged_by, *unreadable}
     return [
         {
             **_on_disk(tool, path),
@@ -142,7 +141,7 @@ def _files_of(tool: Tool, staged: Iterable[StagedBy], *, content: bool) -> list[
             "peer_key": tool.site.id,
             "content": _content(tool, path) if content else None,
             "conflict": int(path in view.conflicts),
-            "staged_by": sorted(people.get(path, ())),
+            "staged_by": list(staged_by.get(path, ())),
         }
         for path in sorted(paths)
     ]
@@ -188,9 +187,11 @@ async def diff(
     failed: list[SiteProblem] = []
     selected = await tools(staging, context, request, failed)
     records = [
-        {"peer_key": tool.site.id, "file": row.file, "output": row.output}
+        {"peer_key": tool.site.id, "file": path, "output": output}
         for tool in selected
-        for row in await staging.diff(tool.config, user_of(request), ignore_whitespace=ignore)
+        for path, output in (
+            await staging.diff(tool.config, user_of(request), ignore_whitespace=ignore)
+        ).items()
     ]
     options = (REFRESH.name, IGNORE.name)
     return await _with_far(context, request, _DIFFS, records, failed, *options, alone=not selected)

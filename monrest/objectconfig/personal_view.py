@@ -7,12 +7,10 @@ Rules: docs/spec/objectconfig.md, "Staged changes and the disk".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import DeferredLock
-from twisted.python.failure import Failure
 
 from monrest.base.concurrency import Threads
 from monrest.config import ConfigTool
@@ -20,9 +18,8 @@ from monrest.objectconfig import store
 from monrest.objectconfig.diff import merge
 from monrest.objectconfig.document import ConfigFile
 from monrest.objectconfig.model import Marks, Overlay, SiteModel, load
-from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.save import digest
-from monrest.objectconfig.store import StagedFile, Stash, StashChange, row_of
+from monrest.objectconfig.store import StagedFile, Stash
 from monrest.store.database import Database
 
 
@@ -80,65 +77,35 @@ class Disk:
         return model
 
 
-T = TypeVar("T")
-
-
 @frozen(kw_only=True)
 class PersonalView:
-    """A site as one user sees it.
+    """A site as one user sees it, in ``model``; ``disk`` is the same site without staged changes.
 
-    ``model``: the files with the staged changes. ``disk``: the same site without them.
-    ``staged``: what is staged, by path; its ``base`` is what is on disk now, but for the paths
-    in ``conflicts``: those were changed on disk as well, and in a way that does not merge.
-    ``version``: of the stash.
+    The base of a staged file is what is on disk now, but for the paths in ``conflicts``: those were
+    changed on disk as well, and in a way that does not merge.
     """
 
     model: SiteModel
     disk: SiteModel = field(repr=False)
-    staged: Mapping[str, StagedFile] = field(factory=dict)
+    stash: Stash = field(factory=Stash)
     conflicts: tuple[str, ...] = ()
-    version: str = ""
-    _stored: Mapping[str, StagedFile] = field(factory=dict, repr=False, alias="stored")
-
-    def changed(
-        self, model: SiteModel, now: int
-    ) -> tuple[dict[str, StagedFile], StashChange | None]:
-        """Give what is staged when ``model`` is, and what to store for it; None is nothing.
-
-        Files are staged at ``now`` when their text differs from what this view has. A file
-        without objects is deleted; but one that is named in the main file stays, since no core
-        starts without it.
-        """
-        rows: list[Mapping[str, Any]] = []
-        kept: dict[str, StagedFile] = {}
-        for path in sorted({*model.loaded, *self.model.loaded, *self.staged}):
-            file = self._file(model, path, now)
-            if file is None:
-                continue
-            kept[path] = file
-            if file != self._stored.get(path):
-                rows.append(row_of(file, self._stored.get(path)))
-        forgotten = tuple(path for path in self._stored if path not in kept)
-        if not rows and not forgotten:
-            return kept, None
-        return kept, StashChange(version=self.version, rows=tuple(rows), forgotten=forgotten)
 
     @property
-    def settled(self) -> StashChange | None:
-        """What to store because disk and stash say the same; None when there is no such file."""
-        gone = tuple(path for path in self._stored if path not in self.staged)
-        return StashChange(version=self.version, forgotten=gone) if gone else None
+    def staged(self) -> Mapping[str, StagedFile]:
+        return self.stash.files
 
-    def when_settled(self, version: str) -> PersonalView:
-        """Give the view when that is stored as ``version``."""
-        stored = {path: file for path, file in self._stored.items() if path in self.staged}
-        return evolve(self, version=version, stored=stored)
+    def staged_with(self, model: SiteModel, now: int) -> dict[str, StagedFile]:
+        """The staged files when the user sees ``model``; those with a new text are staged ``now``.
 
-    def after(
-        self, model: SiteModel, staged: Mapping[str, StagedFile], version: str
-    ) -> PersonalView:
-        """Give the view when ``staged`` is stored as ``version``."""
-        return evolve(self, model=model, staged=staged, version=version, stored=staged)
+        A file without objects is deleted; but one that is named in the main file stays, since no
+        core starts without it.
+        """
+        files: dict[str, StagedFile] = {}
+        for path in sorted({*model.loaded, *self.model.loaded, *self.staged}):
+            file = self._file(model, path, now)
+            if file is not None:
+                files[path] = file
+        return files
 
     def _file(self, model: SiteModel, path: str, now: int) -> StagedFile | None:
         """The staged file of a path in ``model``; None when it is as on disk."""
@@ -146,7 +113,7 @@ class PersonalView:
         file = model.loaded.get(path)
         if file is self.model.loaded.get(path):
             return mine
-        base = self.base(path) if mine is None else mine.base
+        base = self.on_disk(path) if mine is None else mine.base
         content = None if file is None else file.document.data()
         if content != base and file is not None and file.document.empty and not self._named(path):
             content = None
@@ -168,56 +135,55 @@ class PersonalView:
         folders = self.disk.files.folders
         return not any(path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
-    def base(self, path: str) -> bytes | None:
+    def on_disk(self, path: str) -> bytes | None:
         file = self.disk.loaded.get(path)
         return None if file is None else file.document.data()
 
 
 def view_of(disk: SiteModel, stash: Stash) -> PersonalView:
-    """Put staged files over the disk's: as they are, merged, or as a conflict."""
+    """The stash over the files on disk: as it is, merged, or as a conflict.
+
+    A merged file has the text on disk as its base, and one that says the same as the disk is not
+    staged any more, so that the stash of the view may be another one than ``stash``, which then has
+    to be stored.
+    """
     texts: dict[str, Overlay | None] = {}
     staged: dict[str, StagedFile] = {}
-    conflicts: list[str] = []
+    conflicts: set[str] = set()
     for path, file in stash.files.items():
         loaded = disk.loaded.get(path)
         present = None if loaded is None or loaded.stamp is None else loaded.stamp.sha256
-        known = path not in disk.unreadable
-        if known and present == file.content_hash:
+        readable = path not in disk.unreadable
+        if readable and present == file.content_hash:
             continue  # the same change was made on disk
-        merged = file
-        if not known or present != file.base_hash:
-            found = None if loaded is None else _merged(file, loaded.document.data())
-            if found is None:
-                conflicts.append(path)
-            elif found.content_hash == present:
+        staged[path] = file
+        if not readable or present != file.base_hash:
+            merged = None if loaded is None else _merged(file, loaded.document.data())
+            if merged is None:
+                conflicts.add(path)
+            elif merged.content_hash == present:
+                del staged[path]
                 continue
             else:
-                merged = found
-        staged[path] = merged
-        texts[path] = None
-        if merged.content is not None:
-            texts[path] = Overlay(merged.content, file.marks, file.content)
+                staged[path] = merged
+        content = staged[path].content
+        texts[path] = None if content is None else Overlay(content, file.marks, file.content)
     model = disk.overlay(texts) if texts else disk
     for path, file in staged.items():
-        if file is not stash.files[path]:
+        mine = stash.files[path]
+        if file is mine:
+            continue
+        if _broken(model, disk, mine):
+            # Merged lines that are no definitions any more are no merge.
+            conflicts.add(path)
+            staged[path] = mine
+            texts[path] = Overlay(mine.content or b"", mine.marks)
+            model = disk.overlay(texts)
+        else:
             staged[path] = evolve(file, marks=model.loaded[path].marks())
-            if _broken(model, disk, stash.files[path]):
-                conflicts.append(path)
-    if broken := [path for path in conflicts if staged[path] is not stash.files[path]]:
-        # Merged lines that are no definitions any more are no merge.
-        staged |= {path: stash.files[path] for path in broken}
-        for path in broken:
-            file = stash.files[path]
-            texts[path] = None if file.content is None else Overlay(file.content, file.marks)
-        model = disk.overlay(texts)
-    return PersonalView(
-        model=model,
-        disk=disk,
-        staged=staged,
-        conflicts=tuple(sorted(conflicts)),
-        version=stash.version,
-        stored=stash.files,
-    )
+    if staged != stash.files:
+        stash = evolve(stash, files=staged)
+    return PersonalView(model=model, disk=disk, stash=stash, conflicts=tuple(sorted(conflicts)))
 
 
 def _merged(file: StagedFile, present: bytes) -> StagedFile | None:
@@ -241,30 +207,3 @@ def _broken(model: SiteModel, disk: SiteModel, mine: StagedFile) -> bool:
     parts = (disk.loaded[mine.path].document, ConfigFile.parse(mine.path, mine.content))
     merged = model.loaded[mine.path].document
     return len(merged.problems) > min(len(part.problems) for part in parts)
-
-
-@frozen(kw_only=True)
-class Edited(Generic[T]):
-    """What came of several edits: a result or a failure for each, and what is to be stored."""
-
-    results: tuple[T | Failure, ...]
-    model: SiteModel
-    staged: Mapping[str, StagedFile]
-    change: StashChange | None
-
-
-def edited(view: PersonalView, changes: tuple[Callable[[Editor], T], ...], now: int) -> Edited[T]:
-    """Make changes one after the other; one that fails leaves nothing behind."""
-    model = view.model
-    results: list[T | Failure] = []
-    for make in changes:
-        editor = Editor(model)
-        try:
-            result = make(editor)
-        except Exception:  # noqa: BLE001  it belongs to the request of this change
-            results.append(Failure())
-        else:
-            results.append(result)
-            model = editor.model
-    staged, change = view.changed(model, now)
-    return Edited(results=tuple(results), model=model, staged=staged, change=change)

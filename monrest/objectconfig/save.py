@@ -28,7 +28,7 @@ from urllib.parse import quote
 
 import cattrs
 import orjson
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from twisted.logger import Logger
 
 from monrest.base.concurrency import pause
@@ -326,7 +326,7 @@ class Write:
 
     path: str
     base_hash: str | None
-    content: bytes | None
+    content: bytes | None = field(repr=False)
 
 
 @frozen(kw_only=True)
@@ -671,25 +671,3 @@ def meaning(error: OSError) -> RestError:
     if error.errno in _NO_ROOM:
         return Unavailable("cannot save", f"no room on the disk: {reason}")
     return Unavailable("cannot save", reason)
-
-
-@frozen(kw_only=True)
-class SavedFile:
-    """A file that was written: it was ``created``, ``changed`` or ``deleted``."""
-
-    path: str
-    action: str
-
-
-@frozen(kw_only=True)
-class Saved:
-    """What a save did.
-
-    ``problem`` is the hook that failed, with its output: without ``files`` the one before
-    saving, and nothing was written; with them the one after it. ``warnings``: what of the old
-    files could not be kept, such as their owner.
-    """
-
-    files: tuple[SavedFile, ...] = ()
-    problem: str = ""
-    warnings: tuple[str, ...] = ()

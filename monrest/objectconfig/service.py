@@ -1,6 +1,6 @@
-"""Staged changes of object files: per site and person, in the database, until saved or reverted.
+"""Staged changes of object files: per site and user, in the database, until saved or reverted.
 
-One person's changes of one site are made one after the other, several that wait in one transaction;
+One user's changes of one site are made one after the other, several that wait in one transaction;
 another daemon on the same database that was faster is noticed by the version of the stash, and the
 change is made again on what it left (docs/spec/objectconfig.md, "Staged changes and the disk").
 """
@@ -8,14 +8,14 @@ change is made again on what it left (docs/spec/objectconfig.md, "Staged changes
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, DeferredLock
 from twisted.logger import Logger
@@ -28,29 +28,13 @@ from monrest.base.signals import Signal
 from monrest.config import ConfigTool
 from monrest.objectconfig import save, store
 from monrest.objectconfig.diff import unified
+from monrest.objectconfig.model import SiteModel
 from monrest.objectconfig.object_editor import Editor
-from monrest.objectconfig.personal_view import Disk, PersonalView, edited, view_of
-from monrest.objectconfig.save import (
-    ChangedOnDiskError,
-    Saved,
-    SavedFile,
-    SaveRoom,
-    Writable,
-    Write,
-    meaning,
-)
+from monrest.objectconfig.personal_view import Disk, PersonalView, view_of
+from monrest.objectconfig.save import ChangedOnDiskError, SaveRoom, Writable, meaning
 from monrest.objectconfig.site_commands import Hooks
 from monrest.objectconfig.site_files import readonly_file
-from monrest.objectconfig.store import (
-    StagedBy,
-    StagedFile,
-    Stash,
-    StashChange,
-    StashOvertakenError,
-    WrittenFile,
-    packed,
-    packed_marks,
-)
+from monrest.objectconfig.store import StagedBy, StagedFile, Stash, StashOvertakenError
 from monrest.store.database import Database
 
 T = TypeVar("T")
@@ -69,16 +53,21 @@ class ConfigSite:
 
 
 @frozen(kw_only=True)
-class DiffRow:
-    """The row of GET /config/diff but for the site."""
+class Saved:
+    """The files of a save, and the hook that failed in ``problem``, with its output.
 
-    file: str
-    output: str
+    Without files it is the hook before saving, and nothing was written; with files the one after
+    it. ``warnings`` names files whose owner could not be kept.
+    """
+
+    files: tuple[StagedFile, ...] = ()
+    problem: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @define(eq=False)
 class _Desk:
-    """What one person does with one site: one thing at a time."""
+    """What one user does with one site: one thing at a time."""
 
     lock: DeferredLock = field(factory=DeferredLock)
     waiting: list[tuple[Callable[[Editor], Any], Deferred[Any]]] = field(factory=list)
@@ -127,8 +116,7 @@ class Staging(Service):
 
     async def view(self, site: ConfigSite, user: str) -> PersonalView:
         """What ``user`` sees of a site: files on disk as they are now, with their changes."""
-        version = await self.database.run(store.version_of(site.id, user))
-        return await self._view(site, user, version)
+        return await self._again(partial(self._view, site, user))
 
     async def edit(self, site: ConfigSite, user: str, change: Callable[[Editor], T]) -> T:
         """Make a change in a thread and give its result; it is stored when this returns.
@@ -149,27 +137,25 @@ class Staging(Service):
 
     async def diff(
         self, site: ConfigSite, user: str, *, ignore_whitespace: bool = False
-    ) -> list[DiffRow]:
-        """One row for each changed file, in the order of files: disk against staged."""
+    ) -> dict[str, str]:
+        """The difference from disk to staged of each changed file, by path."""
         view = await self.view(site, user)
 
-        def rows() -> list[DiffRow]:
-            found = []
-            for path in sorted(view.staged):
-                file, loaded = view.staged[path], view.disk.loaded.get(path)
-                stamp = None if loaded is None else loaded.stamp
-                times = (0 if stamp is None else stamp.mtime_ns, file.staged * 1_000_000_000)
-                output = unified(
+        def texts() -> dict[str, str]:
+            found = {}
+            for path, file in sorted(view.staged.items()):
+                loaded = view.disk.loaded.get(path)
+                read = 0 if loaded is None or loaded.stamp is None else loaded.stamp.mtime_ns
+                found[path] = unified(
                     path,
-                    view.base(path),
+                    view.on_disk(path),
                     file.content,
-                    times,
+                    (read, file.staged * 1_000_000_000),
                     ignore_whitespace=ignore_whitespace,
                 )
-                found.append(DiffRow(file=path, output=output))
             return found
 
-        return await self.threads.run(rows)
+        return await self.threads.run(texts)
 
     async def save(self, site: ConfigSite, user: str, hooks: Hooks) -> Saved:
         """Write what ``user`` staged to the disk: all files or none.
@@ -186,8 +172,8 @@ class Staging(Service):
         """Drop what ``user`` staged in files with conflicts (``refreshdata=1``); their paths."""
         return await self._run(self._alone(site, user, partial(self._refresh, site, user)))
 
-    async def overview(self, sites: Iterable[str]) -> list[StagedBy]:
-        return await self.database.run(store.overview(tuple(sites)))
+    async def staged_by(self, sites: Iterable[str]) -> StagedBy:
+        return await self.database.run(store.staged_by(tuple(sites)))
 
     def _run(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
         """Run work to its end, also for a client that does not wait any more."""
@@ -225,28 +211,53 @@ class Staging(Service):
     ) -> T:
         desk = self._desk(site, user)
         async with desk.lock:
-            return await work()
+            return await self._again(work)
 
-    async def _view(self, site: ConfigSite, user: str, version: str) -> PersonalView:
+    async def _again(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Do ``work`` again while other processes are faster. Raises Unavailable in the end."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return await work()
+            except StashOvertakenError:
+                await pause(self.reactor, 0.002 * attempt)
+        raise Unavailable("cannot stage the change", "others change the same files all the time")
+
+    async def _view(self, site: ConfigSite, user: str) -> PersonalView:
+        version = await self.database.run(store.version_of(site.id, user))
+        # After the version: the disk is as new as any text that a stash was merged with.
         disk = await self._disk(site).read()
         known = self._views.get((site.id, user))
-        if known is not None and known.version == version and known.disk is disk:
+        if known is not None and known.stash.version == version and known.disk is disk:
             self._views.move_to_end((site.id, user))
             return known
-        staged = Stash()
-        if version:
-            staged = await self.database.run(store.read(site.id, user))
-        view = await self.threads.run(lambda: view_of(disk, staged))
-        if view.settled is not None:
-            # Left behind, it would come back as a change when the file on disk is taken back.
-            with suppress(StashOvertakenError):
-                version = await self.database.change(store.store(site.id, user, view.settled))
-                view = view.when_settled(version)
+        stash = await self.database.run(store.read(site.id, user)) if version else Stash()
+        if stash.version != version:
+            raise StashOvertakenError
+        view = await self.threads.run(lambda: view_of(disk, stash))
+        if view.stash is not stash:
+            # A text is merged with the same disk once only, and what disk and stash have alike must
+            # not come back as a change when the file on disk is taken back.
+            view = evolve(view, stash=await self._replace(site, user, stash, view.staged))
         self._remember(site, user, view)
         return view
 
+    async def _replace(
+        self, site: ConfigSite, user: str, stash: Stash, files: Mapping[str, StagedFile]
+    ) -> Stash:
+        """Store ``files`` in the place of a stash. Raises StashOvertakenError."""
+        before = stash.files
+        gone = before.keys() - files.keys()
+        changed = [file for path, file in files.items() if file != before.get(path)]
+        if not gone and not changed:
+            return stash
+        rows = await self.threads.run(
+            lambda: [store.row_of(file, before.get(file.path)) for file in changed]
+        )
+        work = store.replace(site.id, user, stash.version, rows, gone)
+        return Stash(await self.database.change(work), files)
+
     def _remember(self, site: ConfigSite, user: str, view: PersonalView) -> None:
-        if not view.version:
+        if not view.stash.version:
             self._views.pop((site.id, user), None)
             return
         self._views[site.id, user] = view
@@ -258,8 +269,9 @@ class Staging(Service):
         """Make all changes that wait as one transaction."""
         async with desk.lock:
             waiting, desk.waiting = desk.waiting, []
+            changes = [change for change, _ in waiting]
             try:
-                _, results = await self._change(site, user, [change for change, _ in waiting])
+                results = await self._again(partial(self._change, site, user, changes))
             except Exception:  # noqa: BLE001  each that waits gets it
                 results = [Failure()] * len(waiting)
         for (_, waiter), result in zip(waiting, results, strict=True):
@@ -267,22 +279,29 @@ class Staging(Service):
 
     async def _change(
         self, site: ConfigSite, user: str, changes: Sequence[Callable[[Editor], Any]]
-    ) -> tuple[PersonalView, Sequence[Any]]:
-        """Make changes and store them with what was merged; the view then, and their results."""
-        for attempt in range(_ATTEMPTS):
-            view = await self.view(site, user)
-            now = int(self.wall.now())
-            done = await self.threads.run(partial(edited, view, tuple(changes), now))
-            if done.change is not None:
+    ) -> list[Any]:
+        """Make changes one after the other, and store them; gives a result or failure for each."""
+        view = await self._view(site, user)
+        now = int(self.wall.now())
+
+        def edited() -> tuple[list[Any], SiteModel, dict[str, StagedFile]]:
+            model = view.model
+            results: list[Any] = []
+            for change in changes:
+                editor = Editor(model)
                 try:
-                    version = await self.database.change(store.store(site.id, user, done.change))
-                except StashOvertakenError:
-                    await pause(self.reactor, 0.002 * attempt)
-                    continue
-                view = view.after(done.model, done.staged, version)
-                self._remember(site, user, view)
-            return view, done.results
-        raise _overtaken()
+                    results.append(change(editor))
+                except Exception:  # noqa: BLE001  it belongs to the request of this change
+                    results.append(Failure())
+                else:
+                    model = editor.model
+            return results, model, view.staged_with(model, now)
+
+        results, model, staged = await self.threads.run(edited)
+        stash = await self._replace(site, user, view.stash, staged)
+        if stash is not view.stash:
+            self._remember(site, user, evolve(view, model=model, stash=stash))
+        return results
 
     async def _save(self, site: ConfigSite, user: str, hooks: Hooks) -> Saved:
         """Save what is staged. Without any change nothing is done, and no hook is run.
@@ -300,9 +319,7 @@ class Staging(Service):
                     # An interrupted save is completed before the files are read.
                     async with disk.lock:
                         await self.threads.run(lambda: save.recover(room))
-                    # Merges with the disk are stored now: after a kill, and by other processes,
-                    # the saved text must be found in the stash.
-                    view, _ = await self._change(site, user, ())
+                    view = await self.view(site, user)
                     return await self._save_view(room, disk, view, user, hooks)
         except OSError as error:
             raise meaning(error) from error
@@ -327,20 +344,17 @@ class Staging(Service):
             folders=files.folders,
             files=frozenset(found.path for found in files.files if not found.readonly),
         )
-        writes = tuple(
-            Write(path=file.path, base_hash=file.base_hash, content=file.content) for file in staged
-        )
         # The command before saving is for saves that take place.
-        await self.threads.run(lambda: save.check(writes, allowed))
+        await self.threads.run(lambda: save.check(staged, allowed))
         before = await hooks.run(self.reactor, "pre", root)
         if before.failed:
             return Saved(problem=f"the command before saving failed: {before.output}")
         note = {"time": int(self.wall.now()), "user": user}
-        writing = partial(save.write, room, writes, allowed, note=note)
+        writing = partial(save.write, room, staged, allowed, note=note)
         warnings = await self._write(disk, staged, user, writing)
         after = await hooks.run(self.reactor, "post", root)
         return Saved(
-            files=tuple(SavedFile(path=file.path, action=file.action) for file in staged),
+            files=staged,
             problem=f"the command after saving failed: {after.output}" if after.failed else "",
             warnings=warnings,
         )
@@ -353,33 +367,21 @@ class Staging(Service):
         writing: Callable[[], tuple[str, ...]],
     ) -> tuple[str, ...]:
         """Do the ``writing`` of staged files between what the database has to know of it."""
-        marks = {
-            (file.path, file.content_hash): file.marks
-            for file in staged
-            if file.content_hash is not None
-        }
-
-        def prepared() -> tuple[dict[str, tuple[str, bytes]], list[WrittenFile]]:
-            ids = {path: (sha256, packed_marks(found)) for (path, sha256), found in marks.items()}
-            return ids, [
-                WrittenFile(
-                    path=file.path,
-                    base_hash=file.base_hash,
-                    content_hash=file.content_hash,
-                    content=packed(file.content),
-                )
+        rows = await self.threads.run(lambda: [store.row_of(file) for file in staged])
+        disk.keep(
+            {
+                (file.path, file.content_hash): file.marks
                 for file in staged
-            ]
-
-        ids, written = await self.threads.run(prepared)
-        disk.keep(marks)
+                if file.content_hash is not None
+            }
+        )
         # Before the files: a process that reads them must find the ids, and ids of files that
         # are not there do no harm.
-        await self.database.change(store.keep_ids(disk.site, ids))
+        await self.database.change(store.keep_ids(disk.site, rows))
         async with disk.lock:
             warnings = await self.threads.run(writing)
         try:
-            await self.database.change(store.saved(disk.site, user, written))
+            await self.database.change(store.saved(disk.site, user, rows))
         except Unavailable as error:
             # The files are written. What disk and stash agree on is staged no more when next seen.
             self.log.warn("saved, but the stash cannot be cleared yet: {reason}", reason=str(error))
@@ -390,22 +392,10 @@ class Staging(Service):
         self._views.pop((site.id, user), None)
 
     async def _refresh(self, site: ConfigSite, user: str) -> tuple[str, ...]:
-        for attempt in range(_ATTEMPTS):
-            view = await self.view(site, user)
-            if view.conflicts:
-                dropped = StashChange(version=view.version, forgotten=view.conflicts)
-                try:
-                    await self.database.change(store.store(site.id, user, dropped))
-                except StashOvertakenError:
-                    # What was staged anew meanwhile may be no conflict any more.
-                    await pause(self.reactor, 0.002 * attempt)
-                    continue
-            return view.conflicts
-        raise _overtaken()
-
-
-def _overtaken() -> Unavailable:
-    return Unavailable("cannot stage the change", "others change the same files all the time")
+        view = await self._view(site, user)
+        kept = {path: file for path, file in view.staged.items() if path not in view.conflicts}
+        await self._replace(site, user, view.stash, kept)
+        return view.conflicts
 
 
 def _stopping() -> Unavailable:

@@ -1,6 +1,6 @@
 """Staged files and ids in the database: rows, and work for its transactions.
 
-One person's stash of one site changes as a whole: the writer names the version that was read,
+One user's stash of one site changes as a whole: the writer names the version that was read,
 and reads again when another process was faster
 (docs/spec/objectconfig.md, "Staged changes and the disk").
 """
@@ -8,8 +8,8 @@ and reads again when another process was faster
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import orjson
@@ -17,6 +17,7 @@ from attrs import field, frozen
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, update
 
 from monrest.objectconfig.model import Marks
+from monrest.objectconfig.save import Write
 from monrest.store.database import transaction
 from monrest.store.tables import config_ids, config_stash, config_stashes
 
@@ -24,21 +25,18 @@ _FAST = 1
 
 
 class StashOvertakenError(Exception):
-    """The stash is not the one any more that was read."""
+    """Another process changed the stash after it was read."""
 
 
 @frozen(kw_only=True)
-class StagedFile:
-    """A staged file: the disk's text when it was changed first, and the text that it is to have.
+class StagedFile(Write):
+    """A file that a user changed: ``content`` is what a save writes, None for a file to delete.
 
-    None is a file that is not there. ``staged``: when it was changed last, seconds since the
-    epoch.
+    ``base`` is the text that was on disk when the file was changed first; the difference of the two
+    is exactly the user's own change. ``staged``: when it was changed last, seconds since the epoch.
     """
 
-    path: str
     base: bytes | None = field(repr=False)
-    base_hash: str | None
-    content: bytes | None = field(repr=False)
     content_hash: str | None
     marks: Marks = field(repr=False)
     staged: int
@@ -46,48 +44,32 @@ class StagedFile:
     @property
     def action(self) -> str:
         """What saving does to the file: it is ``created``, ``changed`` or ``deleted``."""
-        return _action(self.base_hash, self.content_hash)
+        if self.content_hash is None:
+            return "deleted"
+        return "created" if self.base_hash is None else "changed"
 
 
-@frozen(kw_only=True)
-class StagedBy:
-    """Who staged what, and when; ``action`` as of a staged file."""
-
-    site: str
-    user: str
-    path: str
-    action: str
-    staged: int
+StagedBy: TypeAlias = dict[str, dict[str, list[str]]]
+"""The users that staged a file, sorted, by site and path."""
 
 
 @frozen
 class Stash:
-    """One person's staged files of a site by path; ``version`` is empty when there is nothing."""
+    """One user's staged files of a site by path; ``version`` is empty when there are none."""
 
     version: str = ""
     files: Mapping[str, StagedFile] = field(factory=dict)
 
 
-def _action(base_hash: str | None, content_hash: str | None) -> str:
-    if content_hash is None:
-        return "deleted"
-    return "created" if base_hash is None else "changed"
-
-
-def packed(data: bytes | None) -> bytes | None:
-    """Compress a file; None stays None."""
+def _packed(data: bytes | None) -> bytes | None:
     return None if data is None else zlib.compress(data, _FAST)
 
 
-def unpacked(data: bytes | None) -> bytes | None:
+def _unpacked(data: bytes | None) -> bytes | None:
     return None if data is None else zlib.decompress(data)
 
 
-def packed_marks(marks: Marks) -> bytes:
-    return zlib.compress(orjson.dumps([marks.ids, marks.lines, marks.retired]), _FAST)
-
-
-def unpacked_marks(data: bytes) -> Marks:
+def _unpacked_marks(data: bytes) -> Marks:
     ids, lines, retired = orjson.loads(zlib.decompress(data))
     return Marks(tuple(ids), tuple(lines), tuple(retired))
 
@@ -120,61 +102,55 @@ def read(connection: Connection, site: str, user: str) -> Stash:
 def _staged(row: Mapping[Any, Any]) -> StagedFile:
     return StagedFile(
         path=row["path"],
-        base=unpacked(row["base"]),
+        base=_unpacked(row["base"]),
         base_hash=row["base_hash"],
-        content=unpacked(row["content"]),
+        content=_unpacked(row["content"]),
         content_hash=row["content_hash"],
-        marks=unpacked_marks(row["objects"]),
+        marks=_unpacked_marks(row["objects"]),
         staged=row["staged"],
     )
 
 
-@frozen(kw_only=True)
-class StashChange:
-    """What to write into a stash of version ``version``: whole rows, and paths to forget.
-
-    ``rows`` are ready for the table but for site and user.
-    """
-
-    version: str
-    rows: tuple[Mapping[str, Any], ...] = ()
-    forgotten: tuple[str, ...] = ()
+Rows = Sequence[Mapping[str, Any]]
+"""Rows of staged files as the table has them, but for site and user."""
 
 
 def row_of(file: StagedFile, stored: StagedFile | None = None) -> dict[str, Any]:
-    """Make the row of a staged file, or what differs from the one that is ``stored`` already.
+    """The row of a staged file, without its base if ``stored`` has the same one.
 
-    Compressing takes its time, so this is nothing for a transaction.
+    Compressing takes its time: it is done in a thread before the transaction.
     """
+    marks = file.marks
     row: dict[str, Any] = {
         "path": file.path,
-        "content": packed(file.content),
+        "content": _packed(file.content),
         "content_hash": file.content_hash,
-        "objects": packed_marks(file.marks),
+        "objects": zlib.compress(orjson.dumps([marks.ids, marks.lines, marks.retired]), _FAST),
         "staged": file.staged,
     }
     if stored is None or stored.base_hash != file.base_hash:
-        row |= {"base": packed(file.base), "base_hash": file.base_hash}
+        row |= {"base": _packed(file.base), "base_hash": file.base_hash}
     return row
 
 
 @transaction
-def store(connection: Connection, site: str, user: str, change: StashChange) -> str:
-    """Write a change, and give the new version; StashOvertakenError if it is too late."""
-    if _version(connection, site, user) != change.version:
+def replace(
+    connection: Connection, site: str, user: str, version: str, rows: Rows, gone: Collection[str]
+) -> str:
+    """Write ``rows`` into the stash of ``version`` and delete the paths that are ``gone``.
+
+    Returns the new version. Raises StashOvertakenError when the stash has another version.
+    """
+    if _version(connection, site, user) != version:
         raise StashOvertakenError
-    for row in change.rows:
+    for row in rows:
         key = {"site": site, "username": user, "path": row["path"]}
         _put(connection, config_stash, key, row)
-    _forget(connection, site, user, change.forgotten)
-    return _renewed(connection, site, user)
-
-
-def _forget(connection: Connection, site: str, user: str, paths: Iterable[str]) -> None:
-    for path in paths:
+    for path in gone:
         connection.execute(
             delete(config_stash).where(_whose(site, user), config_stash.c.path == path)
         )
+    return _renewed(connection, site, user)
 
 
 def _renewed(connection: Connection, site: str, user: str) -> str:
@@ -197,36 +173,26 @@ def _put(
         connection.execute(insert(table).values(**{**key, **values}))
 
 
-@frozen(kw_only=True)
-class WrittenFile:
-    """A file of a save: the hashes before and after it, and the packed content."""
-
-    path: str
-    base_hash: str | None
-    content_hash: str | None
-    content: bytes | None = field(repr=False)
-
-
 @transaction
-def saved(connection: Connection, site: str, user: str, files: Sequence[WrittenFile]) -> None:
-    """What was saved is staged no more.
+def saved(connection: Connection, site: str, user: str, rows: Rows) -> None:
+    """Delete what was saved from the stash; ``rows`` are whole ones.
 
     What another process staged on top meanwhile stays. It moves to the saved text only from the
     very text that the save replaced: between those two is nothing but the user's own change, and
     from any other base the difference would hold changes of others.
     """
     columns = config_stash.c
-    for file in files:
-        mine = and_(_whose(site, user), columns.path == file.path)
+    for row in rows:
+        mine = and_(_whose(site, user), columns.path == row["path"])
         connection.execute(
             delete(config_stash).where(
-                mine, columns.content_hash.is_not_distinct_from(file.content_hash)
+                mine, columns.content_hash.is_not_distinct_from(row["content_hash"])
             )
         )
         connection.execute(
             update(config_stash)
-            .where(mine, columns.base_hash.is_not_distinct_from(file.base_hash))
-            .values(base=file.content, base_hash=file.content_hash)
+            .where(mine, columns.base_hash.is_not_distinct_from(row["base_hash"]))
+            .values(base=row["content"], base_hash=row["content_hash"])
         )
     _renewed(connection, site, user)
 
@@ -238,31 +204,17 @@ def drop(connection: Connection, site: str, user: str) -> None:
 
 
 @transaction
-def overview(connection: Connection, sites: Collection[str]) -> list[StagedBy]:
-    """Who staged what, by site, user and path."""
-    table = config_stash
+def staged_by(connection: Connection, sites: Collection[str]) -> StagedBy:
+    table = config_stash.c
     rows = connection.execute(
-        select(
-            table.c.site,
-            table.c.username,
-            table.c.path,
-            table.c.base_hash,
-            table.c.content_hash,
-            table.c.staged,
-        )
-        .where(table.c.site.in_(sites))
-        .order_by(table.c.site, table.c.username, table.c.path)
+        select(table.site, table.path, table.username)
+        .where(table.site.in_(sites))
+        .order_by(table.username)
     )
-    return [
-        StagedBy(
-            site=row.site,
-            user=row.username,
-            path=row.path,
-            action=_action(row.base_hash, row.content_hash),
-            staged=row.staged,
-        )
-        for row in rows
-    ]
+    users: StagedBy = {}
+    for site, path, user in rows:
+        users.setdefault(site, {}).setdefault(path, []).append(user)
+    return users
 
 
 @transaction
@@ -275,15 +227,16 @@ def ids_of(
         select(table.c.path, table.c.hash, table.c.objects).where(table.c.site == site)
     )
     return {
-        (row.path, row.hash): unpacked_marks(row.objects)
+        (row.path, row.hash): _unpacked_marks(row.objects)
         for row in found
         if hashes is None or hashes.get(row.path) == row.hash
     }
 
 
 @transaction
-def keep_ids(connection: Connection, site: str, files: Mapping[str, tuple[str, bytes]]) -> None:
-    """Keep the ids of files that are about to be saved, as hash and packed marks by path."""
-    for path, (content_hash, objects) in files.items():
-        values = {"hash": content_hash, "objects": objects}
-        _put(connection, config_ids, {"site": site, "path": path}, values)
+def keep_ids(connection: Connection, site: str, rows: Rows) -> None:
+    """Keep the ids of files that are about to be saved; a deleted file has none."""
+    for row in rows:
+        if row["content_hash"] is not None:
+            values = {"hash": row["content_hash"], "objects": row["objects"]}
+            _put(connection, config_ids, {"site": site, "path": row["path"]}, values)

@@ -113,8 +113,8 @@ class Daemon:
         return self.edit(lambda editor: editor.delete(editor.model.find(kind, name)), user)
 
     async def diff(self, user="ann", **options):
-        rows = await self.staging.diff(self.site.site, user, **options)
-        return {Path(row.file).name: row.output for row in rows}
+        texts = await self.staging.diff(self.site.site, user, **options)
+        return {Path(path).name: text for path, text in texts.items()}
 
     def save(self, user="ann", **hooks):
         return self.staging.save(self.site.site, user, Hooks(**hooks))

@@ -27,7 +27,7 @@ async def nothing_is_left(daemon, site, *others):
     for part in ("127.0.0.7", "mine", *others):
         assert part in text
     assert await daemon.diff() == {}
-    assert await daemon.staging.overview(["prod"]) == []
+    assert await daemon.staging.staged_by(["prod"]) == {}
     assert (await daemon.save()).files == ()
     assert site.read("hosts.cfg") == text
 
@@ -185,7 +185,7 @@ async def test_a_refresh_drops_no_change_that_was_staged_meanwhile(
     path.write_text(HOSTS.replace("127.0.0.1\n", "127.0.0.1\n  alias  theirs\n"))
     looks = []
 
-    async def view(staging, *whose, real=Staging.view):
+    async def view(staging, *whose, real=Staging._view):
         found = await real(staging, *whose)
         if staging is other.staging:
             looks.append(found.conflicts)
@@ -195,7 +195,7 @@ async def test_a_refresh_drops_no_change_that_was_staged_meanwhile(
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(Staging, "view", view)
+        patch.setattr(Staging, "_view", view)
         assert await other.refresh() == ()
     assert looks == [(str(path),), ()]
     assert (await daemon.host("w3")).attributes["alias"] == "new"

@@ -31,7 +31,7 @@ async def test_a_save_writes_everything_and_ids_stay(started, daemon, site):
     assert not Path(site.path("groups.cfg")).exists()
     assert "w1" not in site.read("hosts.cfg").replace("parents                        w1", "")
     assert await daemon.diff() == {}
-    assert await daemon.staging.overview(["prod"]) == []
+    assert await daemon.staging.staged_by(["prod"]) == {}
     for user in ("ann", "bob"):
         found = await daemon.host("n1", user)
         assert (found.id, found.line) == (new, 1)
@@ -87,7 +87,7 @@ async def test_a_database_that_is_lost_after_the_files_were_written(daemon, site
         assert len((await daemon.save()).files) == 1
     assert "alias" in site.read("hosts.cfg")
     assert await daemon.diff() == {}
-    assert await daemon.staging.overview(["prod"]) == []
+    assert await daemon.staging.staged_by(["prod"]) == {}
 
 
 async def test_only_the_callers_changes_are_saved(daemon, site):

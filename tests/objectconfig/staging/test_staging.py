@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.defer import DeferredList, gatherResults
 
 from monrest.base.errors import BadRequest, Unavailable
-from monrest.objectconfig.save import ChangedOnDiskError, SavedFile
+from monrest.objectconfig.save import ChangedOnDiskError
 from tests.objectconfig.staging.site import GROUPS, HOSTS, OUTSIDE, later
 
 
@@ -41,17 +41,19 @@ async def test_changes_and_ids_survive_a_restart(started, daemon, site):
 async def test_who_staged_what(daemon, site):
     await daemon.create("one", file="conf.d/new/one.cfg")
     await daemon.delete("hostgroup", "all")
-    await daemon.patch("w1", "bob", alias="x")
-    found = await daemon.staging.overview(["prod", "other"])
-    assert [(row.user, Path(row.path).name, row.action) for row in found] == [
-        ("ann", "groups.cfg", "deleted"),
-        ("ann", "one.cfg", "created"),
-        ("bob", "hosts.cfg", "changed"),
-    ]
-    assert all(row.site == "prod" and row.staged > 1_700_000_000 for row in found)
-    assert await daemon.staging.overview(["other"]) == []
+    for user in ("bob", "al"):
+        await daemon.patch("w1", user, alias="x")
+    staged_by = daemon.staging.staged_by
+    assert await staged_by(["prod", "other"]) == {
+        "prod": {
+            site.path("groups.cfg"): ["ann"],
+            site.path("hosts.cfg"): ["al", "bob"],
+            site.path("new/one.cfg"): ["ann"],
+        }
+    }
+    assert await staged_by(["other"]) == {}
     await daemon.revert()
-    assert [row.user for row in await daemon.staging.overview(["prod"])] == ["bob"]
+    assert await staged_by(["prod"]) == {"prod": {site.path("hosts.cfg"): ["al", "bob"]}}
 
 
 async def test_a_change_that_fails_leaves_nothing_behind_and_harms_no_other(daemon):
@@ -139,9 +141,8 @@ async def test_two_people_in_the_same_place_are_a_conflict(daemon, site):
     assert (await daemon.view("bob")).conflicts == (site.path("hosts.cfg"),)
     assert await daemon.refresh("bob") == (site.path("hosts.cfg"),)
     assert await daemon.names("bob") == ["new", "w1", "w2", "w3"]
-    assert (await daemon.save("bob")).files == (
-        SavedFile(path=site.path("bob.cfg"), action="created"),
-    )
+    (file,) = (await daemon.save("bob")).files
+    assert (file.path, file.action) == (site.path("bob.cfg"), "created")
 
 
 async def test_300_objects_by_two_people_none_lost_in_silence(daemon, site):
@@ -194,7 +195,7 @@ async def test_the_same_change_on_disk_ends_the_stash(daemon, site):
     data = view.model.loaded[site.path("hosts.cfg")].document.data()
     Path(site.path("hosts.cfg")).write_bytes(data)
     assert await daemon.diff() == {}
-    assert await daemon.staging.overview(["prod"]) == []
+    assert await daemon.staging.staged_by(["prod"]) == {}
     # Taken back by somebody, it does not come back as a change.
     Path(site.path("hosts.cfg")).write_text(HOSTS)
     assert await daemon.diff() == {}
@@ -206,7 +207,7 @@ async def test_changes_that_are_undone_end_the_stash(daemon, site):
     await daemon.delete("host", "new")
     await daemon.patch("w1", alias=None)
     assert await daemon.diff() == {}
-    assert await daemon.staging.overview(["prod"]) == []
+    assert await daemon.staging.staged_by(["prod"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -297,6 +298,6 @@ async def test_two_sites_have_nothing_to_do_with_each_other(daemon, tmp_path):
 
     other = Site(tmp_path / "second core", "second")
     await daemon.patch("w1", alias="x")
-    assert await daemon.staging.diff(other.site, "ann") == []
+    assert await daemon.staging.diff(other.site, "ann") == {}
     await daemon.staging.revert(other.site, "ann")
     assert list(await daemon.diff()) == ["hosts.cfg"]
