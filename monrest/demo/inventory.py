@@ -37,8 +37,8 @@ from monrest.objectconfig.attributes import (
     number_of,
 )
 from monrest.objectconfig.document import Block, ConfigFile
-from monrest.objectconfig.inheritance import NameIndex, Resolver
-from monrest.objectconfig.model import ConfigObject, SiteFile, SiteModel
+from monrest.objectconfig.inheritance import ConfigObject, NameIndex, Resolver
+from monrest.objectconfig.model import SiteFile, SiteModel
 from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.references import Selection, members_of_groups
 from monrest.objectconfig.site_files import FileSet, discover

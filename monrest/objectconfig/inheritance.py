@@ -8,11 +8,11 @@ Rules: docs/spec/objectconfig.md, "Records and ids" and "Templates".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Generic, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
 from monrest.objectconfig.attributes import NULL, OBJECT_TYPES, core_text, elements, is_registered
+from monrest.objectconfig.document import Block, place
 
 NAMED = frozenset(
     {
@@ -80,48 +80,54 @@ def key_of(kind: str, attributes: Mapping[str, str]) -> str:
     return ",".join(filter(None, (core_text(attributes.get(key, "")) for key in keys)))
 
 
-class NamedObject(Protocol):
-    """An object that names can be looked up for."""
+@frozen(eq=False)
+class ConfigObject:
+    """One definition of a site; ``line`` is that of its ``define`` when it was parsed, or 0."""
 
-    @property
-    def type(self) -> str:
-        """The word behind ``define``."""
+    id: str
+    type: str
+    path: str
+    line: int
+    readonly: bool
+    block: Block
 
     @property
     def attributes(self) -> Mapping[str, str]:
-        """Its own attributes as the file writes them."""
+        return self.block.attributes
 
     @property
     def disabled(self) -> bool:
-        """Whether it is commented out."""
+        return self.block.disabled
 
-
-AnyObject = TypeVar("AnyObject", bound=NamedObject)
+    @property
+    def place(self) -> str:
+        """``FILE:LINE`` without the folder, and without the line while that is 0."""
+        return place(self.path, self.line)
 
 
 @define(eq=False)
-class NameIndex(Generic[AnyObject]):
+class NameIndex:
     """Lookup by name within a type; disabled definitions have none."""
 
-    objects: Iterable[AnyObject]
-    _by_type: dict[str, list[AnyObject]] = field(init=False, factory=dict)
-    _real: dict[str, dict[str, list[AnyObject]]] = field(init=False, factory=dict)
-    _templates: dict[str, dict[str, list[AnyObject]]] = field(init=False, factory=dict)
+    objects: Iterable[ConfigObject]
+    _by_type: dict[str, list[ConfigObject]] = field(init=False, factory=dict)
+    _real: dict[str, dict[str, list[ConfigObject]]] = field(init=False, factory=dict)
+    _templates: dict[str, dict[str, list[ConfigObject]]] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         for item in self.objects:
             if not item.disabled:
                 self._by_type.setdefault(item.type, []).append(item)
 
-    def real(self, kind: str, name: str) -> list[AnyObject]:
+    def real(self, kind: str, name: str) -> list[ConfigObject]:
         """Registered objects of that name, which may come from a template."""
         return self._real_of(kind).get(name, [])
 
-    def templates(self, kind: str, name: str) -> list[AnyObject]:
+    def templates(self, kind: str, name: str) -> list[ConfigObject]:
         """Templates of that name; the first one counts."""
         return self._templates_of(kind).get(name, [])
 
-    def template(self, kind: str, name: str) -> AnyObject | None:
+    def template(self, kind: str, name: str) -> ConfigObject | None:
         return next(iter(self.templates(kind, name)), None)
 
     def real_names(self, kind: str) -> Collection[str]:
@@ -130,21 +136,21 @@ class NameIndex(Generic[AnyObject]):
     def template_names(self, kind: str) -> Collection[str]:
         return self._templates_of(kind).keys()
 
-    def _real_of(self, kind: str) -> dict[str, list[AnyObject]]:
+    def _real_of(self, kind: str) -> dict[str, list[ConfigObject]]:
         if kind not in self._real:
             objects = self._by_type.get(kind, ())
             registered = (item for item in objects if is_registered(item.attributes))
             self._real[kind] = _by_name(registered, self.name_of)
         return self._real[kind]
 
-    def _templates_of(self, kind: str) -> dict[str, list[AnyObject]]:
+    def _templates_of(self, kind: str) -> dict[str, list[ConfigObject]]:
         if kind not in self._templates:
             self._templates[kind] = _by_name(
                 self._by_type.get(kind, ()), lambda item: template_name(kind, item.attributes)
             )
         return self._templates[kind]
 
-    def name_of(self, item: AnyObject) -> str:
+    def name_of(self, item: ConfigObject) -> str:
         """The name of an object by its key attributes, if need be from its templates."""
         return key_of(item.type, item.attributes) or self._inherited(item.type, item.attributes)
 
@@ -165,9 +171,9 @@ class NameIndex(Generic[AnyObject]):
 
 
 def _by_name(
-    items: Iterable[AnyObject], name_of: Callable[[AnyObject], str]
-) -> dict[str, list[AnyObject]]:
-    found: dict[str, list[AnyObject]] = {}
+    items: Iterable[ConfigObject], name_of: Callable[[ConfigObject], str]
+) -> dict[str, list[ConfigObject]]:
+    found: dict[str, list[ConfigObject]] = {}
     for item in items:
         if name := name_of(item):
             found.setdefault(name, []).append(item)
@@ -179,10 +185,10 @@ _DEPTH = 50
 
 
 @define(eq=False)
-class _Inheriting(Generic[AnyObject]):
+class _Inheriting:
     """An object that takes over what its templates give; ``waiting`` are those to come."""
 
-    item: AnyObject
+    item: ConfigObject
     values: dict[str, str] = field(init=False)
     custom: set[str] = field(init=False)
     """Its custom variables in upper case."""
@@ -217,21 +223,21 @@ class _Inheriting(Generic[AnyObject]):
 
 
 @define(eq=False)
-class Resolver(Generic[AnyObject]):
+class Resolver:
     """Resolves templates; what a template gives is kept. Threads may share it.
 
     ``template`` finds one by type and name; ``most`` are looked at above an object.
     """
 
-    template: Callable[[str, str], AnyObject | None]
+    template: Callable[[str, str], ConfigObject | None]
     most: int = MOST_TEMPLATES
-    _merged: dict[AnyObject, Mapping[str, str]] = field(init=False, factory=dict)
+    _merged: dict[ConfigObject, Mapping[str, str]] = field(init=False, factory=dict)
 
-    def templates(self, item: AnyObject) -> tuple[str, ...]:
+    def templates(self, item: ConfigObject) -> tuple[str, ...]:
         """The names of all templates that an object uses, missing ones too, depth first."""
         return tuple(dict.fromkeys(self._used(item, 0, set())))
 
-    def values(self, item: AnyObject) -> dict[str, str]:
+    def values(self, item: ConfigObject) -> dict[str, str]:
         """Texts of an object's own and inherited attributes by name, without leading plus."""
         attributes = OBJECT_TYPES[item.type].attributes
         found: dict[str, str] = {}
@@ -247,7 +253,7 @@ class Resolver(Generic[AnyObject]):
             found[name] = text
         return found
 
-    def _merge(self, item: AnyObject) -> Mapping[str, str]:
+    def _merge(self, item: ConfigObject) -> Mapping[str, str]:
         """Own and inherited texts; a chain of templates may be of any length."""
         known = self._merged.get(item)
         if known is not None:
@@ -278,7 +284,7 @@ class Resolver(Generic[AnyObject]):
             self._merged[current.item] = current.values
             path[-1].inherit(current.values)
 
-    def _used(self, item: AnyObject, depth: int, entered: set[int]) -> Iterator[str]:
+    def _used(self, item: ConfigObject, depth: int, entered: set[int]) -> Iterator[str]:
         if depth >= _DEPTH or id(item) in entered:
             return
         entered.add(id(item))

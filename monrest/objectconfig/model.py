@@ -19,7 +19,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from attrs import define, evolve, frozen
 
@@ -27,8 +27,8 @@ from monrest.base.clock import age_of_file
 from monrest.base.errors import Unavailable
 from monrest.config import ConfigTool
 from monrest.objectconfig.attributes import core_text, to_json
-from monrest.objectconfig.document import Block, ConfigFile, place
-from monrest.objectconfig.inheritance import NameIndex, Resolver, key_of
+from monrest.objectconfig.document import Block, ConfigFile
+from monrest.objectconfig.inheritance import ConfigObject, NameIndex, Resolver, key_of
 from monrest.objectconfig.references import ServiceHosts
 from monrest.objectconfig.site_files import FileSet, discover, files_in, has_readonly_comment
 
@@ -134,16 +134,13 @@ Recorded = Callable[[str, str], Marks | None]
 """The marks kept for a path and the SHA-256 of the text that was saved there."""
 
 
-class SiteName(Protocol):
-    """The site that a row belongs to: ``id`` is its key."""
+@frozen(kw_only=True)
+class ConfigSite:
+    """A site that takes part: its id and name, and the settings of its object configuration."""
 
-    @property
-    def id(self) -> str:
-        """Its key."""
-
-    @property
-    def name(self) -> str:
-        """Its name for people."""
+    id: str
+    name: str
+    tool: ConfigTool
 
 
 @frozen(kw_only=True)
@@ -161,31 +158,6 @@ class Stamp:
         """Whether a status gives no reason to read the file again."""
         now = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size)
         return self.settled and (self.mtime_ns, self.ctime_ns, self.inode, self.size) == now
-
-
-@frozen(eq=False)
-class ConfigObject:
-    """One definition of a site; ``line`` is that of its ``define`` when it was parsed, or 0."""
-
-    id: str
-    type: str
-    path: str
-    line: int
-    readonly: bool
-    block: Block
-
-    @property
-    def attributes(self) -> Mapping[str, str]:
-        return self.block.attributes
-
-    @property
-    def disabled(self) -> bool:
-        return self.block.disabled
-
-    @property
-    def place(self) -> str:
-        """``FILE:LINE`` without the folder, and without the line while that is 0."""
-        return place(self.path, self.line)
 
 
 @frozen(eq=False)
@@ -249,15 +221,15 @@ class SiteModel:
         return {item.id: item for item in self.objects}
 
     @cached_property
-    def names(self) -> NameIndex[ConfigObject]:
+    def names(self) -> NameIndex:
         return NameIndex(self.objects)
 
     @cached_property
-    def resolver(self) -> Resolver[ConfigObject]:
+    def resolver(self) -> Resolver:
         return Resolver(self.names.template)
 
     @cached_property
-    def service_hosts(self) -> ServiceHosts[ConfigObject]:
+    def service_hosts(self) -> ServiceHosts:
         return ServiceHosts(self.objects, self.resolver)
 
     def find(self, kind: str, name: str) -> list[ConfigObject]:
@@ -286,11 +258,11 @@ class SiteModel:
             claims[path] = _overlaid(document, text, old)
         return SiteModel(self.files, _numbered(loaded, claims), self.problems, self.unreadable)
 
-    def row(self, item: ConfigObject, site: SiteName) -> dict[str, Any]:
+    def row(self, item: ConfigObject, site: ConfigSite) -> dict[str, Any]:
         own = item.attributes
         return _meta(item, site) | {name: to_json(item.type, name, own[name]) for name in own}
 
-    def full_row(self, item: ConfigObject, site: SiteName) -> dict[str, Any]:
+    def full_row(self, item: ConfigObject, site: ConfigSite) -> dict[str, Any]:
         """The row of an object with everything its templates give."""
         found = self.resolver.values(item)
         values = {name: to_json(item.type, name, text) for name, text in found.items()}
@@ -477,7 +449,7 @@ def _objects(file: SiteFile, claims: list[Claim], ids: list[str]) -> tuple[Confi
     )
 
 
-def _meta(item: ConfigObject, site: SiteName) -> dict[str, Any]:
+def _meta(item: ConfigObject, site: ConfigSite) -> dict[str, Any]:
     return {
         ":FILE": f"{item.path}:{item.line}",
         ":ID": item.id,

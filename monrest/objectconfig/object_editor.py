@@ -14,8 +14,8 @@ from attrs import define, evolve, field
 from monrest.base.errors import BadRequest, Conflict, NotFound
 from monrest.objectconfig.attributes import OBJECT_TYPES, core_text, object_type, texts, to_json
 from monrest.objectconfig.document import ConfigFile, UnwritableError
-from monrest.objectconfig.inheritance import NAMED, OwnNames, own_names
-from monrest.objectconfig.model import ConfigObject, SiteFile, SiteModel, new_id
+from monrest.objectconfig.inheritance import NAMED, ConfigObject, OwnNames, own_names
+from monrest.objectconfig.model import SiteFile, SiteModel, new_id
 from monrest.objectconfig.references import Reference, rewrite
 from monrest.objectconfig.site_files import readonly_file
 

@@ -24,7 +24,8 @@ from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest, SiteProblem
 from monrest.objectconfig.attributes import LONGEST_NAME, object_type
 from monrest.objectconfig.federated_tools import FederatedTools, objects_of
-from monrest.objectconfig.model import ConfigObject, SiteModel
+from monrest.objectconfig.inheritance import ConfigObject
+from monrest.objectconfig.model import ConfigSite, SiteModel
 from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.object_rows import (
     COLUMNS,
@@ -47,7 +48,7 @@ from monrest.objectconfig.parameters import (
     user_of,
     without,
 )
-from monrest.objectconfig.service import ConfigSite, Staging
+from monrest.objectconfig.service import Staging
 from monrest.objectconfig.site_files import LONGEST_FILE_NAME, LONGEST_PATH
 from monrest.objectconfig.staged_changes import (
     ANSWER,

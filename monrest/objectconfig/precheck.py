@@ -21,8 +21,8 @@ from monrest.objectconfig.attributes import (
     listed_names,
     number_of,
 )
-from monrest.objectconfig.inheritance import NAMED, own_names
-from monrest.objectconfig.model import ConfigObject, SiteModel
+from monrest.objectconfig.inheritance import NAMED, ConfigObject, own_names
+from monrest.objectconfig.model import SiteModel
 from monrest.objectconfig.references import Reference, references
 from monrest.objectconfig.timeperiods import TimeperiodError, parse_date_rule, parse_ranges
 

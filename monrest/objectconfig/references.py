@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from attrs import define, field, frozen
 
@@ -20,7 +20,7 @@ from monrest.objectconfig.attributes import (
     is_registered,
     listed_names,
 )
-from monrest.objectconfig.inheritance import AnyObject, Resolver
+from monrest.objectconfig.inheritance import ConfigObject, Resolver
 
 _LISTS = frozenset({"list", "pairs", "service_ref"})
 _ALSO_LISTS = frozenset({("servicedependency", "service_description")})
@@ -186,14 +186,14 @@ def members_of_groups(
 
 
 @define(eq=False)
-class ServiceHosts(Generic[AnyObject]):
+class ServiceHosts:
     """The hosts of each definition, without those that are unknown or excluded."""
 
-    objects: Iterable[AnyObject]
-    resolver: Resolver[AnyObject]
+    objects: Iterable[ConfigObject]
+    resolver: Resolver
     groups_of: dict[str, set[str]] = field(init=False, factory=dict)
     members: dict[str, set[str]] = field(init=False, factory=dict)
-    _services: dict[str, list[tuple[AnyObject, Mapping[str, str]]]] = field(
+    _services: dict[str, list[tuple[ConfigObject, Mapping[str, str]]]] = field(
         init=False, factory=dict
     )
     _on_host: dict[str, set[str]] | None = field(init=False, default=None)
@@ -234,7 +234,7 @@ class ServiceHosts(Generic[AnyObject]):
             self._on_host = found
         return self._on_host
 
-    def definitions(self, host: str, description: str) -> list[AnyObject]:
+    def definitions(self, host: str, description: str) -> list[ConfigObject]:
         """The definitions of a description that apply to a host, also to one that is not known."""
         return [
             item

@@ -25,10 +25,9 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, pause, shielded
 from monrest.base.errors import Unavailable
 from monrest.base.signals import Signal
-from monrest.config import ConfigTool
 from monrest.objectconfig import save, store
 from monrest.objectconfig.diff import unified
-from monrest.objectconfig.model import SiteModel
+from monrest.objectconfig.model import ConfigSite, SiteModel
 from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.personal_view import Disk, PersonalView, view_of
 from monrest.objectconfig.save import ChangedOnDiskError, SaveRoom, Writable, meaning
@@ -41,15 +40,6 @@ T = TypeVar("T")
 
 _ATTEMPTS = 50
 _VIEWS = 32
-
-
-@frozen(kw_only=True)
-class ConfigSite:
-    """A site that takes part: its id and name, and the settings of its object configuration."""
-
-    id: str
-    name: str
-    tool: ConfigTool
 
 
 @frozen(kw_only=True)

@@ -20,7 +20,8 @@ from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, Parameters, RestRequest, SiteProblem
 from monrest.objectconfig.federated_tools import FederatedTools, count_of, strings_of
-from monrest.objectconfig.model import ConfigObject, SiteModel, UnreadableError
+from monrest.objectconfig.inheritance import ConfigObject
+from monrest.objectconfig.model import ConfigSite, SiteModel, UnreadableError
 from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.object_rows import META_NAMES, ObjectRow, bound_filter, passing
 from monrest.objectconfig.parameters import (
@@ -35,7 +36,7 @@ from monrest.objectconfig.parameters import (
     user_of,
 )
 from monrest.objectconfig.personal_view import PersonalView
-from monrest.objectconfig.service import ConfigSite, Staging
+from monrest.objectconfig.service import Staging
 from monrest.query.bind import TYPO
 from monrest.sites.site import Site
 

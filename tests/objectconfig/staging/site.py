@@ -9,8 +9,9 @@ from twisted.internet.defer import Deferred
 
 from monrest.base.clock import MachineClock
 from monrest.config import ConfigTool
+from monrest.objectconfig.model import ConfigSite
 from monrest.objectconfig.save import recover_all
-from monrest.objectconfig.service import ConfigSite, Staging
+from monrest.objectconfig.service import Staging
 from monrest.objectconfig.site_commands import Hooks
 from monrest.store.database import Database
 
