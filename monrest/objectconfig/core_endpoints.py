@@ -25,8 +25,9 @@ from monrest.base.concurrency import shielded
 from monrest.base.errors import Conflict, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.objectconfig import site_commands
-from monrest.objectconfig.federated_tools import FederatedTools, count_of, strings_of
-from monrest.objectconfig.parameters import no_conditions, note, tool_sites, user_of, without
+from monrest.objectconfig.config_request import ConfigRequest
+from monrest.objectconfig.federated_tools import count_of, strings_of
+from monrest.objectconfig.parameters import no_conditions, without
 from monrest.objectconfig.service import Staging
 from monrest.objectconfig.site_commands import (
     FORCE,
@@ -36,7 +37,6 @@ from monrest.objectconfig.site_commands import (
     environment_of,
     hint,
 )
-from monrest.objectconfig.staged_changes import config_site
 from monrest.sites.federation.federated_site import FederatedSite
 from monrest.sites.site import Site
 
@@ -103,28 +103,28 @@ class _Saves:
 async def save(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    sites = _selected(context, request)
-    far = FederatedTools.of(context, request).sites
-    environments = {site.id: await environment_of(context, request, site) for site in sites}
+    given = _selected(staging, context, request)
+    sites = (*given.sites, *given.far.sites)
+    environments = {site.id: await environment_of(context, request, site) for site in given.sites}
 
     async def all_sites() -> _Saves:
         saves = _Saves()
-        for site in (*sites, *far):
+        for site in sites:
             try:
                 if isinstance(site, FederatedSite):
-                    await _save_there(context, request, site, saves)
+                    await _save_there(given, site, saves)
                 else:
-                    await _save_here(staging, context, request, site, environments[site.id], saves)
+                    await _save_here(given, site, environments[site.id], saves)
             except RestError as error:
                 saves.refused.append(error)
                 saves.errors.append({"peer_key": site.id, "message": str(error)})
                 result, reason = error.message, error.description
-                note(request, "save", target=site.id, result=result, error=reason)
+                given.note("save", target=site.id, result=result, error=reason)
         return saves
 
     saves = await shielded(all_sites())
     refused = saves.refused
-    if refused and len(refused) == len(sites) + len(far):
+    if refused and len(refused) == len(sites):
         if all(isinstance(error, Conflict) for error in refused):
             reasons = "; ".join(error.description for error in refused)
             raise Conflict(refused[0].message, reasons)
@@ -141,46 +141,39 @@ async def save(
 
 
 async def _save_here(
-    staging: Staging,
-    context: Context,
-    request: RestRequest,
-    site: Site,
-    environment: Mapping[str, str],
-    saves: _Saves,
+    given: ConfigRequest, site: Site, environment: Mapping[str, str], saves: _Saves
 ) -> None:
-    tool = context.config.configtool
+    config = given.context.config
     hooks = Hooks(
-        before=tool.pre_obj_save_cmd,
-        after=tool.post_obj_save_cmd,
-        seconds=context.config.server.longest_wait,
-        hint=hint(request),
+        before=config.configtool.pre_obj_save_cmd,
+        after=config.configtool.post_obj_save_cmd,
+        seconds=config.server.longest_wait,
+        hint=hint(given.request),
         environment=environment,
     )
-    saved = await staging.save(config_site(context, site), user_of(request), hooks)
+    saved = await given.staging.save(given.config_site(site), given.user, hooks)
     for file in saved.files:
-        note(request, "save", target=file.path, site=site.id, change=file.action)
+        given.note("save", target=file.path, site=site.id, change=file.action)
     if saved.warnings:
-        note(request, "save", target=site.id, warnings=saved.warnings)
+        given.note("save", target=site.id, warnings=saved.warnings)
         saves.warnings += saved.warnings
     if saved.problem:
-        note(request, "save", target=site.id, result="failed", error=saved.problem)
+        given.note("save", target=site.id, result="failed", error=saved.problem)
         saves.errors.append({"peer_key": site.id, "message": saved.problem})
     else:
-        staging.saved(site.id, user_of(request))
+        given.staging.saved(site.id, given.user)
         saves.count += 1
 
 
-async def _save_there(
-    context: Context, request: RestRequest, site: FederatedSite, saves: _Saves
-) -> None:
-    answer = await FederatedTools.of(context, request).send(site)
+async def _save_there(given: ConfigRequest, site: FederatedSite, saves: _Saves) -> None:
+    answer = await given.far.send(site)
     errors = answer.get("errors")
     for one in errors if isinstance(errors, list) else ():
         message = str(one.get("message")) if isinstance(one, dict) else "failed"
         saves.errors.append({"peer_key": site.id, "message": message})
     saves.warnings += strings_of(answer.get("warnings"))
     saves.count += count_of(answer)
-    note(request, "save", target=site.id, count=count_of(answer))
+    given.note("save", target=site.id, count=count_of(answer))
 
 
 _REVERT = ("discards the user's staged changes", _COUNTED, "Changes of other users stay.")
@@ -191,17 +184,16 @@ _REVERT = ("discards the user's staged changes", _COUNTED, "Changes of other use
 async def revert(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    sites = _selected(context, request)
-    far = FederatedTools.of(context, request)
+    given = _selected(staging, context, request)
 
     async def all_sites() -> int:
-        count = len(sites)
-        for site in sites:
-            await staging.revert(config_site(context, site), user_of(request))
-            note(request, "revert", target=site.id)
-        for there, answer in await far.change(filters=False):
+        count = len(given.sites)
+        for site in given.sites:
+            await staging.revert(given.config_site(site), given.user)
+            given.note("revert", target=site.id)
+        for there, answer in await given.far.change(filters=False):
             count += count_of(answer)
-            note(request, "revert", target=there.id)
+            given.note("revert", target=there.id)
         return count
 
     count = await shielded(all_sites())
@@ -214,42 +206,34 @@ def _sites(count: int) -> str:
 
 
 _Work: TypeAlias = Callable[
-    [Context, RestRequest, Site, Mapping[str, str]], Coroutine[Any, Any, tuple[bool, str]]
+    [ConfigRequest, Site, Mapping[str, str]], Coroutine[Any, Any, tuple[bool, str]]
 ]
 """Checks or reloads a site with an environment; gives whether that failed, and the output."""
 
 
 async def _on_each_site(
-    context: Context,
-    request: RestRequest,
-    action: str,
-    work: _Work,
-    *options: str,
-    lasting: bool,
+    given: ConfigRequest, action: str, work: _Work, *options: str, lasting: bool
 ) -> Answer:
     """Do ``work`` on all selected sites at the same time, one row for each.
 
     What is ``lasting`` is brought to its end, also for a client that does not wait any more.
     ``options`` are names of parameters.
     """
-    sites = _selected(context, request, *options)
-    far = FederatedTools.of(context, request).sites
+    context, request, far = given.context, given.request, given.far.sites
 
     async def here(site: Site) -> list[dict[str, Any]]:
         environment = await environment_of(context, request, site)
         try:
-            failed, output = await work(context, request, site, environment)
+            failed, output = await work(given, site, environment)
         except CancelledError:
-            note(request, action, target=site.id, result="canceled")
+            given.note(action, target=site.id, result="canceled")
             raise
-        note(request, action, target=site.id, result="failed" if failed else "ok")
+        given.note(action, target=site.id, result="failed" if failed else "ok")
         return [{"peer_key": site.id, "failed": failed, "output": output}]
 
     async def all_sites() -> list[dict[str, Any]]:
-        running = [Deferred.fromCoroutine(here(site)) for site in sites]
-        running += [
-            Deferred.fromCoroutine(_results_there(context, request, site, action)) for site in far
-        ]
+        running = [Deferred.fromCoroutine(here(site)) for site in given.sites]
+        running += [Deferred.fromCoroutine(_results_there(given, site, action)) for site in far]
         records: list[dict[str, Any]] = []
         for _, value in await DeferredList(running, consumeErrors=True):
             if isinstance(value, Failure):
@@ -265,12 +249,12 @@ async def _on_each_site(
 
 
 async def _results_there(
-    context: Context, request: RestRequest, site: FederatedSite, action: str
+    given: ConfigRequest, site: FederatedSite, action: str
 ) -> list[dict[str, Any]]:
     """Check or reload a site; what went wrong is its result. None without a configuration."""
-    options = tuple(pair for pair in request.query if pair[0] == FORCE.name)
+    options = tuple(pair for pair in given.request.query if pair[0] == FORCE.name)
     try:
-        answer = await FederatedTools.of(context, request).send(site, options)
+        answer = await given.far.send(site, options)
     except RestError as error:
         result: dict[str, Any] = {"failed": True, "output": str(error)}
     else:
@@ -279,7 +263,7 @@ async def _results_there(
         if not isinstance(row, dict):
             return []
         result = {"failed": bool(row.get("failed")), "output": str(row.get("output"))}
-    note(request, action, target=site.id, result="failed" if result["failed"] else "ok")
+    given.note(action, target=site.id, result="failed" if result["failed"] else "ok")
     return [{"peer_key": site.id, **result}]
 
 
@@ -289,16 +273,19 @@ async def _results_there(
     RESULTS,
     "Staged changes are not looked at: save them before.",
 )
-async def check(_: Staging, context: Context, request: RestRequest, __: tuple[str, ...]) -> Answer:
-    return await _on_each_site(context, request, "check", _check, lasting=False)
+async def check(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
+    given = _selected(staging, context, request)
+    return await _on_each_site(given, "check", _check, lasting=False)
 
 
 async def _check(
-    context: Context, request: RestRequest, site: Site, environment: Mapping[str, str]
+    given: ConfigRequest, site: Site, environment: Mapping[str, str]
 ) -> tuple[bool, str]:
-    if not check_command(context, site):
+    if not check_command(given.context, site):
         return True, "obj_check_cmd is not set for this site"
-    result = await site_commands.check(context, request, site, environment)
+    result = await site_commands.check(given.context, given.request, site, environment)
     return result.failed, result.output
 
 
@@ -311,16 +298,20 @@ async def _check(
     "fails the core is not told, because many end when they read files that do not load.",
     FORCE,
 )
-async def reload(_: Staging, context: Context, request: RestRequest, __: tuple[str, ...]) -> Answer:
-    return await _on_each_site(context, request, "reload", _reload, FORCE.name, lasting=True)
+async def reload(
+    staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
+) -> Answer:
+    given = _selected(staging, context, request, FORCE.name)
+    return await _on_each_site(given, "reload", _reload, FORCE.name, lasting=True)
 
 
 async def _reload(
-    context: Context, request: RestRequest, site: Site, environment: Mapping[str, str]
+    given: ConfigRequest, site: Site, environment: Mapping[str, str]
 ) -> tuple[bool, str]:
+    context, request = given.context, given.request
     commands = Commands(
         check="" if FORCE.asked(request.parameters) else check_command(context, site),
-        reload=config_site(context, site).tool.obj_reload_cmd,
+        reload=given.config_site(site).tool.obj_reload_cmd,
         environment=environment,
         hint=hint(request),
     )
@@ -332,7 +323,9 @@ async def _reload(
     return result.failed, result.output
 
 
-def _selected(context: Context, request: RestRequest, *options: str) -> tuple[Site, ...]:
-    """The selected sites; raise BadRequest for filters, which have no meaning here."""
+def _selected(
+    staging: Staging, context: Context, request: RestRequest, *options: str
+) -> ConfigRequest:
+    """The selected sites; raises BadRequest for filters, which have no meaning here."""
     no_conditions(request, *options)
-    return tool_sites(context, request)
+    return ConfigRequest.of(staging, context, request)

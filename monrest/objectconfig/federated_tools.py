@@ -28,7 +28,7 @@ from monrest.base.errors import (
 from monrest.base.values import Column, Parameters, RestRequest, SiteProblem
 from monrest.livestatus.core_errors import ConnectError, LivestatusError, first_line
 from monrest.objectconfig.object_rows import COLUMNS
-from monrest.objectconfig.parameters import OF_REQUEST, REFRESH, selected_sites
+from monrest.objectconfig.parameters import OF_REQUEST, REFRESH
 from monrest.query.bind import TYPO
 from monrest.query.scan import printable
 from monrest.sites.federation.answers import Record, document, records
@@ -61,12 +61,6 @@ class FederatedTools:
     context: Context
     request: RestRequest
     sites: tuple[FederatedSite, ...]
-
-    @classmethod
-    def of(cls, context: Context, request: RestRequest) -> FederatedTools:
-        sites = selected_sites(context, request)
-        far = tuple(site for site in sites if isinstance(site, FederatedSite))
-        return cls(context=context, request=request, sites=far)
 
     def check_reachable(self) -> None:
         """Raise SitesFailed when one of them is known to be down: nothing is begun then."""

@@ -15,12 +15,11 @@ from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Endp
 from monrest.api.fields import Flag
 from monrest.api.lists import local_schema, select
 from monrest.base.values import Answer, Column, Parameters, RestRequest, SiteProblem
-from monrest.objectconfig.federated_tools import FederatedTools
+from monrest.objectconfig.config_request import ConfigRequest, Tool
 from monrest.objectconfig.model import UnreadableError
-from monrest.objectconfig.parameters import REFRESH, tool_sites, user_of, without
+from monrest.objectconfig.parameters import REFRESH, without
 from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.service import Staging
-from monrest.objectconfig.staged_changes import Tool, config_site, tools
 from monrest.objectconfig.store import StagedBy
 from monrest.query.column_names import TableSchema
 
@@ -83,8 +82,8 @@ async def files(
         for name in _DEMANDED
         if any(name in key or name in value for key, value in request.parameters)
     }
-    failed: list[SiteProblem] = []
-    selected = await tools(staging, context, request, failed)
+    given = ConfigRequest.of(staging, context, request)
+    selected, failed = await given.readable_tools()
     users: StagedBy = {}
     if "staged_by" in demanded:
         users = await staging.staged_by([tool.site.id for tool in selected])
@@ -95,21 +94,11 @@ async def files(
             partial(_files_of, tool, staged_by, content="content" in demanded)
         )
     columns = ("columns", ",".join((*(one.name for one in FILES), *sorted(demanded))))
-    return await _with_far(
-        context,
-        request,
-        _FILES,
-        records,
-        failed,
-        REFRESH.name,
-        alone=not selected,
-        asked=(columns,),
-    )
+    return await _with_far(given, _FILES, records, failed, alone=not selected, asked=(columns,))
 
 
 async def _with_far(
-    context: Context,
-    request: RestRequest,
+    given: ConfigRequest,
     schema: TableSchema,
     records: Iterable[Mapping[str, Any]],
     failed: Iterable[SiteProblem],
@@ -121,10 +110,12 @@ async def _with_far(
 
     ``options`` are names of parameters that are no filters.
     """
-    given = tuple(pair for pair in request.parameters if pair[0] in options)
-    far = await FederatedTools.of(context, request).rows((*asked, *given), alone=alone)
-    filtered = evolve(request, parameters=without(request.parameters, *options))
-    answer = await select(context, filtered, schema, [*records, *far.rows])
+    options = (REFRESH.name, *options)
+    parameters = given.request.parameters
+    sent = tuple(pair for pair in parameters if pair[0] in options)
+    far = await given.far.rows((*asked, *sent), alone=alone)
+    filtered = evolve(given.request, parameters=without(parameters, *options))
+    answer = await select(given.context, filtered, schema, [*records, *far.rows])
     return evolve(answer, failed_sites=(*failed, *far.problems))
 
 
@@ -184,17 +175,16 @@ async def diff(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
     ignore = bool(IGNORE.asked(request.parameters))
-    failed: list[SiteProblem] = []
-    selected = await tools(staging, context, request, failed)
+    given = ConfigRequest.of(staging, context, request)
+    selected, failed = await given.readable_tools()
     records = [
         {"peer_key": tool.site.id, "file": path, "output": output}
         for tool in selected
         for path, output in (
-            await staging.diff(tool.config, user_of(request), ignore_whitespace=ignore)
+            await staging.diff(tool.config, given.user, ignore_whitespace=ignore)
         ).items()
     ]
-    options = (REFRESH.name, IGNORE.name)
-    return await _with_far(context, request, _DIFFS, records, failed, *options, alone=not selected)
+    return await _with_far(given, _DIFFS, records, failed, IGNORE.name, alone=not selected)
 
 
 @Endpoint(
@@ -208,15 +198,15 @@ async def diff(
 async def check_before(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    records: list[dict[str, Any]] = []
+    given = ConfigRequest.of(staging, context, request)
     if REFRESH.asked(request.parameters):
-        await tools(staging, context, request)
-    sites = tool_sites(context, request)
-    for site in sites:
+        await given.tools()
+    records: list[dict[str, Any]] = []
+    for site in given.sites:
         try:
-            view = await staging.view(config_site(context, site), user_of(request))
+            view = await staging.view(given.config_site(site), given.user)
             errors = await context.threads.run(partial(precheck, view.model))
         except UnreadableError as error:
             errors = [error.problem]
         records.append({"peer_key": site.id, "errors": errors, "failed": bool(errors)})
-    return await _with_far(context, request, _PRECHECKS, records, (), REFRESH.name, alone=not sites)
+    return await _with_far(given, _PRECHECKS, records, (), alone=not given.sites)

@@ -23,7 +23,8 @@ from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest, SiteProblem
 from monrest.objectconfig.attributes import LONGEST_NAME, object_type
-from monrest.objectconfig.federated_tools import FederatedTools, objects_of
+from monrest.objectconfig.config_request import ConfigRequest, Tool, named
+from monrest.objectconfig.federated_tools import objects_of
 from monrest.objectconfig.inheritance import ConfigObject
 from monrest.objectconfig.model import ConfigSite, SiteModel
 from monrest.objectconfig.object_editor import Editor
@@ -38,14 +39,9 @@ from monrest.objectconfig.parameters import (
     REFRESH,
     attributes,
     change_filters,
-    named,
     no_body,
     no_filters,
-    note,
-    note_failure,
     removal_filters,
-    tool_sites,
-    user_of,
     without,
 )
 from monrest.objectconfig.service import Staging
@@ -54,11 +50,9 @@ from monrest.objectconfig.staged_changes import (
     ANSWER,
     Choose,
     Make,
-    Tool,
     always,
     by_filters,
     change,
-    tools,
 )
 
 TYPE = Parameter(name=":TYPE", description="the type of the object, such as host", required=True)
@@ -143,14 +137,14 @@ def _staged(
 async def objects(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    failed: list[SiteProblem] = []
-    selected = await tools(staging, context, request, failed)
+    given = ConfigRequest.of(staging, context, request)
+    selected, failed = await given.readable_tools()
     records = (
         tool.view.model.row(item, tool.config)
         for tool in selected
         for item in tool.view.model.objects
     )
-    return await _listed(context, request, records, COLUMNS, failed, alone=not selected)
+    return await _listed(given, records, COLUMNS, failed, alone=not selected)
 
 
 @_list(
@@ -161,20 +155,18 @@ async def objects(
 async def full_objects(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    failed: list[SiteProblem] = []
-    selected = await tools(staging, context, request, failed)
+    given = ConfigRequest.of(staging, context, request)
+    selected, failed = await given.readable_tools()
     records = (
         tool.view.model.full_row(item, tool.config)
         for tool in selected
         for item in tool.view.model.objects
     )
-    meta = (*COLUMNS, TEMPLATES)
-    return await _listed(context, request, records, meta, failed, alone=not selected)
+    return await _listed(given, records, (*COLUMNS, TEMPLATES), failed, alone=not selected)
 
 
 async def _listed(
-    context: Context,
-    request: RestRequest,
+    given: ConfigRequest,
     records: Iterable[ObjectRow],
     meta: Sequence[Column],
     failed: Iterable[SiteProblem],
@@ -182,10 +174,10 @@ async def _listed(
     alone: bool,
 ) -> Answer:
     """The objects of sites here and of those of other instances that the request wants."""
-    far = await FederatedTools.of(context, request).objects(meta, alone=alone)
+    far = await given.far.objects(meta, alone=alone)
     every = chain(records, far.rows)
-    parameters = without(request.parameters, REFRESH.name)
-    answer = await select_objects(context, request, parameters, every, meta)
+    parameters = without(given.request.parameters, REFRESH.name)
+    answer = await select_objects(given.context, given.request, parameters, every, meta)
     return evolve(answer, failed_sites=(*failed, *far.problems))
 
 
@@ -202,17 +194,17 @@ async def _listed(
 async def create(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    far = FederatedTools.of(context, request)
-    sites = (*tool_sites(context, request), *far.sites)
+    given = ConfigRequest.of(staging, context, request)
+    far = given.far
     try:
-        given = attributes(request, query=True)
-        kind, file = _required(given, TYPE), _required(given, FILE)
+        values = attributes(request, query=True)
+        kind, file = _required(values, TYPE), _required(values, FILE)
         object_type(kind)
 
         def make(site: ConfigSite, editor: Editor) -> ObjectRow:
-            return editor.base.row(editor.create(kind, file, given), site)
+            return editor.base.row(editor.create(kind, file, values), site)
 
-        selected = await tools(staging, context, request)
+        selected = await given.tools()
         far.check_reachable()
         if len(selected) + len(far.sites) > 1:
             # What one site refuses must not be done on another.
@@ -222,18 +214,18 @@ async def create(
         async def all_sites() -> list[ObjectRow]:
             created: list[ObjectRow] = []
             for site, answer in await far.change(filters=True):
-                made = objects_of(site, answer)
-                created += made
-                note(request, "create", target=site.id, count=len(made), objects=named(made[-1:]))
+                there = objects_of(site, answer)
+                created += there
+                given.note("create", target=site.id, count=len(there), objects=named(there[-1:]))
             for tool in selected:
-                work = partial(make, tool.config)
-                created.append(await staging.edit(tool.config, user_of(request), work))
-                note(request, "create", target=tool.site.id, count=1, objects=named(created[-1:]))
+                row = await staging.edit(tool.config, given.user, partial(make, tool.config))
+                created.append(row)
+                given.note("create", target=tool.site.id, count=1, objects=named([row]))
             return created
 
         created = await shielded(all_sites())
     except RestError as error:
-        note_failure(request, "create", sites, error)
+        given.note_failure("create", error)
         raise
     value = {
         "message": f"created {len(created)} objects successfully.",
@@ -243,9 +235,9 @@ async def create(
     return Document(value=value, columns=_CREATED)
 
 
-def _required(given: dict[str, Any], parameter: Parameter) -> str:
+def _required(values: dict[str, Any], parameter: Parameter) -> str:
     name, meaning = parameter.name, parameter.description
-    value = given.get(name)
+    value = values.get(name)
     if value in (None, "", []):
         raise BadRequest(
             f"{name} is a required parameter.",
@@ -270,10 +262,11 @@ def _required(given: dict[str, Any], parameter: Parameter) -> str:
 async def patch_matching(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    choose = by_filters(context, request, change_filters(request))
+    given = ConfigRequest.of(staging, context, request)
+    choose = by_filters(given, change_filters(request))
     values = attributes(request)
     values.pop(EVERY.name, None)
-    return await change(staging, context, request, "change", choose, _patching(values))
+    return await change(given, "change", choose, _patching(values))
 
 
 @_staged(
@@ -289,8 +282,9 @@ async def patch_matching(
 async def remove_matching(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
-    choose = by_filters(context, request, removal_filters(request))
-    return await change(staging, context, request, "remove", choose, Editor.delete)
+    given = ConfigRequest.of(staging, context, request)
+    choose = by_filters(given, removal_filters(request))
+    return await change(given, "remove", choose, Editor.delete)
 
 
 def _patching(values: dict[str, Any]) -> Make:
@@ -314,6 +308,7 @@ def _endpoints_of(path: str, what: str, choose: _Chooser, text: str = "") -> tup
     async def chosen_list(
         staging: Staging, context: Context, request: RestRequest, names: tuple[str, ...]
     ) -> Answer:
+        given = ConfigRequest.of(staging, context, request)
         chosen = choose(names)
 
         def rows(tool: Tool) -> list[ObjectRow]:
@@ -321,10 +316,10 @@ def _endpoints_of(path: str, what: str, choose: _Chooser, text: str = "") -> tup
             return [model.row(item, tool.config) for item in chosen(model, tool.config)]
 
         records: list[ObjectRow] = []
-        failed: list[SiteProblem] = []
-        for tool in await tools(staging, context, request, failed):
+        selected, failed = await given.readable_tools()
+        for tool in selected:
             records += await context.threads.run(partial(rows, tool))
-        return await _listed(context, request, records, COLUMNS, failed, alone=not records)
+        return await _listed(given, records, COLUMNS, failed, alone=not records)
 
     def changing(making: Callable[[dict[str, Any]], Make]) -> FamilyHandler:
         async def handler(
@@ -332,8 +327,8 @@ def _endpoints_of(path: str, what: str, choose: _Chooser, text: str = "") -> tup
         ) -> Answer:
             no_filters(request)
             make = making(attributes(request))
-            chosen = always(choose(names))
-            return await change(staging, context, request, "change", chosen, make)
+            given = ConfigRequest.of(staging, context, request)
+            return await change(given, "change", always(choose(names)), make)
 
         return handler
 
@@ -342,8 +337,8 @@ def _endpoints_of(path: str, what: str, choose: _Chooser, text: str = "") -> tup
     ) -> Answer:
         no_filters(request)
         no_body(request)
-        chosen = always(choose(names))
-        return await change(staging, context, request, "remove", chosen, Editor.delete)
+        given = ConfigRequest.of(staging, context, request)
+        return await change(given, "remove", always(choose(names)), Editor.delete)
 
     replaces = f"replaces the configuration of {what} completely"
     return (

@@ -1,4 +1,4 @@
-"""What a request on the object configuration means: sites, attributes, filters, options.
+"""What the parameters of a request on the object configuration mean: attributes, filters, options.
 
 Parameters that would be without effect are refused, since a filter that is not understood would
 widen what a change or a removal is for (docs/spec/objectconfig.md, "What a change is for").
@@ -6,19 +6,16 @@ widen what a change or a removal is for (docs/spec/objectconfig.md, "What a chan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from monrest.api.csrf import PARAMETERS as TOKENS
-from monrest.api.endpoint import Context
 from monrest.api.fields import Flag, collected
-from monrest.base.audit import audit
-from monrest.base.errors import BadRequest, RestError
+from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters, RestRequest
 from monrest.query.parse import RESERVED, parse_parameter, parse_query
 from monrest.query.q import EVERYTHING, parse_q
 from monrest.query.scan import printable
-from monrest.sites.site import Site
 
 REFRESH = Flag(
     "refreshdata",
@@ -33,48 +30,6 @@ OF_REQUEST = frozenset(
 """Parameters that say how to answer, in the query string or in a body; never an attribute."""
 
 _OF_LISTS = frozenset({"columns", "limit", "offset", "q", "sort"})
-MOST_NAMED = 20
-"""Objects that an audit line names."""
-
-
-def selected_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
-    """All sites that the request means; raise BadRequest for unknown ones."""
-    given = _names(request.parameters, "backend") or _names(request.parameters, "backends")
-    return context.sites.select(request.sites or given)
-
-
-def tool_sites(context: Context, request: RestRequest) -> tuple[Site, ...]:
-    """The selected sites that have an object configuration here.
-
-    Others are left out; those of other instances are asked there. Raise BadRequest for unknown
-    sites and for an Icinga 2, whose configuration is in another language.
-    """
-    sites = selected_sites(context, request)
-    chosen = tuple(site for site in sites if context.config.tool_of(site.config) is not None)
-    for site in chosen:
-        if site.capabilities is not None and site.capabilities.icinga2:
-            raise icinga2(
-                site,
-                "expected a core with Nagios object files; take the configtool section away or "
-                "select other sites",
-            )
-    return chosen
-
-
-def icinga2(site: Site, reason: str) -> BadRequest:
-    return BadRequest(
-        "object configuration is not available for Icinga 2", f"{site.name}: {reason}"
-    )
-
-
-def _names(parameters: Parameters, name: str) -> tuple[str, ...]:
-    parts = (part.strip() for key, value in parameters if key == name for part in value.split(","))
-    return tuple(part for part in parts if part)
-
-
-def user_of(request: RestRequest) -> str:
-    """The owner of the stash: the user, or a common name for keys without a user."""
-    return request.identity.user or "(system)"
 
 
 def without(parameters: Parameters, *names: str) -> Parameters:
@@ -195,24 +150,3 @@ def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
         elif condition.op in ("~", "~~") and not condition.value.strip():
             raise BadRequest("bad request", f"{printable(name)}: expected a pattern, not nothing")
     return kept
-
-
-def note(
-    request: RestRequest, action: str, *, target: str = "", result: str = "ok", **more: Any
-) -> None:
-    """Write an audit line; ``action`` is what follows ``config``."""
-    audit(
-        request.identity, request.caller, f"config {action}", target=target, result=result, **more
-    )
-
-
-def note_failure(
-    request: RestRequest, action: str, sites: Iterable[Site], error: RestError
-) -> None:
-    target = ",".join(site.id for site in sites)
-    note(request, action, target=target, result=error.message, error=error.description)
-
-
-def named(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Objects for an audit line: type, file and id; for the first of many."""
-    return tuple(f"{one[':TYPE']} {one[':FILE']} {one[':ID']}" for one in records)

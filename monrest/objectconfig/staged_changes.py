@@ -10,35 +10,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from attrs import field, frozen
+from attrs import frozen
 
-from monrest.api import csrf
-from monrest.api.csrf import SAFE
-from monrest.api.endpoint import Context
-from monrest.api.rights import require_change
 from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
-from monrest.base.values import Answer, Column, Document, Parameters, RestRequest, SiteProblem
-from monrest.objectconfig.federated_tools import FederatedTools, count_of, strings_of
+from monrest.base.values import Answer, Column, Document, Parameters
+from monrest.objectconfig.config_request import MOST_NAMED, ConfigRequest, Tool, named
+from monrest.objectconfig.federated_tools import count_of, strings_of
 from monrest.objectconfig.inheritance import ConfigObject
-from monrest.objectconfig.model import ConfigSite, SiteModel, UnreadableError
+from monrest.objectconfig.model import ConfigSite, SiteModel
 from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.object_rows import META_NAMES, ObjectRow, bound_filter, passing
-from monrest.objectconfig.parameters import (
-    EVERY,
-    MOST_NAMED,
-    REFRESH,
-    icinga2,
-    named,
-    note,
-    note_failure,
-    tool_sites,
-    user_of,
-)
-from monrest.objectconfig.personal_view import PersonalView
-from monrest.objectconfig.service import Staging
+from monrest.objectconfig.parameters import EVERY
 from monrest.query.bind import TYPO
-from monrest.sites.site import Site
 
 Action: TypeAlias = Literal["change", "remove"]
 Choose: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
@@ -65,15 +49,6 @@ ANSWER = (
 
 
 @frozen(kw_only=True)
-class Tool:
-    """A selected site with its object configuration, as the user sees it."""
-
-    site: Site
-    config: ConfigSite
-    view: PersonalView = field(repr=False)
-
-
-@frozen(kw_only=True)
 class SiteChange:
     """What came of a change on one site: ``records`` are the first of its objects, as before."""
 
@@ -82,88 +57,26 @@ class SiteChange:
     warnings: tuple[str, ...] = ()
 
 
-def config_site(context: Context, site: Site) -> ConfigSite:
-    """The site as staging knows it; it must have an object configuration."""
-    tool = context.config.tool_of(site.config)
-    assert tool is not None
-    return ConfigSite(id=site.id, name=site.name, tool=tool)
-
-
-async def tools(
-    staging: Staging,
-    context: Context,
-    request: RestRequest,
-    failed: list[SiteProblem] | None = None,
-) -> list[Tool]:
-    """All selected sites with an object configuration, one after the other.
-
-    With ``refreshdata=1`` the user's changes in files with conflicts are dropped before. Raise
-    BadRequest for a site whose files are of another language, and UnreadableError for one whose
-    files cannot be read. A list names it in ``failed`` if other sites answer.
-    """
-    refresh, user = bool(REFRESH.asked(request.parameters)), user_of(request)
-    if refresh:
-        await _check_refresh(context, request)
-    found: list[Tool] = []
-    problems: list[UnreadableError] = []
-    for site in tool_sites(context, request):
-        config = config_site(context, site)
-        if refresh:
-            dropped = await staging.refresh(config, user)
-            if dropped:
-                note(request, "refresh", target=site.id, files=dropped)
-        try:
-            view = await staging.view(config, user)
-        except UnreadableError as error:
-            if failed is None:
-                raise
-            problems.append(error)
-            failed.append(SiteProblem(site.id, site.name, error.message))
-            continue
-        if view.model.files.foreign:
-            raise icinga2(site, view.model.files.foreign)
-        found.append(Tool(site=site, config=config, view=view))
-    if problems and not found and not FederatedTools.of(context, request).sites:
-        raise problems[0]
-    return found
-
-
-async def _check_refresh(context: Context, request: RestRequest) -> None:
-    """Dropping changes is a change, also by a GET: no page of another site may cause it."""
-    await require_change(request, context.contacts, context.config)
-    if request.method in SAFE:
-        headers = request.caller.headers
-        csrf.check(request.identity, "POST", request.parameters, headers, context.names)
-
-
 async def change(
-    staging: Staging,
-    context: Context,
-    request: RestRequest,
-    action: Action,
-    choose: Callable[[Sequence[Tool]], Choose],
-    make: Make,
+    given: ConfigRequest, action: Action, choose: Callable[[Sequence[Tool]], Choose], make: Make
 ) -> Answer:
     """Make a change to the objects that ``choose`` finds; nothing when a site refuses it."""
-    sites: Sequence[Site] = ()
+    far = given.far
     try:
-        far = FederatedTools.of(context, request)
-        sites = (*tool_sites(context, request), *far.sites)
-        selected = await tools(staging, context, request)
+        selected = await given.tools()
         far.check_reachable()
-        chosen, unknown = await _chosen(context, choose, selected, elsewhere=bool(far.sites))
+        chosen, unknown = await _chosen(given, choose, selected)
         if unknown is not None:
             selected = []
         if len(selected) + len(far.sites) > 1:
             # A trial that is not stored: what one site refuses must not be done on another.
             for tool in selected:
-                await context.threads.run(partial(_trial, tool, chosen, make))
-        work = _edits(staging, request, action, selected, chosen, make, far)
-        done = await shielded(work)
+                await given.context.threads.run(partial(_trial, tool, chosen, make))
+        done = await shielded(_edits(given, action, selected, chosen, make))
         if unknown is not None and not done:
             raise unknown
     except RestError as error:
-        note_failure(request, action, sites, error)
+        given.note_failure(action, error)
         raise
     count = sum(one.count for one in done)
     value: dict[str, Any] = {
@@ -176,17 +89,13 @@ async def change(
 
 
 async def _chosen(
-    context: Context,
-    choose: Callable[[Sequence[Tool]], Choose],
-    selected: Sequence[Tool],
-    *,
-    elsewhere: bool,
+    given: ConfigRequest, choose: Callable[[Sequence[Tool]], Choose], selected: Sequence[Tool]
 ) -> tuple[Choose, BadRequest | None]:
     """What is meant here; nothing, and why, when only other instances may know the names."""
     try:
-        return await context.threads.run(lambda: choose(selected)), None
+        return await given.context.threads.run(lambda: choose(selected)), None
     except BadRequest as error:
-        if not elsewhere or error.message != TYPO:
+        if not given.far.sites or error.message != TYPO:
             raise
         return (lambda _model, _site: []), error
 
@@ -197,22 +106,15 @@ def _trial(tool: Tool, chosen: Choose, make: Make) -> None:
 
 
 async def _edits(
-    staging: Staging,
-    request: RestRequest,
-    action: Action,
-    selected: Sequence[Tool],
-    chosen: Choose,
-    make: Make,
-    far: FederatedTools,
+    given: ConfigRequest, action: Action, selected: Sequence[Tool], chosen: Choose, make: Make
 ) -> list[SiteChange]:
     """Make the change on every site, first at other instances, where no trial is possible."""
-    filters = request.path == FILTERED
     done: list[SiteChange] = []
-    for site, answer in await far.change(filters=filters):
+    for site, answer in await given.far.change(filters=given.request.path == FILTERED):
         count = count_of(answer)
         done.append(SiteChange(count=count, warnings=tuple(strings_of(answer.get("warnings")))))
         if count:
-            note(request, action, target=site.id, count=count)
+            given.note(action, target=site.id, count=count)
 
     def changed(tool: Tool, editor: Editor) -> SiteChange:
         items = chosen(editor.base, tool.config)
@@ -221,11 +123,10 @@ async def _edits(
         return SiteChange(count=count, records=rows, warnings=tuple(editor.warnings))
 
     for tool in selected:
-        here = await staging.edit(tool.config, user_of(request), partial(changed, tool))
+        here = await given.staging.edit(tool.config, given.user, partial(changed, tool))
         done.append(here)
         if here.count:
-            note(
-                request,
+            given.note(
                 action,
                 target=tool.site.id,
                 count=here.count,
@@ -235,31 +136,25 @@ async def _edits(
     return done
 
 
-def by_filters(
-    context: Context, request: RestRequest, parameters: Parameters
-) -> Callable[[Sequence[Tool]], Choose]:
+def by_filters(given: ConfigRequest, parameters: Parameters) -> Callable[[Sequence[Tool]], Choose]:
     """Objects that pass filters; a name that no object of any site has is a typing error.
 
     Without any filter more than one object is only meant when the request says so.
     """
-    unlimited = bool(parameters) or bool(EVERY.asked(request.parameters))
-    elsewhere = bool(FederatedTools.of(context, request).sites)
+    unlimited = bool(parameters) or bool(EVERY.asked(given.request.parameters))
 
     def choose(selected: Sequence[Tool]) -> Choose:
-        many = elsewhere or sum(len(tool.view.model.objects) for tool in selected) > 1
-        if many and not unlimited:
+        objects = [item for tool in selected for item in tool.view.model.objects]
+        if (given.far.sites or len(objects) > 1) and not unlimited:
             raise BadRequest(
                 "bad request", f"expected a filter, or {EVERY.name}=1 if all objects are meant"
             )
-        names = set(META_NAMES)
-        for tool in selected:
-            for item in tool.view.model.objects:
-                names.update(item.attributes)
-        bound = bound_filter(context, parameters, names)
+        names = set(META_NAMES).union(*(item.attributes for item in objects))
+        bound = bound_filter(given.context, parameters, names)
 
         def chosen(model: SiteModel, site: ConfigSite) -> list[ConfigObject]:
-            found = passing(bound, (model.row(item, site) for item in model.objects))
-            return [model.by_id[record[":ID"]] for record in found]
+            passed = passing(bound, (model.row(item, site) for item in model.objects))
+            return [model.by_id[record[":ID"]] for record in passed]
 
         return chosen
 
