@@ -334,7 +334,7 @@ def _attribute(line: str) -> Attribute:
 
 
 def _read(table: str) -> dict[str, ObjectType]:
-    found: dict[str, ObjectType] = {}
+    types: dict[str, ObjectType] = {}
     for section in table.strip().replace("\n  ", " ").split("\n["):
         head, *lines = section.lstrip("[").splitlines()
         name, _, rest = head.partition("] key=")
@@ -343,14 +343,14 @@ def _read(table: str) -> dict[str, ObjectType]:
         spellings = dict(attributes)
         for item in attributes.values():
             spellings.update(dict.fromkeys(item.aliases, item))
-        found[name] = ObjectType(
+        types[name] = ObjectType(
             name=name,
             key=tuple(key.split(",")),
             custom_variables=custom == "custom",
             attributes=attributes,
             spellings=spellings,
         )
-    return found
+    return types
 
 
 OBJECT_TYPES: Mapping[str, ObjectType] = _read(_TABLE)
@@ -390,16 +390,16 @@ LONGEST_NAME = 200
 
 def object_type(word: object) -> ObjectType:
     """The type that a ``:TYPE`` value names. Raises BadRequest."""
-    found = OBJECT_TYPES.get(word) if isinstance(word, str) else None
-    if found is None:
+    kind = OBJECT_TYPES.get(word) if isinstance(word, str) else None
+    if kind is None:
         raise BadRequest("bad request", f":TYPE: expected one of {', '.join(OBJECT_TYPES)}")
-    return found
+    return kind
 
 
 def is_array(kind: str, name: str) -> bool:
     """Whether an attribute of an object type is an array of strings in JSON."""
-    found = OBJECT_TYPES.get(kind)
-    attribute = None if found is None else found.attributes.get(name)
+    declared = OBJECT_TYPES.get(kind)
+    attribute = None if declared is None else declared.attributes.get(name)
     if attribute is None:
         return False
     if attribute.kind == "command":
@@ -429,8 +429,8 @@ def core_text(value: str) -> str:
 
 def number_of(text: str) -> float:
     """The leading number of a text; other text reads as 0, as in the core."""
-    found = _NUMBER.match(text)
-    return float(found[0]) if found is not None else 0.0
+    match = _NUMBER.match(text)
+    return float(match[0]) if match is not None else 0.0
 
 
 def is_null(kind: str, name: str, text: str) -> bool:
@@ -450,17 +450,17 @@ def texts(kind: str, values: Mapping[str, Any]) -> dict[str, str | None]:
     None stands for ``null``; every key that begins with ``:`` is left out. Raises BadRequest that
     names the attribute.
     """
-    found: dict[str, str | None] = {}
+    written: dict[str, str | None] = {}
     spelled: dict[str, str] = {}
     for given, value in values.items():
         if given.startswith(":"):
             continue
         name = canonical(kind, given)
-        if name in found:
+        if name in written:
             raise _wrong(given, f"it means the same as {spelled[name]}; expected one of them")
         spelled[name] = given
-        found[name] = None if value is None else text_of_value(kind, name, value)
-    return found
+        written[name] = None if value is None else text_of_value(kind, name, value)
+    return written
 
 
 def canonical(kind: str, name: str) -> str:
@@ -516,5 +516,5 @@ def _clean(name: str, text: str) -> str:
 
 
 def _wrong(name: str, expected: str) -> BadRequest:
-    shown = name.encode("utf-8", "replace").decode()[:LONGEST_NAME]
-    return BadRequest("bad request", f"{shown}: {expected}")
+    readable = name.encode("utf-8", "replace").decode()[:LONGEST_NAME]
+    return BadRequest("bad request", f"{readable}: {expected}")

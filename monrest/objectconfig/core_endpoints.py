@@ -294,8 +294,8 @@ async def _check(
     "makes the cores read their files",
     RESULTS,
     "By the command of the site, or else by RESTART_PROCESS; answers when the core is back, "
-    "which its start time tells. With `obj_check_cmd` the files are checked before; when that "
-    "fails the core is not told, because many end when they read files that do not load.",
+    "as its start time shows. With `obj_check_cmd` the files are checked before; when that fails "
+    "the core is not reloaded, because many end when they read files that do not load.",
     FORCE,
 )
 async def reload(

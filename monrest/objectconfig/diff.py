@@ -159,7 +159,7 @@ def unified(
 
     None is a file that is not there. ``times``, in nanoseconds since the epoch, are those of
     the file on disk and of the change. ``ignore_whitespace``: lines that differ in white space
-    only count as equal, and are shown as they are on disk.
+    only count as equal, and appear as they are on disk.
     """
     first, second = split_lines(old or b""), split_lines(new or b"")
     matcher = _LineMatcher(first, second)

@@ -18,7 +18,7 @@ from monrest.config import EditorConfig, EditorFiles
 
 SECTIONS = (
     Column("files", "array_of_strings", "", "objects with folder, filter and what else is set"),
-    Column("groups", "array_of_strings", "", "contact groups that may edit; empty: everybody"),
+    Column("groups", "array_of_strings", "", "contact groups that may edit; empty: all users"),
     Column("name", "string", "", "name of the section"),
 )
 _SECTIONS = local_schema("editor", SECTIONS, ())
@@ -38,7 +38,7 @@ _MOST_FILES = 10_000
 @Endpoint(
     path="/mon/editor",
     description="sections of files that the user may edit",
-    text="For whom a section is, its contact groups say; administrators see all of them.",
+    text="A section is for its contact groups; administrators see all of them.",
     parameters=LIST_PARAMETERS,
     columns=SECTIONS,
 )
@@ -83,14 +83,14 @@ async def _sections(context: Context, request: RestRequest) -> list[EditorConfig
 
 
 def _as_configured(files: EditorFiles) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "folder": [_plain(folder) for folder in files.folder],
         "filter": list(files.filter),
     }
-    found |= {name: text for name in _TEXTS if (text := getattr(files, name))}
+    record |= {name: text for name in _TEXTS if (text := getattr(files, name))}
     if files.show_summary_prompt is not None:
-        found["show_summary_prompt"] = int(files.show_summary_prompt)
-    return found
+        record["show_summary_prompt"] = int(files.show_summary_prompt)
+    return record
 
 
 def _plain(folder: str) -> str:
@@ -112,7 +112,7 @@ def _found(sections: Iterable[EditorConfig]) -> list[dict[str, Any]]:
 
 def _records(sections: Iterable[EditorConfig]) -> Iterator[dict[str, Any]]:
     for section in sections:
-        found: dict[str, dict[str, Any]] = {}
+        records: dict[str, dict[str, Any]] = {}
         for files in section.files:
             hooks = bool(files.pre_save_cmd or files.post_save_cmd)
             patterns = [re2.compile(pattern) for pattern in files.filter]
@@ -120,7 +120,7 @@ def _records(sections: Iterable[EditorConfig]) -> Iterator[dict[str, Any]]:
                 for path in islice(_below(folder), _MOST_FILES):
                     if patterns and not any(one.search(path) for one in patterns):
                         continue
-                    found[path] = {
+                    records[path] = {
                         "file": path,
                         "path": folder,
                         "section": section.name,
@@ -128,7 +128,7 @@ def _records(sections: Iterable[EditorConfig]) -> Iterator[dict[str, Any]]:
                         "action": [files.action] if files.action else [],
                         "has_save_prompt": int(hooks and files.show_summary_prompt is not False),
                     }
-        yield from (found[path] for path in sorted(found))
+        yield from (records[path] for path in sorted(records))
 
 
 def _below(folder: str) -> Iterator[str]:

@@ -79,9 +79,9 @@ class FederatedTools:
             for name, value in self.request.parameters
             if name == REFRESH.name or name.partition("[")[0] in _PUSHED
         )
-        found = await self.rows(pushed, alone=alone)
+        listed = await self.rows(pushed, alone=alone)
         keys = dict.fromkeys(column.name for column in columns)
-        return evolve(found, rows=tuple({**keys, **row} for row in found.rows))
+        return evolve(listed, rows=tuple({**keys, **row} for row in listed.rows))
 
     async def rows(self, parameters: Parameters, *, alone: bool) -> FederatedRows:
         """Ask all at once for the list under the request's path.
@@ -90,7 +90,7 @@ class FederatedTools:
         other side refuses as a bad request is one here.
         """
         asked = [Deferred.fromCoroutine(self._list(site, parameters)) for site in self.sites]
-        found: list[Record] = []
+        rows: list[Record] = []
         problems: list[SiteProblem] = []
         failed: list[SiteProblem] = []
         refused: list[RestError] = []
@@ -99,7 +99,7 @@ class FederatedTools:
         ):
             if not isinstance(outcome, Failure):
                 whole, mine = outcome
-                found += [_named(site, record) for record in mine]
+                rows += [_named(site, record) for record in mine]
                 if not whole:
                     problems.append(site.incomplete())
             elif isinstance(outcome.value, LivestatusError):
@@ -113,7 +113,7 @@ class FederatedTools:
             if len(refused) == len(self.sites):
                 raise refused[0]
             raise all_sites_failed(failed)
-        return FederatedRows(rows=tuple(found), problems=tuple(problems))
+        return FederatedRows(rows=tuple(rows), problems=tuple(problems))
 
     async def _list(self, site: FederatedSite, parameters: Parameters) -> tuple[bool, list[Record]]:
         """Whether the list is whole, and the list."""
@@ -122,7 +122,7 @@ class FederatedTools:
         return not isinstance(body, PartialBody), await records(body, self.context.memory.threads)
 
     async def change(self, *, filters: bool) -> list[tuple[FederatedSite, dict[str, Any]]]:
-        """Send a change of objects to them, one after the other, and give what they say.
+        """Send a change of objects to them, one after the other, and return their answers.
 
         ``filters``: the query string chooses the objects. The first site that refuses ends it.
         Names that one site does not know are no typing errors if another one knows them.
@@ -152,7 +152,7 @@ class FederatedTools:
         return done
 
     async def send(self, site: FederatedSite, query: Parameters = ()) -> dict[str, Any]:
-        """Send the request with its body to one of them, once, and give what the other side says.
+        """Send the request with its body to one of them, once, and return its answer.
 
         Raise what it refuses as the same error, SitesFailed and SitesTimedOut for the rest.
         """
@@ -196,9 +196,9 @@ def strings_of(value: Any) -> list[str]:
 def objects_of(site: FederatedSite, answer: dict[str, Any]) -> list[Record]:
     """The objects that the other side has made, as they are named here."""
     objects = answer.get("objects")
-    made = [one for one in objects if isinstance(one, dict)] if isinstance(objects, list) else []
+    rows = [one for one in objects if isinstance(one, dict)] if isinstance(objects, list) else []
     keys = dict.fromkeys(column.name for column in COLUMNS)
-    return [{**keys, **_named(site, one)} for one in made]
+    return [{**keys, **_named(site, one)} for one in rows]
 
 
 def _named(site: Site, record: Record) -> Record:

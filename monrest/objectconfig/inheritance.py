@@ -36,7 +36,7 @@ MOST_TEMPLATES = 200
 class OwnNames:
     """Names without the help of templates; empty where there is none.
 
-    ``key`` is what the key attributes say, ``real`` the same for a registered object,
+    ``key`` is made of the key attributes, ``real`` the same for a registered object,
     ``template`` the name by which others may use it, ``uses`` the templates that it names.
     """
 
@@ -164,8 +164,8 @@ class NameIndex:
             seen.add(name)
             template = self.template(kind, name)
             if template is not None:
-                if found := key_of(kind, template.attributes):
-                    return found
+                if key := key_of(kind, template.attributes):
+                    return key
                 waiting += reversed(uses(template.attributes))
         return ""
 
@@ -173,11 +173,11 @@ class NameIndex:
 def _by_name(
     items: Iterable[ConfigObject], name_of: Callable[[ConfigObject], str]
 ) -> dict[str, list[ConfigObject]]:
-    found: dict[str, list[ConfigObject]] = {}
+    index: dict[str, list[ConfigObject]] = {}
     for item in items:
         if name := name_of(item):
-            found.setdefault(name, []).append(item)
-    return found
+            index.setdefault(name, []).append(item)
+    return index
 
 
 _NOT_INHERITED = frozenset({"name", "register", "use"})
@@ -240,7 +240,7 @@ class Resolver:
     def values(self, item: ConfigObject) -> dict[str, str]:
         """Texts of an object's own and inherited attributes by name, without leading plus."""
         attributes = OBJECT_TYPES[item.type].attributes
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for name, text in self._merge(item).items():
             if name == "use":
                 continue
@@ -250,8 +250,8 @@ class Resolver:
                     text = text[1:].lstrip()
                 if attribute.kind == "list" and "," in text:
                     text = ",".join(dict.fromkeys(elements(text)))
-            found[name] = text
-        return found
+            texts[name] = text
+        return texts
 
     def _merge(self, item: ConfigObject) -> Mapping[str, str]:
         """Own and inherited texts; a chain of templates may be of any length."""

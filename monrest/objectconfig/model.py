@@ -4,7 +4,7 @@ Everything here blocks: it reads files and parses. It belongs into a thread.
 
 An id is a piece of a hash of where an object stood, and lasts while the object is edited. It must
 never come to mean another object: one that is given up stays retired as long as the text beside
-which it is kept, and when two objects claim the same one (two people created something in one
+which it is kept, and when two objects claim the same one (two users created something in one
 file), neither keeps it.
 
 Rules: docs/spec/objectconfig.md, "Records and ids".
@@ -38,7 +38,7 @@ DIGITS = 5
 
 @frozen
 class Marks:
-    """What a file's text does not say: the ids and original lines of its objects, in file order.
+    """What is not in a file's text: the ids and original lines of its objects, in file order.
 
     ``retired`` are ids of removed objects. Kept beside a stashed or saved text so that ids last.
     """
@@ -66,16 +66,16 @@ def assign(
     claimed = Counter(item.id for items in claims.values() for item in items if item.id)
     gone = set(retired)
     taken = gone | claimed.keys()
-    found: dict[str, list[str]] = {}
+    assigned: dict[str, list[str]] = {}
     for path, items in claims.items():
-        ids = found[path] = []
+        ids = assigned[path] = []
         for item in items:
             if item.id and claimed[item.id] == 1 and item.id not in gone:
                 ids.append(item.id)
             else:
                 ids.append(new_id(path, item.line, taken))
                 taken.add(ids[-1])
-    return found
+    return assigned
 
 
 def new_id(path: str, line: int, taken: Collection[str]) -> str:
@@ -94,11 +94,11 @@ def new_id(path: str, line: int, taken: Collection[str]) -> str:
 def align(
     blocks: Sequence[Block], sources: Iterable[tuple[Sequence[Block], Sequence[Claim]]]
 ) -> list[Claim]:
-    """Find the objects of other texts again: by what they say first, then by their names.
+    """Find the objects of other texts again: by their attributes first, then by their names.
 
     A source counts before those after it; an object that no source has gets its own line.
     """
-    found: list[Claim | None] = [None] * len(blocks)
+    aligned: list[Claim | None] = [None] * len(blocks)
     used: set[str] = set()
     known = [list(zip(old, claims, strict=False)) for old, claims in sources]
     for key in (_content, _name):
@@ -108,13 +108,13 @@ def align(
                 if claim.id not in used:
                     waiting.setdefault(key(block), []).append(claim)
             for index, block in enumerate(blocks):
-                if found[index] is None and waiting.get(key(block)):
+                if aligned[index] is None and waiting.get(key(block)):
                     claim = waiting[key(block)].pop(0)
-                    found[index] = claim
+                    aligned[index] = claim
                     used.add(claim.id)
     return [
         Claim(block.line) if claim is None else claim
-        for block, claim in zip(blocks, found, strict=True)
+        for block, claim in zip(blocks, aligned, strict=True)
     ]
 
 
@@ -189,7 +189,7 @@ class Overlay:
     """A text for a file in place of what is on disk.
 
     ``marks`` belong to the text ``marked``, by default the same one; after a merge the objects
-    are found again by what they say and by their names.
+    are found again by their attributes and their names.
     """
 
     data: bytes
@@ -234,8 +234,8 @@ class SiteModel:
 
     def find(self, kind: str, name: str) -> list[ConfigObject]:
         name = core_text(name)
-        found = [*self.names.real(kind, name), *self.names.templates(kind, name)]
-        return list(dict.fromkeys(found))
+        objects = [*self.names.real(kind, name), *self.names.templates(kind, name)]
+        return list(dict.fromkeys(objects))
 
     def service_definitions(self, host: str, description: str) -> list[ConfigObject]:
         return self.service_hosts.definitions(core_text(host), core_text(description))
@@ -264,8 +264,8 @@ class SiteModel:
 
     def full_row(self, item: ConfigObject, site: ConfigSite) -> dict[str, Any]:
         """The row of an object with everything its templates give."""
-        found = self.resolver.values(item)
-        values = {name: to_json(item.type, name, text) for name, text in found.items()}
+        texts = self.resolver.values(item)
+        values = {name: to_json(item.type, name, text) for name, text in texts.items()}
         return _meta(item, site) | values | {":TEMPLATES": list(self.resolver.templates(item))}
 
 
@@ -300,7 +300,7 @@ def load(
 _FILE_ALONE = frozenset(
     {0, errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.EPERM}
 )
-"""Errors that say something about a file and nothing about the system."""
+"""Errors of a file alone, and not of the system."""
 
 
 def _load(tool: ConfigTool, previous: SiteModel | None, recorded: Recorded) -> SiteModel:
@@ -376,9 +376,9 @@ def _read(
     blocks = document.blocks
     if marks is None or len(marks.ids) != len(blocks):
         return SiteFile(path, document, readonly, stamp)
-    found = SiteFile(path, document, readonly, stamp, pinned=True, retired=marks.retired)
+    file = SiteFile(path, document, readonly, stamp, pinned=True, retired=marks.retired)
     claims = [Claim(block.line, was) for block, was in zip(blocks, marks.ids, strict=True)]
-    return evolve(found, objects=_objects(found, claims, list(marks.ids)))
+    return evolve(file, objects=_objects(file, claims, list(marks.ids)))
 
 
 def _open(path: str) -> int:
@@ -401,9 +401,9 @@ def _included(file: SiteFile, problems: list[str]) -> Iterable[str]:
         if line.kind == "include_file":
             yield path
         else:
-            found, missing = files_in(path)
+            entries, missing = files_in(path)
             problems += missing
-            yield from sorted((name for name, _ in found), key=os.fsencode)
+            yield from sorted((name for name, _ in entries), key=os.fsencode)
 
 
 def _overlaid(document: ConfigFile, text: Overlay, old: SiteFile | None) -> list[Claim]:
@@ -430,7 +430,7 @@ def _numbered(
     paths = sorted(loaded, key=os.fsencode)
     retired = [gone for path in paths for gone in loaded[path].retired]
     ids = assign({path: claims[path] for path in paths}, retired)
-    found: dict[str, SiteFile] = {}
+    numbered: dict[str, SiteFile] = {}
     for path in paths:
         file = loaded[path]
         same = len(file.objects) == len(ids[path]) and all(
@@ -438,8 +438,8 @@ def _numbered(
         )
         if not same or not file.objects:
             file = evolve(file, objects=_objects(file, claims[path], ids[path]))
-        found[path] = file
-    return found
+        numbered[path] = file
+    return numbered
 
 
 def _objects(file: SiteFile, claims: list[Claim], ids: list[str]) -> tuple[ConfigObject, ...]:

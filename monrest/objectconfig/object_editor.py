@@ -67,10 +67,10 @@ class Renames:
             hosts = self._hosts(item, old, name)
         if not old.registered and not hosts:
             return
-        found = self._objects.setdefault((kind, name), [])
-        same = next((rename for rename in found if rename.new == after[key]), None)
+        renames = self._objects.setdefault((kind, name), [])
+        same = next((rename for rename in renames if rename.new == after[key]), None)
         if same is None:
-            found.append(Rename(after[key], hosts))
+            renames.append(Rename(after[key], hosts))
         else:
             same.hosts |= hosts
 
@@ -82,15 +82,17 @@ class Renames:
             texts = [core_text(text) for text in attributes.values()]
             if not any(name in text for name in names for text in texts):
                 return {}
-        found: dict[str, str] = {}
+        changed: dict[str, str] = {}
         if self._objects:
-            found = rewrite(item.type, attributes, lambda reference: self._renamed(item, reference))
+            changed = rewrite(
+                item.type, attributes, lambda reference: self._renamed(item, reference)
+            )
         if self._templates and "use" in attributes:
             used = [part.strip() for part in attributes["use"].split(",")]
             new = [self._templates.get((item.type, core_text(name)), name) for name in used]
             if new != used:
-                found["use"] = ",".join(new)
-        return found
+                changed["use"] = ",".join(new)
+        return changed
 
     def _renamed(self, item: ConfigObject, reference: Reference) -> str | None:
         for rename in self._objects.get((reference.type, reference.name), ()):
@@ -132,11 +134,11 @@ class Renames:
                 if "service_description" not in other.attributes
                 and old.template in model.resolver.templates(other)
             ]
-        found: set[str] = set()
+        hosts: set[str] = set()
         for other in concerned:
             if own_names("service", other.attributes).registered:
-                found |= model.service_hosts.covered(model.resolver.values(other))
-        return found
+                hosts |= model.service_hosts.covered(model.resolver.values(other))
+        return hosts
 
 
 GivenAttributes = Mapping[str, Any]
@@ -168,9 +170,9 @@ class _Draft:
         return item
 
     def remove(self, items: Iterable[ConfigObject]) -> None:
-        found = list(items)
-        self.document.remove_all([item.block for item in found])
-        for item in found:
+        removed = list(items)
+        self.document.remove_all([item.block for item in removed])
+        for item in removed:
             del self.objects[item.id]
             self.retired.append(item.id)
         for item, block in zip(list(self.objects.values()), self.document.blocks, strict=True):
@@ -249,13 +251,13 @@ class Editor:
         """
 
         def new(_old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
-            found = {name: text for name, text in given.items() if text is not None}
-            if not found:
+            attributes = {name: text for name, text in given.items() if text is not None}
+            if not attributes:
                 raise BadRequest(
                     "use DELETE to remove objects completely",
                     "the body has no attribute; a replaced object needs all of them",
                 )
-            return found
+            return attributes
 
         return self._change_all(items, values, new)
 
@@ -266,8 +268,8 @@ class Editor:
         """
 
         def new(old: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
-            found = {name: text for name, text in old.items() if given.get(name, text)}
-            return found | {name: text for name, text in given.items() if text}
+            attributes = {name: text for name, text in old.items() if given.get(name, text)}
+            return attributes | {name: text for name, text in given.items() if text}
 
         return self._change_all(items, values, new)
 
@@ -277,9 +279,9 @@ class Editor:
         for item in dict.fromkeys(items):
             if not item.readonly:
                 by_path.setdefault(item.path, []).append(self._current(item))
-        for path, found in by_path.items():
+        for path, objects in by_path.items():
             draft = self._draft(path)
-            draft.remove(found)
+            draft.remove(objects)
             self._changed(draft)
         return sum(map(len, by_path.values()))
 
@@ -290,9 +292,9 @@ class Editor:
     def _change_all(
         self, items: Iterable[ConfigObject], values: GivenAttributes, new: _New
     ) -> list[ConfigObject]:
-        found = self._writable(items)
-        given = {kind: texts(kind, values) for kind in {item.type for item in found}}
-        changes = [(item, new(item.attributes, given[item.type])) for item in found]
+        objects = self._writable(items)
+        given = {kind: texts(kind, values) for kind in {item.type for item in objects}}
+        changes = [(item, new(item.attributes, given[item.type])) for item in objects]
         renames = Renames(self.model)
         for item, attributes in changes:
             for name, text in item.attributes.items():
@@ -324,42 +326,42 @@ class Editor:
                 self.warnings.append(text)
 
     def _writable(self, items: Iterable[ConfigObject]) -> list[ConfigObject]:
-        found = list(items)
-        for item in found:
+        objects = list(items)
+        for item in objects:
             if item.readonly:
                 raise readonly_file(item.path)
-        return [self._current(item) for item in found]
+        return [self._current(item) for item in objects]
 
     def _current(self, item: ConfigObject) -> ConfigObject:
         """The object in this editor that an object of the model given stands for."""
-        found = self._draft(item.path).objects.get(item.id)
-        if found is None:
+        current = self._draft(item.path).objects.get(item.id)
+        if current is None:
             raise NotFound("no such object", f"{item.id}: removed meanwhile")
-        return found
+        return current
 
     def _draft(self, path: str) -> _Draft:
-        found = self._drafts.get(path)
-        if found is None:
+        draft = self._drafts.get(path)
+        if draft is None:
             file = self.base.loaded.get(path)
             if path in self.base.unreadable:
                 raise Conflict("cannot change file", f"{path}: it cannot be read")
             if file is None:
                 document = ConfigFile.parse(path, b"")
                 file = SiteFile(path, document, False, None, pinned=True)
-                found = _Draft(file, document, {}, [])
+                draft = _Draft(file, document, {}, [])
             else:
-                found = _Draft.of(file)
-            self._drafts[path] = found
-        return found
+                draft = _Draft.of(file)
+            self._drafts[path] = draft
+        return draft
 
     def _new_id(self, path: str) -> str:
         if self._taken is None:
             self._taken = set(self.base.by_id)
             for file in self.base.loaded.values():
                 self._taken.update(file.retired)
-        found = new_id(path, 0, self._taken)
-        self._taken.add(found)
-        return found
+        free = new_id(path, 0, self._taken)
+        self._taken.add(free)
+        return free
 
     def _encodable(self, draft: _Draft, attributes: Mapping[str, str]) -> None:
         if draft.document.encoding == "utf-8":

@@ -354,8 +354,8 @@ def _endpoints_of(path: str, what: str, choose: _Chooser, text: str = "") -> tup
 
 def _by_id(names: tuple[str, ...]) -> Choose:
     def chosen(model: SiteModel, _: ConfigSite) -> list[ConfigObject]:
-        found = model.by_id.get(names[0])
-        return [] if found is None else [found]
+        item = model.by_id.get(names[0])
+        return [] if item is None else [item]
 
     return chosen
 

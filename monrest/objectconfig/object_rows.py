@@ -24,7 +24,7 @@ from monrest.query.model import Item, Query, Ref
 from monrest.query.parse import parse_query
 
 ObjectRow = Mapping[str, Any]
-"""An object as it is shown: meta keys beginning with a colon, and its attributes."""
+"""An object in an answer: meta keys beginning with a colon, and its attributes."""
 
 COLUMNS = (
     Column(":FILE", "string", "", "path and line of the definition; line 0: not saved yet"),
@@ -54,7 +54,7 @@ async def select_objects(
     records: Iterable[ObjectRow],
     meta: Sequence[Column] = COLUMNS,
 ) -> Rows | Document:
-    """The records that ``parameters`` want, sorted by type and id unless they say otherwise.
+    """The records that ``parameters`` want, sorted by type and id without another order.
 
     They are made in a thread, since even a few may have lists of a hundred thousand names.
     ``meta`` are keys that every record has.

@@ -19,7 +19,7 @@ from monrest.query.scan import printable
 
 REFRESH = Flag(
     "refreshdata",
-    "1: drop one's own changes in files that somebody else changed on disk meanwhile",
+    "1: drop your own changes in files that were changed on disk as well",
 )
 
 EVERY = Flag("all", "1: without any filter all objects are meant, however many there are")
@@ -27,7 +27,7 @@ EVERY = Flag("all", "1: without any filter all objects are meant, however many t
 OF_REQUEST = frozenset(
     {*TOKENS, "backend", "backends", "background", "headers", "logcache", "pretty", REFRESH.name}
 )
-"""Parameters that say how to answer, in the query string or in a body; never an attribute."""
+"""Parameters for the form of an answer, in the query string or in a body; never attributes."""
 
 _OF_LISTS = frozenset({"columns", "limit", "offset", "q", "sort"})
 
@@ -83,18 +83,18 @@ def no_filters(request: RestRequest) -> None:
 
 
 def no_body(request: RestRequest) -> None:
-    """Raise BadRequest for a body that says anything about objects."""
+    """Raise BadRequest for a body with attributes of objects."""
     if attributes(request) or _unread(request):
         raise BadRequest("bad request", "request body: expected none")
 
 
 def change_filters(request: RestRequest) -> Parameters:
-    """The filters of a change: the query string, and what the body says of no attribute."""
+    """The filters of a change: the query string, and the keys of the body with a colon."""
     _whole(request)
     given = request.document if isinstance(request.document, dict) else {}
-    found = [(name, _text(name, value)) for name, value in given.items() if name.startswith(":")]
-    found += [(name, value) for name, value in request.form if name.startswith(":")]
-    return _filters((*request.query, *found))
+    pairs = [(name, _text(name, value)) for name, value in given.items() if name.startswith(":")]
+    pairs += [(name, value) for name, value in request.form if name.startswith(":")]
+    return _filters((*request.query, *pairs))
 
 
 def _text(name: str, value: Any) -> str:

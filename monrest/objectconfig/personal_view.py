@@ -61,17 +61,17 @@ class Disk:
         missing: dict[str, str] = {}
 
         def recorded(path: str, sha256: str) -> Marks | None:
-            found = known.get((path, sha256))
-            if found is None:
+            kept = known.get((path, sha256))
+            if kept is None:
                 missing[path] = sha256
-            return found
+            return kept
 
         model = await self.threads.run(lambda: load(self.tool, before, recorded))
         if before is not None and missing:
             # Another daemon may have saved them.
-            found = await self.database.run(store.ids_of(self.site, missing))
-            if found:
-                known |= found
+            kept = await self.database.run(store.ids_of(self.site, missing))
+            if kept:
+                known |= kept
                 model = await self.threads.run(lambda: load(self.tool, before, recorded))
         self._known = {}
         return model
@@ -143,7 +143,7 @@ class PersonalView:
 def view_of(disk: SiteModel, stash: Stash) -> PersonalView:
     """The stash over the files on disk: as it is, merged, or as a conflict.
 
-    A merged file has the text on disk as its base, and one that says the same as the disk is not
+    A merged file has the text on disk as its base, and one with the same text as the disk is not
     staged any more, so that the stash of the view may be another one than ``stash``, which then has
     to be stored.
     """

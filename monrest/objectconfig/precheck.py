@@ -151,7 +151,7 @@ class _Precheck:
                     # One description stands on many hosts, by definitions for some of them each.
                     key = (name, *(values.get(side, "") for side in _HOSTS))
                 yield from _twice(objects, item, item.type, key)
-            # What a missing template might have given is not said to be missing, too.
+            # What a missing template might have given is not reported as missing, too.
             used = self.model.resolver.templates(item) if "use" in item.attributes else ()
             complete = all(self.model.names.templates(item.type, one) for one in used)
             for needed in REQUIRED.get(item.type, ()) if complete else ():
@@ -167,9 +167,9 @@ class _Precheck:
             if unknown and item.type == "service" and "parents" in item.attributes:
                 yield f"unknown attribute: parents for object type service in {item.place}"
             for name in elements(item.attributes.get("use", "")):
-                found = model.names.templates(item.type, core_text(name))
+                templates = model.names.templates(item.type, core_text(name))
                 # Without a name of its own a template is found by us, and not by the core.
-                if not any(template.attributes.get("name") for template in found):
+                if not any(template.attributes.get("name") for template in templates):
                     yield f"referenced template '{name}' does not exist in {item.place}"
             for text in dict.fromkeys(self._broken(item)):
                 yield f"{text} in {item.place}"
@@ -261,15 +261,15 @@ class _Precheck:
             return True
         if _EXPRESSION.isdisjoint(name):
             return False
-        found = self._matching.get((kind, name))
-        if found is None:
+        matching = self._matching.get((kind, name))
+        if matching is None:
             try:
                 expression = re2.compile(name)
-                found = any(expression.search(other) is not None for other in known)
+                matching = any(expression.search(other) is not None for other in known)
             except re2.error:
-                found = False
-            self._matching[kind, name] = found
-        return found
+                matching = False
+            self._matching[kind, name] = matching
+        return matching
 
     def _hosts_beside(self, item: ConfigObject, attribute: str) -> list[str]:
         """Hosts that a dependency or an escalation names one by one beside a description."""

@@ -60,16 +60,16 @@ def references(
 
 
 def rewrite(kind: str, attributes: Mapping[str, str], renamed: Renamed) -> dict[str, str]:
-    found: dict[str, str] = {}
+    rewritten: dict[str, str] = {}
     for name, text in attributes.items():
         parts = list(_parts(kind, name, text, extended=True))
         new = [renamed(part.reference) if part.name else None for part in parts]
         if any(item is not None for item in new):
-            found[name] = ",".join(
+            rewritten[name] = ",".join(
                 part.text if item is None else f"{part.before}{item}{part.after}"
                 for part, item in zip(parts, new, strict=True)
             )
-    return found
+    return rewritten
 
 
 @frozen
@@ -142,13 +142,13 @@ class Selection:
         """
         unknown: list[str] = []
         for name, reject in listed_names(text):
-            found = members(name)
-            if found is None:
+            meant = members(name)
+            if meant is None:
                 unknown.append(name)
             elif reject:
-                self.rejected.update(found)
+                self.rejected.update(meant)
             else:
-                self.wanted.update(dict.fromkeys(found))
+                self.wanted.update(dict.fromkeys(meant))
         return unknown
 
     def result(self) -> list[str]:
@@ -170,19 +170,19 @@ def members_of_groups(
         for sub in below:
             around.setdefault(sub, []).append(name)
     none: set[Member] = set()
-    found = {
+    members = {
         name: set(direct.get(name, none)).difference(rejected.get(name, none))
         for name in {**direct, **subgroups}
     }
-    waiting = list(found)
+    waiting = list(members)
     while waiting:
         name = waiting.pop()
         for outer in around.get(name, ()):
-            more = found.get(name, none) - found[outer] - rejected.get(outer, none)
+            more = members.get(name, none) - members[outer] - rejected.get(outer, none)
             if more:
-                found[outer] |= more
+                members[outer] |= more
                 waiting.append(outer)
-    return found
+    return members
 
 
 @define(eq=False)
@@ -226,12 +226,12 @@ class ServiceHosts:
     @property
     def on_host(self) -> Mapping[str, Collection[str]]:
         if self._on_host is None:
-            found: dict[str, set[str]] = {name: set() for name in self.hosts}
+            on_host: dict[str, set[str]] = {name: set() for name in self.hosts}
             for description, definitions in self._services.items():
                 for _, values in definitions:
                     for host in self.covered(values):
-                        found[host].add(description)
-            self._on_host = found
+                        on_host[host].add(description)
+            self._on_host = on_host
         return self._on_host
 
     def definitions(self, host: str, description: str) -> list[ConfigObject]:
@@ -265,10 +265,10 @@ class ServiceHosts:
         hostgroup_name: str = "hostgroup_name",
     ) -> set[str]:
         """The known hosts that two attributes name together."""
-        found = Selection()
-        found.take(_list(values, host_name), self._hosts_named)
-        found.take(_list(values, hostgroup_name), self._hosts_in)
-        return set(found.result())
+        selection = Selection()
+        selection.take(_list(values, host_name), self._hosts_named)
+        selection.take(_list(values, hostgroup_name), self._hosts_in)
+        return set(selection.result())
 
     def _hosts_named(self, name: str) -> Collection[str]:
         if "*" not in name:
@@ -333,8 +333,8 @@ def _fits(parts: list[str], text: str) -> bool:
         return False
     at, end = len(head), len(text) - len(tail)
     for part in middle:
-        found = text.find(part, at, end)
-        if found < 0:
+        start = text.find(part, at, end)
+        if start < 0:
             return False
-        at = found + len(part)
+        at = start + len(part)
     return True

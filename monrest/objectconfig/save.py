@@ -45,7 +45,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @frozen(kw_only=True)
 class TargetFile:
-    """A file to write: ``path`` as people know it, and where it is without any links."""
+    """A file to write: ``path`` as users know it, and where it is without any links."""
 
     path: str
     folder: str
@@ -124,7 +124,7 @@ def digest(data: bytes | None) -> str | None:
 
 
 def obstacle(target: TargetFile) -> str:
-    """Say why a file cannot be written, or nothing. Nothing is changed."""
+    """The reason why a file cannot be written, or nothing. Nothing is changed."""
     missing = missing_folders(target.folder)
     place = str(Path(missing[0]).parent) if missing else target.folder
     try:
@@ -201,7 +201,7 @@ class SaveRoom:
 
     @classmethod
     def of(cls, var_dir: Path, site: str) -> SaveRoom:
-        """Make the room of a site, if it is not there yet, for the daemon's eyes only."""
+        """Make the room of a site, if it is not there yet; only the daemon may read it."""
         folder = var_dir / "objectconfig" / f"site-{quote(site, safe='')}"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(folder)
@@ -294,7 +294,7 @@ async def lock(reactor: Any, stack: ExitStack, room: SaveRoom, shared: Sequence[
 
 
 def put(path: Path, data: bytes) -> None:
-    """Write a file of our own, synced, for the daemon's eyes only."""
+    """Write a file of our own, synced; only the daemon may read it."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as stream:
         stream.write(data)
@@ -364,8 +364,8 @@ def write(
     it.
     """
     recover(room)
-    found = check(writes, allowed)
-    before = [_present(target) for target in found]
+    targets = check(writes, allowed)
+    before = [_present(target) for target in targets]
     stale = [
         one.path
         for one, present in zip(writes, before, strict=True)
@@ -374,7 +374,7 @@ def write(
     if stale:
         raise ChangedOnDiskError(stale)
     configured = {os.path.realpath(folder) for folder in allowed.folders}
-    journal = _journal(writes, found, configured)
+    journal = _journal(writes, targets, configured)
     try:
         room.write(journal)
         room.sync()
@@ -407,12 +407,12 @@ def write(
 
 def check(writes: Iterable[Write], allowed: Writable) -> list[TargetFile]:
     """Find where the files are; Forbidden when one of them is not for us to write."""
-    found = [locate(one.path, allowed.folders, allowed.files) for one in writes]
-    if len({(target.folder, target.name) for target in found}) < len(found):
+    targets = [locate(one.path, allowed.folders, allowed.files) for one in writes]
+    if len({(target.folder, target.name) for target in targets}) < len(targets):
         raise Forbidden("cannot write file", "two of the files are the same one")
-    if reasons := [reason for target in found if (reason := obstacle(target))]:
+    if reasons := [reason for target in targets if (reason := obstacle(target))]:
         raise Forbidden("cannot write file", "; ".join(reasons))
-    return found
+    return targets
 
 
 def _present(target: TargetFile) -> tuple[bytes, os.stat_result] | None:
@@ -425,7 +425,9 @@ def _present(target: TargetFile) -> tuple[bytes, os.stat_result] | None:
         raise meaning(error) from None
 
 
-def _journal(writes: Sequence[Write], found: Sequence[TargetFile], configured: set[str]) -> Journal:
+def _journal(
+    writes: Sequence[Write], targets: Sequence[TargetFile], configured: set[str]
+) -> Journal:
     token = secrets.token_hex(8)
     entries = [
         JournalEntry(
@@ -437,7 +439,7 @@ def _journal(writes: Sequence[Write], found: Sequence[TargetFile], configured: s
             new=digest(one.content),
             emptied=one.content is None and target.folder not in configured,
         )
-        for number, (one, target) in enumerate(zip(writes, found, strict=True))
+        for number, (one, target) in enumerate(zip(writes, targets, strict=True))
     ]
     made = dict.fromkeys(
         folder
@@ -663,7 +665,7 @@ def recover_all(var_dir: Path) -> None:
 
 
 def meaning(error: OSError) -> RestError:
-    """Say what an error of the system means for a save."""
+    """The error of a save that an error of the system means."""
     where = f"{error.filename}: " if error.filename else ""
     reason = f"{where}{error.strerror or error}"
     if error.errno in _MAY_NOT:

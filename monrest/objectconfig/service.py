@@ -65,7 +65,7 @@ class _Desk:
 
 @define(eq=False)
 class Staging(Service):
-    """``reactor`` runs threads and hooks and tells the time; ``var_dir`` is the state folder.
+    """``reactor`` runs threads and hooks, and is the clock; ``var_dir`` is the state folder.
 
     ``saved`` gets the id of each site that was saved, and the user.
     """
@@ -132,18 +132,18 @@ class Staging(Service):
         view = await self.view(site, user)
 
         def texts() -> dict[str, str]:
-            found = {}
+            differences = {}
             for path, file in sorted(view.staged.items()):
                 loaded = view.disk.loaded.get(path)
                 read = 0 if loaded is None or loaded.stamp is None else loaded.stamp.mtime_ns
-                found[path] = unified(
+                differences[path] = unified(
                     path,
                     view.on_disk(path),
                     file.content,
                     (read, file.staged * 1_000_000_000),
                     ignore_whitespace=ignore_whitespace,
                 )
-            return found
+            return differences
 
         return await self.threads.run(texts)
 
@@ -332,7 +332,7 @@ class Staging(Service):
         staged = tuple(view.staged[path] for path in sorted(view.staged))
         allowed = Writable(
             folders=files.folders,
-            files=frozenset(found.path for found in files.files if not found.readonly),
+            files=frozenset(file.path for file in files.files if not file.readonly),
         )
         # The command before saving is for saves that take place.
         await self.threads.run(lambda: save.check(staged, allowed))

@@ -1,9 +1,9 @@
 """The commands that a site's configuration names: checks, reloads, hooks around saving.
 
 Each runs through a shell; its output is caught and bounded, its time limited. A Naemon or Nagios
-that is told to read files which do not load ends. So where a site has an ``obj_check_cmd``, it
-runs before everything that makes the core read its files. Whether a core is back after a reload
-its start time tells: only a core that was started after the order has read the files.
+that reads files which do not load ends. So where a site has an ``obj_check_cmd``, it runs before
+everything that makes the core read its files. Whether a core is back after a reload follows from
+its start time: only a core that was started after the order has read the files.
 
 Rules: docs/spec/objectconfig.md, "Commands of a site" and "Check and reload".
 """
@@ -62,7 +62,7 @@ def run(
     """Run ``command`` through ``/bin/sh``; fires when it has ended, and never fails.
 
     ``environment`` is added to the daemon's own. After ``seconds`` the command and everything
-    that it started is ended, which the output tells with ``hint``. Cancelling does the same; what
+    that it started is ended; the output ends in ``hint`` then. Cancelling does the same; what
     then fires is a ``CancelledError``.
     """
 
@@ -157,7 +157,7 @@ def environment(
     url: str = "",
 ) -> dict[str, str]:
     """Give what hooks, checks and reloads find in their environment; ``url``: of the request."""
-    found = {
+    variables = {
         "MON_BACKEND_ID": site,
         "MON_BACKEND_NAME": name,
         "MON_SUMMARY_MESSAGE": "",
@@ -168,7 +168,7 @@ def environment(
         "REMOTE_USER_ALIAS": alias,
         "REMOTE_USER_EMAIL": email,
     }
-    return {key: text.replace("\0", "") for key, text in found.items()}
+    return {key: text.replace("\0", "") for key, text in variables.items()}
 
 
 LONGEST_RELOAD = 30.0
@@ -211,9 +211,9 @@ class Reloaded:
 async def reload(
     site: Site, reactor: Any, wall: WallClock, commands: Commands, *, seconds: float
 ) -> Reloaded:
-    """Tell a core to read its files again and wait until it is back.
+    """Make a core read its files again, and wait until it is back.
 
-    It is not told when the check of the files fails, since it could end. All of it takes
+    No order is sent when the check of the files fails, since the core could end. All of it takes
     ``seconds`` at most.
     """
     work = _Reload(site=site, clock=reactor, wall=wall, deadline=reactor.seconds() + seconds)
@@ -266,7 +266,7 @@ class _Reload:
         return run(self.clock, command, commands.environment, left, hint=commands.hint)
 
     async def restart(self) -> str:
-        """Send RESTART_PROCESS; what the core or the connection says against it."""
+        """Send RESTART_PROCESS; returns why it was refused or could not be sent, or nothing."""
         orders = [(self.site, (CoreCommand("RESTART_PROCESS"),))]
         (sent,) = await send(orders, self.clock, self.wall)
         if sent.refused:

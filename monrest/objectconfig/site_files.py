@@ -42,7 +42,7 @@ READONLY_LINES = 9
 class FoundFile:
     """A file of a site.
 
-    ``readonly`` is True when a pattern or a symbolic link says so; None when the file itself
+    ``readonly`` is True because of a pattern or a symbolic link; None when the file itself
     decides, by a comment in its first lines.
     """
 
@@ -55,7 +55,7 @@ class FileSet:
     """The object files of a site, sorted by path, as the main file or the settings name them.
 
     ``root`` is the base of relative names; new files may go below ``folders`` only. ``problems``
-    are texts for the precheck. ``foreign`` tells why the files are of another language; then
+    are texts for the precheck. ``foreign``: why the files are of another language; then
     there are none.
     """
 
@@ -164,7 +164,7 @@ def discover(tool: ConfigTool) -> FileSet:
 
 
 def setting(core_conf: str, name: str) -> str | None:
-    """Give what the main file of a core says last about a setting; empty: nothing. Blocks.
+    """The last value of a setting in the main file of a core; empty: none. Blocks.
 
     None for a main file that cannot be read.
     """
@@ -193,8 +193,8 @@ def find_in(folder: str) -> Iterator[tuple[str, bool]]:
         current = (waiting or links).pop()
         try:
             status = os.stat(current)  # noqa: PTH116 - a path object for each entry is slow
-            with os.scandir(current) as found:
-                entries = list(found)
+            with os.scandir(current) as scan:
+                entries = list(scan)
         except FileNotFoundError:
             if current == folder:
                 raise
@@ -232,7 +232,7 @@ class _FileSearch:
     named: dict[str, None] = field(factory=dict)
     folders: dict[str, None] = field(factory=dict)
     resources: dict[str, None] = field(factory=dict)
-    found: dict[str, bool] = field(factory=dict)
+    paths: dict[str, bool] = field(factory=dict)
     """Paths, and whether a symbolic link leads there."""
     problems: list[str] = field(factory=list)
     lines: list[tuple[str, str]] = field(factory=list)
@@ -287,21 +287,21 @@ class _FileSearch:
         self.named.update(dict.fromkeys(map(_plain, tool.obj_file)))
         self.resources.update(dict.fromkeys(map(_plain, tool.obj_resource_file)))
         for folder in self.folders:
-            found = self._files_in(folder)
-            self._take(item for item in found if not _matches(tool.obj_exclude, item[0]))
+            entries = self._files_in(folder)
+            self._take(item for item in entries if not _matches(tool.obj_exclude, item[0]))
         if not self.folders and not self.named:
             self.problems.append(
                 "no object files: core_conf or obj_dir or obj_file must be configured"
             )
 
     def _files_in(self, folder: str) -> list[tuple[str, bool]]:
-        found, problem = files_in(folder)
+        entries, problem = files_in(folder)
         self.problems += problem
-        return found
+        return entries
 
-    def _take(self, found: Iterable[tuple[str, bool]]) -> None:
-        for path, linked in found:
-            self.found[path] = self.found.get(path, False) or linked
+    def _take(self, entries: Iterable[tuple[str, bool]]) -> None:
+        for path, linked in entries:
+            self.paths[path] = self.paths.get(path, False) or linked
 
     def result(self) -> FileSet:
         core_type = self.tool.core_type
@@ -319,16 +319,16 @@ class _FileSearch:
         )
         if self.foreign:
             return files
-        paths = {path: linked for path, linked in self.found.items() if path.isprintable()}
+        paths = {path: linked for path, linked in self.paths.items() if path.isprintable()}
         problems = [
             f"cannot read file: {path!a}: its name has bytes that are no text"
-            for path in sorted(self.found.keys() - paths.keys(), key=os.fsencode)
+            for path in sorted(self.paths.keys() - paths.keys(), key=os.fsencode)
         ]
         for path in self.named:
             # A file that is named may lie anywhere; only its own link is looked at.
             if path not in paths:
                 paths[path] = _leaves(path, os.path.dirname(path))  # noqa: PTH120 - texts, not paths
-        found = tuple(
+        site_files = tuple(
             FoundFile(path, (linked or files.is_readonly(path)) or None)
             for path, linked in paths.items()
         )
@@ -337,7 +337,7 @@ class _FileSearch:
             root = os.path.commonpath([path.rpartition("/")[0] or "/" for path in paths])
         return evolve(
             files,
-            files=tuple(sorted(found, key=_by_path)),
+            files=tuple(sorted(site_files, key=_by_path)),
             root=root,
             problems=(*files.problems, *problems),
         )
@@ -374,5 +374,5 @@ def _by_path(file: FoundFile) -> bytes:
 
 
 def _bad_file(name: str, expected: str) -> BadRequest:
-    shown = name.encode("utf-8", "replace").decode()[:200]
-    return BadRequest("bad request", f":FILE: {expected}, not {shown!r}")
+    readable = name.encode("utf-8", "replace").decode()[:200]
+    return BadRequest("bad request", f":FILE: {expected}, not {readable!r}")

@@ -29,7 +29,7 @@ Choose: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
 """Which objects of a site a change is for; called in threads."""
 
 Make: TypeAlias = Callable[[Editor, list[ConfigObject]], int]
-"""Makes a change and tells for how many objects; called in threads, maybe more than once."""
+"""Makes a change; returns for how many objects. Called in threads, maybe more than once."""
 
 FILTERED = "/config/objects"
 """The path whose changes are for what the query string chooses."""
@@ -139,7 +139,7 @@ async def _edits(
 def by_filters(given: ConfigRequest, parameters: Parameters) -> Callable[[Sequence[Tool]], Choose]:
     """Objects that pass filters; a name that no object of any site has is a typing error.
 
-    Without any filter more than one object is only meant when the request says so.
+    Without any filter a change of more than one object needs ``all=1``.
     """
     unlimited = bool(parameters) or bool(EVERY.asked(given.request.parameters))
 

@@ -80,10 +80,10 @@ def _whose(site: str, user: str) -> ColumnElement[bool]:
 
 def _version(connection: Connection, site: str, user: str) -> str:
     table = config_stashes
-    found = connection.execute(
+    version = connection.execute(
         select(table.c.version).where(table.c.site == site, table.c.username == user)
     ).scalar()
-    return found or ""
+    return version or ""
 
 
 @transaction
@@ -223,12 +223,12 @@ def ids_of(
 ) -> dict[tuple[str, str], Marks]:
     """The ids kept for all files, or those of these hashes by path; by path and hash."""
     table = config_ids
-    found = connection.execute(
+    rows = connection.execute(
         select(table.c.path, table.c.hash, table.c.objects).where(table.c.site == site)
     )
     return {
         (row.path, row.hash): _unpacked_marks(row.objects)
-        for row in found
+        for row in rows
         if hashes is None or hashes.get(row.path) == row.hash
     }
 

@@ -28,12 +28,12 @@ _DAY = 86400
 
 
 class TimeperiodError(ValueError):
-    """A text that is no time range or date rule; the message says what was expected."""
+    """A text that is no time range or date rule; the message has what was expected."""
 
 
 def parse_ranges(text: str) -> TimeRanges:
     """``HH:MM-HH:MM,...`` to seconds of the day. Raises TimeperiodError."""
-    found = []
+    ranges = []
     for part in text.split(","):
         match = _RANGE.match(part)
         if match is None:
@@ -41,8 +41,8 @@ def parse_ranges(text: str) -> TimeRanges:
         start, end = (int(match[i]) * 3600 + int(match[i + 1]) * 60 for i in (1, 3))
         if start > _DAY or end > _DAY:
             raise TimeperiodError(f"time range {part} ends after 24:00")
-        found.append((start, end))
-    return tuple(found)
+        ranges.append((start, end))
+    return tuple(ranges)
 
 
 @frozen
