@@ -93,6 +93,12 @@ def test_values(lines, value, comment):
     assert found.inline.get("alias") == comment
 
 
+@pytest.mark.parametrize("head", ["define host {", "define host{", "  define\thost  {  lost text"])
+def test_define_lines(head):
+    (found,) = read(f"{head}\nhost_name h\n}} ; end\n").blocks
+    assert found.attributes == {"host_name": "h"}
+
+
 def test_lines_go_on_after_a_line_end_of_either_kind():
     found = read("define host {\r\nalias a \\\r\n  b\r\n}\r\n").blocks[0]
     assert found.attributes == {"alias": "a b"}
@@ -101,13 +107,6 @@ def test_lines_go_on_after_a_line_end_of_either_kind():
 def test_a_comment_that_goes_on_takes_the_next_line_with_it():
     file = read("# note \\\ndefine host {\nhost_name a\n}\n" + block("host_name b"))
     assert [found.attributes["host_name"] for found in file.blocks] == ["b"]
-
-
-def test_continued_command_lines_of_the_description():
-    found = only(
-        "command_name c", "command_line /bin/true one \\", "     two \\", "  three", kind="command"
-    )
-    assert found.attributes["command_line"] == "/bin/true one two three"
 
 
 def test_names_become_canonical_and_unknown_ones_are_kept():

@@ -264,16 +264,6 @@ def test_all_definitions_can_go():
     assert file.empty
 
 
-def test_a_copy_changes_alone():
-    file = read(f"{A}\n{B}\n")
-    copy = file.copy()
-    copy.blocks[0].change({"host_name": "x"})
-    copy.remove(copy.blocks[1])
-    copy.add("host", {"host_name": "n"})
-    assert file.data().decode() == f"{A}\n{B}\n"
-    assert [item.attributes["host_name"] for item in copy.blocks] == ["x", "n"]
-
-
 def test_a_latin_file_stays_one():
     data = block("alias M\u00fcnchen", "host_name h").encode("latin-1")
     file = ConfigFile.parse("/x.cfg", data)

@@ -49,20 +49,6 @@ def test_create(tmp_path):
     assert len(model.objects) == 2
 
 
-def test_create_in_a_new_file(tmp_path):
-    model = site(tmp_path, HOSTS)
-    editor = Editor(model)
-    items = [
-        editor.create("host", "new/one.cfg", {"host_name": f"n{number}"}) for number in range(3)
-    ]
-    assert [len(item.id) for item in items] == [5, 6, 7]
-    assert items[2].id.startswith(items[0].id)
-    assert text_of(editor, "one.cfg") == "".join(
-        f"define host {{\n  host_name                      n{number}\n}}\n\n" for number in range(3)
-    )
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize(
     ("kind", "file", "values", "error", "text"),
     [
@@ -98,14 +84,6 @@ def test_create_in_a_file_of_another_language(tmp_path):
     model = site(tmp_path, HOSTS, icinga='object Host "a" {\n  address = "b"\n}\n')
     with pytest.raises(Conflict, match="Icinga 2"):
         Editor(model).create("host", "icinga.cfg", {"host_name": "n"})
-
-
-def test_latin1_files_keep_their_encoding(tmp_path):
-    (tmp_path / "x.cfg").write_bytes(b"# caf\xe9\n" + define("host", "host_name h").encode())
-    editor = Editor(site(tmp_path))
-    editor.patch([only(editor.base, "h")], {"alias": "é"})
-    (file,) = changed(editor).values()
-    assert file.document.data().count(b"\xe9") == 2
 
 
 def test_patch(tmp_path):
@@ -212,13 +190,6 @@ def test_an_object_that_is_given_twice_is_removed_once(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     item = only(editor.base, "h1")
     assert editor.delete([item, item]) == 1
-
-
-def test_created_and_deleted_is_no_change(tmp_path):
-    editor = Editor(site(tmp_path, HOSTS))
-    editor.delete([editor.create("host", "new.cfg", {"host_name": "n"})])
-    editor.delete([editor.create("host", "x.cfg", {"host_name": "n"})])
-    assert changed(editor) == {}
 
 
 @pytest.mark.parametrize("change", ["patch", "replace"])

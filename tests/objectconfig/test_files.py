@@ -155,15 +155,6 @@ def test_lines_that_make_a_main_file_one_of_icinga_2(tmp_path):
     assert found == expected
 
 
-def test_icinga2_is_refused(tmp_path):
-    path = tmp_path / "icinga2.conf"
-    path.write_text('/**\n * Icinga 2\n */\n\ninclude "constants.conf"\nconst X = "a=b"\n')
-    found = discover(ConfigTool(core_conf=str(path)))
-    assert "language of Icinga 2" in found.foreign
-    assert found.problems == (found.foreign,)
-    assert found.files == ()
-
-
 def test_links(etc, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "x.cfg").write_text("")

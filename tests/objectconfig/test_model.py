@@ -4,11 +4,9 @@ import hashlib
 import os
 from pathlib import Path
 
-import pytest
-
 from monrest.objectconfig.model import Claim, Marks, Overlay, assign, load, new_id
 from monrest.objectconfig.object_editor import Editor
-from tests.fakes.objectfiles import Site, changed, define, site, write
+from tests.fakes.objectfiles import changed, define, site, write
 
 HOSTS = define("host", "host_name h1", "use t") + define("host", "host_name h2", "parents h1")
 
@@ -50,45 +48,6 @@ def test_a_retired_id_is_given_to_nobody():
     gone = digits("/x", 1)
     assert assign({"/x": [Claim(1)]}, [gone]) == {"/x": [digits("/x", 1, 6)]}
     assert assign({"/x": [Claim(1, gone)]}, [gone]) == {"/x": [digits("/x", 1, 6)]}
-
-
-def test_rows(tmp_path):
-    path = tmp_path / "conf.d" / "hosts.cfg"
-    text = "# c\n" + define(
-        "host", "host_name w2", "address 127.0.0.2", "parents w1", "use generic-host"
-    )
-    tool = write(tmp_path, {"conf.d/hosts.cfg": text})
-    model = load(tool)
-    (item,) = model.objects
-    assert model.row(item, Site()) == {
-        ":FILE": f"{path}:2",
-        ":ID": digits(path, 2),
-        ":PEER_KEY": "a",
-        ":PEER_NAME": "SiteA",
-        ":READONLY": 0,
-        ":TYPE": "host",
-        "host_name": "w2",
-        "address": "127.0.0.2",
-        "parents": ["w1"],
-        "use": ["generic-host"],
-    }
-
-
-def test_the_row_of_the_test_vector(tmp_path):
-    lines = ["host_name   w1  ; inline", "alias       Web 1", "use         generic-host"]
-    lines += ["hostgroups  +web", "_foo        bar", "__x         y"]
-    text = "# first\n### second\n;third\n" + define("host", *lines).strip() + "\n# trailing\n"
-    (item,) = site(tmp_path, text).objects
-    assert item.line == 4
-    row = site(tmp_path).row(item, Site())
-    assert {name: value for name, value in row.items() if name[0] != ":"} == {
-        "host_name": "w1",
-        "alias": "Web 1",
-        "use": ["generic-host"],
-        "hostgroups": ["+web"],
-        "_foo": "bar",
-        "__x": "y",
-    }
 
 
 def test_nothing_changed_is_the_same_model(tmp_path):
@@ -165,12 +124,6 @@ def test_includes_in_object_files(tmp_path, tmp_path_factory):
     assert ids(model).keys() == {"o", "e", "h1", "h2"}
     assert model.problems == ()
     assert {item.attributes["host_name"] for item in model.objects if item.readonly} == {"o", "e"}
-
-
-def test_read_only_by_comment(tmp_path):
-    model = site(tmp_path, "# mon: readonly\n" + HOSTS)
-    assert [item.readonly for item in model.objects] == [True, True]
-    assert model.row(model.objects[0], Site())[":READONLY"] == 1
 
 
 def test_changed_settings_count_at_once(tmp_path):
@@ -255,11 +208,3 @@ def test_ids_stay_after_a_save(tmp_path):
     text = (tmp_path / "x.cfg").read_text()
     (tmp_path / "x.cfg").write_text("\n" + text)
     assert ids(load(tool, from_record))["h1"] == digits(tmp_path / "x.cfg", 2)
-
-
-@pytest.mark.parametrize(
-    "broken", ["define host {\n", "define host {\nx\n}\ndefine nothing {\n}\n}\n"]
-)
-def test_broken_files_are_read(tmp_path, broken):
-    model = site(tmp_path, HOSTS + broken)
-    assert {"h1", "h2"} <= ids(model).keys()

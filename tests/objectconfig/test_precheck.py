@@ -39,35 +39,6 @@ def test_a_sound_site(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "define host {\n use gh\n host_name x\n address 1\n address 2\n}\n",
-            ["duplicate attribute address in 'address 2' in y.cfg:5"],
-        ),
-        (
-            "define host {\n use gh\n host_name x\n nothing 1\n}\n",
-            ["unknown attribute: nothing for object type host in y.cfg:4"],
-        ),
-        ("define thing {\n a b\n}\n", ["unknown object type 'thing' in y.cfg:1"]),
-        ("}\n", ["unexpected end of object in y.cfg:1"]),
-        ("some text\n", ["syntax invalid: 'some text' in y.cfg:1"]),
-        (
-            "define timeperiod {\n timeperiod_name t\n alias T\n someday noon\n}\n",
-            ["unknown time definition 'someday noon' in y.cfg:4"],
-        ),
-    ],
-)
-def test_form(tmp_path, text, expected):
-    assert errors(tmp_path, text) == expected
-
-
-def test_a_definition_without_end(tmp_path):
-    found = errors(tmp_path, "define host {\n host_name x\n")
-    assert found == [f"expected end of object in {tmp_path}/y.cfg:2"]
-
-
-@pytest.mark.parametrize(
     ("kind", "lines", "expected"),
     [
         ("host", ["host_name h1", "use gh"], ["duplicate host definition h1 in y.cfg:1\n  -> already defined in x.cfg:32"]),
@@ -255,14 +226,6 @@ def test_order(tmp_path):
     ]
 
 
-def test_files(tmp_path):
-    assert "must be configured" in precheck(load(ConfigTool()))[0]
-    tool = ConfigTool(obj_file=(str(tmp_path / "no.cfg"),))
-    assert precheck(load(tool)) == [
-        f"cannot read file: {tmp_path}/no.cfg: No such file or directory"
-    ]
-
-
 @pytest.mark.parametrize(
     ("core", "expected"),
     [
@@ -302,12 +265,6 @@ def test_debian_s_nagios_has_nothing_wrong(tmp_path):
     everything = load(ConfigTool(obj_dir=folders, obj_exclude=("nagios4/[^/]*.cfg",)))
     assert {*others} < everything.loaded.keys()
     assert precheck(everything) == []
-
-
-def test_icinga2_is_refused():
-    main = samples("icinga2", "icinga2.conf")
-    (found,) = precheck(load(ConfigTool(core_conf=str(main))))
-    assert found.startswith(f"{main} is written in the language of Icinga 2")
 
 
 def test_a_long_chain_of_templates_and_groups(tmp_path):

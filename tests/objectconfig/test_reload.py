@@ -7,7 +7,6 @@ from twisted.internet.defer import Deferred, succeed
 
 from monrest.objectconfig import site_commands as module
 from monrest.objectconfig.site_commands import (
-    REFUSED,
     TIMED_OUT,
     CommandResult,
     Commands,
@@ -56,18 +55,6 @@ def begin(town, site, command="", *, check="", seconds=39.0):
     return found
 
 
-def test_without_a_command_the_core_is_told_to_restart(town):
-    script = Script()
-    found = begin(town, town.site(script=script))
-    town.pass_time(2)
-    assert found == []
-    (command,) = script.commands
-    assert command.endswith("] RESTART_PROCESS")
-    script.status[2] = RESTARTED
-    town.pass_time(0.5)
-    assert found == [Reloaded(failed=False, output="")]
-
-
 def test_a_command_is_run_and_the_core_waited_for(town, ran):
     script = Script()
     ran.answers = [CommandResult(status=0, output="reloading\n")]
@@ -87,17 +74,6 @@ def test_a_command_that_fails_ends_it(town, ran):
     ran.answers = [CommandResult(status=1, output="Error: no such template\n")]
     found = begin(town, town.site(), "check && reload")
     assert found == [Reloaded(failed=True, output="Error: no such template\n")]
-
-
-def test_files_that_do_not_load_are_told_at_once_and_to_no_core(town, ran):
-    script = Script()
-    for command in ("", "systemctl reload core"):
-        ran.clear()
-        ran.answers = [CommandResult(status=1, output="Error: no such host")]
-        found = begin(town, town.site(script=script), command, check="naemon -v")
-        assert found == [Reloaded(failed=True, output=f"Error: no such host\n{REFUSED}")]
-        assert [line for line, *_ in ran] == ["naemon -v"]
-        assert script.commands == []
 
 
 def test_what_the_check_says_stands_before_what_the_reload_says(town, ran):
@@ -206,14 +182,6 @@ def test_a_site_that_is_down_before_can_be_started(town, ran):
     town.cores["a"].up = True
     town.pass_time(1)
     assert found == [Reloaded(failed=False, output="")]
-
-
-def test_a_site_that_is_down_cannot_be_told(town):
-    found = begin(town, town.site(up=False))
-    town.pass_time(1)
-    (result,) = found
-    assert result.failed
-    assert result.output
 
 
 def test_a_core_that_does_not_answer_its_probe(town, ran):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
-from monrest.objectconfig.attributes import object_type, texts, to_json
+from monrest.objectconfig.attributes import core_text, object_type, texts, to_json
 from monrest.objectconfig.document import ConfigFile, UnwritableError
 from tests.table import each
 
@@ -91,6 +91,10 @@ def test_what_is_refused(name, value):
 def test_an_attribute_and_its_alias():
     with pytest.raises(BadRequest, match="obsess"):
         texts("host", {"obsess_over_host": 1, "obsess": 0})
+
+
+def test_the_core_reads_an_escaped_semicolon():
+    assert core_text(r"a\; b\\n") == r"a; b\\n"
 
 
 def test_types():

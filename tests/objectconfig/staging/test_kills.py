@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -106,17 +105,6 @@ async def check(daemon, site, process):
         assert names.count(f"{process.name}-{value}") == 1
     view = await daemon.view(process.name)
     assert view.conflicts == ()
-
-
-async def test_a_daemon_that_is_killed_loses_nothing_it_acknowledged(editing, started, site):
-    chance = random.Random(11)
-    for _ in range(3):
-        process = editing("ann")
-        process.read(chance.randrange(1, 25))
-        process.kill()
-        daemon = started()
-        await check(daemon, site, process)
-        await daemon.stop()
 
 
 async def test_two_daemons_and_a_kill_of_one_harm_nobody(editing, started, site, tmp_path):

@@ -44,28 +44,6 @@ async def test_after_a_merged_save_nothing_is_staged(started, daemon, site):
     await nothing_is_left(again, site, "later")
 
 
-async def test_a_merged_save_of_one_user_is_not_undone_by_those_of_another(daemon, site):
-    await daemon.patch("w1", "ann", alias="of ann")
-    await daemon.patch("w3", "bob", alias="of bob")
-    for user in ("ann", "bob", "ann", "bob"):
-        await daemon.save(user)
-    for user in ("ann", "bob"):
-        assert await daemon.diff(user) == {}
-    text = site.read("hosts.cfg")
-    assert "of ann" in text
-    assert "of bob" in text
-
-
-async def test_what_is_edited_after_a_merged_save_is_that_alone(daemon, site):
-    await merged(daemon, site)
-    await daemon.save()
-    await daemon.patch("w2", alias="later")
-    diff = (await daemon.diff())["hosts.cfg"]
-    assert [line for line in diff.splitlines()[2:] if line[0] in "+-"] == [
-        "+  alias                          later"
-    ]
-
-
 async def test_a_database_that_is_lost_after_a_merged_save(started, daemon, site, monkeypatch):
     await merged(daemon, site)
 

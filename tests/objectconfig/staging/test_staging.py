@@ -12,17 +12,6 @@ from monrest.objectconfig.save import ChangedOnDiskError
 from tests.objectconfig.staging.site import GROUPS, HOSTS, OUTSIDE, later
 
 
-async def test_who_made_a_change_sees_it_and_nobody_else(daemon, site):
-    await daemon.patch("w1", address="192.0.2.9")
-    assert (await daemon.host("w1")).attributes["address"] == "192.0.2.9"
-    assert (await daemon.host("w1", "bob")).attributes["address"] == "127.0.0.1"
-    assert site.read("hosts.cfg") == HOSTS
-    diff = await daemon.diff()
-    assert list(diff) == ["hosts.cfg"]
-    assert "-  address                        127.0.0.1\n+  address" in diff["hosts.cfg"]
-    assert await daemon.diff("bob") == {}
-
-
 async def test_changes_and_ids_survive_a_restart(started, daemon, site):
     created = await daemon.create("new")
     await daemon.delete("host", "w1")
@@ -80,16 +69,6 @@ async def test_a_change_that_fails_leaves_nothing_behind_and_harms_no_other(daem
     assert await daemon.names() == ["w1", "w2", "w3", "a", "c"]
 
 
-async def test_300_objects_created_at_once_are_300_objects(daemon, site):
-    ids = await gatherResults([later(daemon.create(f"n{number}")) for number in range(300)])
-    assert len(set(ids)) == 300
-    names = await daemon.names()
-    assert len(names) == 303
-    assert set(names) >= {f"n{number}" for number in range(300)}
-    await daemon.save()
-    assert site.read("hosts.cfg").count("define host {") == 303
-
-
 async def test_300_objects_by_one_person_through_two_daemons(started, daemon):
     other = started("other")
     ids = await gatherResults(
@@ -97,67 +76,6 @@ async def test_300_objects_by_one_person_through_two_daemons(started, daemon):
     )
     assert len(set(ids)) == 300
     assert len(await daemon.names()) == len(await other.names()) == 303
-
-
-async def test_two_people_in_different_files_and_parts(daemon, site):
-    await daemon.patch("w1", "ann", alias="of ann")
-    await daemon.patch("w3", "bob", alias="of bob")
-    await daemon.create("new", "bob", file="conf.d/bob.cfg")
-    await daemon.save("ann")
-    view = await daemon.view("bob")
-    assert view.conflicts == ()
-    assert (await daemon.host("w1", "bob")).attributes["alias"] == "of ann"
-    diff = await daemon.diff("bob")
-    assert "of ann" not in "".join(
-        line for line in diff["hosts.cfg"].split("\n") if line.startswith(("+", "-"))
-    )
-    await daemon.save("bob")
-    text = site.read("hosts.cfg")
-    assert "of ann" in text
-    assert "of bob" in text
-    assert "new" in site.read("bob.cfg")
-
-
-async def test_two_people_in_the_same_place_are_a_conflict(daemon, site):
-    await daemon.patch("w1", "ann", alias="of ann")
-    await daemon.patch("w1", "bob", alias="of bob")
-    await daemon.create("new", "bob", file="conf.d/bob.cfg")
-    await daemon.save("ann")
-    before = site.read("hosts.cfg")
-
-    view = await daemon.view("bob")
-    assert view.conflicts == (site.path("hosts.cfg"),)
-    assert (await daemon.host("w1", "bob")).attributes["alias"] == "of bob"
-    assert "-  alias                          of ann" in (await daemon.diff("bob"))["hosts.cfg"]
-    for _ in range(2):
-        with pytest.raises(ChangedOnDiskError) as caught:
-            await daemon.save("bob")
-        assert caught.value.code == 409
-        assert site.path("hosts.cfg") in caught.value.description
-    assert site.read("hosts.cfg") == before
-    assert not Path(site.path("bob.cfg")).exists()
-
-    await daemon.patch("w2", "bob", alias="further")
-    assert (await daemon.view("bob")).conflicts == (site.path("hosts.cfg"),)
-    assert await daemon.refresh("bob") == (site.path("hosts.cfg"),)
-    assert await daemon.names("bob") == ["new", "w1", "w2", "w3"]
-    (file,) = (await daemon.save("bob")).files
-    assert (file.path, file.action) == (site.path("bob.cfg"), "created")
-
-
-async def test_300_objects_by_two_people_none_lost_in_silence(daemon, site):
-    users = ("ann", "bob")
-    await gatherResults(
-        [
-            later(daemon.create(f"{users[number % 2]}{number}", users[number % 2]))
-            for number in range(300)
-        ]
-    )
-    await daemon.save("ann")
-    with pytest.raises(ChangedOnDiskError):
-        await daemon.save("bob")
-    assert site.read("hosts.cfg").count("host_name                      ann") == 150
-    assert len([name for name in await daemon.names("bob") if name.startswith("bob")]) == 150
 
 
 @pytest.mark.parametrize("how", ["in place", "renamed"])
@@ -252,16 +170,6 @@ async def test_lines_that_merge_to_no_definitions_are_a_conflict(daemon, site):
     path.write_text(text.replace("127.0.0.1", "127.0.0.7"))
     await daemon.save()
     assert {"127.0.0.7", "new"} <= set(path.read_text().split())
-
-
-async def test_files_on_disk_that_nobody_staged_are_read_again(daemon, site):
-    await daemon.patch("w1", alias="x")
-    Path(site.path("more.cfg")).write_text("define host {\n  host_name  more\n}\n")
-    assert "more" in await daemon.names()
-    Path(site.path("more.cfg")).unlink()
-    Path(site.path("groups.cfg")).unlink()
-    assert "more" not in await daemon.names()
-    assert await daemon.names(kind="hostgroup") == []
 
 
 async def test_a_revert_while_edits_wait_is_one_of_them(daemon):
