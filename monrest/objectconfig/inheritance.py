@@ -32,33 +32,6 @@ MOST_TEMPLATES = 200
 """Templates above an object that are looked at; real files have fewer, and chains multiply."""
 
 
-@frozen
-class OwnNames:
-    """Names without the help of templates; empty where there is none.
-
-    ``key`` is made of the key attributes, ``real`` the same for a registered object,
-    ``template`` the name by which others may use it, ``uses`` the templates that it names.
-    """
-
-    key: str
-    real: str
-    template: str
-    registered: bool
-    uses: tuple[str, ...]
-
-
-def own_names(kind: str, attributes: Mapping[str, str]) -> OwnNames:
-    key = key_of(kind, attributes)
-    registered = is_registered(attributes)
-    return OwnNames(
-        key=key,
-        real=key if registered else "",
-        template=template_name(kind, attributes),
-        registered=registered,
-        uses=uses(attributes),
-    )
-
-
 def template_name(kind: str, attributes: Mapping[str, str]) -> str:
     """The name by which others may use an object, or nothing."""
     name = attributes.get("name", "")

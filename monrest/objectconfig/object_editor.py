@@ -12,9 +12,16 @@ from typing import Any
 from attrs import define, evolve, field
 
 from monrest.base.errors import BadRequest, Conflict, NotFound
-from monrest.objectconfig.attributes import OBJECT_TYPES, core_text, object_type, texts, to_json
+from monrest.objectconfig.attributes import (
+    OBJECT_TYPES,
+    core_text,
+    is_registered,
+    object_type,
+    texts,
+    to_json,
+)
 from monrest.objectconfig.document import ConfigFile, UnwritableError
-from monrest.objectconfig.inheritance import NAMED, ConfigObject, OwnNames, own_names
+from monrest.objectconfig.inheritance import NAMED, ConfigObject, key_of, template_name
 from monrest.objectconfig.model import SiteFile, SiteModel, new_id
 from monrest.objectconfig.references import Reference, rewrite
 from monrest.objectconfig.site_files import readonly_file
@@ -54,18 +61,19 @@ class Renames:
         key = OBJECT_TYPES[kind].key[0]
         if item.disabled or all(before.get(name) == after.get(name) for name in ("name", key)):
             return
-        old, new = own_names(kind, before), own_names(kind, after)
-        if old.template and new.template and old.template != new.template:
-            self._templates[kind, old.template] = after["name" if after.get("name") else key]
-        if kind not in NAMED or not new.key:
+        template, new_template = template_name(kind, before), template_name(kind, after)
+        if template and new_template and template != new_template:
+            self._templates[kind, template] = after["name" if after.get("name") else key]
+        new_name = key_of(kind, after)
+        if kind not in NAMED or not new_name:
             return
-        name = old.key or self.model.names.name_of(item)
-        if not name or name == new.key:
+        name = key_of(kind, before) or self.model.names.name_of(item)
+        if not name or name == new_name:
             return
         hosts: set[str] = set()
         if kind == "service":
-            hosts = self._hosts(item, old, name)
-        if not old.registered and not hosts:
+            hosts = self._hosts(item, template, name)
+        if not is_registered(before) and not hosts:
             return
         renames = self._objects.setdefault((kind, name), [])
         same = next((rename for rename in renames if rename.new == after[key]), None)
@@ -123,20 +131,20 @@ class Renames:
                 return self.model.service_hosts.covered(values, *side)
         return None
 
-    def _hosts(self, item: ConfigObject, old: OwnNames, name: str) -> set[str]:
+    def _hosts(self, item: ConfigObject, template: str, name: str) -> set[str]:
         """Hosts of a service and of those that have their description from it as a template."""
         model = self.model
         concerned = [item]
-        if old.template:
+        if template:
             concerned += [
                 other
                 for other in model.names.real("service", name)
                 if "service_description" not in other.attributes
-                and old.template in model.resolver.templates(other)
+                and template in model.resolver.templates(other)
             ]
         hosts: set[str] = set()
         for other in concerned:
-            if own_names("service", other.attributes).registered:
+            if is_registered(other.attributes):
                 hosts |= model.service_hosts.covered(model.resolver.values(other))
         return hosts
 

@@ -18,10 +18,11 @@ from monrest.objectconfig.attributes import (
     core_text,
     elements,
     is_null,
+    is_registered,
     listed_names,
     number_of,
 )
-from monrest.objectconfig.inheritance import NAMED, ConfigObject, own_names
+from monrest.objectconfig.inheritance import NAMED, ConfigObject, template_name
 from monrest.objectconfig.model import SiteModel
 from monrest.objectconfig.references import Reference, references
 from monrest.objectconfig.timeperiods import TimeperiodError, parse_date_rule, parse_ranges
@@ -135,14 +136,14 @@ class _Precheck:
         templates: dict[tuple[str, ...], str] = {}
         objects: dict[tuple[str, ...], str] = {}
         for item in self._enabled():
-            own = own_names(item.type, item.attributes)
+            template = template_name(item.type, item.attributes)
             if item.attributes.get("name"):
-                yield from _twice(templates, item, f"{item.type} template", (own.template,))
+                yield from _twice(templates, item, f"{item.type} template", (template,))
             name = self.model.names.name_of(item)
-            anonymous = own.registered or not own.template
-            if anonymous and not name and item.type not in _NAMELESS:
+            registered = is_registered(item.attributes)
+            if not name and (registered or not template) and item.type not in _NAMELESS:
                 yield f"{item.type} object has no name in {item.place}"
-            if not own.registered:
+            if not registered:
                 continue
             values = self.model.resolver.values(item)
             if name and item.type in NAMED:
@@ -198,7 +199,7 @@ class _Precheck:
 
     def _empty(self, item: ConfigObject) -> Iterator[str]:
         """Lists of which nothing is left; the core takes them for mistakes."""
-        if not own_names(item.type, item.attributes).registered:
+        if not is_registered(item.attributes):
             return
         name = _JOINED.get(item.type, "")
         values = self.model.resolver.values(item) if name in item.attributes else {}
@@ -240,7 +241,7 @@ class _Precheck:
         for kind, attribute in _LOOPS.items():
             below: dict[str, tuple[ConfigObject, list[str]]] = {}
             for item in self._enabled():
-                if item.type != kind or not own_names(kind, item.attributes).registered:
+                if item.type != kind or not is_registered(item.attributes):
                     continue
                 text = self.model.resolver.values(item).get(attribute, "")
                 names = [] if is_null(kind, attribute, text) else elements(text)
