@@ -133,7 +133,7 @@ class _LineMatcher(SequenceMatcher[bytes]):
     """What difflib makes of ``matches``: groups of changes with the lines around them."""
 
     def __init__(self, a: Sequence[bytes], b: Sequence[bytes]) -> None:
-        super().__init__(autojunk=False)
+        super().__init__(a=(), b=(), autojunk=False)
         # Not by ``set_seqs``, which reads them for difflib's own search.
         self.a, self.b = a, b
 

@@ -19,11 +19,10 @@ from monrest.api.endpoint import (
     Method,
     Parameter,
 )
-from monrest.base.concurrency import shielded
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Answer, Column, Document, RestRequest, SiteProblem
 from monrest.objectconfig.attributes import LONGEST_NAME, object_type
-from monrest.objectconfig.config_request import ConfigRequest, Tool, named
+from monrest.objectconfig.config_request import ConfigRequest, Tool
 from monrest.objectconfig.federated_tools import objects_of
 from monrest.objectconfig.inheritance import ConfigObject
 from monrest.objectconfig.model import ConfigSite, SiteModel
@@ -50,10 +49,13 @@ from monrest.objectconfig.staged_changes import (
     ANSWER,
     Choose,
     Make,
+    SiteChange,
     always,
     by_filters,
     change,
+    on_every_site,
 )
+from monrest.sites.federation.federated_site import FederatedSite
 
 TYPE = Parameter(name=":TYPE", description="the type of the object, such as host", required=True)
 FILE = Parameter(
@@ -195,38 +197,26 @@ async def create(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
     given = ConfigRequest.of(staging, context, request)
-    far = given.far
     try:
         values = attributes(request, query=True)
         kind, file = _required(values, TYPE), _required(values, FILE)
         object_type(kind)
 
-        def make(site: ConfigSite, editor: Editor) -> ObjectRow:
-            return editor.base.row(editor.create(kind, file, values), site)
+        def here(tool: Tool, editor: Editor) -> SiteChange:
+            row = editor.base.row(editor.create(kind, file, values), tool.config)
+            return SiteChange(count=1, records=[row])
+
+        def there(site: FederatedSite, answer: dict[str, Any]) -> SiteChange:
+            rows = objects_of(site, answer)
+            return SiteChange(count=len(rows), records=rows)
 
         selected = await given.tools()
-        far.check_reachable()
-        if len(selected) + len(far.sites) > 1:
-            # What one site refuses must not be done on another.
-            for tool in selected:
-                await context.threads.run(partial(make, tool.config, Editor(tool.view.model)))
-
-        async def all_sites() -> list[ObjectRow]:
-            created: list[ObjectRow] = []
-            for site, answer in await far.change(filters=True):
-                there = objects_of(site, answer)
-                created += there
-                given.note("create", target=site.id, count=len(there), objects=named(there[-1:]))
-            for tool in selected:
-                row = await staging.edit(tool.config, given.user, partial(make, tool.config))
-                created.append(row)
-                given.note("create", target=tool.site.id, count=1, objects=named([row]))
-            return created
-
-        created = await shielded(all_sites())
+        given.far.check_reachable()
+        done = await on_every_site(given, "create", selected, here, there)
     except RestError as error:
         given.note_failure("create", error)
         raise
+    created = [row for one in done for row in one.records]
     value = {
         "message": f"created {len(created)} objects successfully.",
         "count": len(created),

@@ -23,6 +23,8 @@ from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.object_rows import META_NAMES, ObjectRow, bound_filter, passing
 from monrest.objectconfig.parameters import EVERY
 from monrest.query.bind import TYPO
+from monrest.sites.federation.federated_site import FederatedSite
+from monrest.sites.site import Site
 
 Action: TypeAlias = Literal["change", "remove"]
 Choose: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
@@ -50,29 +52,39 @@ ANSWER = (
 
 @frozen(kw_only=True)
 class SiteChange:
-    """What came of a change on one site: ``records`` are the first of its objects, as before."""
+    """What a change did on one site; ``records`` are the first of its objects."""
 
     count: int
-    records: tuple[ObjectRow, ...] = ()
-    warnings: tuple[str, ...] = ()
+    records: Sequence[ObjectRow] = ()
+    warnings: Sequence[str] = ()
 
 
 async def change(
     given: ConfigRequest, action: Action, choose: Callable[[Sequence[Tool]], Choose], make: Make
 ) -> Answer:
     """Make a change to the objects that ``choose`` finds; nothing when a site refuses it."""
-    far = given.far
     try:
         selected = await given.tools()
-        far.check_reachable()
-        chosen, unknown = await _chosen(given, choose, selected)
-        if unknown is not None:
-            selected = []
-        if len(selected) + len(far.sites) > 1:
-            # A trial that is not stored: what one site refuses must not be done on another.
-            for tool in selected:
-                await given.context.threads.run(partial(_trial, tool, chosen, make))
-        done = await shielded(_edits(given, action, selected, chosen, make))
+        given.far.check_reachable()
+        unknown = None
+        try:
+            chosen = await given.context.threads.run(lambda: choose(selected))
+        except BadRequest as error:
+            if not given.far.sites or error.message != TYPO:
+                raise
+            # Names that no site here knows; those of other instances may.
+            unknown, selected = error, []
+
+        def changed(tool: Tool, editor: Editor) -> SiteChange:
+            items = chosen(editor.base, tool.config)
+            rows = [editor.base.row(item, tool.config) for item in items[:MOST_NAMED]]
+            count = make(editor, items)
+            return SiteChange(count=count, records=rows, warnings=editor.warnings)
+
+        def there(_: FederatedSite, answer: dict[str, Any]) -> SiteChange:
+            return SiteChange(count=count_of(answer), warnings=strings_of(answer.get("warnings")))
+
+        done = await on_every_site(given, action, selected, changed, there)
         if unknown is not None and not done:
             raise unknown
     except RestError as error:
@@ -88,52 +100,46 @@ async def change(
     return Document(value=value, columns=ANSWER)
 
 
-async def _chosen(
-    given: ConfigRequest, choose: Callable[[Sequence[Tool]], Choose], selected: Sequence[Tool]
-) -> tuple[Choose, BadRequest | None]:
-    """What is meant here; nothing, and why, when only other instances may know the names."""
-    try:
-        return await given.context.threads.run(lambda: choose(selected)), None
-    except BadRequest as error:
-        if not given.far.sites or error.message != TYPO:
-            raise
-        return (lambda _model, _site: []), error
-
-
-def _trial(tool: Tool, chosen: Choose, make: Make) -> None:
-    model = tool.view.model
-    make(Editor(model), chosen(model, tool.config))
-
-
-async def _edits(
-    given: ConfigRequest, action: Action, selected: Sequence[Tool], chosen: Choose, make: Make
+async def on_every_site(
+    given: ConfigRequest,
+    action: str,
+    selected: Sequence[Tool],
+    here: Callable[[Tool, Editor], SiteChange],
+    there: Callable[[FederatedSite, dict[str, Any]], SiteChange],
 ) -> list[SiteChange]:
-    """Make the change on every site, first at other instances, where no trial is possible."""
-    done: list[SiteChange] = []
-    for site, answer in await given.far.change(filters=given.request.path == FILTERED):
-        count = count_of(answer)
-        done.append(SiteChange(count=count, warnings=tuple(strings_of(answer.get("warnings")))))
-        if count:
-            given.note(action, target=site.id, count=count)
+    """Make a change on every site, first at other instances, where no trial is possible.
 
-    def changed(tool: Tool, editor: Editor) -> SiteChange:
-        items = chosen(editor.base, tool.config)
-        rows = tuple(editor.base.row(item, tool.config) for item in items[:MOST_NAMED])
-        count = make(editor, items)
-        return SiteChange(count=count, records=rows, warnings=tuple(editor.warnings))
+    ``here`` is called in threads, maybe more than once; ``there`` gets the answer of another
+    instance.
+    """
+    if len(selected) + len(given.far.sites) > 1:
+        # A trial that is not stored: what one site refuses must not be done on another.
+        for tool in selected:
+            await given.context.threads.run(partial(here, tool, Editor(tool.view.model)))
 
-    for tool in selected:
-        here = await given.staging.edit(tool.config, given.user, partial(changed, tool))
-        done.append(here)
-        if here.count:
-            given.note(
-                action,
-                target=tool.site.id,
-                count=here.count,
-                objects=named(here.records),
-                warnings=here.warnings,
-            )
-    return done
+    async def all_sites() -> list[SiteChange]:
+        done: list[SiteChange] = []
+
+        def note(site: Site, change: SiteChange) -> None:
+            done.append(change)
+            if change.count:
+                objects, warnings = named(change.records), tuple(change.warnings)
+                given.note(
+                    action,
+                    target=site.id,
+                    count=change.count,
+                    objects=objects,
+                    warnings=warnings,
+                )
+
+        for site, answer in await given.far.change(filters=given.request.path == FILTERED):
+            note(site, there(site, answer))
+        for tool in selected:
+            work = partial(here, tool)
+            note(tool.site, await given.staging.edit(tool.config, given.user, work))
+        return done
+
+    return await shielded(all_sites())
 
 
 def by_filters(given: ConfigRequest, parameters: Parameters) -> Callable[[Sequence[Tool]], Choose]:
