@@ -123,8 +123,14 @@ async def on_every_site(
         def note(site: Site, change: SiteChange) -> None:
             done.append(change)
             if change.count:
-                more = {"objects": named(change.records), "warnings": tuple(change.warnings)}
-                given.note(action, target=site.id, count=change.count, **more)
+                objects, warnings = named(change.records), tuple(change.warnings)
+                given.note(
+                    action,
+                    target=site.id,
+                    count=change.count,
+                    objects=objects,
+                    warnings=warnings,
+                )
 
         for site, answer in await given.far.change(filters=given.request.path == FILTERED):
             note(site, there(site, answer))
