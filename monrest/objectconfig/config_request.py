@@ -142,4 +142,4 @@ def _icinga2(site: Site, reason: str) -> BadRequest:
 
 def named(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """Objects for an audit line: type, file and id of each."""
-    return tuple(f"{one[':TYPE']} {one[':FILE']} {one[':ID']}" for one in records)
+    return tuple(f"{record[':TYPE']} {record[':FILE']} {record[':ID']}" for record in records)

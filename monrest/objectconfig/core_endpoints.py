@@ -168,8 +168,8 @@ async def _save_here(
 async def _save_there(given: ConfigRequest, site: FederatedSite, saves: _Saves) -> None:
     answer = await given.far.send(site)
     errors = answer.get("errors")
-    for one in errors if isinstance(errors, list) else ():
-        message = str(one.get("message")) if isinstance(one, dict) else "failed"
+    for error in errors if isinstance(errors, list) else ():
+        message = str(error.get("message")) if isinstance(error, dict) else "failed"
         saves.errors.append({"peer_key": site.id, "message": message})
     saves.warnings += strings_of(answer.get("warnings"))
     saves.count += count_of(answer)

@@ -74,10 +74,10 @@ def _match(
         common.extend((at + i, bt + j, size) for i, j, size in blocks)
     elif fixed := next(filter(None, (_fixed(a, b, width) for width in _WIDTHS)), None):
         i = j = 0
-        for one, other, count in [*fixed, (len(a), len(b), 0)]:
-            _match(a[i:one], b[j:other], at + i, bt + j, common)
-            common.append((at + one, bt + other, count))
-            i, j = one + count, other + count
+        for start, other, count in [*fixed, (len(a), len(b), 0)]:
+            _match(a[i:start], b[j:other], at + i, bt + j, common)
+            common.append((at + start, bt + other, count))
+            i, j = start + count, other + count
     common.append((at + len(a), bt + len(b), tail))
 
 
@@ -120,9 +120,9 @@ def _joined(stretches: Sequence[CommonLines]) -> list[CommonLines]:
     joined: list[CommonLines] = []
     for i, j, count in stretches:
         if joined:
-            one, other, size = joined[-1]
-            if one + size == i and other + size == j:
-                joined[-1] = (one, other, size + count)
+            start, other, size = joined[-1]
+            if start + size == i and other + size == j:
+                joined[-1] = (start, other, size + count)
                 continue
         if count:
             joined.append((i, j, count))

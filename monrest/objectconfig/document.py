@@ -97,10 +97,11 @@ class Block:
     """What was read, once it is changed."""
 
     @classmethod
-    def read(cls, found: FoundDefinition, before: str, text: str) -> Block:
+    def read(cls, definition: FoundDefinition, before: str, text: str) -> Block:
         return cls(
-            found.type, found.line, found.attributes, before, text, found.inline, found.comments,
-            found.disabled, found.opening, found.closing, found.faults,
+            definition.type, definition.line, definition.attributes, before, text,
+            definition.inline, definition.comments,
+            definition.disabled, definition.opening, definition.closing, definition.faults,
         )  # fmt: skip
 
     @classmethod
@@ -117,8 +118,8 @@ class Block:
 
     def places(self) -> dict[str, int]:
         """The line of each attribute, of a definition that was not changed."""
-        found = LineReader(self.text, number=self.line).next_definition()
-        return {} if found is None else found.lines
+        definition = LineReader(self.text, number=self.line).next_definition()
+        return {} if definition is None else definition.lines
 
     def lines(self) -> list[str]:
         """Its lines as they are written, without line ends: inner comments, then itself."""
@@ -166,10 +167,10 @@ class Block:
         draft = self.copy()
         draft.attributes = wanted
         text = eol.join(draft.lines()) + end
-        found = _read_back(text, self.type, wanted)
-        self.text, self.attributes, self.inline = text, found.attributes, found.inline
-        self.inner_comments = comments_of(text[: found.start])
-        self.faults = [Fault(self.line, item.text, item.fatal) for item in found.faults]
+        block = _read_back(text, self.type, wanted)
+        self.text, self.attributes, self.inline = text, block.attributes, block.inline
+        self.inner_comments = comments_of(text[: block.start])
+        self.faults = [Fault(self.line, item.text, item.fatal) for item in block.faults]
 
     def _restore(self, other: Block) -> None:
         self.text, self.attributes, self.inline = other.text, other.attributes, other.inline
@@ -198,12 +199,12 @@ def _cleaned(kind: str, attributes: Mapping[str, str]) -> dict[str, str]:
 def _read_back(text: str, kind: str, wanted: Mapping[str, str]) -> FoundDefinition:
     """Read a text just written; what does not read back as it was meant is not written."""
     reader = LineReader(text)
-    found = reader.next_definition()
-    if found is not None and reader.position == len(text) and not reader.faults:
-        if found.type == kind and found.attributes == wanted:
-            return found
+    definition = reader.next_definition()
+    if definition is not None and reader.position == len(text) and not reader.faults:
+        if definition.type == kind and definition.attributes == wanted:
+            return definition
         for name, value in wanted.items():
-            if found.attributes.get(name) != value:
+            if definition.attributes.get(name) != value:
                 raise UnwritableError(f"{name} cannot be written: {value!r:.100}")
     names = ", ".join(wanted)
     raise UnwritableError(f"{kind} cannot be written with these attributes: {names:.200}")
@@ -239,21 +240,24 @@ class Scanner:
         while True:
             block = self._plain()
             if block is None:
-                found = reader.next_definition()
-                if found is None:
+                definition = reader.next_definition()
+                if definition is None:
                     return
-                before, own = text[self.end : found.start], text[found.start : found.end]
-                block = Block.read(found, before, own)
+                before, own = (
+                    text[self.end : definition.start],
+                    text[definition.start : definition.end],
+                )
+                block = Block.read(definition, before, own)
             self.end = reader.position
             yield block
 
     def _plain(self) -> Block | None:
         """The next definition when it is plain; None: the reader has to look."""
         reader, text = self.reader, self.reader.text
-        found = self._head()
-        if found is None:
+        place = self._head()
+        if place is None:
             return None
-        start, eol = found
+        start, eol = place
         before = text[reader.position : start]
         if before.strip() and ("\\" in before or not _COMMENTS.match(before)):
             return None

@@ -79,7 +79,11 @@ async def _sections(context: Context, request: RestRequest) -> list[EditorConfig
     if request.identity.may(ADMIN):
         return list(sections)
     groups = (await context.contacts.of(request.identity.user)).groups
-    return [one for one in sections if not one.groups or not groups.isdisjoint(one.groups)]
+    return [
+        section
+        for section in sections
+        if not section.groups or not groups.isdisjoint(section.groups)
+    ]
 
 
 def _as_configured(files: EditorFiles) -> dict[str, Any]:
@@ -118,7 +122,7 @@ def _records(sections: Iterable[EditorConfig]) -> Iterator[dict[str, Any]]:
             patterns = [re2.compile(pattern) for pattern in files.filter]
             for folder in map(_plain, files.folder):
                 for path in islice(_below(folder), _MOST_FILES):
-                    if patterns and not any(one.search(path) for one in patterns):
+                    if patterns and not any(pattern.search(path) for pattern in patterns):
                         continue
                     records[path] = {
                         "file": path,

@@ -37,7 +37,7 @@ from monrest.sites.federation.remote import FORM, JSON, PartialBody, RefusedByRe
 from monrest.sites.site import Site
 
 _SAME: dict[int, type[RestError]] = {
-    one.code: one for one in (BadRequest, Forbidden, NotFound, Conflict, TooLarge)
+    kind.code: kind for kind in (BadRequest, Forbidden, NotFound, Conflict, TooLarge)
 }
 _CHANGED_MAYBE = "it is not known whether it was done"
 _PUSHED = (":ID", ":TYPE")
@@ -143,7 +143,7 @@ class FederatedTools:
                     unknown = error
                     continue
                 if done:
-                    names = ", ".join(one.name for one, _ in done)
+                    names = ", ".join(site.name for site, _ in done)
                     error.description = f"{error.description}; it was done on {names}"
                 raise
             done.append((site, answer))
@@ -190,15 +190,19 @@ def count_of(answer: dict[str, Any]) -> int:
 
 def strings_of(value: Any) -> list[str]:
     """The texts of a list, nothing for any other value that the other side sent."""
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def objects_of(site: FederatedSite, answer: dict[str, Any]) -> list[Record]:
     """The objects that the other side has made, as they are named here."""
     objects = answer.get("objects")
-    rows = [one for one in objects if isinstance(one, dict)] if isinstance(objects, list) else []
+    rows = (
+        [record for record in objects if isinstance(record, dict)]
+        if isinstance(objects, list)
+        else []
+    )
     keys = dict.fromkeys(column.name for column in COLUMNS)
-    return [{**keys, **_named(site, one)} for one in rows]
+    return [{**keys, **_named(site, row)} for row in rows]
 
 
 def _named(site: Site, record: Record) -> Record:
@@ -232,7 +236,7 @@ def _body(request: RestRequest) -> tuple[bytes | None, str]:
         return urlencode(form, quote_via=quote).encode(), FORM
     value = request.document
     if isinstance(value, dict):
-        value = {name: one for name, one in value.items() if _goes(name)}
+        value = {name: item for name, item in value.items() if _goes(name)}
     return None if value is None else orjson.dumps(value), JSON
 
 

@@ -93,7 +93,7 @@ async def files(
         records += await context.threads.run(
             partial(_files_of, tool, staged_by, content="content" in demanded)
         )
-    columns = ("columns", ",".join((*(one.name for one in FILES), *sorted(demanded))))
+    columns = ("columns", ",".join((*(column.name for column in FILES), *sorted(demanded))))
     return await _with_far(given, _FILES, records, failed, alone=not selected, asked=(columns,))
 
 

@@ -128,10 +128,10 @@ class FoundDefinition:
 
 def split_comment(line: str) -> tuple[str, str]:
     """A line without its inline comment, and the comment with its semicolon."""
-    found = BARE_SEMICOLON.search(line) if ";" in line else None
-    if found is None or found.start() == 0:
+    comment = BARE_SEMICOLON.search(line) if ";" in line else None
+    if comment is None or comment.start() == 0:
         return line, ""
-    return line[: found.start()].rstrip(BLANKS), line[found.start() :]
+    return line[: comment.start()].rstrip(BLANKS), line[comment.start() :]
 
 
 @define(eq=False)
@@ -152,10 +152,10 @@ class LineReader:
 
     def names(self, kind: str) -> AttributeNames:
         """The attribute names of a type. Raises KeyError for a type that there is not."""
-        found = self._names.get(kind)
-        if found is None:
-            found = self._names[kind] = AttributeNames(OBJECT_TYPES[kind])
-        return found
+        names = self._names.get(kind)
+        if names is None:
+            names = self._names[kind] = AttributeNames(OBJECT_TYPES[kind])
+        return names
 
     def next_definition(self) -> FoundDefinition | None:
         """Read on until a definition is complete; None at the end of the text."""
@@ -163,10 +163,10 @@ class LineReader:
             start, number = self.position, self.number
             line = self._logical_line()
             if line:
-                found = self._line(start, number, line)
-                if found is not None:
-                    found.end = self.position
-                    return found
+                definition = self._line(start, number, line)
+                if definition is not None:
+                    definition.end = self.position
+                    return definition
         if self._skipping or (self._open is not None and not self._open.disabled):
             self._give_up()
             text = self.text
@@ -245,21 +245,21 @@ class LineReader:
         return True
 
     def _inside(self, number: int, line: str) -> FoundDefinition | None:
-        found = self._open
+        definition = self._open
         body, comment = split_comment(line)
         if body == "}":
             self._open, self._skipping = None, False
-            if found is not None:
-                found.closing = comment
-                if found.disabled:
-                    found.faults.clear()
-            return found
-        if found is None or not line:
+            if definition is not None:
+                definition.closing = comment
+                if definition.disabled:
+                    definition.faults.clear()
+            return definition
+        if definition is None or not line:
             return None
         if line[0] in "#;":
-            found.comments.append(line)
-        elif line != "{" or not found.braceless or found.attributes:
-            found.take(number, body, comment)
+            definition.comments.append(line)
+        elif line != "{" or not definition.braceless or definition.attributes:
+            definition.take(number, body, comment)
         return None
 
     def _outside(self, number: int, line: str) -> None:
@@ -357,7 +357,7 @@ def ordered(kind: str, names: Iterable[str]) -> list[str]:
 
     Date rules of a time period stay in the order in which they come, because it decides.
     """
-    known = OBJECT_TYPES[kind].attributes
+    attributes = OBJECT_TYPES[kind].attributes
     rules = kind == "timeperiod"
 
     def rank(name: str) -> tuple[int, int, bytes]:
@@ -365,7 +365,7 @@ def ordered(kind: str, names: Iterable[str]) -> list[str]:
             return 3, _CUSTOM_RANK.get(name, len(_CUSTOM_RANK)), _bytes(name)
         if name in _RANK:
             return 0, _RANK[name], b""
-        if rules and name not in known:
+        if rules and name not in attributes:
             return 2, 0, b""
         return 1, 0, _bytes(name)
 
@@ -393,6 +393,6 @@ def _attribute(kind: str, name: str, value: str, comment: str) -> list[str]:
 
 def split_command(value: str) -> list[str]:
     """A command line cut in front of options, pipes and ``>>`` that no quotes enclose."""
-    found = [match.start() for match in _QUOTED_OR_CUT.finditer(value) if match["quoted"] is None]
-    cuts = [0, *found, len(value)]
+    places = [match.start() for match in _QUOTED_OR_CUT.finditer(value) if match["quoted"] is None]
+    cuts = [0, *places, len(value)]
     return [value[start:end] for start, end in itertools.pairwise(cuts)]

@@ -228,9 +228,9 @@ class Resolver:
 
     def _merge(self, item: ConfigObject) -> Mapping[str, str]:
         """Own and inherited texts; a chain of templates may be of any length."""
-        known = self._merged.get(item)
-        if known is not None:
-            return known
+        merged = self._merged.get(item)
+        if merged is not None:
+            return merged
         path = [_Inheriting(item)]
         entered = {item: path[0].values}
         while True:
@@ -241,9 +241,9 @@ class Resolver:
                 if template is None:
                     continue
                 # In a loop of templates that is what there is so far, as in the core.
-                known = self._merged.get(template) or entered.get(template)
-                if known is not None:
-                    current.inherit(known)
+                merged = self._merged.get(template) or entered.get(template)
+                if merged is not None:
+                    current.inherit(merged)
                 elif len(path) >= self.most:
                     current.inherit(template.attributes)
                 else:

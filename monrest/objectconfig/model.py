@@ -100,9 +100,9 @@ def align(
     """
     aligned: list[Claim | None] = [None] * len(blocks)
     used: set[str] = set()
-    known = [list(zip(old, claims, strict=False)) for old, claims in sources]
+    claimed = [list(zip(old, claims, strict=False)) for old, claims in sources]
     for key in (_content, _name):
-        for source in known:
+        for source in claimed:
             waiting: dict[Hashable, list[Claim]] = {}
             for block, claim in source:
                 if claim.id not in used:

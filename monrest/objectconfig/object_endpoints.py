@@ -216,7 +216,7 @@ async def create(
     except RestError as error:
         given.note_failure("create", error)
         raise
-    created = [row for one in done for row in one.records]
+    created = [row for site_change in done for row in site_change.records]
     value = {
         "message": f"created {len(created)} objects successfully.",
         "count": len(created),

@@ -70,7 +70,7 @@ async def select_objects(
         assert isinstance(answer, Rows)
         chosen: list[ObjectRow] = [row[0] for row in answer.rows]
         if objects:
-            pick = itemgetter(*[one.name for one in meta])
+            pick = itemgetter(*[column.name for column in meta])
             rows = [[*pick(record), record] for record in chosen]
             expand = itemgetter(len(meta))
             return evolve(answer, columns=tuple(meta), rows=rows, expand=expand)
@@ -104,7 +104,7 @@ def _queried(
     moment: Moment,
     limit: Limit,
 ) -> Rows | Document:
-    bound = _bound(moment, query, _names(records).union([one.name for one in meta]))
+    bound = _bound(moment, query, _names(records).union([column.name for column in meta]))
     needed = _needed(bound)
     return of_records(bound, needed, [_row(record, needed) for record in records], limit)
 
@@ -141,7 +141,7 @@ _ARRAYS = frozenset(
 
 
 def _column(name: str) -> Column:
-    known = _META.get(name)
-    if known is not None:
-        return known
+    column = _META.get(name)
+    if column is not None:
+        return column
     return Column(name, "array_of_strings" if name in _ARRAYS else "string")

@@ -57,11 +57,11 @@ class Disk:
         before = self._model
         if before is None:
             self._known |= await self.database.run(store.ids_of(self.site))
-        known = self._known
+        remembered = self._known
         missing: dict[str, str] = {}
 
         def recorded(path: str, sha256: str) -> Marks | None:
-            kept = known.get((path, sha256))
+            kept = remembered.get((path, sha256))
             if kept is None:
                 missing[path] = sha256
             return kept
@@ -71,7 +71,7 @@ class Disk:
             # Another daemon may have saved them.
             kept = await self.database.run(store.ids_of(self.site, missing))
             if kept:
-                known |= kept
+                remembered |= kept
                 model = await self.threads.run(lambda: load(self.tool, before, recorded))
         self._known = {}
         return model

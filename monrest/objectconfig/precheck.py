@@ -103,11 +103,11 @@ def _syntax(model: SiteModel) -> Iterator[str]:
     icinga = model.files.core_type == "icinga"
     for file in model.loaded.values():
         for problem in file.document.problems:
-            known = problem.text in (
+            harmless = problem.text in (
                 "unknown attribute: address6 for object type host",
                 "unknown object type 'module'",
             )
-            if not (icinga and known):
+            if not (icinga and harmless):
                 yield problem.message
 
 
@@ -154,10 +154,10 @@ class _Precheck:
                 yield from _twice(objects, item, item.type, key)
             # What a missing template might have given is not reported as missing, too.
             used = self.model.resolver.templates(item) if "use" in item.attributes else ()
-            complete = all(self.model.names.templates(item.type, one) for one in used)
+            complete = all(self.model.names.templates(item.type, template) for template in used)
             for needed in REQUIRED.get(item.type, ()) if complete else ():
-                given = (one for one in needed if values.get(one))
-                if all(is_null(item.type, one, values[one]) for one in given):
+                given = (attribute for attribute in needed if values.get(attribute))
+                if all(is_null(item.type, given_name, values[given_name]) for given_name in given):
                     called = f"{item.type} {name}" if name else item.type
                     yield f"{called} has no {' or '.join(needed)} in {item.place}"
 
@@ -204,8 +204,8 @@ class _Precheck:
         name = _JOINED.get(item.type, "")
         values = self.model.resolver.values(item) if name in item.attributes else {}
         names = listed_names(values.get(name, ""))
-        rejected = {one for one, reject in names if reject}
-        if rejected and all(one in rejected for one, _ in names):
+        rejected = {name for name, reject in names if reject}
+        if rejected and all(name in rejected for name, _ in names):
             yield f"{name} of {item.type} names nothing but what it rejects"
         if item.type == "servicegroup":
             pairs = elements(item.attributes.get("members", ""))
@@ -245,20 +245,20 @@ class _Precheck:
                     continue
                 text = self.model.resolver.values(item).get(attribute, "")
                 names = [] if is_null(kind, attribute, text) else elements(text)
-                below[self.model.names.name_of(item)] = item, [core_text(one) for one in names]
+                below[self.model.names.name_of(item)] = item, [core_text(name) for name in names]
             for name in _circular({name: names for name, (_, names) in below.items()}):
                 yield f"circular {attribute} of {kind} '{name}' in {below[name][0].place}"
 
     def _exists(self, reference: Reference) -> bool:
         kind, name = reference.type, reference.name
-        known = self._known.get(kind)
-        if known is None:
+        present = self._known.get(kind)
+        if present is None:
             names = self.model.names
-            known = set(names.real_names(kind))
+            present = set(names.real_names(kind))
             if kind in _TEMPLATES_TOO:
-                known.update(names.template_names(kind))
-            self._known[kind] = known
-        if name in known:
+                present.update(names.template_names(kind))
+            self._known[kind] = present
+        if name in present:
             return True
         if _EXPRESSION.isdisjoint(name):
             return False
@@ -266,7 +266,7 @@ class _Precheck:
         if matching is None:
             try:
                 expression = re2.compile(name)
-                matching = any(expression.search(other) is not None for other in known)
+                matching = any(expression.search(other) is not None for other in present)
             except re2.error:
                 matching = False
             self._matching[kind, name] = matching
@@ -318,8 +318,8 @@ def _is_time(name: str, text: str) -> bool:
 
 def _is_value(kind: str, attribute: Attribute, text: str, *, flags: bool) -> bool:
     if attribute.kind == "options":
-        known = {*attribute.letters, *attribute.letters.values(), "n", "none", "a", "all"}
-        return all(one in known for one in elements(text))
+        values = {*attribute.letters, *attribute.letters.values(), "n", "none", "a", "all"}
+        return all(element in values for element in elements(text))
     if attribute.kind == "bool":
         return not flags or text[:1] in ("0", "1")
     if (kind, attribute.name) in _POSITIVE:

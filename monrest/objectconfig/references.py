@@ -300,8 +300,8 @@ class ServiceHosts:
             members.take(_list(values, "members"), self._hosts_named)
             subgroups[name] = [sub for sub, _ in listed_names(_list(values, "hostgroup_members"))]
         self.members |= members_of_groups(
-            {name: one.wanted.keys() for name, one in own.items()},
-            {name: one.rejected for name, one in own.items()},
+            {name: lists.wanted.keys() for name, lists in own.items()},
+            {name: lists.rejected for name, lists in own.items()},
             subgroups,
         )
         for names in self.groups_of.values():

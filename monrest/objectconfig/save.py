@@ -367,9 +367,9 @@ def write(
     targets = check(writes, allowed)
     before = [_present(target) for target in targets]
     stale = [
-        one.path
-        for one, present in zip(writes, before, strict=True)
-        if digest(present and present[0]) != one.base_hash
+        write.path
+        for write, present in zip(writes, before, strict=True)
+        if digest(present and present[0]) != write.base_hash
     ]
     if stale:
         raise ChangedOnDiskError(stale)
@@ -407,7 +407,7 @@ def write(
 
 def check(writes: Iterable[Write], allowed: Writable) -> list[TargetFile]:
     """Find where the files are; Forbidden when one of them is not for us to write."""
-    targets = [locate(one.path, allowed.folders, allowed.files) for one in writes]
+    targets = [locate(write.path, allowed.folders, allowed.files) for write in writes]
     if len({(target.folder, target.name) for target in targets}) < len(targets):
         raise Forbidden("cannot write file", "two of the files are the same one")
     if reasons := [reason for target in targets if (reason := obstacle(target))]:
@@ -431,24 +431,24 @@ def _journal(
     token = secrets.token_hex(8)
     entries = [
         JournalEntry(
-            path=one.path,
+            path=write.path,
             folder=target.folder,
             name=target.name,
             temporary=f".monrest-{token}-{number}",
-            old=one.base_hash,
-            new=digest(one.content),
-            emptied=one.content is None and target.folder not in configured,
+            old=write.base_hash,
+            new=digest(write.content),
+            emptied=write.content is None and target.folder not in configured,
         )
-        for number, (one, target) in enumerate(zip(writes, targets, strict=True))
+        for number, (write, target) in enumerate(zip(writes, targets, strict=True))
     ]
-    made = dict.fromkeys(
+    folders = dict.fromkeys(
         folder
         for entry in entries
         if entry.new is not None
         for folder in missing_folders(entry.folder)
     )
     return Journal(
-        state="prepare", backup=f"backup-{token}", entries=tuple(entries), made=tuple(made)
+        state="prepare", backup=f"backup-{token}", entries=tuple(entries), made=tuple(folders)
     )
 
 
@@ -464,11 +464,11 @@ def _prepare(
         with opened(str(Path(folder).parent)) as handle:
             os.mkdir(Path(folder).name, dir_fd=handle)
             os.fsync(handle)
-    for entry, one, present in zip(journal.entries, writes, before, strict=True):
-        if one.content is None:
+    for entry, write, present in zip(journal.entries, writes, before, strict=True):
+        if write.content is None:
             continue
         with opened(entry.folder) as handle:
-            warning = _write_beside(handle, entry, one.content, present and present[1])
+            warning = _write_beside(handle, entry, write.content, present and present[1])
             if warning:
                 warnings.append(warning)
             os.fsync(handle)

@@ -216,10 +216,10 @@ class Staging(Service):
         version = await self.database.run(store.version_of(site.id, user))
         # After the version: the disk is as new as any text that a stash was merged with.
         disk = await self._disk(site).read()
-        known = self._views.get((site.id, user))
-        if known is not None and known.stash.version == version and known.disk is disk:
+        former = self._views.get((site.id, user))
+        if former is not None and former.stash.version == version and former.disk is disk:
             self._views.move_to_end((site.id, user))
-            return known
+            return former
         stash = await self.database.run(store.read(site.id, user)) if version else Stash()
         if stash.version != version:
             raise StashOvertakenError

@@ -106,10 +106,10 @@ class FileSet:
         """Add files that other object files include; outside of the folders they are read-only."""
         if not paths:
             return self
-        known = {file.path for file in self.files}
+        present = {file.path for file in self.files}
         files = list(self.files)
         for path in dict.fromkeys(paths):
-            if path not in known:
+            if path not in present:
                 folder = self._folder_of(path)
                 readonly = not folder or self.is_readonly(path) or _leaves(path, folder)
                 files.append(FoundFile(path, readonly or None))
@@ -131,8 +131,8 @@ class FileSet:
         if name.startswith("/"):
             return _plain(name)
         path = _plain(f"{self.root}/{name}")
-        known = any(file.path == path for file in self.files)
-        if known or self._folder_of(path) or not self.folders:
+        is_read = any(file.path == path for file in self.files)
+        if is_read or self._folder_of(path) or not self.folders:
             return path
         return _plain(f"{self.folders[0]}/{name}")
 

@@ -90,12 +90,12 @@ async def change(
     except RestError as error:
         given.note_failure(action, error)
         raise
-    count = sum(one.count for one in done)
+    count = sum(site_change.count for site_change in done)
     value: dict[str, Any] = {
         "message": f"{_DONE[action]} {count} objects successfully.",
         "count": count,
     }
-    if warnings := [text for one in done for text in one.warnings]:
+    if warnings := [text for site_change in done for text in site_change.warnings]:
         value["warnings"] = warnings
     return Document(value=value, columns=ANSWER)
 
