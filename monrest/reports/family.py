@@ -12,7 +12,7 @@ from monrest.reports.making import prepare
 from monrest.reports.model import Report
 from monrest.reports.service import Reports
 from monrest.reports.sheet import Sheet
-from monrest.reports.smtp import Mailer, endpoint
+from monrest.reports.smtp import Mailer
 
 
 def _reports(common: Common) -> Reports:
@@ -35,7 +35,7 @@ def _reports(common: Common) -> Reports:
         threads=common.threads,
         duties=common.duties,
         jobs=common.the(Jobs),
-        mailer=Mailer(clock=clock, threads=common.threads, connect=endpoint(clock)),
+        mailer=Mailer(clock),
         config=config.reports,
         mail=config.mail,
         zone=config.display.zone(),

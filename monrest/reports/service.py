@@ -46,14 +46,13 @@ from monrest.reports.letter import Letter, letter
 from monrest.reports.model import HANDING, MAILING, QUEUE, SCHEDULE, WAITING, Report, Run
 from monrest.reports.own import templates_in
 from monrest.reports.sheet import Sheet
-from monrest.reports.smtp import MailDelivery, Mailer
+from monrest.reports.smtp import MAILS_AT_ONCE, MailDelivery, Mailer
 from monrest.reports.templates import TEMPLATES, Templates
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
 
 DUTY = "reports"
 _LOOK = 5.0
-_MAILS_AT_ONCE = 4
 _PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for the answers of mail servers."""
 
@@ -131,7 +130,7 @@ class Reports(Service):
             stepped=statements.try_again_now,
         )
         self._slots = DeferredSemaphore(self.config.concurrent)
-        self._mails = DeferredSemaphore(_MAILS_AT_ONCE)
+        self._mails = DeferredSemaphore(MAILS_AT_ONCE)
         self._runs, self._post = Runs(self), Post(self)
         self._periodic = Periodic(self.clock, _LOOK, self.look, "making reports")
 
@@ -322,6 +321,7 @@ class Reports(Service):
         super().startService()
         self._leaving = False
         self.duties.want(DUTY)
+        self.mailer.startService()
         self._periodic.startService()
 
     def leave(self) -> None:
@@ -336,6 +336,7 @@ class Reports(Service):
         async def stop() -> None:
             await self._periodic.stopService()
             await self._scheduler.stop(_PATIENCE)
+            self.mailer.stopService()
 
         return Deferred.fromCoroutine(stop())
 

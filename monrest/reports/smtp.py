@@ -1,61 +1,47 @@
-"""Handing one mail over to a mail server (SMTP), which happens once or is said not to have.
+"""Handing one mail over to a mail server (SMTP): it is sent once, or reported as not sent.
 
-A server that did not say whether it has taken a mail may have: that is ``doubtful``, and it is not
-sent again. Before the end of the text was sent, it has not.
+``smtplib`` blocks, so a conversation runs in a thread, in two steps: everything up to the server's
+request for the text, then the text. Between them the caller decides whether it may be sent.
+
+A server that did not confirm a mail may have accepted it: that is ``doubtful``, and the mail is not
+sent again. Before the end of the text was sent, the server has not accepted it.
 """
 
 from __future__ import annotations
 
-import io
+import base64
+import re
+import smtplib
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attrs import field, frozen
-from OpenSSL import SSL
+from attrs import define, field, frozen
+from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as TooLate
-from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
-from twisted.internet.error import (
-    ConnectError,
-    ConnectionAborted,
-    ConnectionDone,
-    ConnectionLost,
-    DNSLookupError,
-)
-from twisted.internet.error import TimeoutError as NoConnection
-from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory
-from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
-from twisted.python.failure import Failure
 
 from monrest.base.concurrency import Threads
 from monrest.config import MailConfig
 from monrest.reports.letter import Letter
 
-if TYPE_CHECKING:
-    from twisted.mail.smtp import ESMTPClient as _Base
-else:
-    # Twisted's client installs a reactor when it is imported, so it joins as the first mail leaves.
-    _Base = object
-
+MAILS_AT_ONCE = 4
 _FINAL = 600.0
-"""Seconds that a server may think about a mail it has got (RFC 5321, section 4.5.3.2.6)."""
-
+"""Seconds that a server may think about a mail that it has received (RFC 5321, 4.5.3.2.6)."""
 _WHOLE = 1800.0
 """Seconds for everything."""
-
-_MOST_LINES = 100
+_PIECE = 1 << 18
+_MOST_LINES, _LONGEST_LINE = 100, 8192
 _LONGEST_TEXT = 300
-_GOOD = range(200, 300)
-_FOREVER = range(500, 600)
-_BEGIN = b"-----BEGIN CERTIFICATE-----"
+_REPLY = re.compile(rb"[2-5][0-9][0-9][- \r\n]")
+_GOOD, _FOREVER = range(200, 300), range(500, 600)
+
 
 BeforeText = Callable[[tuple[str, ...]], Awaitable[object]]
-"""Called with those recipients that the server takes, before it gets the text; may refuse."""
-
-Connect = Callable[[MailConfig], IStreamClientEndpoint]
+"""Called with the recipients that the server accepts, before it gets the text; may refuse."""
 
 
 @frozen(kw_only=True)
@@ -75,220 +61,160 @@ class MailDelivery:
     final: bool = False
 
 
-def _said(code: int, text: bytes | str) -> str:
-    words = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    shown = "".join(one if one.isprintable() else " " for one in words).strip()[:_LONGEST_TEXT]
-    return f"{code} {shown}" if code > 0 else shown
+class _Connection(smtplib.SMTP):
+    """``SMTP`` with bounded replies, and with passwords that are not ASCII."""
 
+    def __init__(self) -> None:
+        name = socket.gethostname()
+        # Without a name the library would look one up.
+        super().__init__(local_hostname=name if name.isascii() else "localhost")
 
-class _Client(_Base):
-    """One connection for one mail; ``done`` fires with the Delivery.
+    def getreply(self) -> tuple[int, bytes]:
+        if self.file is None:
+            self.file = self.sock.makefile("rb")  # type: ignore[union-attr]
+        texts: list[bytes] = []
+        while len(texts) < _MOST_LINES:
+            line = self.file.readline(_LONGEST_LINE)
+            if not line:
+                raise smtplib.SMTPServerDisconnected
+            if len(line) == _LONGEST_LINE:
+                break
+            if not _REPLY.match(line):
+                raise smtplib.SMTPException("the mail server does not speak SMTP")
+            texts.append(line[4:].strip())
+            if line[3:4] != b"-":
+                return int(line[:3]), b"\n".join(texts)
+        raise smtplib.SMTPException("the mail server said too much")
 
-    ``_client`` makes one, on top of Twisted's ESMTPClient.
-    """
+    def expect(self, code: int, *command: str) -> None:
+        """Send a command, or nothing, and read the reply, which must have this code."""
+        answer = self.docmd(*command) if command else self.getreply()
+        if answer[0] != code:
+            raise smtplib.SMTPResponseException(*answer)
 
-    debug = False  # it would keep passwords
-
-    def __init__(
-        self,
-        letter: Letter,
-        config: MailConfig,
-        password: str,
-        tls: Any,
-        clock: IReactorTime,
-        before_text: BeforeText,
-    ) -> None:
-        host = socket.gethostname()
-        named = bool(host) and host.isascii() and host.isprintable()
-        super().__init__(password.encode() or None, tls, host.encode() if named else b"localhost")
-        self.done: Deferred[MailDelivery] = Deferred(lambda _: self._leave())
-        self.patience, self.clock = config.timeout, clock
-        self.requireTransportSecurity = config.security != "none"
-        self.requireAuthentication = bool(config.username)
-        self.letter, self.before_text = letter, before_text
-        self.sender: str | None = config.sender
-        self.text_sent = False
-        self.gone = False
-        self.polite = False
-        if config.username:
-            from twisted.mail.smtp import LOGINAuthenticator, PLAINAuthenticator
-
-            user = config.username.encode()
-            self.registerAuthenticator(PLAINAuthenticator(user))
-            self.registerAuthenticator(LOGINAuthenticator(user))
-
-    def callLater(self, period: float, func: Callable[[], object]) -> IDelayedCall:
-        """Use the clock of the daemon."""
-        return self.clock.callLater(period, func)
-
-    def connectionMade(self) -> None:
-        """Wait for the server, but not for ever."""
-        super().connectionMade()
-        self.setTimeout(self.patience)
-
-    def getMailFrom(self) -> str | None:
-        """Give the sender once."""
-        sender, self.sender = self.sender, None
-        return sender
-
-    def getMailTo(self) -> tuple[str, ...]:
-        return self.letter.recipients
-
-    def getMailData(self) -> io.BytesIO:
-        return io.BytesIO(self.letter.message)
-
-    def smtpState_data(self, code: int, resp: bytes) -> None:
-        """Ask whether the text may be sent, now that the server waits for it."""
-        self.setTimeout(None)
-        taken = tuple(_text(one) for one in self.successAddresses)
-
-        def go_on(_: object) -> None:
-            if not self.gone:
-                self.setTimeout(_FINAL)
-                super(_Client, self).smtpState_data(code, resp)
-
-        asked = Deferred.fromCoroutine(_awaited(self.before_text(taken)))
-        asked.addCallbacks(go_on, self._failed)
-        asked.addErrback(self._failed)
-
-    def finishedFileTransfer(self, lastsent: bytes) -> None:
-        """Send the end of the text, from where on the server may have taken it."""
-        self.text_sent = True
-        self.setTimeout(_FINAL)
-        super().finishedFileTransfer(lastsent)
-
-    def lineReceived(self, line: bytes) -> Any:
-        """Take a line, but not any number of them."""
-        if len(self.resp) > _MOST_LINES:
-            self._end(self.unanswered("the mail server does not stop talking"))
-            return None
-        return super().lineReceived(line)
-
-    def lineLengthExceeded(self, line: bytes) -> Any:
-        """Give up on a server that says too much."""
-        self._end(self.unanswered("the mail server said too much"))
-        return super().lineLengthExceeded(line)
-
-    def sentMail(self, code: int, resp: Any, numOk: int, addresses: Any, log: Any) -> None:
-        """Tell what the server said in the end, about the mail or about its recipients."""
-        del numOk, log
-        refused: dict[str, str] = {}
-        later: dict[str, str] = {}
-        for address, said, why in addresses:
-            if said not in _GOOD:
-                kind = refused if said in _FOREVER else later
-                kind[_text(address)] = _said(said, why)
-        if code in _GOOD and self.text_sent:
-            taken = tuple(_text(one) for one in self.successAddresses)
-            self.polite = True
-            self._end(MailDelivery(taken=taken, refused=refused, later=later))
-        elif addresses and not self.successAddresses:
-            self._end(MailDelivery(refused=refused, later=later))
+    def log_in(self, user: str, password: str) -> None:
+        mechanisms = self.esmtp_features.get("auth", "").upper().split()
+        if "PLAIN" in mechanisms:
+            self.expect(235, "AUTH", f"PLAIN {_base64(f'{chr(0)}{user}{chr(0)}{password}')}")
+        elif "LOGIN" in mechanisms:
+            self.expect(334, "AUTH", "LOGIN")
+            self.expect(334, _base64(user))
+            self.expect(235, _base64(password))
         else:
-            self._end(MailDelivery(problem=_said(code, resp), final=code in _FOREVER))
+            raise smtplib.SMTPException("the mail server offers neither AUTH PLAIN nor LOGIN")
 
-    def sendError(self, exc: BaseException) -> None:
-        """Tell what is wrong before anything was sent, or that no answer came."""
-        from twisted.mail.smtp import SMTPTimeoutError
 
-        code = getattr(exc, "code", -1)
-        if isinstance(exc, SMTPTimeoutError):
-            text = "the mail server does not answer"
-        else:
-            said = getattr(exc, "resp", None)
-            text = _said(code, said) if said else type(exc).__name__
-        self._end(self.unanswered(text, final=code in _FOREVER))
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
-    def connectionLost(self, reason: Failure = Failure(CancelledError())) -> None:  # noqa: B008  of the library
-        """Tell that the server went away."""
-        self.gone = True
-        super().connectionLost(reason)
-        cut = reason.check(ConnectionDone, ConnectionLost, ConnectionAborted, CancelledError)
-        cause = "the mail server cut the connection" if cut else "TLS failed"
-        self._end(self.unanswered(cause))
 
-    def unanswered(self, problem: str, *, final: bool = False) -> MailDelivery:
-        """Nothing was said about the mail, which the server may have had already."""
+@define(eq=False)
+class MailSession:
+    """One connection for one mail. ``offer`` and ``hand_over`` block; ``abort`` ends them."""
+
+    letter: Letter
+    config: MailConfig
+    taken: tuple[str, ...] = ()
+    refused: dict[str, str] = field(factory=dict)
+    later: dict[str, str] = field(factory=dict)
+    text_sent: bool = False
+    aborted: bool = False
+    smtp: _Connection = field(init=False, factory=_Connection)
+
+    def offer(self) -> MailDelivery | None:
+        """Talk until the server waits for the text; a MailDelivery where it does not want it."""
+        config, smtp = self.config, self.smtp
+        # TLS compares the certificate with this, which only a constructor that connects would set.
+        smtp._host = config.host  # type: ignore[attr-defined]
+        try:
+            password = Path(config.password_file).read_text("utf-8") if config.password_file else ""
+            tls = ssl.create_default_context(cafile=config.tls_ca_file or None)
+        except (OSError, ValueError) as error:
+            return MailDelivery(problem=f"a file of [mail] cannot be used: {type(error).__name__}")
+        try:
+            smtp.sock = socket.create_connection((config.host, config.port), config.timeout)
+        except OSError as error:
+            return MailDelivery(problem=f"{config.host}:{config.port}: {_reason(error)}")
+        try:
+            if self.aborted:
+                raise smtplib.SMTPServerDisconnected
+            if config.security == "tls":
+                smtp.sock = tls.wrap_socket(smtp.sock, server_hostname=config.host)
+            smtp.expect(220)
+            if config.security == "starttls":
+                smtp.starttls(context=tls)
+            smtp.ehlo_or_helo_if_needed()
+            if config.username:
+                smtp.log_in(config.username, password.strip())
+            smtp.expect(250, "MAIL", f"FROM:<{config.sender}>")
+            for recipient in self.letter.recipients:
+                code, reply = smtp.rcpt(recipient)
+                if code in _GOOD:
+                    self.taken = (*self.taken, recipient)
+                else:
+                    kind = self.refused if code in _FOREVER else self.later
+                    kind[recipient] = _reply_text(code, reply)
+            if self.taken:
+                smtp.expect(354, "DATA")
+                return None
+        except (OSError, ValueError) as error:
+            return self._failed(error)
+        smtp.close()
+        return MailDelivery(refused=self.refused, later=self.later)
+
+    def hand_over(self) -> MailDelivery:
+        """Send the text, which the server waits for."""
+        smtp, message = self.smtp, self.letter.message
+        try:
+            if smtp.sock is not None:
+                smtp.sock.settimeout(_FINAL)
+            for at in range(0, len(message), _PIECE):
+                smtp.send(message[at : at + _PIECE].replace(b"\n", b"\r\n"))
+            self.text_sent = True
+            smtp.send(b".\r\n")
+            code, reply = smtp.getreply()
+            if code not in _GOOD:
+                self.text_sent = False
+                raise smtplib.SMTPResponseException(code, reply)
+        except OSError as error:
+            return self._failed(error)
+        with suppress(OSError):
+            smtp.putcmd("QUIT")
+        smtp.close()
+        return MailDelivery(taken=self.taken, refused=self.refused, later=self.later)
+
+    def abort(self) -> None:
+        """Cut the connection under the thread that uses it."""
+        self.aborted = True
+        if self.smtp.sock is not None:
+            with suppress(OSError):
+                # Not the method of TLS sockets, after which they send what follows as plain text.
+                socket.socket.shutdown(self.smtp.sock, socket.SHUT_RDWR)
+
+    def _failed(self, error: Exception) -> MailDelivery:
+        self.smtp.close()
+        if isinstance(error, smtplib.SMTPResponseException):
+            text = _reply_text(error.smtp_code, error.smtp_error)
+            return self.unconfirmed(text, final=error.smtp_code in _FOREVER)
+        if isinstance(error, TimeoutError):
+            return self.unconfirmed("the mail server does not answer")
+        if isinstance(error, ssl.SSLError):
+            return self.unconfirmed(f"TLS failed: {_reason(error)}")
+        if isinstance(error, (smtplib.SMTPServerDisconnected, ConnectionError)):
+            return self.unconfirmed("the mail server cut the connection")
+        return self.unconfirmed(_reason(error))
+
+    def unconfirmed(self, problem: str, *, final: bool = False) -> MailDelivery:
+        """The server did not confirm the mail, which it may have received already."""
         if not self.text_sent:
             return MailDelivery(problem=problem, final=final)
-        doubtful = tuple(_text(one) for one in self.successAddresses)
-        return MailDelivery(doubtful=doubtful, problem=problem)
-
-    def _failed(self, failure: Failure) -> None:
-        if not self.done.called:
-            self.done.errback(failure)
-        self._leave()
-
-    def _end(self, delivery: MailDelivery) -> None:
-        if not self.done.called:
-            self.done.callback(delivery)
-        self._leave()
-
-    def _leave(self) -> None:
-        self.setTimeout(None)
-        transport: Any = self.transport
-        if self.gone or transport is None:
-            return
-        if self.polite:
-            transport.write(b"QUIT\r\n")
-            transport.loseConnection()
-        else:
-            transport.abortConnection()
+        return MailDelivery(doubtful=self.taken, problem=problem)
 
 
-def _client(*arguments: Any) -> _Client:
-    """Make a client; the arguments are those of ``_Client``."""
-    from twisted.mail.smtp import ESMTPClient
-
-    class Client(_Client, ESMTPClient):
-        """Both."""
-
-    return Client(*arguments)
-
-
-async def _awaited(work: Awaitable[object]) -> None:
-    await work
-
-
-def _text(address: Any) -> str:
-    return address.decode("ascii", "replace") if isinstance(address, bytes) else str(address)
-
-
-@frozen(kw_only=True)
-class Mailer:
-    """``connect`` gives the endpoint of a mail server."""
-
-    clock: IReactorTime
-    threads: Threads
-    connect: Connect
-
-    async def deliver(
-        self, letter: Letter, config: MailConfig, before_text: BeforeText
-    ) -> MailDelivery:
-        """Try once. What ``before_text`` raises comes through, and nothing was sent then."""
-        if not config.host:
-            return MailDelivery(problem="no mail server is configured (mail.host)", final=True)
-        try:
-            password, tls = await self.threads.run(lambda: (_password(config), _tls(config)))
-        except (OSError, ValueError, SSL.Error) as error:
-            return MailDelivery(problem=f"a file of [mail] cannot be used: {type(error).__name__}")
-        endpoint = self.connect(config)
-        if config.security == "tls":
-            endpoint = wrapClientTLS(tls, endpoint)
-        starttls = tls if config.security == "starttls" else None
-        client = _client(letter, config, password, starttls, self.clock, before_text)
-        where = f"{config.host}:{config.port}"
-        try:
-            await endpoint.connect(Factory.forProtocol(lambda: client)).addTimeout(
-                config.timeout, self.clock
-            )
-        except (ConnectError, DNSLookupError, NoConnection, TooLate, OSError, SSL.Error) as error:
-            return MailDelivery(problem=f"{where}: {_reason(error)}")
-        client.done.addTimeout(_WHOLE, self.clock)
-        try:
-            return await client.done
-        except TooLate:
-            return client.unanswered("the mail server takes too long")
+def _reply_text(code: int, reply: bytes | str) -> str:
+    words = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
+    printable = "".join(one if one.isprintable() else " " for one in words)
+    return f"{code} {printable.strip()[:_LONGEST_TEXT]}"
 
 
 def _reason(error: Exception) -> str:
@@ -296,23 +222,49 @@ def _reason(error: Exception) -> str:
     return text[:_LONGEST_TEXT] if text else type(error).__name__
 
 
-def _password(config: MailConfig) -> str:
-    return Path(config.password_file).read_text("utf-8").strip() if config.password_file else ""
+@define(eq=False)
+class Mailer(Service):
+    """Sends mails in threads of its own: a server that hangs delays no other work."""
 
+    reactor: Any
+    _threads: Threads = field(init=False)
 
-def _tls(config: MailConfig) -> Any:
-    """The other end must be the host of that name."""
-    if config.security == "none":
-        return None
-    trust = None
-    if config.tls_ca_file:
-        pieces = Path(config.tls_ca_file).read_bytes().split(_BEGIN)[1:]
-        trust = trustRootFromCertificates([Certificate.loadPEM(_BEGIN + one) for one in pieces])
-    return optionsForClientTLS(config.host, trustRoot=trust)
+    def __attrs_post_init__(self) -> None:
+        self._threads = Threads(self.reactor, MAILS_AT_ONCE, "mail")
 
+    def startService(self) -> None:
+        super().startService()
+        self._threads.startService()
 
-def endpoint(reactor: Any) -> Connect:
-    """The endpoints of mail servers by name and port."""
-    return lambda config: HostnameEndpoint(
-        reactor, config.host, config.port, timeout=config.timeout
-    )
+    def stopService(self) -> None:
+        """Start no more; a thread that waits for a name lookup ends with the process."""
+        super().stopService()
+        self._threads.stopService()
+
+    async def deliver(
+        self, letter: Letter, config: MailConfig, before_text: BeforeText
+    ) -> MailDelivery:
+        """Try once. What ``before_text`` raises comes through, and nothing was sent then."""
+        if not config.host:
+            return MailDelivery(problem="no mail server is configured (mail.host)", final=True)
+        session = MailSession(letter, config)
+
+        async def conversation() -> MailDelivery:
+            try:
+                refusal = await self._threads.run(session.offer)
+                if refusal is not None:
+                    return refusal
+                try:
+                    await before_text(session.taken)
+                except BaseException:
+                    session.smtp.close()
+                    raise
+                return await self._threads.run(session.hand_over)
+            except CancelledError:
+                session.abort()
+                raise
+
+        try:
+            return await Deferred.fromCoroutine(conversation()).addTimeout(_WHOLE, self.reactor)
+        except TooLate:
+            return session.unconfirmed("the mail server takes too long")

@@ -30,6 +30,7 @@ class MailServer:
     """``refuse`` are replies by recipient, ``replies`` by command (DATA: before the text, "." after).
 
     ``cut``: the command at which it cuts the connection, "." with the whole text taken.
+    ``tls_first``: TLS begins with the connection. ``open``: connections that have not ended.
     ``hold``: the command that it does not answer until ``release`` is called.
     """
 
@@ -40,10 +41,12 @@ class MailServer:
     greeting: bytes = b"220 mail.example.org"
     extensions: tuple = ()
     tls: object = None
+    tls_first: bool = False
     users: dict = field(factory=dict)
     mails: list = field(factory=list)
     commands: list = field(factory=list)
     connections: int = 0
+    open: int = 0
     held: threading.Event = field(factory=threading.Event)
     go: threading.Event = field(factory=threading.Event)
     _listener: socket.socket = field(init=False)
@@ -77,8 +80,12 @@ class MailServer:
             threading.Thread(target=self._serve, args=(one,), daemon=True).start()
 
     def _serve(self, connection):
+        self.open += 1
         with suppress(OSError, ssl.SSLError), connection:
+            if self.tls_first:
+                connection = self.tls.wrap_socket(connection, server_side=True)
             self._talk(connection)
+        self.open -= 1
 
     def _wait(self, word):
         if self.hold == word:

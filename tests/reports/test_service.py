@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC
-from types import SimpleNamespace
 
 import pytest
 from attrs import evolve
+from twisted.application.service import Service
 from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
 
@@ -62,6 +62,11 @@ class Threads:
         return execute(lambda: function(lambda: False))
 
 
+class Mailer(Service):
+    def __init__(self, deliver):
+        self.deliver = deliver
+
+
 class World:
     """Daemons on one database; ``sent`` are the mails that the mail server has."""
 
@@ -80,7 +85,7 @@ class World:
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         one = Reports(
             database=store, clock=clock, wall=Wall(clock), threads=Threads(), duties=duties, jobs=Jobs(),
-            mailer=SimpleNamespace(deliver=self.deliver), config=ReportsConfig(),
+            mailer=Mailer(self.deliver), config=ReportsConfig(),
             mail=MailConfig(host="x", tries=3), zone=UTC, prepare=self.prepare,
             owner=lambda report: succeed(Identity(user=report.owner)),
         )  # fmt: skip

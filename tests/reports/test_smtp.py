@@ -11,14 +11,13 @@ from email.header import decode_header, make_header
 
 import pytest
 from twisted.internet import reactor
-from twisted.internet.defer import Deferred, execute
-from twisted.internet.task import Clock
+from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.concurrency import pause
 from monrest.config import MailConfig
 from monrest.reports.files import rendered
 from monrest.reports.letter import Letter, letter
-from monrest.reports.smtp import Mailer, endpoint
+from monrest.reports.smtp import Mailer
 from monrest.reports.templates import TEMPLATES
 from tests.fakes.certificates import Authority
 from tests.fakes.smtp import MailServer
@@ -36,22 +35,12 @@ def server():
     one.close()
 
 
-class Threads:
-    """Runs what belongs into a thread at once."""
-
-    def run(self, function):
-        return execute(function)
-
-
 @pytest.fixture
-def threads():
-    return Threads()
+def deliver(server):
+    mailer = Mailer(reactor)
+    mailer.startService()
 
-
-@pytest.fixture
-def deliver(server, threads):
-    async def work(*, before=None, to=TO, text=TEXT, clock=reactor, **config):
-        mailer = Mailer(clock=clock, threads=threads, connect=endpoint(reactor))
+    async def work(*, before=None, to=TO, text=TEXT, **config):
         asked = []
 
         async def before_text(taken):
@@ -60,16 +49,15 @@ def deliver(server, threads):
                 raise before
 
         given = {"host": "127.0.0.1", "port": server.port, "timeout": 20.0, **config}
-        done = await mailer.deliver(
-            Letter(recipients=to, message=text), MailConfig(**given), before_text
-        )
-        return done, asked
+        letter = Letter(recipients=to, message=text)
+        return await mailer.deliver(letter, MailConfig(**given), before_text), asked
 
-    return work
+    yield work
+    mailer.stopService()
 
 
 async def test_a_mail(server, deliver):
-    done, asked = await deliver(text=b"Subject: x\n\nline\nlast", sender="me@example.org")
+    done, asked = await deliver(text=b"Subject: x\n\nline\nlast\n", sender="me@example.org")
     assert (done.taken, done.problem, done.doubtful) == (TO, "", ())
     assert asked == [(TO, 0)]
     (mail,) = server.mails
@@ -144,38 +132,50 @@ async def test_cut_after_the_text_is_doubtful(server, deliver):
 
 
 @pytest.mark.parametrize("command", ["connect", "EHLO", "RCPT", "."])
-async def test_no_answer(server, deliver, command):
-    """Time passes only while the server holds the answer back."""
+async def test_no_answer(server, deliver, command, monkeypatch):
     server.hold = command
-    clock = Clock()
-    finished = []
-    waiting = deliver(clock=clock)
-    doing = Deferred.fromCoroutine(waiting)
-    doing.addBoth(lambda found: finished.append(found) or found)
-    while not server.held.is_set():
-        await pause(reactor, 0.01)
-    while not finished:
-        clock.advance(300)
-        await pause(reactor, 0.01)
-    done, _ = await doing
-    assert done.problem in ("the mail server does not answer", "the mail server takes too long")
+    monkeypatch.setattr("monrest.reports.smtp._FINAL", 0.2)
+    done, _ = await deliver(timeout=20.0 if command == "." else 0.2)
+    assert done.problem == "the mail server does not answer"
     assert done.doubtful == (TO if command == "." else ())
 
 
-async def test_a_server_that_never_stops_talking(server, deliver):
-    server.greeting = b"\r\n".join([b"220-blah"] * 500 + [b"220 hello"])
-    done, _ = await deliver()
-    assert done.problem == "the mail server does not stop talking"
-    server.greeting = b"220 " + b"x" * 100_000
-    done, _ = await deliver()
-    assert done.problem == "the mail server said too much"
+@pytest.mark.parametrize("command", ["connect", "RCPT", "."])
+async def test_the_connection_is_cut_when_the_daemon_stops(server, deliver, command):
+    """And when the whole takes too long, which cancels it in the same way."""
+    server.hold = command
+    doing = Deferred.fromCoroutine(deliver())
+    while not server.held.is_set():
+        await pause(reactor, 0.01)
+    doing.cancel()
+    with pytest.raises(CancelledError):
+        await doing
+    server.release()
+    while server.open:
+        await pause(reactor, 0.01)
+    assert "QUIT" not in server.commands
+    assert len(server.mails) == (command == ".")
 
 
-async def test_a_server_that_talks_nonsense(server, deliver):
-    server.greeting = b"hello there \xff"
+async def test_a_server_that_takes_too_long(server, deliver, monkeypatch):
+    server.hold = "."
+    monkeypatch.setattr("monrest.reports.smtp._WHOLE", 0.5)
     done, _ = await deliver()
-    assert done.problem.startswith("Invalid response")
-    assert done.problem.isprintable()
+    assert (done.problem, done.doubtful) == ("the mail server takes too long", TO)
+
+
+@pytest.mark.parametrize(
+    ("greeting", "problem"),
+    [
+        (b"\r\n".join([b"220-blah"] * 500 + [b"220 hello"]), "the mail server said too much"),
+        (b"220 " + b"x" * 100_000, "the mail server said too much"),
+        (b"hello there \xff", "the mail server does not speak SMTP"),
+    ],
+)
+async def test_a_server_that_talks_nonsense(server, deliver, greeting, problem):
+    server.greeting = greeting
+    done, _ = await deliver()
+    assert (done.problem, done.final) == (problem, False)
 
 
 async def test_the_last_word_is_ours(server, deliver):
@@ -185,7 +185,7 @@ async def test_the_last_word_is_ours(server, deliver):
     assert server.mails == []
 
 
-LOGIN = base64.b64encode(b"\0me\0geheim").decode()
+LOGIN = base64.b64encode("\0me\0geheim ü".encode()).decode()
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def authority(server, tmp_path):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*made.sign("localhost"))
     server.tls = context
-    (tmp_path / "password").write_text("geheim\n")
+    (tmp_path / "password").write_text("geheim ü\n")
     return made.ca_file
 
 
@@ -207,6 +207,12 @@ async def test_starttls_and_login(server, deliver, authority, tmp_path):
     )  # fmt: skip
     assert done.taken == TO
     assert server.commands.index("STARTTLS") < server.commands.index(f"AUTH PLAIN {LOGIN}")
+
+
+async def test_tls_from_the_beginning(server, deliver, authority):
+    server.tls_first = True
+    done, _ = await deliver(host="localhost", security="tls", tls_ca_file=authority)
+    assert done.taken == TO
 
 
 async def test_a_wrong_password(server, deliver, authority, tmp_path):
@@ -222,15 +228,15 @@ async def test_a_wrong_password(server, deliver, authority, tmp_path):
 async def test_no_tls_no_mail(server, deliver, authority):
     """A server, or somebody in between, that does not offer TLS gets nothing."""
     done, _ = await deliver(host="localhost", security="starttls", tls_ca_file=authority)
-    assert "TLS" in done.problem
-    assert not any(one.startswith("MAIL") for one in server.commands)
+    assert done.problem == "STARTTLS extension not supported by server"
+    assert [one.split(" ")[0] for one in server.commands] == ["ehlo"]
 
 
 async def test_somebody_elses_certificate(server, deliver, authority):
     server.extensions = ("STARTTLS",)
     # Signed by the right one, for another name.
     done, asked = await deliver(host="127.0.0.1", security="starttls", tls_ca_file=authority)
-    assert done.problem == "TLS failed"
+    assert done.problem.startswith("TLS failed: ")
     assert (asked, server.mails) == ([], [])
 
 
