@@ -1,4 +1,4 @@
-"""A report as PDF: A4 across, tables that go on over pages, charts as on the page (HTML)."""
+"""A report as PDF: A4 across, tables that continue over pages, charts as on the page (HTML)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import reportlab
-from attrs import define, evolve, field
-from reportlab.lib.colors import Color, HexColor
+from attrs import define, evolve, frozen
+from reportlab.lib.colors import HexColor
+from reportlab.lib.enums import TA_LEFT, TA_RIGHT
 from reportlab.lib.pagesizes import A4, landscape
+from reportlab.lib.styles import ParagraphStyle
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfbase.ttfonts import TTFError, TTFont
 from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import CondPageBreak, Flowable, Paragraph, SimpleDocTemplate, Table
 
 from monrest.base.errors import ClientLeftError
 from monrest.reports.picture import (
@@ -33,9 +37,7 @@ from monrest.reports.picture import (
     Picture,
     Stroke,
 )
-from monrest.reports.sheet import Grid, Heading, Note, Sheet
-
-# The fonts of PDFs: how wide a text is, how it is broken, and what stands for missing letters.
+from monrest.reports.sheet import Grid, Head, Heading, Note, Sheet
 
 _SYSTEM = Path("/usr/share/fonts")
 _FAMILIES = (
@@ -59,9 +61,9 @@ _EM = 1000.0
 _LOCK = threading.Lock()
 
 
-@define(eq=False)
+@frozen(eq=False)
 class Font:
-    """One registered font; sizes and widths are in points."""
+    """A registered font; sizes and widths are in points."""
 
     name: str
     widths: Mapping[int, float]
@@ -90,6 +92,20 @@ class Font:
         for own, letters in groupby(text, lambda one: ord(one) in self.widths):
             yield self.name if own else square, "".join(letters)
 
+    def markup(self, text: str) -> str:
+        """A drawable text for a paragraph."""
+        return "".join(
+            f'<font face="{name}">{escape(piece)}</font>' for name, piece in self.runs(text)
+        )
+
+    def draw(self, canvas: Canvas, x: float, y: float, text: str, size: float, color: str) -> None:
+        """Draw a drawable text on one line."""
+        canvas.setFillColor(HexColor(color))
+        for name, piece in self.runs(text):
+            canvas.setFont(name, size)
+            canvas.drawString(x, y, piece)
+            x += self.width(piece, size)
+
     def width(self, text: str, size: float) -> float:
         widths = self.widths
         return sum([widths.get(ord(one), _EM) for one in text]) * size / 1000
@@ -98,87 +114,37 @@ class Font:
         """``text`` with an ellipsis in the end where it is wider than ``width``."""
         if self.width(text, size) <= width:
             return text
-        dots = "…" if ord("…") in self.widths else "..."
-        room = width - self.width(dots, size)
-        return text[: self._fitting(text, size, room)].rstrip() + dots
-
-    def _fitting(self, text: str, size: float, width: float) -> int:
-        """How many letters fit, one at least."""
-        left = width * 1000 / size
+        left = (width - self.width("…", size)) * 1000 / size
         for at, one in enumerate(text):
             left -= self.widths.get(ord(one), _EM)
             if left < 0:
-                return max(1, at)
-        return len(text)
-
-    def lines(self, text: str, size: float, width: float, most: int) -> list[str]:
-        """``text`` in lines of at most ``width``, ``most`` of them; words too long are broken."""
-        if self.width(text, size) <= width:
-            return [text]
-        found: list[str] = []
-        line = ""
-        for word in text.split():
-            longer = f"{line} {word}" if line else word
-            if self.width(longer, size) <= width:
-                line = longer
-                continue
-            if line:
-                found.append(line)
-            line = word
-            while self.width(line, size) > width and len(found) < most:
-                at = self._break(line, size, width)
-                found.append(line[:at])
-                line = line[at:]
-            if len(found) > most:
-                break
-        if line:
-            found.append(line)
-        if len(found) > most:
-            found = found[:most]
-            found[-1] = self.cut(f"{found[-1]}{' ' * 200}.", size, width)
-        return found
-
-    def _break(self, word: str, size: float, width: float) -> int:
-        """Where a word is broken: after what separates its parts, if that is far enough."""
-        fits = self._fitting(word, size, width)
-        for at in range(fits, fits // 2, -1):
-            if word[at - 1] in "-_./:@,;=\\" and at > 1:
-                return at
-        return fits
-
-
-def _registered(name: str, file: Path) -> Font:
-    font = TTFont(name, str(file))
-    pdfmetrics.registerFont(font)
-    return Font(name, dict(font.face.charWidths))
+                return text[:at].rstrip() + self.drawable("…")
+        return text
 
 
 @lru_cache(maxsize=1)
-def _found() -> tuple[Font, Font]:
+def _registered() -> tuple[Font, Font]:
     problems: list[Exception] = []
     for folder, plain, bold in _FAMILIES:
-        if not (folder / plain).is_file() or not (folder / bold).is_file():
-            continue
         try:
-            made: Sequence[Font] = [
-                _registered("Report", folder / plain), _registered("Report-Bold", folder / bold)
-            ]  # fmt: skip
+            found = TTFont("Report", str(folder / plain)), TTFont("Report-Bold", str(folder / bold))
         except (TTFError, OSError) as error:
             problems.append(error)
             continue
         for name in (_HAN, *(name for name, _ in _SCRIPTS)):
             pdfmetrics.registerFont(UnicodeCIDFont(name))
-        return made[0], made[1]
+        for font in found:
+            pdfmetrics.registerFont(font)
+        one, other = (Font(font.fontName, dict(font.face.charWidths)) for font in found)
+        return one, other
     raise RuntimeError(f"no font for PDFs: {problems}")
 
 
 def fonts() -> tuple[Font, Font]:
     """The font of texts and its bold form; in a thread, because files are read."""
     with _LOCK:
-        return _found()
+        return _registered()
 
-
-# How wide the columns of a table are on paper, and which of them stand together.
 
 _LEAST = 72.0
 """Points that a column of texts needs before it is moved to a table of its own."""
@@ -186,17 +152,14 @@ _LEAD = 0.4
 """Part of the width that the leading columns may take away from all others."""
 
 
-def pieces(
-    grid: Grid, needed: Sequence[float], room: float
-) -> Iterator[tuple[Grid, tuple[int, ...]]]:
-    """The table as tables that fit, each with the leading columns; and which columns they have."""
+def pieces(grid: Grid, needed: Sequence[float], room: float) -> list[tuple[int, ...]]:
+    """The columns of a table as those of tables that fit, each with the leading ones."""
     least = [
         min(wide, _LEAST) if head.kind == "text" else min(wide, room)
         for head, wide in zip(grid.heads, needed, strict=True)
     ]
     if sum(least) <= room:
-        yield grid, tuple(range(len(least)))
-        return
+        return [tuple(range(len(least)))]
     lead = tuple(range(min(grid.lead, len(least))))
     free = room - min(sum(needed[at] for at in lead), room * _LEAD)
     groups: list[list[int]] = [[]]
@@ -207,33 +170,23 @@ def pieces(
             used = 0.0
         groups[-1].append(at)
         used += least[at]
-    for number, group in enumerate(groups, 1):
-        columns = (*lead, *group)
-        yield (
-            evolve(
-                grid,
-                title=f"{grid.title} ({number}/{len(groups)})",
-                heads=tuple(grid.heads[at] for at in columns),
-                rows=[tuple(row[at] for at in columns) for row in grid.rows],
-            ),
-            columns,
-        )
+    return [(*lead, *group) for group in groups]
 
 
-def column_widths(grid: Grid, needed: Sequence[float], room: float) -> list[float]:
+def column_widths(heads: Sequence[Head], needed: Sequence[float], room: float) -> list[float]:
     """What has a fixed length gets what it needs, the rest is shared by texts.
 
     Texts get what they need, and where that is too much each its share.
     """
-    fixed = sum(wide for head, wide in zip(grid.heads, needed, strict=True) if head.kind != "text")
-    texts = [at for at, head in enumerate(grid.heads) if head.kind == "text"]
+    fixed = sum(wide for head, wide in zip(heads, needed, strict=True) if head.kind != "text")
+    texts = [at for at, head in enumerate(heads) if head.kind == "text"]
     left, open_ = max(room - fixed, room / 4), list(texts)
     given: dict[int, float] = {}
     while open_:
-        weight = sum(grid.heads[at].weight for at in open_)
-        small = [at for at in open_ if needed[at] <= left * grid.heads[at].weight / weight]
+        weight = sum(heads[at].weight for at in open_)
+        small = [at for at in open_ if needed[at] <= left * heads[at].weight / weight]
         if not small:
-            given |= {at: left * grid.heads[at].weight / weight for at in open_}
+            given |= {at: left * heads[at].weight / weight for at in open_}
             break
         for at in small:
             given[at] = needed[at]
@@ -249,8 +202,9 @@ def column_widths(grid: Grid, needed: Sequence[float], room: float) -> list[floa
 
 
 _PAGE = landscape(A4)
-_MARGIN = 36.0
-_TOP, _BOTTOM = _PAGE[1] - 40.0, 44.0
+_MARGIN, _FOOT = 36.0, 24.0
+_FRAME = 6.0
+"""What the library leaves free inside of the margins."""
 _ROOM = _PAGE[0] - 2 * _MARGIN
 _SCALE = _ROOM / WIDTH
 _SIZE, _LEADING, _PAD = 8.0, 10.0, 4.0
@@ -258,300 +212,263 @@ _MOST_LINES = 8
 _MEASURED = 300
 """Rows whose widths are looked at to share the room among columns."""
 _TITLE = 90.0
-_EVERY = 50
-_HEAD_FILL, _STRIPE = "#e9edf0", "#f6f8f9"
+_ROWS = 40
+"""Rows of a table that are laid out at a time: more than a page has."""
 _RIGHT = frozenset({"number", "percent", "duration"})
 _BOLD = frozenset({"state", "percent"})
 """Kinds of cells that may be bold, which is wider."""
+_STYLE = [
+    ("FONT", (0, 0), (-1, -1), "Report", _SIZE, _LEADING),
+    ("FONT", (0, 0), (-1, 0), "Report-Bold", _SIZE, _LEADING),
+    ("TEXTCOLOR", (0, 0), (-1, -1), HexColor(INK)),
+    ("VALIGN", (0, 0), (-1, -1), "TOP"),
+    ("LEFTPADDING", (0, 0), (-1, -1), _PAD),
+    ("RIGHTPADDING", (0, 0), (-1, -1), _PAD),
+    ("TOPPADDING", (0, 0), (-1, -1), _PAD / 2),
+    ("BOTTOMPADDING", (0, 0), (-1, -1), _PAD / 2),
+    ("BACKGROUND", (0, 0), (-1, 0), HexColor("#e9edf0")),
+    ("ROWBACKGROUNDS", (0, 1), (-1, -1), [None, HexColor("#f6f8f9")]),
+    ("LINEBELOW", (0, 1), (-1, -1), 0.4, HexColor(GRIDLINE)),
+]
+
+
+def _paragraph(
+    text: str,
+    size: float,
+    color: str = INK,
+    *,
+    bold: bool = False,
+    right: bool = False,
+    label: str | None = None,
+    most: int = 0,
+    **style: float,
+) -> Paragraph:
+    """A text that is broken into lines, ``most`` of them, with a label in front of its indent."""
+    font = fonts()[bold]
+    text = font.drawable(text)
+    if most:
+        text = font.cut(text, size, _ROOM * most)
+    return Paragraph(font.markup(text), _style(size, color, font.name, right, **style), label)
+
+
+@lru_cache(maxsize=64)
+def _style(size: float, color: str, font: str, right: bool, **more: float) -> ParagraphStyle:
+    return ParagraphStyle(
+        "",
+        fontName=font,
+        fontSize=size,
+        leading=_LEADING * size / _SIZE,
+        textColor=HexColor(color),
+        alignment=TA_RIGHT if right else TA_LEFT,
+        bulletFontName=font,
+        bulletFontSize=size,
+        bulletColor=HexColor(PALE),
+        **more,
+    )
 
 
 @define(eq=False)
-class _Writer:
-    """Draws from the top of a page downwards; ``y`` is where the next thing begins."""
+class _Rows(Flowable):  # type: ignore[misc]  # the library has no types
+    """Some columns of a table from a row on, with its head on every page.
 
-    canvas: Canvas
+    Each page gets a table of its own: to split one, the library copies all that is left of it,
+    which takes minutes for tables of ten thousands of rows.
+    """
+
     sheet: Sheet
-    font: Font
-    bold: Font
+    grid: Grid
+    columns: Sequence[int]
+    widths: Sequence[float]
     given_up: Callable[[], bool]
-    y: float = _TOP
-    page: int = 1
-    _colors: dict[str, Color] = field(factory=dict, init=False)
+    at: int = 0
 
-    def room(self, height: float) -> bool:
-        """Begin a new page unless there is room for ``height``; whether one was begun."""
-        if self.y - height >= _BOTTOM or self.y == _TOP:
-            return False
-        self.canvas.showPage()
-        self.page += 1
-        self.y = _TOP
-        return True
+    def __attrs_post_init__(self) -> None:
+        Flowable.__init__(self)
 
-    def fill(self, color: str) -> None:
-        known = self._colors.get(color)
-        if known is None:
-            known = self._colors[color] = HexColor(color)
-        self.canvas.setFillColor(known)
+    def wrap(self, width: float, height: float) -> tuple[float, float]:
+        """Lay out the rows of a page; a table that has more is higher than any page."""
+        if self.given_up():
+            raise ClientLeftError
+        self.table = self._table()
+        wide, high = self.table.wrap(width, height)
+        more = self.at + _ROWS < len(self.grid.rows)
+        return wide, _PAGE[1] if more else high
 
-    def line(self, color: str) -> None:
-        self.canvas.setStrokeColor(HexColor(color))
+    def split(self, width: float, height: float) -> list[Flowable]:
+        first = self.table.split(width, height)[:1]
+        if not first or first[0]._nrows < 2:
+            return []
+        return [*first, evolve(self, at=self.at + first[0]._nrows - 1)]
 
-    def text(
-        self, x: float, y: float, text: str, size: float, *, bold: bool = False, right: bool = False
-    ) -> None:
-        """Write a drawable text that begins, or ends, at ``x``."""
-        font = self.bold if bold else self.font
-        if right:
-            x -= font.width(text, size)
-        for name, piece in font.runs(text):
-            self.canvas.setFont(name, size)
-            self.canvas.drawString(x, y, piece)
-            x += font.width(piece, size)
+    def draw(self) -> None:
+        self.table.drawOn(self.canv, 0, 0)
 
-    def top(self) -> None:
-        """The title and what the report is about."""
-        self.fill(INK)
-        title = self.bold.drawable(self.sheet.title)
-        for one in self.bold.lines(title, 18, _ROOM, 3):
-            self.y -= 18
-            self.text(_MARGIN, self.y, one, 18, bold=True)
-            self.y -= 5
-        self.y -= 6
-        wide = max(
-            (self.font.width(self.font.drawable(label), 9) for label, _ in self.sheet.facts),
-            default=0.0,
-        )
-        for label, value in self.sheet.facts:
-            lines = [
-                line
-                for paragraph in value.splitlines() or [""]
-                for line in self.font.lines(self.font.drawable(paragraph), 9, _ROOM - wide - 14, 20)
-            ]
-            for at, one in enumerate(lines):
-                self.room(12)
-                self.y -= 12
-                if at == 0:
-                    self.fill(PALE)
-                    self.text(_MARGIN, self.y, self.font.drawable(label), 9)
-                self.fill(INK)
-                self.text(_MARGIN + wide + 14, self.y, one, 9)
-        self.y -= 8
+    def _table(self) -> Table:
+        grid, heads = self.grid, [self.grid.heads[at] for at in self.columns]
+        style: list[Any] = [*_STYLE]
+        titles = []
+        for x, (head, wide) in enumerate(zip(heads, self.widths, strict=True)):
+            if head.kind in _RIGHT:
+                style.append(("ALIGN", (x, 0), (x, -1), "RIGHT"))
+            titles.append(_cell(head.title, head, wide, INK, bold=True))
+        lines: list[list[Any]] = [titles]
+        for y, row in enumerate(grid.rows[self.at : self.at + _ROWS], 1):
+            cells = []
+            for x, (at, head) in enumerate(zip(self.columns, heads, strict=True)):
+                value, color = row[at], INK
+                if head.kind == "state":
+                    color = STATES.get(str(value).lower(), INK)
+                elif head.kind == "percent" and value is not None and value < grid.low:
+                    color = BAD
+                if color != INK:
+                    style.append(("TEXTCOLOR", (x, y), (x, y), HexColor(color)))
+                    style.append(("FONTNAME", (x, y), (x, y), "Report-Bold"))
+                text = self.sheet.spelling.cell(head.kind, value)
+                cells.append(_cell(text, head, self.widths[x], color, bold=color != INK))
+            lines.append(cells)
+        return Table(lines, colWidths=self.widths, style=style, hAlign="LEFT")
 
-    def heading(self, text: str, follows: float = 60.0) -> None:
-        """A title that stays with the beginning of what follows."""
-        self.room(26 + follows)
-        self.y -= 22
-        self.fill(INK)
-        drawn = self.bold.cut(self.bold.drawable(text), 12, _ROOM)
-        self.text(_MARGIN, self.y, drawn, 12, bold=True)
-        self.y -= 6
 
-    def note(self, note: Note) -> None:
-        self.y -= 4
-        for one in self.font.lines(self.font.drawable(note.text), 9, _ROOM, 20):
-            self.room(13)
-            self.y -= 12
-            self.fill(BAD if note.bad else PALE)
-            self.text(_MARGIN, self.y, one, 9, bold=note.bad)
+def _cell(text: str, head: Head, wide: float, color: str, *, bold: bool) -> Any:
+    """A text, as a paragraph where it needs more than one line or font."""
+    font, room = fonts()[bold], wide - 2 * _PAD
+    text = font.drawable(text)
+    if font.width(text, _SIZE) <= room and all(ord(one) in font.widths for one in text):
+        return text
+    text = font.cut(text, _SIZE, room * _MOST_LINES)
+    return _paragraph(text, _SIZE, color, bold=bold, right=head.kind in _RIGHT)
 
-    def picture(self, picture: Picture) -> None:
-        """A chart below its title."""
-        height = picture.height * _SCALE
-        self.heading(picture.title, height + 6)
-        top = self.y - 6
-        for shape in picture.shapes:
+
+class _Chart(Flowable):  # type: ignore[misc]
+    """A picture; its origin is the upper left corner, that of the paper the lower one."""
+
+    def __init__(self, picture: Picture) -> None:
+        super().__init__()
+        self.picture = picture
+        self.width, self.height = _ROOM, picture.height * _SCALE + 6
+
+    def draw(self) -> None:
+        canvas, height = self.canv, self.picture.height
+        canvas.scale(_SCALE, _SCALE)
+        for shape in self.picture.shapes:
             if isinstance(shape, Box):
-                self.fill(shape.color)
-                self.canvas.rect(
-                    _MARGIN + shape.x * _SCALE,
-                    top - (shape.y + shape.height) * _SCALE,
-                    shape.width * _SCALE,
-                    shape.height * _SCALE,
-                    stroke=0,
-                    fill=1,
-                )
+                canvas.setFillColor(HexColor(shape.color))
+                y = height - shape.y - shape.height
+                canvas.rect(shape.x, y, shape.width, shape.height, stroke=0, fill=1)
             elif isinstance(shape, Stroke):
-                self.line(shape.color)
-                self.canvas.setLineWidth(0.6)
-                self.canvas.setDash(*([3, 3] if shape.dashed else []))
-                self.canvas.line(
-                    _MARGIN + shape.x1 * _SCALE,
-                    top - shape.y1 * _SCALE,
-                    _MARGIN + shape.x2 * _SCALE,
-                    top - shape.y2 * _SCALE,
-                )
-                self.canvas.setDash()
+                canvas.setStrokeColor(HexColor(shape.color))
+                canvas.setLineWidth(0.6)
+                canvas.setDash(*([3, 3] if shape.dashed else []))
+                canvas.line(shape.x1, height - shape.y1, shape.x2, height - shape.y2)
             else:
-                self._label(shape, top)
-        self.y = top - height
+                self._label(shape)
 
-    def _label(self, shape: Label, top: float) -> None:
-        font = self.bold if shape.bold else self.font
-        size = shape.size * _SCALE
+    def _label(self, shape: Label) -> None:
+        font = fonts()[shape.bold]
         text = font.drawable(shape.text)
-        x = _MARGIN + shape.x * _SCALE
-        if shape.anchor != "start":
-            x -= font.width(text, size) / (2 if shape.anchor == "middle" else 1)
-        self.fill(shape.color)
-        self.text(x, top - shape.y * _SCALE, text, size, bold=shape.bold)
-
-    def grid(self, grid: Grid) -> None:
-        """A table, or several of them where it has more columns than a page is wide."""
-        if not grid.rows:
-            self.heading(grid.title, 46)
-            self.note(Note(grid.empty))
-            return
-        needed = self._needed(grid)
-        for piece, columns in pieces(grid, needed, _ROOM):
-            self._table(piece, [needed[at] for at in columns])
-
-    def _table(self, grid: Grid, needed: list[float]) -> None:
-        """A table; its head stands on every page."""
-        self.heading(grid.title, 46)
-        widths = column_widths(grid, needed, _ROOM)
-        self._head(grid, widths)
-        striped = False
-        for number, row in enumerate(grid.rows):
-            if number % _EVERY == 0 and self.given_up():
-                raise ClientLeftError
-            cells = self._cells(grid, row, widths)
-            height = max(len(lines) for lines in cells) * _LEADING + _PAD
-            if self.room(height):
-                self._head(grid, widths)
-                striped = False
-            self._row(grid, row, cells, widths, height, striped=striped)
-            striped = not striped
-
-    def _needed(self, grid: Grid) -> list[float]:
-        """How wide each column would be if there were room for everything."""
-        spelling, font = self.sheet.spelling, self.font
-        sample = grid.rows[:: max(1, len(grid.rows) // _MEASURED)]
-        needed = []
-        for at, head in enumerate(grid.heads):
-            widest = self.bold.width(self.bold.drawable(head.title), _SIZE)
-            if head.kind == "text":
-                # Titles of texts are broken like the texts.
-                widest = min(widest, _TITLE)
-            texts = [font.drawable(spelling.cell(head.kind, row[at])) for row in sample]
-            drawn = self.bold if head.kind in _BOLD else font
-            widest = max([widest, *(drawn.width(text, _SIZE) for text in texts)])
-            needed.append(widest + 2 * _PAD + 2)
-        return needed
-
-    def _head(self, grid: Grid, widths: Sequence[float]) -> None:
-        lines = [
-            self.bold.lines(self.bold.drawable(head.title), _SIZE, wide - 2 * _PAD, 3)
-            for head, wide in zip(grid.heads, widths, strict=True)
-        ]
-        height = max(map(len, lines)) * _LEADING + _PAD
-        self.fill(_HEAD_FILL)
-        self.canvas.rect(_MARGIN, self.y - height, sum(widths), height, stroke=0, fill=1)
-        self.fill(INK)
-        x = _MARGIN
-        for head, wide, texts in zip(grid.heads, widths, lines, strict=True):
-            self._cell(x, wide, texts, right=head.kind in _RIGHT, bold=True)
-            x += wide
-        self.y -= height
-
-    def _cells(self, grid: Grid, row: Sequence[Any], widths: Sequence[float]) -> list[list[str]]:
-        spelling, font = self.sheet.spelling, self.font
-        return [
-            font.lines(
-                font.drawable(spelling.cell(head.kind, value)), _SIZE, wide - 2 * _PAD, _MOST_LINES
-            )
-            for head, value, wide in zip(grid.heads, row, widths, strict=True)
-        ]
-
-    def _row(
-        self,
-        grid: Grid,
-        row: Sequence[Any],
-        cells: Sequence[list[str]],
-        widths: Sequence[float],
-        height: float,
-        *,
-        striped: bool,
-    ) -> None:
-        if striped:
-            self.fill(_STRIPE)
-            self.canvas.rect(_MARGIN, self.y - height, sum(widths), height, stroke=0, fill=1)
-        x = _MARGIN
-        for head, value, wide, texts in zip(grid.heads, row, widths, cells, strict=True):
-            color = INK
-            if head.kind == "state":
-                color = STATES.get(str(value).lower(), INK)
-            elif head.kind == "percent" and value is not None and value < grid.low:
-                color = BAD
-            self.fill(color)
-            self._cell(x, wide, texts, right=head.kind in _RIGHT, bold=color != INK)
-            x += wide
-        self.y -= height
-        self.line(GRIDLINE)
-        self.canvas.setLineWidth(0.4)
-        self.canvas.line(_MARGIN, self.y, _MARGIN + sum(widths), self.y)
-
-    def _cell(
-        self, x: float, wide: float, texts: Sequence[str], *, right: bool, bold: bool
-    ) -> None:
-        y = self.y - _LEADING + 0.5
-        for text in texts:
-            where = x + wide - _PAD if right else x + _PAD
-            self.text(where, y, text, _SIZE, bold=bold, right=right)
-            y -= _LEADING
+        width = font.width(text, shape.size)
+        x = shape.x - {"start": 0.0, "middle": width / 2, "end": width}[shape.anchor]
+        font.draw(self.canv, x, self.picture.height - shape.y, text, shape.size, shape.color)
 
 
-class _Numbered(Canvas):  # type: ignore[misc]  # the library has no types
-    """Writes the foot of every page when it is known how many there are."""
+def _flowables(sheet: Sheet, given_up: Callable[[], bool]) -> Iterator[Flowable]:
+    """The parts of a report as what the library lays out."""
+    yield _paragraph(sheet.title, 18, bold=True, most=3, spaceAfter=12)
+    plain, _ = fonts()
+    labels = [plain.drawable(label) for label, _ in sheet.facts]
+    wide = max((plain.width(label, 9) for label in labels), default=0.0) + 14
+    for label, (_, value) in zip(labels, sheet.facts, strict=True):
+        first, *more = value.splitlines() or [""]
+        yield _paragraph(first, 9, label=label, leftIndent=wide)
+        for line in more:
+            yield _paragraph(line, 9, leftIndent=wide)
+    for part in sheet.parts:
+        if isinstance(part, Picture):
+            yield from _heading(part.title, part.height * _SCALE + 6)
+            yield _Chart(part)
+        elif isinstance(part, Heading):
+            yield from _heading(part.text)
+        elif isinstance(part, Note):
+            yield _note(part.text, bad=part.bad)
+        elif not part.rows:
+            yield from _heading(part.title)
+            yield _note(part.empty)
+        else:
+            needed = _needed(sheet, part)
+            found = pieces(part, needed, _ROOM)
+            for number, columns in enumerate(found, 1):
+                more_of_it = f" ({number}/{len(found)})" if len(found) > 1 else ""
+                yield from _heading(part.title + more_of_it)
+                heads = [part.heads[at] for at in columns]
+                widths = column_widths(heads, [needed[at] for at in columns], _ROOM)
+                yield _Rows(sheet, part, columns, widths, given_up)
 
-    foot: Callable[[Canvas, int, int], None]
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._pages: list[dict[str, Any]] = []
+def _heading(text: str, follows: float = 46.0) -> Iterator[Flowable]:
+    """A title that stays with the beginning of what follows."""
+    yield CondPageBreak(26 + follows)
+    yield _paragraph(text, 12, bold=True, most=1, spaceBefore=10, spaceAfter=6)
 
-    def showPage(self) -> None:
-        """Keep the page for the end."""
-        self._pages.append(dict(self.__dict__))
-        self._startPage()
+
+def _note(text: str, *, bad: bool = False) -> Flowable:
+    return _paragraph(text, 9, BAD if bad else PALE, bold=bad, spaceBefore=4)
+
+
+def _needed(sheet: Sheet, grid: Grid) -> list[float]:
+    """How wide each column would be if there were room for everything."""
+    plain, bold = fonts()
+    sample = grid.rows[:: max(1, len(grid.rows) // _MEASURED)]
+    needed = []
+    for at, head in enumerate(grid.heads):
+        widest = bold.width(bold.drawable(head.title), _SIZE)
+        if head.kind == "text":
+            # Titles of texts are broken like the texts.
+            widest = min(widest, _TITLE)
+        font = bold if head.kind in _BOLD else plain
+        for row in sample:
+            text = font.drawable(sheet.spelling.cell(head.kind, row[at]))
+            widest = max(widest, font.width(text, _SIZE))
+        needed.append(widest + 2 * _PAD + 2)
+    return needed
+
+
+class _Numbered(Canvas):  # type: ignore[misc]
+    """A canvas whose pages show how many there are, which is known when the file is written."""
 
     def save(self) -> None:
-        """Write the feet and the file."""
-        self._pages.append(dict(self.__dict__))
-        pages = self._pages
-        for number, page in enumerate(pages, 1):
-            self.__dict__.update(page)
-            self.foot(self, number, len(pages))
-            super().showPage()
+        self.beginForm("pages")
+        fonts()[0].draw(self, 0, 0, str(self.getPageNumber() - 1), _SIZE, PALE)
+        self.endForm()
         super().save()
 
 
 def pdf(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
     """The file; takes seconds for thousands of rows, and raises ClientLeftError when given up."""
-    font, bold = fonts()
+    say, (font, _) = sheet.spelling.say, fonts()
+    title = font.cut(font.drawable(sheet.title), _SIZE, _ROOM / 2)
+
+    def foot(canvas: Canvas, _: SimpleDocTemplate) -> None:
+        number = font.drawable(f"{say('Page')} {canvas.getPageNumber()} {say('of')} ")
+        count = _PAGE[0] - _MARGIN - 20
+        font.draw(canvas, _MARGIN, _FOOT, title, _SIZE, PALE)
+        font.draw(canvas, count - font.width(number, _SIZE), _FOOT, number, _SIZE, PALE)
+        canvas.saveState()
+        canvas.translate(count, _FOOT)
+        canvas.doForm("pages")
+        canvas.restoreState()
+
     target = io.BytesIO()
-    canvas = _Numbered(target, pagesize=_PAGE, pageCompression=1)
-    canvas.setTitle(sheet.title)
-    canvas.setCreator("monrest")
-    say = sheet.spelling.say
-    title = font.cut(font.drawable(sheet.title), 8, _ROOM / 2)
-
-    def foot(page: Canvas, number: int, count: int) -> None:
-        page.setFillColor(HexColor(PALE))
-        writer.text(_MARGIN, 24, title, 8)
-        numbers = font.drawable(f"{say('Page')} {number} {say('of')} {count}")
-        writer.text(_PAGE[0] - _MARGIN, 24, numbers, 8, right=True)
-
-    canvas.foot = foot
-    writer = _Writer(canvas, sheet, font, bold, given_up)
-    writer.top()
-    for part in sheet.parts:
-        if isinstance(part, Grid):
-            writer.grid(part)
-        elif isinstance(part, Picture):
-            writer.picture(part)
-        elif isinstance(part, Heading):
-            writer.heading(part.text)
-        else:
-            writer.note(part)
-    canvas.save()
+    document = SimpleDocTemplate(
+        target,
+        pagesize=_PAGE,
+        leftMargin=_MARGIN - _FRAME,
+        rightMargin=_MARGIN - _FRAME,
+        topMargin=40 - _FRAME,
+        bottomMargin=44 - _FRAME,
+        title=sheet.title,
+        creator="monrest",
+        pageCompression=1,
+    )
+    flowables = list(_flowables(sheet, given_up))
+    document.build(flowables, onFirstPage=foot, onLaterPages=foot, canvasmaker=_Numbered)
     return target.getvalue()

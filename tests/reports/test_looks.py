@@ -12,11 +12,13 @@ import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Paragraph
 
 from monrest.base.errors import ClientLeftError
 from monrest.reports import build, problems
 from monrest.reports.files import FORMATS, csv, disposition, file_name, page, rendered, workbook
-from monrest.reports.pdf import _Numbered, column_widths, fonts, pdf, pieces
+from monrest.reports.pdf import column_widths, fonts, pdf, pieces
 from monrest.reports.picture import WIDTH, Box, bars, columns, shares, shortened
 from monrest.reports.sheet import Grid, Head
 from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
@@ -122,19 +124,40 @@ def test_long_reports_have_pages():
     assert pages(pdf(sheet(2, host="x" * 3000 + "{}", name="W" * 300))) >= 2
 
 
-class Drawn(_Numbered):
-    """Notes where texts and boxes are."""
+@pytest.fixture
+def drawn(monkeypatch):
+    """Texts, boxes and paragraphs (both without a text) on paper, each with its corners."""
+    found = []
 
-    texts, boxes = [], []
+    def note(canvas, x, y, width, height=0.0, text=""):
+        corners = canvas.absolutePosition(x, y), canvas.absolutePosition(x + width, y + height)
+        found.append((*map(min, *corners), *map(max, *corners), text))
 
-    def drawString(self, x, y, text, *more):
-        name, size = self._fontname, self._fontsize
-        self.texts.append((x, y, x + self.stringWidth(text, name, size), text))
-        super().drawString(x, y, text, *more)
+    def noted(kind, name, look):
+        real = getattr(kind, name)
 
-    def rect(self, x, y, width, height, **more):
-        self.boxes.append((x, y, x + width, y + height))
-        super().rect(x, y, width, height, **more)
+        def method(self, *arguments, **options):
+            look(self, *arguments)
+            return real(self, *arguments, **options)
+
+        monkeypatch.setattr(kind, name, method)
+
+    def width(canvas, text):
+        return canvas.stringWidth(text, canvas._fontname, canvas._fontsize)
+
+    def paragraph(one):
+        for line in one.blPara.lines:
+            assert (line[0] if isinstance(line, tuple) else line.extraSpace) > -0.1
+        note(one.canv, 0, 0, one.width, one.height)
+
+    noted(Canvas, "rect", note)
+    noted(Canvas, "drawString", lambda c, x, y, text: note(c, x, y, width(c, text), 0.0, text))
+    noted(
+        Canvas, "drawRightString",
+        lambda c, x, y, text, *_: note(c, x - width(c, text), y, width(c, text), 0.0, text),
+    )  # fmt: skip
+    noted(Paragraph, "draw", paragraph)
+    return found
 
 
 LONG = "a-very-long-name.that-never-ends." * 12
@@ -151,22 +174,28 @@ LONG = "a-very-long-name.that-never-ends." * 12
         lambda: sheet(3, decimals=6, datetimeformat="%A %d %B %Y %H:%M:%S %Z " * 2),
     ],
 )  # fmt: skip
-def test_nothing_leaves_the_paper(made, monkeypatch):
+def test_nothing_leaves_the_paper(made, drawn):
     """Neither texts nor boxes are outside of the margins, whatever the names and numbers are."""
-    monkeypatch.setattr(Drawn, "texts", [])
-    monkeypatch.setattr(Drawn, "boxes", [])
-    monkeypatch.setattr("monrest.reports.pdf._Numbered", Drawn)
     pdf(made())
-    assert len(Drawn.texts) > 5
-    for x, y, end, text in Drawn.texts:
+    assert len(drawn) > 5
+    *drawn, count = drawn
+    assert count[4].isdigit()
+    for x, y, end, top, text in drawn:
         assert x >= 35.9, text
         assert end <= 842 - 35.5, text
-        assert 20 < y < 595 - 30, text
-    for x, y, end, top in Drawn.boxes:
-        assert x >= 35.9
-        assert end <= 842 - 35.5
-        assert y > 30
-        assert top < 595 - 30
+        assert 20 < y <= top < 595 - 30, text
+
+
+def test_pages_are_numbered_and_repeat_the_head(drawn):
+    """Each page has its number, the head of its table and a row at least."""
+    count = pages(pdf(sheet(60, max_outages_pages=0, max_worst_pages=0, details_max_level=0)))
+    texts = [text for *_, text in drawn]
+    assert [one for one in texts if one.startswith("Page ")] == [
+        f"Page {at} of " for at in range(1, count + 1)
+    ]
+    assert texts[-1] == str(count)
+    assert texts.count("Unknown time") == count
+    assert [one for one in texts if one.startswith("web")] == [f"web{at}" for at in range(60)]
 
 
 def test_empty_reports_say_so():
@@ -270,23 +299,23 @@ def test_every_column_stands_on_paper(columns, lead):
         rows=[tuple(range(len(columns)))], lead=lead,
     )  # fmt: skip
     needed = [wide for _, wide in columns]
-    found = list(pieces(grid, needed, 770))
-    shown = [at for _, some in found for at in some]
-    assert set(shown) == set(range(len(columns)))
-    for piece, some in found:
-        assert list(piece.rows[0]) == list(some)
-        assert sum(column_widths(piece, [needed[at] for at in some], 770)) <= 770.01
+    found = pieces(grid, needed, 770)
+    assert {at for some in found for at in some} == set(range(len(columns)))
+    for some in found:
+        heads = [grid.heads[at] for at in some]
+        assert sum(column_widths(heads, [needed[at] for at in some], 770)) <= 770.01
         assert len(found) == 1 or some[:lead] == tuple(range(min(lead, len(columns))))
 
 
 def test_days_of_a_month_are_several_tables_on_paper():
-    made = sheet(3)
-    details = next(one for one in made.grids if one.title.startswith("Details"))
-    assert len(details.heads) == 2 + len(
-        parts(frame(report(params={"timeperiod": "lastmonth", "breakdown": "days"}), BERLIN))
-    )
-    titles = [piece.title for piece, _ in pieces(details, [60.0] * len(details.heads), 770)]
-    assert titles == [f"Details (%) ({at}/4)" for at in (1, 2, 3, 4)]
+    details = next(one for one in sheet(3).grids if one.title.startswith("Details"))
+    assert len(details.heads) == 2 + 31
+    assert [len(one) for one in pieces(details, [60.0] * len(details.heads), 770)] == [
+        12,
+        12,
+        12,
+        3,
+    ]
 
 
 def test_names_are_shortened_in_the_middle():
@@ -297,15 +326,13 @@ def test_names_are_shortened_in_the_middle():
     assert shortened("web01", 100, 10) == "web01"
 
 
-def test_lines_of_a_cell_fit():
+def test_letters_that_a_font_does_not_have():
     font, _ = fonts()
-    for text in ("short", "many words " * 30, "x" * 500, "a-b_c/" * 60, "Überwachung " * 9):
-        lines = font.lines(text, 8, 100, 6)
-        assert len(lines) <= 6
-        assert all(font.width(line, 8) <= 100.01 for line in lines)
-    assert "".join(font.lines("y" * 40, 8, 100, 8)) == "y" * 40
     assert font.drawable("a\nb\tc\x00\u200bd\U000f0000") == "a b c?d?"
     assert font.drawable("Größe Ж 日本語 한국") == "Größe Ж 日本語 한국"
+    short = font.cut("x" * 500, 8, 100)
+    assert short.endswith("x…")
+    assert font.width(short, 8) <= 100
 
 
 @pytest.mark.parametrize(
