@@ -20,11 +20,10 @@ title = "Ours"
 timeperiod = "last24hours"
 breakdown = "days"
 +++
-<h2>Ours: {{ name }}</h2>
-<table><tr><th>Host</th><th class="percent">%</th></tr>
-{% for one in availability %}<tr><td>{{ one.host }}</td><td>{{ one.percent }}</td></tr>{% endfor %}
-</table>
-<part title="Availability over time"/>
+{{ heading("Ours: " ~ name) }}
+{{ table("Host", ("%", "percent")) }}
+{% for one in availability %}{{ row(one.host, one.percent) }}{% endfor %}
+{{ part("Availability over time") }}
 """
 
 
@@ -189,7 +188,7 @@ def test_a_folder_is_read_again(boss, server, folder):
     body = {"template": "late.tt", "backends": "s1"}
     number = until(lambda: boss.post_json(PATH, body).json.get("id"), "it is known")
     assert boss.get(f"{PATH}/{number}/report").status == 200
-    late.write_text(OURS.replace("{{ name }}", "{{ nobody }}"))
+    late.write_text(OURS.replace("~ name", "~ nobody"))
     server.hang_up()
     generate = f"{PATH}/{number}/generate"
 

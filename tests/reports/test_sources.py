@@ -157,21 +157,18 @@ def ours(body, head=HEAD, count=3, **fields):
     return written(template, build.availability(made, some, parts(made)), one.record["params"])
 
 
-TABLE = """
-<h2>{{ say("Overview") }}</h2>
-<p>{{ name }} of {{ params.timeperiod }}, {{ sla }} %</p>
-<p class="bad">Look!</p>
-<h2>All</h2>
-<table><thead><tr><th>Host</th><th class="percent">%</th><th class="time">From</th></tr></thead>
-{% for one in availability %}
-<tr><td>{{ one.host }}</td><td>{{ one.percent }}</td><td>{{ start }}</td></tr>
-{% endfor %}</table>
-<part title="Availability over time"/>
+PARTS = """
+{{ heading(say("Overview")) }}
+{{ paragraph(name ~ " of " ~ params.timeperiod ~ ", " ~ sla ~ " %") }}
+{{ paragraph("Look!", bad=true) }}
+{{ table("Host", ("%", "percent"), ("From", "time"), title="All") }}
+{% for one in availability %}{{ row(one.host, one.percent, start) }}{% endfor %}
+{{ part("Availability over time") }}
 """
 
 
 def test_a_template_of_ones_own():
-    made = ours(TABLE, name="Größe <b>")
+    made = ours(PARTS, name="Größe <b>")
     heading, note, bad, table, chart = made.parts
     assert heading == Heading("Overview")
     assert (note.text, note.bad) == ("Größe <b> of lastmonth, 98.0 %", False)
@@ -187,6 +184,22 @@ def test_a_template_of_ones_own():
     assert {"pdf", "html", "xls", "csv", "json"} == {one.format for one in rendered(made)}
 
 
+@each(
+    ("cells", "row"),
+    [
+        ("'a', none, 7", ("a", None, 7)),
+        ("7, '99.5'", ("7", 99.5, None)),
+        ("none, 100, ''", ("", 100.0, None)),
+        ("", ("", None, None)),
+    ],
+)
+def test_cells_of_a_row(cells, row):
+    (grid,) = ours(
+        f"{{{{ table('a', ('b', 'percent'), ('c', 'number')) }}}}{{{{ row({cells}) }}}}"
+    ).parts
+    assert grid.rows == [row]
+
+
 def test_the_template_of_the_guide():
     guide = Path("docs/guide/reports.md").read_text()
     (lines,) = re.findall(r"^```jinja\n(.*?)```", guide, re.MULTILINE | re.DOTALL)
@@ -198,19 +211,17 @@ def test_the_template_of_the_guide():
 
 
 def test_nothing_hides_what_must_be_seen():
-    template = read_template("ours.tt", HEAD + "<p>All is well</p>")
+    template = read_template("ours.tt", HEAD + "{{ paragraph('All is well') }}")
     made = frame(report(), failed=["Zürich: gone"])
     found = written(template, build.availability(made, [], []), {})
     assert found.parts[0] == Note("Sites that did not answer: Zürich: gone", bad=True)
 
 
-@pytest.mark.parametrize(
-    "text", [HOSTILE, "</td></table><script>x</script>", "{{ 7 * 7 }}", "<part title=x>"]
-)
+@pytest.mark.parametrize("text", [HOSTILE, "</td></table><script>x</script>", "{{ 7 * 7 }}"])
 def test_hostile_names_are_texts(text):
     """Whatever a name holds, it is neither an element nor a template."""
     name = " ".join(text.split())
-    made = ours("<p>{{ name }}</p><table><tr><td>{{ name }}</td></tr></table>", name=name)
+    made = ours("{{ paragraph(name) }}{{ table('a') }}{{ row(name) }}", name=name)
     assert made.parts[0] == Note(name)
     assert made.grids[0].rows == [(name,)]
 
@@ -239,18 +250,18 @@ def test_hostile_names_are_texts(text):
         ),
         ("{{ 1 / 0 }}", "ZeroDivisionError"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "RecursionError"),
-        ("<p>{{ 'x' * 20000000 }}</p>", "expected at most"),
-        ("<script>alert(1)</script>", "got <script>"),
-        ("text", "expected texts inside of elements"),
-        ("<td>x</td>", "expected <td> inside of a table"),
-        ("<tr>", "expected <tr> inside of a table"),
-        ("<table><tr><td>x</td></tr>", "expected </table> at the end"),
-        ("<table><tr><th class=odd>x</th></tr></table>", "expected a class of duration"),
-        (
-            "<table><tr><th class=time>x</th></tr><tr><td>soon</td></tr></table>",
-            "expected a number",
-        ),
-        ("<part>", "expected <part title=...>"),
+        ("{{ paragraph('x' * 20000000) }}", "expected at most 16777216 characters"),
+        ("<h2>{{ name }}</h2>", """expected texts as {{ paragraph("…") }}, got '<h2>'"""),
+        ("{{ name }}", "got 'Report'"),
+        ("{{ row(1) }}", "expected table() in front of row()"),
+        ("{{ table('a') }}{{ heading('b') }}{{ row(1) }}", "expected table() in front of row()"),
+        ("{{ part('Overview') }}{{ row(1) }}", "expected table() in front of row()"),
+        ("{{ table() }}", "expected a column at least"),
+        ("{{ table(('a', 'odd')) }}", "expected a column of text, number, percent"),
+        ("{{ table(('a', 'time')) }}{{ row('soon') }}", "expected a number in a column of time"),
+        ("{{ table(('a', 'number')) }}{{ row('nan') }}", "expected a number"),
+        ("{{ table('a') }}{{ row(1, 2) }}", "expected at most 1 cells, got 2"),
+        ("{{ paragraph.__self__ }}", "SecurityError"),
     ],
 )
 def test_what_a_template_cannot_do(body, words):
@@ -261,8 +272,9 @@ def test_what_a_template_cannot_do(body, words):
 
 
 def test_the_line_of_a_mistake():
-    with pytest.raises(BadRequest, match="failed, line 3 below its head"):
-        ours("<p>\nx</p>\n{% include 'other.tt' %}")
+    for mistake in ("{% include 'other.tt' %}", "{{ row(1) }}", "{{ paragraph(nothing) }}"):
+        with pytest.raises(BadRequest, match="failed, line 3 below its head"):
+            ours("{{ heading('x') }}\n\n" + mistake)
 
 
 @pytest.mark.parametrize(
@@ -309,5 +321,5 @@ def test_a_folder(tmp_path):
 
 
 def test_charts_and_tables_of_the_built_in_one():
-    made = ours('<part title="Overview"><part title="Outages"><part title="No such thing">')
+    made = ours("{{ part('Overview') }}{{ part('Outages') }}{{ part('No such thing') }}")
     assert [type(one) for one in made.parts] == [Grid, Grid]
