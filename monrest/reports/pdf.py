@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import reportlab
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 from reportlab.lib.colors import HexColor
 from reportlab.lib.enums import TA_LEFT, TA_RIGHT
 from reportlab.lib.pagesizes import A4, landscape
@@ -281,6 +281,7 @@ class _Rows(Flowable):  # type: ignore[misc]  # the library has no types
     widths: Sequence[float]
     given_up: Callable[[], bool]
     at: int = 0
+    table: Table = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         Flowable.__init__(self)

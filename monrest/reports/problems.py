@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
 from monrest.availability.chosen_objects import about_services, for_hosts, for_services
-from monrest.base.values import Row, Rows, SiteProblem
-from monrest.query.column_names import TableSchema
+from monrest.base.values import SiteProblem
 from monrest.reports import picture
-from monrest.reports.build import Frame
-from monrest.reports.report_asking import Asking
-from monrest.reports.sheet import Grid, Head, Sheet, SheetPart
+from monrest.reports.builder import ReportBuilder
+from monrest.reports.sheet import Head, Sheet
 from monrest.rows.columns import HOSTS, SERVICES
-from monrest.rows.fetch import fetch
 
-# From what the cores say now to the sheet of a report.
+_PENDING = "pending"
+_COLUMNS = (
+    "state,has_been_checked,last_state_change,plugin_output,acknowledged,scheduled_downtime_depth"
+)
+_WORST_FIRST = ("down", "critical", "unreachable", "unknown", "warning")
+_HEADS = (
+    Head("Host", weight=1.2), Head("Service", weight=1.4), Head("State", "state"),
+    Head("Since", "time"), Head("Duration", "duration"), Head("Handled", weight=0.8),
+    Head("Output", weight=2.0),
+)  # fmt: skip
 
 
 @frozen(kw_only=True)
@@ -35,109 +41,72 @@ class ObjectProblem:
     downtime: bool
 
 
-def sheet_of_problems(
-    frame: Frame,
-    hosts: Counter[str] | None,
-    services: Counter[str] | None,
-    found: Sequence[ObjectProblem],
-) -> Sheet:
-    """How many hosts and services are in which state, and all that are not well."""
-    say = frame.spelling.say
-    whole: list[SheetPart] = frame.warnings()
-    for title, words, counts in (
-        ("Hosts", (*HOST_WORDS, "pending"), hosts),
-        ("Services", (*SERVICE_WORDS, "pending"), services),
-    ):
-        if counts is not None:
-            whole.append(picture.shares(say(title), [(word, counts[word]) for word in words]))
-    rows = [
-        (
-            one.host, one.service, one.state, one.since, max(0, int(frame.now) - one.since),
-            ", ".join(say(word) for word, is_so in (("acknowledged", one.acknowledged),
-                                                    ("in downtime", one.downtime)) if is_so),
-            one.output,
-        )
-        for one in found
-    ]  # fmt: skip
-    whole.append(
-        Grid(
-            title=say("Problems"),
-            heads=(
-                Head(say("Host"), weight=1.2), Head(say("Service"), weight=1.4),
-                Head(say("State"), "state"), Head(say("Since"), "time"),
-                Head(say("Duration"), "duration"), Head(say("Handled"), weight=0.8),
-                Head(say("Output"), weight=2.0),
-            ),
-            rows=rows,
-            empty=say("There are no problems."),
-        )
-    )  # fmt: skip
-    count = sum(sum(counts.values()) for counts in (hosts, services) if counts is not None)
-    return Sheet(
-        title=frame.report.name,
-        kind="problems",
-        facts=frame.facts(("Objects", str(count)), ("Problems", str(len(found)))),
-        parts=tuple(whole),
-        spelling=frame.spelling,
-        worst=0.0 if found else 100.0,
-        data={
-            "problems": [
-                {
-                    "host": one.host, "service": one.service, "state": one.state,
-                    "last_state_change": one.since, "plugin_output": one.output,
-                    "acknowledged": int(one.acknowledged), "in_downtime": int(one.downtime),
-                }
-                for one in found
-            ]
-        },
-    )  # fmt: skip
-
-
-_PENDING = "pending"
-_SHARED = (
-    "state,has_been_checked,last_state_change,plugin_output,acknowledged,scheduled_downtime_depth"
-)
-_WORST_FIRST = ("down", "critical", "unreachable", "unknown", "warning")
-
-
-async def problems_of(asking: Asking) -> Sheet:
+async def current_problems(builder: ReportBuilder) -> Sheet:
     """All hosts and services that the owner may see and that have a problem."""
-    problems: dict[str, SiteProblem] = {}
+    missing: dict[str, SiteProblem] = {}
     found: list[ObjectProblem] = []
-    trees, kind = asking.trees(), asking.settings.filter_type
+    trees, kind = builder.trees(), builder.settings.filter_type
     hosts: Counter[str] | None = None
     services: Counter[str] | None = None
     if kind != "Services" and not any(map(about_services, trees)):
-        rows = await _rows(asking, HOSTS, f"name,{_SHARED}", for_hosts(trees), problems)
+        rows, failed = await builder.rows(HOSTS, f"name,{_COLUMNS}", for_hosts(trees))
+        missing.update((one.site, one) for one in failed)
         hosts = Counter()
         for name, *rest in rows:
             _count(hosts, HOST_WORDS, found, str(name), "", rest)
     if kind != "Hosts":
-        columns = f"host_name,description,host_scheduled_downtime_depth,{_SHARED}"
-        rows = await _rows(asking, SERVICES, columns, for_services(trees), problems)
+        columns = f"host_name,description,host_scheduled_downtime_depth,{_COLUMNS}"
+        rows, failed = await builder.rows(SERVICES, columns, for_services(trees))
+        missing.update((one.site, one) for one in failed)
         services = Counter()
         for host, name, depth, *rest in rows:
             # A service is in downtime with its host.
             rest[-1] = (rest[-1] or 0) + (depth or 0)
             _count(services, SERVICE_WORDS, found, str(host), str(name), rest)
-    if not asking.settings.handled:
+    builder.missing(missing.values())
+    if not builder.settings.handled:
         found = [one for one in found if not one.acknowledged and not one.downtime]
     found.sort(key=lambda one: (_WORST_FIRST.index(one.state), -one.since, one.host, one.service))
-    return sheet_of_problems(asking.frame(None, problems.values()), hosts, services, found)
+    return sheet_of_problems(builder, hosts, services, found)
 
 
-async def _rows(
-    asking: Asking,
-    schema: TableSchema,
-    columns: str,
-    trees: Any,
-    problems: dict[str, SiteProblem],
-) -> Iterator[Row]:
-    request = evolve(asking.request, parameters=(("columns", columns),))
-    rows = await fetch(asking.context, request, schema, extra=trees)
-    assert isinstance(rows, Rows)
-    problems.update((one.site, one) for one in rows.failed_sites)
-    return rows.once()
+def sheet_of_problems(
+    builder: ReportBuilder,
+    hosts: Counter[str] | None,
+    services: Counter[str] | None,
+    found: Sequence[ObjectProblem],
+) -> Sheet:
+    """How many hosts and services are in which state, and all that are not well."""
+    say = builder.say
+    for title, words, counts in (
+        ("Hosts", (*HOST_WORDS, _PENDING), hosts),
+        ("Services", (*SERVICE_WORDS, _PENDING), services),
+    ):
+        if counts is not None:
+            shares = picture.shares(say(title), [(word, counts[word]) for word in words])
+            builder.parts.append(shares)
+    rows = []
+    for one in found:
+        handled = [say("acknowledged")] * one.acknowledged + [say("in downtime")] * one.downtime
+        duration = max(0, int(builder.now) - one.since)
+        rows.append(
+            (
+                one.host, one.service, one.state, one.since, duration, ", ".join(handled),
+                one.output,
+            )
+        )  # fmt: skip
+    builder.table("Problems", _HEADS, rows, empty="There are no problems.")
+    count = sum(sum(counts.values()) for counts in (hosts, services) if counts is not None)
+    data = [
+        {
+            "host": one.host, "service": one.service, "state": one.state,
+            "last_state_change": one.since, "plugin_output": one.output,
+            "acknowledged": int(one.acknowledged), "in_downtime": int(one.downtime),
+        }
+        for one in found
+    ]  # fmt: skip
+    facts = ("Objects", str(count)), ("Problems", str(len(found)))
+    return builder.sheet({"problems": data}, *facts, worst=0.0 if found else 100.0)
 
 
 def _count(

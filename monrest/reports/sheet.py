@@ -235,7 +235,6 @@ class Sheet:
     """
 
     title: str
-    kind: str
     facts: tuple[tuple[str, str], ...]
     parts: tuple[SheetPart, ...]
     spelling: Spelling

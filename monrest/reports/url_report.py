@@ -19,10 +19,9 @@ from monrest.base.errors import BadRequest, MethodNotAllowed, NotFound, SitesFai
 from monrest.base.truth import flag
 from monrest.base.values import Column, Document, RestRequest, Rows, nobody_follows, nothing
 from monrest.render.formats import RenderOptions, render, shows_headers
-from monrest.reports.build import Frame
-from monrest.reports.report_asking import Asking
+from monrest.reports.builder import ReportBuilder
 from monrest.reports.settings import Link
-from monrest.reports.sheet import CellKind, Grid, Head, Note, Sheet, SheetPart, Spelling
+from monrest.reports.sheet import CellKind, Grid, Head, Sheet, Spelling
 
 _MOST_ROWS = 5000
 """Rows on a page and on paper; the files for programs have all of them."""
@@ -38,11 +37,11 @@ _MOST_NAMES = 2
 
 
 def sheet_of_answer(
-    frame: Frame, url: str, answer: Rows | Document, kept: Mapping[str, bytes]
+    builder: ReportBuilder, url: str, answer: Rows | Document, kept: Mapping[str, bytes]
 ) -> Sheet:
     """Everything that ``answer`` says; ``kept`` are its forms as the API gives them."""
-    say = frame.spelling.say
-    whole = _rows(answer) if isinstance(answer, Rows) else _document(answer, frame.spelling)
+    say = builder.say
+    whole = _rows(answer) if isinstance(answer, Rows) else _document(answer, builder.spelling)
     count = len(answer.rows) if isinstance(answer, Rows) else len(whole.rows)
     grid = evolve(
         whole,
@@ -50,23 +49,13 @@ def sheet_of_answer(
         rows=whole.rows[:_MOST_ROWS],
         empty=say("There is nothing to show."),
     )
-    parts: list[SheetPart] = [*frame.warnings(), grid]
-    if count > _MOST_ROWS:
-        parts.append(Note(f"{count - _MOST_ROWS} {say('more rows are left out')}"))
-    return Sheet(
-        title=frame.report.name,
-        kind="url",
-        facts=frame.facts(("Address", url), ("Number", str(count))),
-        parts=tuple(parts),
-        spelling=frame.spelling,
-        data={
-            "rows": [
-                {head.title: value for head, value in zip(grid.heads, row, strict=True)}
-                for row in grid.rows
-            ]
-        },
-        kept=kept,
-    )
+    builder.parts.append(grid)
+    builder.left_out(count - _MOST_ROWS)
+    rows = [
+        {head.title: value for head, value in zip(grid.heads, row, strict=True)}
+        for row in grid.rows
+    ]
+    return builder.sheet({"rows": rows}, ("Address", url), ("Number", str(count)), kept=kept)
 
 
 def _rows(answer: Rows) -> Grid:
@@ -169,39 +158,39 @@ def _wrong(expected: str) -> BadRequest:
     return BadRequest("invalid params.url", f"params.url: expected {expected}")
 
 
-async def page_of(asking: Asking) -> Sheet:
+async def answer_of_path(builder: ReportBuilder) -> Sheet:
     """Ask as the owner, again while a site is missing, and keep the answer.
 
     A client that waits for the report itself, and not for a job, gets the failure at once.
     """
-    settings, link = asking.settings, asking.settings.url
+    settings, link = builder.settings, builder.settings.url
     assert link is not None
-    check_link(asking.context, link)
+    check_link(builder.context, link)
     request = evolve(
-        asking.request,
+        builder.request,
         path=link.target.path,
         segments=link.target.segments,
         parameters=tuple(pair for pair in link.parameters if pair[0] not in _SWITCHES),
         query=link.parameters,
         format=link.target.format or "json",
-        sites=link.target.sites or asking.request.sites,
+        sites=link.target.sites or builder.request.sites,
         slashed=link.target.slashed,
     )
     left = 1 if request.progress is nobody_follows else settings.retries
     while True:
         left -= 1
         try:
-            return await _once(asking, link, request)
+            return await _once(builder, link, request)
         except (SitesFailed, Unavailable) as error:
             if not left:
                 raise
             text = f"{error.message}, tried again in {settings.delay:g} s"
             request.progress(5, message=text)
-        await pause(asking.context.clock, settings.delay)
+        await pause(builder.context.clock, settings.delay)
 
 
-async def _once(asking: Asking, link: Link, request: RestRequest) -> Sheet:
-    context = asking.context
+async def _once(builder: ReportBuilder, link: Link, request: RestRequest) -> Sheet:
+    context = builder.context
     answer = await context.dispatch(context, request)
     assert isinstance(answer, (Rows, Document)), "only what is at once is anything else"
     options = _options(link)
@@ -211,10 +200,10 @@ async def _once(asking: Asking, link: Link, request: RestRequest) -> Sheet:
             name: b"".join(render(_again(answer), one, given_up).pieces)
             for name, one in options.items()
         }
-        return sheet_of_answer(frame, link.text, answer, kept)
+        return sheet_of_answer(builder, link.text, answer, kept)
 
     try:
-        frame = asking.frame(None, answer.failed_sites)
+        builder.missing(answer.failed_sites)
         return await context.threads.stoppable(work)
     finally:
         if isinstance(answer, Rows):

@@ -6,7 +6,8 @@ from datetime import UTC
 from zoneinfo import ZoneInfo
 
 from monrest.availability.outages import Outage
-from monrest.reports.build import Figures, Frame, Measured, parts_of
+from monrest.reports.availability import Figures, Measured, parts_of
+from monrest.reports.builder import ReportBuilder
 from monrest.reports.model import Report, checked
 from monrest.reports.sheet import Spelling
 from monrest.reports.templates import TEMPLATES
@@ -23,12 +24,14 @@ def report(template="sla_report.tt", params=None, number=1, **fields):
     return Report(number=number, record={**record, "user": "olga"})
 
 
-def frame(one, zone=UTC, failed=(), sites=("One",)):
+def builder(template="sla_report.tt", params=None, zone=UTC, failed=(), **fields):
+    """A report of a site while it is made, whose rows are made up."""
+    one = report(template, params, **fields)
     settings = one.settings(TEMPLATES)
-    spelling = Spelling(zone=zone, language=settings.language, decimals=settings.decimals)
-    return Frame(
-        report=one, settings=settings, spelling=spelling, now=NOW,
-        span=settings.span(NOW, zone, 1), sites=sites, failed=failed,
+    return ReportBuilder(
+        context=None, cache=None, request=None, report=one, settings=settings, now=NOW,
+        spelling=Spelling(zone=zone, language=settings.language, decimals=settings.decimals),
+        span=settings.span(NOW, zone, 1), sites=("One",), failed=failed,
     )  # fmt: skip
 
 

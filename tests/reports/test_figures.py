@@ -13,7 +13,7 @@ from monrest.availability.account import Availability, Period, Rules, Times
 from monrest.availability.periods import Span
 from monrest.base.errors import BadRequest
 from monrest.logs.state_events import DowntimeEvent, ProgramEvent, StateEvent
-from monrest.reports.build import figures, parts_of, require_room
+from monrest.reports.availability import figures, parts_of, require_room
 from monrest.reports.sheet import Spelling, duration
 from tests.reports.samples import BERLIN
 

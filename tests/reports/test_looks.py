@@ -16,23 +16,25 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph
 
 from monrest.base.errors import ClientLeftError
-from monrest.reports import build, problems
+from monrest.reports.availability import sheet_of_availability, sheet_of_outages
+from monrest.reports.events import sheet_of_events
 from monrest.reports.files import FORMATS, csv, disposition, file_name, page, rendered, workbook
 from monrest.reports.pdf import column_widths, fonts, pdf, pieces
 from monrest.reports.picture import WIDTH, Box, bars, columns, shares, shortened
+from monrest.reports.problems import ObjectProblem, sheet_of_problems
 from monrest.reports.sheet import Grid, Head
-from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
+from tests.reports.samples import BERLIN, HOSTILE, builder, measured, parts
 
 
 def sheet(count=3, name="Größe & <b>Maß</b>", host="web{}", output="CRITICAL", **params):
-    made = frame(report(params={"timeperiod": "lastmonth", "breakdown": "days", **params}, name=name),
-                 BERLIN, failed=["Zürich: connection refused"])  # fmt: skip
+    made = builder(params={"timeperiod": "lastmonth", "breakdown": "days", **params}, name=name,
+                   zone=BERLIN, failed=["Zürich: connection refused"])  # fmt: skip
     found = [
         measured(parts(made), host.format(at), "" if at % 2 else "Dienst ü", bad=at * 100,
                  outages=at % 3, output=output)
         for at in range(count)
     ]  # fmt: skip
-    return build.availability(made, found, parts(made))
+    return sheet_of_availability(made, found, parts(made))
 
 
 class Tags(HTMLParser):
@@ -91,19 +93,19 @@ def test_hostile_names_are_text(text):
 
 
 def test_all_forms_of_all_kinds():
-    made = frame(report())
-    outage = frame(report("sla_outage.tt"))
-    events = frame(report("eventlog.tt"))
+    outage = builder("sla_outage.tt")
     some = [measured(parts(outage), "a", bad=40000, outages=2)]
+    problem = ObjectProblem(
+        host="h", service="s", state="critical", since=5, output=HOSTILE, acknowledged=True,
+        downtime=False,
+    )  # fmt: skip
     sheets = [
-        sheet(), sheet(0), build.availability(made, [], parts(made)),
-        build.outages(outage, some, parts(outage)), build.outages(outage, [], parts(outage)),
-        build.events(events, [(1, "HOST ALERT", "web;DOWN")], more=True),
-        build.events(events, [], more=False),
-        problems.sheet_of_problems(made, Counter(up=1), Counter(), []),
-        problems.sheet_of_problems(made, None, Counter(critical=1), [
-            problems.ObjectProblem(host="h", service="s", state="critical", since=5, output=HOSTILE,
-                    acknowledged=True, downtime=False)]),
+        sheet(), sheet(0), sheet_of_outages(outage, some, parts(outage)),
+        sheet_of_outages(builder("sla_outage.tt"), [], parts(outage)),
+        sheet_of_events(builder("eventlog.tt"), [(1, "HOST ALERT", "web;DOWN")], more=True),
+        sheet_of_events(builder("eventlog.tt"), [], more=False),
+        sheet_of_problems(builder(), Counter(up=1), Counter(), []),
+        sheet_of_problems(builder(), None, Counter(critical=1), [problem]),
     ]  # fmt: skip
     for one in sheets:
         files = {file.format: file.data for file in rendered(one)}
@@ -244,10 +246,10 @@ def test_levels_choose_what_is_shown():
 
 
 def test_outages_of_those_below_the_target():
-    made = frame(report("sla_outage.tt", {"sla": 99, "max_outages_pages": 1}))
+    made = builder("sla_outage.tt", {"sla": 99, "max_outages_pages": 1})
     good = measured(parts(made), "good", bad=10, outages=3)
     bad = measured(parts(made), "bad", bad=9000, outages=30)
-    found = build.outages(made, [good, bad], parts(made))
+    found = sheet_of_outages(made, [good, bad], parts(made))
     assert {row[0] for grid in found.grids for row in grid.rows} == {"bad"}
     assert len(found.grids[-1].rows) == 12
     assert any("18 more rows are left out" in getattr(one, "text", "") for one in found.parts)

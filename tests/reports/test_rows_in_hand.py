@@ -10,7 +10,7 @@ from monrest.availability import chosen_objects
 from monrest.availability.chosen_objects import ChosenObjects, in_servicegroup
 from monrest.base.values import Column, Identity, RestRequest, Rows
 from monrest.query.model import Condition
-from monrest.reports import making, problems
+from monrest.reports import availability, builder, problems
 from tests.fakes.context import make_context
 from tests.fakes.sites import outcome
 
@@ -56,25 +56,28 @@ class Cores:
 @pytest.fixture
 def cores(monkeypatch):
     cores = Cores()
-    for module in (chosen_objects, making, problems):
+    for module in (chosen_objects, builder):
         monkeypatch.setattr(module, "fetch", cores.fetch)
     return cores
 
 
 def asking(**settings):
-    return SimpleNamespace(
+    names = {"host_variable": "", "service_variable": "", "names": {}}
+    return builder.ReportBuilder(
         context=make_context(Clock()),
+        cache=None,
         request=REQUEST,
-        settings=SimpleNamespace(host_variable="", service_variable="", **settings),
-        trees=list,
-        frame=lambda *_: None,
+        report=SimpleNamespace(record={"failed_backends": "cancel"}),
+        settings=SimpleNamespace(search=SimpleNamespace(trees=()), **names, **settings),
+        spelling=None,
+        now=0,
     )
 
 
 def test_names(cores):
     wanted = asking(host_names="hostalias", service_names="servicedisplayname", filter_type="Both")
-    found = outcome(Deferred.fromCoroutine(making.names_of(wanted)))
-    assert found[0].hosts == {"x": "x"}
+    ((hosts, _),) = outcome(Deferred.fromCoroutine(availability.other_names(wanted)))
+    assert hosts == {"x": "x"}
     assert cores.asked == [("hosts", 0), ("services", 0)]
     assert cores.seen == [("hosts",), ("services",)]
     assert cores.held == []
@@ -83,7 +86,7 @@ def test_names(cores):
 def test_problems(cores, monkeypatch):
     monkeypatch.setattr(problems, "sheet_of_problems", lambda *_: "done")
     wanted = asking(filter_type="Both", handled=True)
-    assert outcome(Deferred.fromCoroutine(problems.problems_of(wanted))) == ["done"]
+    assert outcome(Deferred.fromCoroutine(problems.current_problems(wanted))) == ["done"]
     assert cores.asked == [("hosts", 0), ("services", 0)]
     assert cores.seen == [("hosts",), ("services",)]
     assert cores.held == []

@@ -14,8 +14,9 @@ from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import Identity, SiteProblem, nobody_follows
 from monrest.config import MailConfig, ReportsConfig
 from monrest.jobs.model import Job
-from monrest.reports import build, store
+from monrest.reports import store
 from monrest.reports import store as statements
+from monrest.reports.availability import sheet_of_availability
 from monrest.reports.model import QUEUE, checked
 from monrest.reports.service import Reports
 from monrest.reports.smtp import MailDelivery
@@ -23,7 +24,7 @@ from monrest.reports.templates import TEMPLATES
 from monrest.store.duties import Duties
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
-from tests.reports.samples import frame, measured, parts
+from tests.reports.samples import builder, measured, parts
 
 NOW = 1_700_000_000 // 86400 * 86400
 SIX = NOW + 6 * 3600
@@ -98,8 +99,8 @@ class World:
         self.made.append((report.number, at, identity.user))
         if self.problem is not None:
             raise self.problem
-        made = frame(report)
-        return build.availability(made, [measured(parts(made), bad=50)], parts(made))
+        made = builder(params=report.record["params"])
+        return sheet_of_availability(made, [measured(parts(made), bad=50)], parts(made))
 
     async def deliver(self, letter, config, before_text):
         manner = self.manner.pop(0) if self.manner else "take"

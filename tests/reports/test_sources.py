@@ -10,7 +10,8 @@ import pytest
 from monrest.base.errors import BadRequest
 from monrest.base.values import Column, Document, Rows
 from monrest.render.formats import RenderOptions, render
-from monrest.reports import build, url_report
+from monrest.reports import url_report
+from monrest.reports.availability import sheet_of_availability
 from monrest.reports.files import csv, page, rendered
 from monrest.reports.model import checked
 from monrest.reports.own import read_template, templates_in, written
@@ -18,7 +19,7 @@ from monrest.reports.picture import Picture
 from monrest.reports.settings import read_link
 from monrest.reports.sheet import Grid, Heading, Note
 from monrest.reports.templates import TEMPLATES
-from tests.reports.samples import BERLIN, HOSTILE, frame, measured, parts, report
+from tests.reports.samples import BERLIN, HOSTILE, builder, measured, parts
 from tests.table import each
 
 
@@ -64,7 +65,7 @@ def test_parameters_of_a_path():
 
 
 def shown(value, **fields):
-    made = frame(report("report_from_url.tt", {"url": "/mon/r/hosts"}, **fields), BERLIN)
+    made = builder("report_from_url.tt", {"url": "/mon/r/hosts"}, zone=BERLIN, **fields)
     return url_report.sheet_of_answer(made, "/mon/r/hosts", value, {"json": b"[1]", "text": b"x"})
 
 
@@ -151,10 +152,10 @@ HEAD = '+++\nlike = "sla_report.tt"\ntitle = "Ours"\n[defaults]\nsla = 99.9\n+++
 
 def ours(body, head=HEAD, count=3, **fields):
     template = read_template("ours.tt", head + body)
-    one = report("sla_report.tt", {"timeperiod": "lastmonth", "breakdown": "days"}, **fields)
-    made = frame(one, BERLIN)
+    params = {"timeperiod": "lastmonth", "breakdown": "days"}
+    made = builder("sla_report.tt", params, zone=BERLIN, **fields)
     some = [measured(parts(made), f"web{at}", bad=at * 900) for at in range(count)]
-    return written(template, build.availability(made, some, parts(made)), one.record["params"])
+    return written(template, sheet_of_availability(made, some, parts(made)), params)
 
 
 PARTS = """
@@ -212,8 +213,8 @@ def test_the_template_of_the_guide():
 
 def test_nothing_hides_what_must_be_seen():
     template = read_template("ours.tt", HEAD + "{{ paragraph('All is well') }}")
-    made = frame(report(), failed=["Zürich: gone"])
-    found = written(template, build.availability(made, [], []), {})
+    made = builder(failed=["Zürich: gone"])
+    found = written(template, sheet_of_availability(made, [], []), {})
     assert found.parts[0] == Note("Sites that did not answer: Zürich: gone", bad=True)
 
 
