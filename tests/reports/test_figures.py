@@ -16,6 +16,7 @@ from monrest.logs.state_events import DowntimeEvent, ProgramEvent, StateEvent
 from monrest.reports.availability import figures, parts_of, require_room
 from monrest.reports.sheet import Spelling, duration
 from tests.reports.samples import BERLIN
+from tests.table import each
 
 HOST, SERVICE = ("h", ""), ("h", "s")
 
@@ -124,7 +125,7 @@ def test_nothing_known():
     assert Spelling(zone=UTC).percent(nothing.percent) == "n/a"
 
 
-@pytest.mark.parametrize(
+@each(
     ("rounding", "value", "shown"),
     [("round", 99.995, "100.00"), ("round", 99.994, "99.99"), ("floor", 99.999, "99.99"),
      ("floor", 100.0, "100.00"), ("round", 0.005, "0.01")],
@@ -133,7 +134,7 @@ def test_rounding(rounding, value, shown):
     assert Spelling(zone=UTC, rounding=rounding).rounded(value) == Decimal(shown)
 
 
-@pytest.mark.parametrize(
+@each(
     ("seconds", "text"),
     [(0, "0s"), (59, "59s"), (60, "1m 00s"), (3661, "1h 01m 01s"), (93784, "1d 02h 03m 04s")],
 )

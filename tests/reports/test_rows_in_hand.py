@@ -10,7 +10,7 @@ from monrest.availability import chosen_objects
 from monrest.availability.chosen_objects import ChosenObjects, in_servicegroup
 from monrest.base.values import Column, Identity, RestRequest, Rows
 from monrest.query.model import Condition
-from monrest.reports import availability, builder, problems
+from monrest.reports import builder, problems
 from tests.fakes.context import make_context
 from tests.fakes.sites import outcome
 
@@ -62,25 +62,15 @@ def cores(monkeypatch):
 
 
 def asking(**settings):
-    names = {"host_variable": "", "service_variable": "", "names": {}}
     return builder.ReportBuilder(
         context=make_context(Clock()),
         cache=None,
         request=REQUEST,
         report=SimpleNamespace(record={"failed_backends": "cancel"}),
-        settings=SimpleNamespace(search=SimpleNamespace(trees=()), **names, **settings),
+        settings=SimpleNamespace(search=SimpleNamespace(trees=()), names={}, **settings),
         spelling=None,
         now=0,
     )
-
-
-def test_names(cores):
-    wanted = asking(host_names="hostalias", service_names="servicedisplayname", filter_type="Both")
-    ((hosts, _),) = outcome(Deferred.fromCoroutine(availability.other_names(wanted)))
-    assert hosts == {"x": "x"}
-    assert cores.asked == [("hosts", 0), ("services", 0)]
-    assert cores.seen == [("hosts",), ("services",)]
-    assert cores.held == []
 
 
 def test_problems(cores, monkeypatch):

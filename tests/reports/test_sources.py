@@ -30,7 +30,7 @@ def test_a_path():
     assert link.parameters == (("columns", "name"), ("q", '***name = "a?b"***'))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "form"),
     [("/mon/r/hosts", "json"), ("/x/r/xls/hosts", "xls"), ("/mon/r/human/hosts", "text"),
      ("/mon/r/wrapped_json/hosts", "json"), ("/mon/r/", "json")],
@@ -39,7 +39,7 @@ def test_what_the_answer_is(text, form):
     assert read_link(text).form == form
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "hosts", "http://127.0.0.1/mon/r/hosts", "//evil/r/hosts", "file:///etc/passwd", "/mon",
      "/mon/x/hosts", "/mon/r/%ff", "/mon/r/hosts?a=%ff", "/mon/r/ho%00sts", "/", "/r/hosts"],
@@ -49,19 +49,11 @@ def test_no_paths(text):
         checked({"template": "report_from_url.tt", "params": {"url": text}}, TEMPLATES)
 
 
-def test_parameters_of_a_path():
-    record = checked(
-        {"template": "report_from_url.tt", "params": {"url": "/mon/r/hosts"}}, TEMPLATES
-    )
-    assert record["params"] == {
-        "url": "/mon/r/hosts", "language": "en", "retries": 3, "delay": 60, "pdf": "no",
-    }  # fmt: skip
-    for wrong in ({"retries": 0}, {"retries": 11}, {"delay": -1}, {"pdf": "maybe"}):
-        with pytest.raises(BadRequest):
-            checked(
-                {"template": "report_from_url.tt", "params": {"url": "/mon/r/hosts", **wrong}},
-                TEMPLATES,
-            )
+@each("wrong", [{"retries": 0}, {"retries": 11}, {"delay": -1}, {"pdf": "maybe"}])
+def test_parameters_of_a_path(wrong):
+    params = {"url": "/mon/r/hosts", **wrong}
+    with pytest.raises(BadRequest, match=f"params.{next(iter(wrong))}: expected"):
+        checked({"template": "report_from_url.tt", "params": params}, TEMPLATES)
 
 
 def shown(value, **fields):
@@ -136,7 +128,7 @@ def test_more_rows_than_a_page_should_have():
     assert any("1 more rows are left out" in getattr(one, "text", "") for one in listed.parts)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "rows"),
     [({"b": 1, "a": [2]}, [("a", "2"), ("b", "1")]), ([{"x": 1}, {"y": None}], [("1", ""), ("", "")]),
      ([1, "two"], [("1",), ("two",)]), ("text", [("text",)]), ({}, []), (None, [("",)])],
@@ -218,7 +210,7 @@ def test_nothing_hides_what_must_be_seen():
     assert found.parts[0] == Note("Sites that did not answer: Zürich: gone", bad=True)
 
 
-@pytest.mark.parametrize("text", [HOSTILE, "</td></table><script>x</script>", "{{ 7 * 7 }}"])
+@each("text", [HOSTILE, "</td></table><script>x</script>", "{{ 7 * 7 }}"])
 def test_hostile_names_are_texts(text):
     """Whatever a name holds, it is neither an element nor a template."""
     name = " ".join(text.split())
@@ -278,7 +270,7 @@ def test_the_line_of_a_mistake():
             ours("{{ heading('x') }}\n\n" + mistake)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("", "expected a head in TOML"),
