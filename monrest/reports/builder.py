@@ -99,18 +99,11 @@ class ReportBuilder:
         lead: int = 1,
         empty: str = "There is nothing to show.",
     ) -> None:
-        """Add a table, whose titles are said in the language of the report."""
-        said = tuple(evolve(one, title=self.say(one.title)) for one in heads)
-        self.parts.append(
-            Grid(
-                title=self.say(title),
-                heads=said,
-                rows=rows,
-                low=low,
-                lead=lead,
-                empty=self.say(empty),
-            )
-        )
+        """Add a table; its titles are translated into the language of the report."""
+        say = self.say
+        heads = tuple(evolve(one, title=say(one.title)) for one in heads)
+        grid = Grid(title=say(title), heads=heads, rows=rows, low=low, lead=lead, empty=say(empty))
+        self.parts.append(grid)
 
     def left_out(self, count: int) -> None:
         """Note that rows are not shown, where there are any."""

@@ -122,7 +122,7 @@ class ReportRecords(Records[AccessibleReport]):
     created = "successfully saved 1 report."
     create_roles = (ROLE,)
     texts: ClassVar = {
-        "list": "Own ones, public ones, and those that somebody shares. A key or session that is "
+        "list": "Own ones, public ones, and those that other users share. A key or session that is "
         "limited to roles has as its own those that are made with no more roles than these.",
         "create": "Fields that are not known are kept. Number is the first free one from `nr` on.",
         "replace": "Owner and results stay. Needs the right to change it.",
@@ -195,7 +195,7 @@ class ReportRecords(Records[AccessibleReport]):
         made = self._checked(context, fields)
         made["user"] = _owner(request, fields, before.owner)
         self._require_same_path(request, before, made)
-        # Who writes their own report says which roles it gets; others leave that as it is.
+        # Only the owner limits the report to roles; other users leave its limit.
         mine = made["user"] == request.identity.user
         same = made["user"] == before.owner
         limit = _limit(request) if mine else before.limit if same else None
@@ -287,8 +287,8 @@ _SAFE = (
     methods=("POST",),
     description="generate the report",
     text="By a background job, with the rights of its owner. While it is being made already, "
-    "or as many are as may be, it waits for its turn and there is no job yet. Who may read it "
-    "may have it made.",
+    "or as many are as may be, it waits for its turn and there is no job yet. Users that may "
+    "read it may have it made.",
     shape="object",
     parameters=(_MAIL,),
     columns=_STARTED,

@@ -237,7 +237,7 @@ def _plain(spelling: Spelling, kind: CellKind, value: Any) -> Any:
 
 
 def workbook(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
-    """A workbook with a sheet for each table, after one that says what the report is about."""
+    """A workbook with a sheet for each table, after one with what the report is about."""
     target = io.BytesIO()
     from xlsxwriter import Workbook
 

@@ -238,10 +238,10 @@ FIELDS = Fields(
               "`send_types` and `permissions`)", type="object", rule=_params, nested=True,
               shown=Shown("parameters of the template, an object")),
         Ruled("permissions", "list of objects with `type` user or group, `name` a list of names "
-              "(`*`: everybody) and `perm` ro or rw", type="list", rule=_permissions, nested=True,
+              "(`*`: all users) and `perm` ro or rw", type="list", rule=_permissions, nested=True,
               most=f"{_MOST_ENTRIES} entries",
               shown=Shown("who else may read or change it, a list of objects")),
-        Flag("is_public", "1: everybody may read it"),
+        Flag("is_public", "1: all users may read it"),
         Text("name", "name, default `New Report`", longest=_LONGEST_NAME, default="New Report",
              shown="name"),
         Text("desc", "description", longest=_LONGEST_TEXT, refused=CONTROL_BUT_LINES),

@@ -15,7 +15,7 @@ from datetime import tzinfo
 from functools import partial
 from typing import Any, ClassVar
 
-from attrs import define, field, frozen
+from attrs import define, field
 from sqlalchemy import Connection
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
@@ -57,7 +57,7 @@ _PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for the answers of mail servers."""
 
 _AUTHOR = "(reports)"
-"""Who it is in the audit log."""
+"""The user of the audit log."""
 
 _REPORT_TRIES = 5
 _REPORT_PAUSE = 60.0
@@ -70,23 +70,15 @@ _REFUSED = "refused: "
 _LONGEST_ERROR = 4000
 
 Prepare = Callable[[Identity, Report, float, Progress], Awaitable[Sheet]]
-"""Asks logs and cores for what a report says at a moment, as a user sees it."""
+"""Makes the sheet of a report for a moment, of what a user sees."""
 
 Owner = Callable[[Report], Awaitable[Identity]]
-"""Says as whom a report asks."""
-
-
-@frozen(kw_only=True)
-class MadeReport:
-    """A report that is ready."""
-
-    sheet: Sheet
-    files: list[File]
+"""The identity with which a report reads data."""
 
 
 @define(eq=False, kw_only=True)
 class Reports(Service):
-    """``prepare`` makes what a report says, ``owner`` says who has it made.
+    """Makes reports and their mails; one that runs is shared by all that wait for it.
 
     ``leave`` comes before the jobs are ended, so that what they leave is not taken for canceled.
     """
@@ -219,7 +211,7 @@ class Reports(Service):
             try:
                 await doing[0]
             except CancelledError:
-                raise Unavailable("the report was not made", "somebody canceled it") from None
+                raise Unavailable("the report was not made", "it was canceled") from None
 
         self._making[report.identity] = shared
         shared.run(watched(), lambda: self._making.pop(report.identity, None))
@@ -231,7 +223,7 @@ class Reports(Service):
 
     async def _keep(self, report: Report, at: float, progress: Progress) -> None:
         try:
-            made = await self.make(report, at, progress)
+            _, files = await self.make(report, at, progress)
         except CancelledError:
             raise
         except Exception as error:
@@ -239,9 +231,9 @@ class Reports(Service):
             raise
         progress(95, message="storing the result")
         now = self.wall.now()
-        await self.database.change(statements.keep(report, made.files, now))
+        await self.database.change(statements.keep(report, files, now))
 
-    async def make(self, report: Report, at: float, progress: Progress) -> MadeReport:
+    async def make(self, report: Report, at: float, progress: Progress) -> tuple[Sheet, list[File]]:
         """Make a report for the moment ``at`` as soon as there is room; raises what went wrong."""
         await self._slots.acquire()
         try:
@@ -252,7 +244,7 @@ class Reports(Service):
             files = await self.threads.stoppable(lambda given_up: rendered(sheet, given_up))
         finally:
             self._slots.release()
-        return MadeReport(sheet=sheet, files=files)
+        return sheet, files
 
     @property
     def goes_on(self) -> bool:
@@ -383,8 +375,8 @@ class Runs:
         """Make it, and store it together with what follows."""
         reports = self.reports
         try:
-            made = await reports.make(run.report, run.at, progress)
-            found = await self._letter(run, made)
+            sheet, files = await reports.make(run.report, run.at, progress)
+            found = await self._letter(run, sheet, files)
         except CancelledError:
             raise
         except (SitesFailed, Unavailable) as error:
@@ -403,7 +395,7 @@ class Runs:
         now = reports.wall.now()
 
         def work(connection: Connection) -> None:
-            if not statements.keep(run.report, made.files, now)(connection):
+            if not statements.keep(run.report, files, now)(connection):
                 return
             if found is None:
                 statements.over(run, WAITING, None)(connection)
@@ -413,17 +405,17 @@ class Runs:
         await reports.duties.change(token, work)
         self._note(run, "ok")
 
-    async def _letter(self, run: Run, made: MadeReport) -> Letter | None:
+    async def _letter(self, run: Run, sheet: Sheet, files: list[File]) -> Letter | None:
         """The mail that follows; None without recipients, or where all is well enough."""
         record = run.report.record
         if run.purpose == QUEUE or not (record["to"] or record["cc"]):
             return None
         reports = self.reports
         settings = run.report.settings(reports.templates)
-        level, worst = settings.mail_max_level, made.sheet.worst
+        level, worst = settings.mail_max_level, sheet.worst
         if run.purpose == SCHEDULE and level >= 0 and worst is not None and worst >= level:
             return None
-        parts = run.report, settings, made.sheet, made.files, reports.mail
+        parts = run.report, settings, sheet, files, reports.mail
         now = reports.wall.now()
         return await reports.threads.run(lambda: letter(*parts, run.at, run.purpose, now))
 
@@ -460,7 +452,7 @@ class Post:
     reports: Reports
 
     async def send(self, run: Run, token: Token) -> None:
-        """One try: take the run, talk to the mail server, write down what it said."""
+        """One try: take the run, talk to the mail server, store its answer."""
         reports = self.reports
         if not await reports.duties.change(token, statements.begin(run, token.number)):
             return
@@ -518,14 +510,14 @@ class Post:
 
 
 def _refusals(run: Run) -> list[str]:
-    """Who was refused by earlier tries."""
+    """The recipients that earlier tries were refused, with reasons."""
     return [line for line in (run.error or "").splitlines() if line.startswith(_REFUSED)]
 
 
 def _doubt(recipients: Sequence[str], reason: str) -> str:
     return (
-        f"nobody knows whether the mail arrived at {', '.join(recipients)}, "
-        f"it is not sent again: {reason}"
+        f"it is unknown whether the mail arrived at {', '.join(recipients)}, "
+        f"so it is not sent again: {reason}"
     )
 
 

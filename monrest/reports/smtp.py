@@ -84,7 +84,7 @@ class _Connection(smtplib.SMTP):
             texts.append(line[4:].strip())
             if line[3:4] != b"-":
                 return int(line[:3]), b"\n".join(texts)
-        raise smtplib.SMTPException("the mail server said too much")
+        raise smtplib.SMTPException("the mail server sends too much")
 
     def expect(self, code: int, *command: str) -> None:
         """Send a command, or nothing, and read the reply, which must have this code."""
@@ -128,7 +128,9 @@ class MailSession:
         smtp._host = config.host  # type: ignore[attr-defined]
         try:
             password = Path(config.password_file).read_text("utf-8") if config.password_file else ""
-            tls = ssl.create_default_context(cafile=config.tls_ca_file or None)
+            tls = None
+            if config.security != "none":
+                tls = ssl.create_default_context(cafile=config.tls_ca_file or None)
         except (OSError, ValueError) as error:
             return MailDelivery(problem=f"a file of [mail] cannot be used: {type(error).__name__}")
         try:
@@ -138,17 +140,18 @@ class MailSession:
         try:
             if self.aborted:
                 raise smtplib.SMTPServerDisconnected
-            if config.security == "tls":
+            if tls is not None and config.security == "tls":
                 smtp.sock = tls.wrap_socket(smtp.sock, server_hostname=config.host)
             smtp.expect(220)
-            if config.security == "starttls":
+            if tls is not None and config.security == "starttls":
                 smtp.starttls(context=tls)
             smtp.ehlo_or_helo_if_needed()
             if config.username:
                 smtp.log_in(config.username, password.strip())
             smtp.expect(250, "MAIL", f"FROM:<{config.sender}>")
             for recipient in self.letter.recipients:
-                code, reply = smtp.rcpt(recipient)
+                # The library's own method would take the first address out of any text.
+                code, reply = smtp.docmd("RCPT", f"TO:<{recipient}>")
                 if code in _GOOD:
                     self.taken = (*self.taken, recipient)
                 else:

@@ -1,7 +1,7 @@
 """Reports over any address of this API (docs/spec/reports.md, "A path of the API").
 
-The report says what the address answers: the same request by the owner of the report, through the
-same door.
+The report has what the address answers: the same request by the owner of the report, through the
+same dispatch.
 """
 
 from __future__ import annotations

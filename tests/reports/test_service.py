@@ -265,7 +265,7 @@ def test_doubtful_mails_are_never_repeated(world):
     world.manner = [MailDelivery(doubtful=("a@x.org",), problem="cut")]
     world.pass_(600)
     assert world.sent == []
-    assert world.error().startswith("nobody knows whether the mail arrived at a@x.org")
+    assert world.error().startswith("it is unknown whether the mail arrived at a@x.org")
     assert world.left() == []
 
 
@@ -283,7 +283,7 @@ def test_death_while_it_is_sent(world, manner, mails):
     world.pass_(120)
     assert len(world.sent) == mails
     error = world.error()
-    assert (error is None) if manner == "hang before" else error.startswith("nobody knows")
+    assert (error is None) if manner == "hang before" else error.startswith("it is unknown")
     assert world.left() == []
 
 

@@ -167,8 +167,8 @@ async def test_a_server_that_takes_too_long(server, deliver, monkeypatch):
 @pytest.mark.parametrize(
     ("greeting", "problem"),
     [
-        (b"\r\n".join([b"220-blah"] * 500 + [b"220 hello"]), "the mail server said too much"),
-        (b"220 " + b"x" * 100_000, "the mail server said too much"),
+        (b"\r\n".join([b"220-blah"] * 500 + [b"220 hello"]), "the mail server sends too much"),
+        (b"220 " + b"x" * 100_000, "the mail server sends too much"),
         (b"hello there \xff", "the mail server does not speak SMTP"),
     ],
 )
@@ -176,6 +176,14 @@ async def test_a_server_that_talks_nonsense(server, deliver, greeting, problem):
     server.greeting = greeting
     done, _ = await deliver()
     assert (done.problem, done.final) == (problem, False)
+
+
+async def test_an_address_is_no_command(server, deliver):
+    """Such an address is refused when a report is stored; none leaves the daemon either."""
+    done, _ = await deliver(to=("a@example.org>\r\nRCPT TO:<b@example.org",))
+    assert "prohibited newline characters" in done.problem
+    assert (done.taken, server.mails) == ((), [])
+    assert not any(one.startswith("RCPT") for one in server.commands)
 
 
 async def test_the_last_word_is_ours(server, deliver):
