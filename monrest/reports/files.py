@@ -233,7 +233,7 @@ def _plain(spelling: Spelling, kind: CellKind, value: Any) -> Any:
         return spelling.time(value)
     text = well_formed(str(value))
     # What programs for tables would take for a formula is shown as the text that it is.
-    return f"'{text}" if kind == "text" and text.startswith(FORMULA) else text
+    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA) else text
 
 
 def workbook(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _KINDS: tuple[CellKind, ...] = get_args(CellKind)
 _NUMBERS = frozenset({"number", "percent", "time", "duration"})
 _LONGEST_REPORT = 16 << 20
-"""Characters that a template may make, of which each cell of a table counts as some more."""
+"""Characters that a template may make; each part and cell counts as some more."""
 _CELL = 8
 _CALL = '{{ paragraph("…") }}'
 
@@ -97,6 +97,7 @@ class _Parts:
             raise ValueError(f"expected texts as {_CALL}, got {text.strip()[:80]!r}")
 
     def _add(self, *parts: SheetPart) -> str:
+        self._count(_CELL)
         self.parts += parts
         self._rows = None
         return ""

@@ -208,7 +208,8 @@ _FRAME = 6.0
 _ROOM = _PAGE[0] - 2 * _MARGIN
 _SCALE = _ROOM / WIDTH
 _SIZE, _LEADING, _PAD = 8.0, 10.0, 4.0
-_MOST_LINES = 8
+_MOST_LINES, _LONG = 8, 20
+"""Lines of a cell, and of any other text."""
 _MEASURED = 300
 """Rows whose widths are looked at to share the room among columns."""
 _TITLE = 90.0
@@ -240,14 +241,12 @@ def _paragraph(
     bold: bool = False,
     right: bool = False,
     label: str | None = None,
-    most: int = 0,
+    most: int = _LONG,
     **style: float,
 ) -> Paragraph:
     """A text that is broken into lines, ``most`` of them, with a label in front of its indent."""
     font = fonts()[bold]
-    text = font.drawable(text)
-    if most:
-        text = font.cut(text, size, _ROOM * most)
+    text = font.cut(font.drawable(text), size, _ROOM * most)
     return Paragraph(font.markup(text), _style(size, color, font.name, right, **style), label)
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import openpyxl
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
@@ -22,7 +23,7 @@ from monrest.reports.files import FORMATS, csv, disposition, file_name, page, re
 from monrest.reports.pdf import column_widths, fonts, pdf, pieces
 from monrest.reports.picture import WIDTH, Box, bars, columns, shares, shortened
 from monrest.reports.problems import ObjectProblem, sheet_of_problems
-from monrest.reports.sheet import Grid, Head
+from monrest.reports.sheet import Grid, Head, Note
 from tests.reports.samples import BERLIN, HOSTILE, builder, measured, parts
 from tests.table import each
 
@@ -195,6 +196,10 @@ def test_pages_are_numbered_and_repeat_the_head(drawn):
     assert [one for one in texts if one.startswith("web")] == [f"web{at}" for at in range(60)]
 
 
+def test_long_sentences_are_cut_on_paper():
+    assert pages(pdf(evolve(sheet(0), parts=(Note("word " * 100_000),)))) == 1
+
+
 def test_empty_reports_say_so():
     assert b"No object was found." in page(sheet(0))
     german = page(sheet(0, language="de")).decode()
@@ -221,6 +226,10 @@ def test_csv():
     assert first[1].startswith("web0;Dienst ü;100.00;")
     assert "'=cmd" in csv(sheet(2, host="=cmd|calc{}")).decode()
     assert "'@x" in csv(sheet(2, output="@x")).decode()
+    heads = Head("a", "state"), Head("b", "number")
+    grid = Grid(title="", heads=heads, rows=[("=1+1", "-1+1"), ("ok", -5)])
+    made = evolve(sheet(0), parts=(grid,))
+    assert csv(made).decode() == "#a;b\n'=1+1;'-1+1\nok;-5\n"
 
 
 def test_nobody_waits_any_more():
