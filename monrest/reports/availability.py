@@ -46,8 +46,8 @@ class Figures:
     @property
     def percent(self) -> float | None:
         """Available of all time of which a state is known."""
-        known = self.available + self.unavailable
-        return 100 * self.available / known if known else None
+        total = self.available + self.unavailable
+        return 100 * self.available / total if total else None
 
 
 @frozen(kw_only=True)
@@ -97,8 +97,8 @@ def figures(key: ObjectKey, times: Times, unavailable: Collection[str]) -> Figur
 
 def average(values: Iterable[float | None]) -> float | None:
     """The mean of the percentages that are known."""
-    known = [one for one in values if one is not None]
-    return sum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 # The parts of a time by which a report is broken down: days, weeks, months.
@@ -188,83 +188,83 @@ _MOST_COLUMNS = 62
 
 
 def sheet_of_availability(
-    builder: ReportBuilder, found: Sequence[Measured], parts: Sequence[TimePart]
+    builder: ReportBuilder, objects: Sequence[Measured], parts: Sequence[TimePart]
 ) -> Sheet:
     """The service level of all objects, the worst of them, and their outages."""
     level = builder.settings.details_max_level
-    if found:
-        _over_time(builder, found, parts)
-        _worst(builder, found)
-        _overview(builder, found)
-        details = [one for one in found if level < 0 or one.level < level]
+    if objects:
+        _over_time(builder, objects, parts)
+        _worst(builder, objects)
+        _overview(builder, objects)
+        details = [item for item in objects if level < 0 or item.level < level]
         if details and 1 < len(parts) <= _MOST_COLUMNS:
             _details(builder, details, parts)
-        _outages(builder, found)
-    return _sheet(builder, found, parts)
+        _outages(builder, objects)
+    return _sheet(builder, objects, parts)
 
 
 def sheet_of_outages(
-    builder: ReportBuilder, found: Sequence[Measured], parts: Sequence[TimePart]
+    builder: ReportBuilder, objects: Sequence[Measured], parts: Sequence[TimePart]
 ) -> Sheet:
     """The outages of those objects that are below the target."""
-    below = [one for one in found if one.level < builder.settings.sla]
+    below = [item for item in objects if item.level < builder.settings.sla]
     if below:
         _over_time(builder, below, parts)
         _overview(builder, below)
-    if found:
+    if objects:
         _outages(builder, below)
-    return _sheet(builder, found, parts)
+    return _sheet(builder, objects, parts)
 
 
-def _sheet(builder: ReportBuilder, found: Sequence[Measured], parts: Sequence[TimePart]) -> Sheet:
-    if not found:
+def _sheet(builder: ReportBuilder, objects: Sequence[Measured], parts: Sequence[TimePart]) -> Sheet:
+    if not objects:
         builder.parts.append(Note(builder.say("No object was found.")))
     sla = builder.settings.sla
-    below = sum(one.level < sla for one in found)
-    mean = builder.spelling.percent(average(one.whole.percent for one in found))
+    below = sum(item.level < sla for item in objects)
+    mean = builder.spelling.percent(average(item.whole.percent for item in objects))
     return builder.sheet(
-        _data(builder, found, parts),
+        _data(builder, objects, parts),
         ("Target", f"{sla:g} %"),
         ("Average", mean),
-        ("Below target", f"{below} / {len(found)}"),
-        worst=min((one.level for one in found), default=100.0),
+        ("Below target", f"{below} / {len(objects)}"),
+        worst=min((item.level for item in objects), default=100.0),
     )
 
 
 def _over_time(
-    builder: ReportBuilder, found: Sequence[Measured], parts: Sequence[TimePart]
+    builder: ReportBuilder, objects: Sequence[Measured], parts: Sequence[TimePart]
 ) -> None:
     how, settings = builder.spelling, builder.settings
     points = []
     for at, part in enumerate(parts):
-        value = average(one.parts[at] for one in found)
+        value = average(item.parts[at] for item in objects)
         points.append((part.label, value, f"{part.label}: {how.percent(value)}"))
     title = how.say("Availability over time")
     builder.parts.append(picture.columns(title, points, settings.sla, settings.graph_min_sla))
 
 
-def _worst(builder: ReportBuilder, found: Sequence[Measured]) -> None:
+def _worst(builder: ReportBuilder, objects: Sequence[Measured]) -> None:
     how, settings = builder.spelling, builder.settings
-    known = [one for one in found if one.whole.percent is not None]
+    measured = [item for item in objects if item.whole.percent is not None]
     pages = settings.max_worst_pages if settings.max_worst_pages >= 0 else _MOST_CHARTS
-    ranked = sorted(known, key=lambda one: one.level)[: min(pages, _MOST_CHARTS) * _A_PAGE]
+    ranked = sorted(measured, key=lambda item: item.level)[: min(pages, _MOST_CHARTS) * _A_PAGE]
     for at in range(0, len(ranked), _A_PAGE):
         rows = [
-            (one.name, one.level, how.percent(one.whole.percent))
-            for one in ranked[at : at + _A_PAGE]
+            (item.name, item.level, how.percent(item.whole.percent))
+            for item in ranked[at : at + _A_PAGE]
         ]
         title = how.say("Lowest availability") + (f" ({at // _A_PAGE + 1})" if at else "")
         builder.parts.append(picture.bars(title, rows, settings.sla, settings.graph_min_sla))
 
 
-def _names(found: Sequence[Measured]) -> tuple[Head, ...]:
+def _names(objects: Sequence[Measured]) -> tuple[Head, ...]:
     """The columns that say which object a row is about: of services only where there are some."""
-    services = any(one.key[1] for one in found)
+    services = any(item.key[1] for item in objects)
     return (Head("Host", weight=1.2), *((Head("Service", weight=1.4),) * services))
 
 
-def _overview(builder: ReportBuilder, found: Sequence[Measured]) -> None:
-    level, names = builder.settings.overview_max_level, _names(found)
+def _overview(builder: ReportBuilder, objects: Sequence[Measured]) -> None:
+    level, names = builder.settings.overview_max_level, _names(objects)
     heads = (
         *names,
         Head(f"{builder.say('Availability')} %", "percent"),
@@ -276,30 +276,32 @@ def _overview(builder: ReportBuilder, found: Sequence[Measured]) -> None:
     )
     rows = [
         (
-            *(one.host, one.service)[: len(names)],
-            one.whole.percent,
-            one.whole.available,
-            one.whole.unavailable,
-            one.whole.downtime,
-            one.whole.unknown,
-            len(one.outages),
+            *(item.host, item.service)[: len(names)],
+            item.whole.percent,
+            item.whole.available,
+            item.whole.unavailable,
+            item.whole.downtime,
+            item.whole.unknown,
+            len(item.outages),
         )
-        for one in found
-        if level < 0 or one.level < level
+        for item in objects
+        if level < 0 or item.level < level
     ]
     builder.table("Overview", heads, rows, low=builder.settings.sla)
 
 
-def _details(builder: ReportBuilder, found: Sequence[Measured], parts: Sequence[TimePart]) -> None:
-    names = _names(found)
+def _details(
+    builder: ReportBuilder, objects: Sequence[Measured], parts: Sequence[TimePart]
+) -> None:
+    names = _names(objects)
     heads = (*names, *(Head(part.label, "percent") for part in parts))
-    rows = [(*(one.host, one.service)[: len(names)], *one.parts) for one in found]
+    rows = [(*(item.host, item.service)[: len(names)], *item.parts) for item in objects]
     title = f"{builder.say('Details')} (%)"
     builder.table(title, heads, rows, low=builder.settings.sla, lead=len(names))
 
 
-def _outages(builder: ReportBuilder, found: Sequence[Measured]) -> None:
-    pages, names = builder.settings.max_outages_pages, _names(found)
+def _outages(builder: ReportBuilder, objects: Sequence[Measured]) -> None:
+    pages, names = builder.settings.max_outages_pages, _names(objects)
     if pages == 0:
         return
     most = _MOST_OUTAGES if pages < 0 else min(pages * _A_PAGE, _MOST_OUTAGES)
@@ -313,27 +315,30 @@ def _outages(builder: ReportBuilder, found: Sequence[Measured]) -> None:
     )
     rows = [
         (
-            *(one.host, one.service)[: len(names)],
-            words_of(one.key)[outage.state],
+            *(item.host, item.service)[: len(names)],
+            words_of(item.key)[outage.state],
             outage.start,
             outage.end,
             outage.end - outage.start,
             outage.output,
         )
-        for one in found
-        for outage in one.outages
+        for item in objects
+        for outage in item.outages
     ]
     builder.table("Outages", heads, rows[:most], empty="There were no outages.")
     builder.left_out(len(rows) - most)
 
 
 def _data(
-    builder: ReportBuilder, found: Sequence[Measured], parts: Sequence[TimePart]
+    builder: ReportBuilder, objects: Sequence[Measured], parts: Sequence[TimePart]
 ) -> dict[str, Any]:
     """What ``attach_json`` attaches: numbers and names as they are, not as they look."""
 
-    def names(one: Measured) -> dict[str, str]:
-        return {"host": one.key[0], **({"service": one.key[1]} if one.key[1] else {})}
+    def names(measured: Measured) -> dict[str, str]:
+        return {
+            "host": measured.key[0],
+            **({"service": measured.key[1]} if measured.key[1] else {}),
+        }
 
     span = builder.span
     return {
@@ -342,30 +347,30 @@ def _data(
         "sla": builder.settings.sla,
         "availability": [
             {
-                **names(one),
-                "percent": one.whole.percent,
-                "time_available": one.whole.available,
-                "time_unavailable": one.whole.unavailable,
-                "time_downtime": one.whole.downtime,
-                "time_unknown": one.whole.unknown,
+                **names(item),
+                "percent": item.whole.percent,
+                "time_available": item.whole.available,
+                "time_unavailable": item.whole.unavailable,
+                "time_downtime": item.whole.downtime,
+                "time_unknown": item.whole.unknown,
                 "breakdown": [
                     {"start": part.start, "end": part.end, "percent": percent}
-                    for part, percent in zip(parts, one.parts, strict=True)
+                    for part, percent in zip(parts, item.parts, strict=True)
                 ],
             }
-            for one in found
+            for item in objects
         ],
         "outages": [
             {
-                **names(one),
-                "class": words_of(one.key)[outage.state],
+                **names(item),
+                "class": words_of(item.key)[outage.state],
                 "start": outage.start,
                 "end": outage.end,
                 "duration": outage.end - outage.start,
                 "plugin_output": outage.output,
             }
-            for one in found
-            for outage in one.outages
+            for item in objects
+            for outage in item.outages
         ],
     }
 
@@ -391,8 +396,8 @@ async def availability_or_outages(builder: ReportBuilder, *, outages: bool) -> S
     builder.missing(chosen.problems.values())
     require_room(sum(map(len, chosen.states.values())), len(parts), settings.breakdown)
     report = _account(settings.unavailable, [part.start for part in parts])
-    found = await made(builder.cache, context, builder.request, zone, report, wanted, chosen)
-    builder.missing(found.problems)
+    account = await made(builder.cache, context, builder.request, zone, report, wanted, chosen)
+    builder.missing(account.problems)
     hosts, services = await other_names(builder)
 
     def measured(row: AccountRecord) -> Measured:
@@ -411,7 +416,7 @@ async def availability_or_outages(builder: ReportBuilder, *, outages: bool) -> S
         )
 
     def work() -> Sheet:
-        objects = [measured(row) for row in found.records]
+        objects = [measured(row) for row in account.records]
         make = sheet_of_outages if outages else sheet_of_availability
         return make(builder, objects, parts)
 
@@ -421,7 +426,7 @@ async def availability_or_outages(builder: ReportBuilder, *, outages: bool) -> S
 def _arguments(builder: ReportBuilder, span: Span) -> ReportArguments:
     settings = builder.settings
     kind = _KINDS[settings.filter_type]
-    found = asked(
+    arguments = asked(
         (
             *settings.rules.items(),
             ("type", kind),
@@ -437,7 +442,7 @@ def _arguments(builder: ReportBuilder, span: Span) -> ReportArguments:
     )
     # Numbers of few digits would be offsets from now.
     return evolve(
-        found, span=span, since=max(0, span.start - (found.span.start - found.since)),
+        arguments, span=span, since=max(0, span.start - (arguments.span.start - arguments.since)),
         objects=builder.trees(),
     )  # fmt: skip
 
@@ -455,7 +460,7 @@ class _Accounts:
 
 
 def _account(unavailable: Collection[str], bounds: Sequence[int]) -> AccountReport:
-    planned = any(one.endswith("_downtime") for one in unavailable)
+    planned = any(column.endswith("_downtime") for column in unavailable)
 
     def records(accounts: _Accounts, key: ObjectKey, _: Any) -> Iterable[AccountRecord]:
         row: AccountRecord = {
@@ -511,5 +516,12 @@ async def other_names(builder: ReportBuilder) -> tuple[dict[str, str], dict[Obje
 def _name(value: Any, variable: str) -> str:
     if not variable:
         return str(value or "")
-    found = value if isinstance(value, dict) else {}
-    return next((str(one) for name, one in found.items() if str(name).upper() == variable), "")
+    variables = value if isinstance(value, dict) else {}
+    return next(
+        (
+            str(variable_value)
+            for name, variable_value in variables.items()
+            if str(name).upper() == variable
+        ),
+        "",
+    )

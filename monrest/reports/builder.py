@@ -54,7 +54,7 @@ class ReportBuilder:
         """Note sites that did not answer; SitesFailed where the report needs all of them."""
         if problems and self.report.record["failed_backends"] == CANCEL:
             raise not_connected(tuple(problems))
-        self.failed = [f"{one.name}: {one.reason}" for one in problems]
+        self.failed = [f"{problem.name}: {problem.reason}" for problem in problems]
 
     def choose_span(self) -> Span:
         """Fix the time that the report is about; BadRequest for bounds that cannot be."""
@@ -64,7 +64,7 @@ class ReportBuilder:
 
     def trees(self) -> tuple[FilterTree, ...]:
         """The conditions that choose its objects."""
-        found = list(self.settings.search.trees)
+        conditions = list(self.settings.search.trees)
         for name, values in self.settings.names.items():
             where = f"params.{name}"
             trees: list[FilterTree] = []
@@ -77,8 +77,8 @@ class ReportBuilder:
                     column, op = OBJECT_COLUMNS[name]
                     trees.append(Condition(column, op, value, where))
             if trees:
-                found.append(any_of(trees))
-        return tuple(found)
+                conditions.append(any_of(trees))
+        return tuple(conditions)
 
     async def rows(
         self, schema: TableSchema, columns: str, extra: Any = ()
@@ -101,7 +101,7 @@ class ReportBuilder:
     ) -> None:
         """Add a table; its titles are translated into the language of the report."""
         say = self.say
-        heads = tuple(evolve(one, title=say(one.title)) for one in heads)
+        heads = tuple(evolve(head, title=say(head.title)) for head in heads)
         grid = Grid(title=say(title), heads=heads, rows=rows, low=low, lead=lead, empty=say(empty))
         self.parts.append(grid)
 

@@ -144,36 +144,36 @@ class ReportRecords(Records[AccessibleReport]):
         if stored and identity.user and not identity.may(ADMIN):
             groups = frozenset((await context.contacts.of(identity.user)).groups)
         return [
-            AccessibleReport(one, access)
-            for one in sorted(stored, key=lambda one: (one.name, one.number))
-            if (access := one.access(identity, groups, own=await self._own(identity, one)))
+            AccessibleReport(record, access)
+            for record in sorted(stored, key=lambda record: (record.name, record.number))
+            if (access := record.access(identity, groups, own=await self._own(identity, record)))
         ]
 
-    def name(self, one: AccessibleReport) -> str:
-        return str(one.report.number)
+    def name(self, report: AccessibleReport) -> str:
+        return str(report.report.number)
 
     async def rows(
-        self, context: Context, found: Iterable[AccessibleReport]
+        self, context: Context, reports: Iterable[AccessibleReport]
     ) -> list[dict[str, Any]]:
         """Give them with what went wrong last."""
-        return [self._record(context, one.report, one.access) for one in found]
+        return [self._record(context, report.report, report.access) for report in reports]
 
     def shown_alone(self, row: dict[str, Any]) -> dict[str, Any]:
         """Give the number as a text."""
         return super().shown_alone({**row, "nr": str(row["nr"])})
 
-    def document(self, one: AccessibleReport) -> dict[str, Any]:
-        return dict(one.report.record)
+    def document(self, report: AccessibleReport) -> dict[str, Any]:
+        return dict(report.report.record)
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> int:
         """Store it for the user, or for the one that an administrator names."""
         fields = save.fields
         sites = _sites(context, named_sites(fields) or selected_sites(request))
-        made = self._checked(context, fields)
-        made["user"] = _owner(request, fields, request.identity.user)
+        report = self._checked(context, fields)
+        report["user"] = _owner(request, fields, request.identity.user)
         first, now = first_number(fields.get("nr")), context.wall.now()
-        owner = bound_owner(request.identity, made["user"])
-        work = statements.add(first, made, sites, _limit(request), now, context.zone, owner)
+        owner = bound_owner(request.identity, report["user"])
+        work = statements.add(first, report, sites, _limit(request), now, context.zone, owner)
         return await self.database.change(work)
 
     async def require_write(
@@ -192,24 +192,24 @@ class ReportRecords(Records[AccessibleReport]):
         sites = _sites(context, named or request.sites)
         if save.patch and not named and "backends" not in save.sent:
             sites = dict(before.sites)
-        made = self._checked(context, fields)
-        made["user"] = _owner(request, fields, before.owner)
-        self._require_same_path(request, before, made)
+        report = self._checked(context, fields)
+        report["user"] = _owner(request, fields, before.owner)
+        self._require_same_path(request, before, report)
         # Only the owner limits the report to roles; other users leave its limit.
-        mine = made["user"] == request.identity.user
-        same = made["user"] == before.owner
+        mine = report["user"] == request.identity.user
+        same = report["user"] == before.owner
         limit = _limit(request) if mine else before.limit if same else None
         now = context.wall.now()
-        owner = bound_owner(request.identity, made["user"])
-        work = statements.replace(before, made, sites, limit, now, context.zone, owner)
+        owner = bound_owner(request.identity, report["user"])
+        work = statements.replace(before, report, sites, limit, now, context.zone, owner)
         return await self.database.change(work)
 
     async def remove(self, old: AccessibleReport) -> bool:
         """Delete it with its results, but not while it is being made."""
         if await self.reports.being_made(old.report):
             raise Conflict("failed to remove report", "it is being made, try again after that")
-        one = old.report
-        return await self.database.change(statements.remove(one))
+        report = old.report
+        return await self.database.change(statements.remove(report))
 
     async def _own(self, identity: Identity, report: Report) -> bool:
         """Whether the report is the user's, and made with no more roles than they come with.
@@ -226,9 +226,9 @@ class ReportRecords(Records[AccessibleReport]):
     def _record(self, context: Context, report: Report, access: str) -> dict[str, Any]:
         sites, unknown = remembered_sites(report.sites, context.sites.sites)
         error = report.error(self.reports.templates)
-        shown = {name: value for name, value in report.record.items() if name not in _HIDDEN}
+        values = {name: value for name, value in report.record.items() if name not in _HIDDEN}
         return {
-            **shown,
+            **values,
             "backends": [site.id for site in sites] + unknown if report.sites else [],
             "error": error,
             "failed": int(error is not None),
@@ -244,12 +244,12 @@ class ReportRecords(Records[AccessibleReport]):
         return record["params"].get("url") if template and template.kind == "url" else None
 
     def _require_same_path(
-        self, request: RestRequest, old: Report, made: Mapping[str, Any]
+        self, request: RestRequest, old: Report, fields: Mapping[str, Any]
     ) -> None:
         """Raise Forbidden for a user who would read something with the rights of the owner."""
         if request.identity.may(ADMIN) or request.identity.user == old.owner:
             return
-        wanted = self._path(made)
+        wanted = self._path(fields)
         if wanted is not None and wanted != self._path(old.record):
             raise Forbidden(
                 "permission denied",
@@ -259,11 +259,11 @@ class ReportRecords(Records[AccessibleReport]):
     def _checked(self, context: Context, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The record as it is stored; BadRequest that names what is wrong."""
         templates = self.reports.templates
-        made = checked(fields, templates, context.config.reports.default_template)
-        link = read(templates[made["template"]], made["params"]).url
+        record = checked(fields, templates, context.config.reports.default_template)
+        link = read(templates[record["template"]], record["params"]).url
         if link is not None:
             check_link(context, link)
-        return made
+        return record
 
 
 _PIECE = 65536
@@ -297,19 +297,19 @@ async def generate(
     family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
 ) -> Answer:
     accessible = await family.one(context, request, where[0])
-    found = accessible.report
+    report = accessible.report
     fields = fields_of(request)
     with audited(request, "report generate", where[0]):
         if _MAIL.read(fields.pop(_MAIL.name, None)):
             accessible.require_write()
-            if not (found.record["to"] or found.record["cc"]):
+            if not (report.record["to"] or report.record["cc"]):
                 raise BadRequest("cannot be mailed", "mail: expected a report with to or cc")
             now = int(context.wall.now())
-            await family.database.change(statements.queue(found, now, MAIL))
+            await family.database.change(statements.queue(report, now, MAIL))
             job = None
         else:
             job = await family.reports.start(
-                found, request.identity, request.caller, request.request_id
+                report, request.identity, request.caller, request.request_id
             )
     if job is None:
         return Document(value={"message": "report queued"})
@@ -333,13 +333,13 @@ async def generate(
 async def output(
     family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
 ) -> Answer:
-    found = (await family.one(context, request, where[0])).report
-    wanted = _format(request, _forms(family.reports, found))
-    kept = await family.database.run(statements.result(found.number, wanted))
+    report = (await family.one(context, request, where[0])).report
+    wanted = _format(request, _forms(family.reports, report))
+    kept = await family.database.run(statements.result(report.number, wanted))
     if kept is None:
         require_form(wanted)
-        await family.reports.now(found, request.progress)
-        kept = await family.database.run(statements.result(found.number, wanted))
+        await family.reports.now(report, request.progress)
+        kept = await family.database.run(statements.result(report.number, wanted))
     if kept is None:
         raise NotFound("no such report", "it was removed meanwhile")
     name, data = kept
@@ -365,8 +365,8 @@ def _forms(reports: Reports, report: Report) -> tuple[str, ...]:
     except BadRequest:
         # Its template is gone or wants something else by now: what was made once is still there.
         form = "pdf"
-    made = (name for name, (_, _, render) in FORMATS.items() if render is not None)
-    return tuple(dict.fromkeys((form, *made)))
+    names = (name for name, (_, _, render) in FORMATS.items() if render is not None)
+    return tuple(dict.fromkeys((form, *names)))
 
 
 def _format(request: RestRequest, forms: tuple[str, ...]) -> str:

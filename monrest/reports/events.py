@@ -74,35 +74,37 @@ def _line(time: object, kind: object, message: object) -> tuple[int, str, str]:
 
 
 def _patterns(settings: ReportSettings) -> list[FilterTree]:
-    found: list[FilterTree] = []
+    trees: list[FilterTree] = []
     if settings.pattern:
-        found.append(Condition("message", "~~", settings.pattern, "params.pattern"))
+        trees.append(Condition("message", "~~", settings.pattern, "params.pattern"))
     if settings.exclude_pattern:
-        found.append(
+        trees.append(
             Condition("message", "!~~", settings.exclude_pattern, "params.exclude_pattern")
         )
     wanted = _of_types(settings.event_types)
     if wanted:
-        found.append(any_of(Condition("message", "~", one, "params.event_types") for one in wanted))
-    return found
+        trees.append(
+            any_of(Condition("message", "~", pattern, "params.event_types") for pattern in wanted)
+        )
+    return trees
 
 
 def _of_types(types: Sequence[str]) -> list[str]:
     """What the lines of these types look like; nothing for no types, which are all."""
-    found = []
+    patterns = []
     for kind in ("host", "service"):
-        hardness = [one for one in types if one.startswith(f"{kind}_state_")]
-        states = [one for one in types if one.startswith(f"{kind}_") and one not in hardness]
+        hardness = [name for name in types if name.startswith(f"{kind}_state_")]
+        states = [name for name in types if name.startswith(f"{kind}_") and name not in hardness]
         if not states and not hardness:
             continue
-        words = "|".join(one.removeprefix(f"{kind}_").upper() for one in states) or "[A-Z]+"
+        words = "|".join(state.removeprefix(f"{kind}_").upper() for state in states) or "[A-Z]+"
         if "UP" in words.split("|") or "OK" in words.split("|"):
             words += "|RECOVERY"
         how = _STATE_TYPES[hardness[0].rpartition("_")[2]] if hardness else _STATE_TYPES["both"]
-        found.append(f"{_BEGIN}{kind.upper()} ALERT: .*;({words});{how};")
-    found += [
+        patterns.append(f"{_BEGIN}{kind.upper()} ALERT: .*;({words});{how};")
+    patterns += [
         f"{_BEGIN}{kind.upper()} NOTIFICATION: "
         for kind in ("host", "service")
         if f"notification_{kind}" in types
     ]
-    return found
+    return patterns

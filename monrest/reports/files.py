@@ -267,13 +267,13 @@ def workbook(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
     return target.getvalue()
 
 
-def _name(title: str, known: set[str]) -> str:
+def _name(title: str, taken: set[str]) -> str:
     bare = _NOT_IN_SHEET_NAMES.sub(" ", title).strip(" '")[:_LONGEST_SHEET_NAME] or "data"
     name, number = bare, 2
-    while name.lower() in known:
+    while name.lower() in taken:
         end = f" {number}"
         name, number = f"{bare[: _LONGEST_SHEET_NAME - len(end)]}{end}", number + 1
-    known.add(name.lower())
+    taken.add(name.lower())
     return name
 
 
@@ -375,7 +375,7 @@ class File:
 
 def rendered(sheet: Sheet, given_up: Callable[[], bool] = bool) -> list[File]:
     """All forms of a report; takes seconds, so in a thread. ClientLeftError when given up."""
-    found = []
+    files = []
     for name, (_, _, render) in FORMATS.items():
         data = sheet.kept.get(name)
         if data is None:
@@ -388,8 +388,8 @@ def rendered(sheet: Sheet, given_up: Callable[[], bool] = bool) -> list[File]:
                 f"params: expected a report of at most {_LARGEST >> 20} MB as {name}, choose "
                 "fewer objects or a shorter time",
             )
-        found.append(File(format=name, data=data))
-    return found
+        files.append(File(format=name, data=data))
+    return files
 
 
 def require_form(name: str) -> None:

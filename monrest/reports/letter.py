@@ -63,25 +63,25 @@ def letter(
     lines = [report.name, "", *(f"{label}: {value}" for label, value in sheet.facts)]
     message.set_content("\n".join(lines) + "\n", cte="base64")
     wanted = (*settings.attach, *(("json",) if settings.attach_json else ()))
-    for form in set(wanted) - {one.format for one in files}:
+    for form in set(wanted) - {file.format for file in files}:
         require_form(form)
-    for one in files:
-        if one.format in wanted:
-            ending, kind, _ = FORMATS[one.format]
+    for file in files:
+        if file.format in wanted:
+            ending, kind, _ = FORMATS[file.format]
             main, _, sub = kind.partition(";")[0].partition("/")
             message.add_attachment(
-                one.data,
+                file.data,
                 maintype=main,
                 subtype=sub,
-                filename=f"{report.number if one.format == 'json' else 'report'}.{ending}",
+                filename=f"{report.number if file.format == 'json' else 'report'}.{ending}",
             )
-    begin = "".join(f"{one}\n" for one in head).encode("ascii")
+    begin = "".join(f"{line}\n" for line in head).encode("ascii")
     return Letter(recipients=tuple(dict.fromkeys((*to, *cc))), message=begin + message.as_bytes())
 
 
-def _of_addresses(name: str, found: Sequence[str]) -> list[str]:
+def _of_addresses(name: str, addresses: Sequence[str]) -> list[str]:
     """A header with addresses, one on each line."""
-    return [f"{name}: " + ",\n ".join(found)] if found else []
+    return [f"{name}: " + ",\n ".join(addresses)] if addresses else []
 
 
 def _of_text(name: str, text: str) -> str:

@@ -90,14 +90,14 @@ class Report(RecurringRow):
         """
         if own or identity.may(ADMIN):
             return "rw"
-        found = {
+        levels = {
             entry["perm"]
             for entry in self.record["permissions"]
             if _names_one(entry, identity.user, groups)
         }
         if self.record["is_public"]:
-            found.add("ro")
-        return "rw" if "rw" in found else "ro" if found else ""
+            levels.add("ro")
+        return "rw" if "rw" in levels else "ro" if levels else ""
 
 
 SCHEDULE, MAIL, QUEUE = "schedule", "mail", "queue"
@@ -150,13 +150,15 @@ def _names_one(entry: Mapping[str, Any], user: str, groups: Collection[str]) -> 
     names = entry["name"]
     if EVERYBODY in names:
         return True
-    return user in names if entry["type"] == "user" else any(one in names for one in groups)
+    return user in names if entry["type"] == "user" else any(group in names for group in groups)
 
 
 def shown_permissions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The permissions with the entry that ``is_public`` stands for."""
     permissions: list[dict[str, Any]] = list(record["permissions"])
-    if record["is_public"] and not any(EVERYBODY in one["name"] for one in permissions):
+    if record["is_public"] and not any(
+        EVERYBODY in permission["name"] for permission in permissions
+    ):
         permissions.append({"type": "user", "name": [EVERYBODY], "perm": "ro"})
     return permissions
 
@@ -167,31 +169,37 @@ def _wrong(name: str, expected: str) -> BadRequest:
 
 def _template(value: Any, templates: Templates) -> ReportTemplate:
     if not isinstance(value, str) or not TEMPLATE_NAME.fullmatch(value) or value not in templates:
-        known = ", ".join(sorted(templates))
-        raise BadRequest("invalid report template", f"template: expected one of {known}")
+        names = ", ".join(sorted(templates))
+        raise BadRequest("invalid report template", f"template: expected one of {names}")
     return templates[value]
 
 
 def addresses(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _addresses(name: str, value: Any) -> str:
     """Mail addresses between commas, or a list of them, as a text."""
     items: Sequence[Any] = value if isinstance(value, list) else [value]
-    found = [
-        one for item in items for one in addresses(Text(name, "", longest=_LONGEST_TEXT).read(item))
+    texts = [
+        address
+        for item in items
+        for address in addresses(Text(name, "", longest=_LONGEST_TEXT).read(item))
     ]
-    if len(found) > _MOST_ADDRESSES:
+    if len(texts) > _MOST_ADDRESSES:
         raise _wrong(name, f"at most {_MOST_ADDRESSES} addresses")
-    for one in found:
-        if len(one) > _LONGEST_ADDRESS or not _is_address(one):
-            raise _wrong(name, f"mail addresses, as user@example.org, got {one[:80]!r}")
-    return ", ".join(dict.fromkeys(found))
+    for address in texts:
+        if len(address) > _LONGEST_ADDRESS or not _is_address(address):
+            raise _wrong(name, f"mail addresses, as user@example.org, got {address[:80]!r}")
+    return ", ".join(dict.fromkeys(texts))
 
 
 def _is_address(text: str) -> bool:
-    if not text.isascii() or not text.isprintable() or any(one in text for one in ' "<>();:\\[]'):
+    if (
+        not text.isascii()
+        or not text.isprintable()
+        or any(letter in text for letter in ' "<>();:\\[]')
+    ):
         return False
     if "=?" in text:
         return False  # what mails take for an encoded word, which may mean anything
@@ -208,7 +216,7 @@ def _permissions(value: Any) -> list[dict[str, Any]]:
     value = [] if value is None else value
     if not isinstance(value, list) or len(value) > _MOST_ENTRIES:
         raise _wrong("permissions", f"a list of at most {_MOST_ENTRIES} objects")
-    found = []
+    permissions = []
     for at, entry in enumerate(value):
         where = f"permissions.{at}"
         if not isinstance(entry, dict):
@@ -219,11 +227,11 @@ def _permissions(value: Any) -> list[dict[str, Any]]:
             raise _wrong(f"{where}.perm", "ro or rw")
         names = entry.get("name")
         items = names.split(",") if isinstance(names, str) else names
-        if not isinstance(items, list) or not all(isinstance(one, str) for one in items):
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             raise _wrong(f"{where}.name", "a list of names")
-        cleaned = [Text(f"{where}.name", "", longest=_LONGEST_NAME).read(one) for one in items]
-        found.append({**entry, "name": [one for one in cleaned if one]})
-    return found
+        cleaned = [Text(f"{where}.name", "", longest=_LONGEST_NAME).read(item) for item in items]
+        permissions.append({**entry, "name": [name for name in cleaned if name]})
+    return permissions
 
 
 def _params(value: Any) -> dict[str, Any]:
@@ -271,7 +279,7 @@ def checked(
     """A whole record as it is stored, with defaults; BadRequest that names what is wrong."""
     record = FIELDS.record({"desc": "Description", **given})
     template = _template(record.get("template") or default_template, templates)
-    everybody = any(EVERYBODY in one["name"] for one in record["permissions"])
+    everybody = any(EVERYBODY in permission["name"] for permission in record["permissions"])
     return {
         **record,
         "template": template.name,

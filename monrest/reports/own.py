@@ -48,8 +48,8 @@ class _Parts:
 
     def functions(self) -> dict[str, Any]:
         return {
-            one.__name__: one
-            for one in (self.heading, self.paragraph, self.table, self.row, self.part)
+            function.__name__: function
+            for function in (self.heading, self.paragraph, self.table, self.row, self.part)
         }
 
     def heading(self, text: object) -> str:
@@ -69,7 +69,7 @@ class _Parts:
                 raise ValueError(f"expected a column of {', '.join(_KINDS)}, got {kind!r:.40}")
             heads.append(Head(self._text(name), kind))
         # What is bad is shown as in the tables of the built-in template.
-        low = max((one.low for one in self.sheet.grids), default=0.0)
+        low = max((grid.low for grid in self.sheet.grids), default=0.0)
         rows: list[tuple[Any, ...]] = []
         self._add(Grid(title=self._text(title), heads=tuple(heads), rows=rows, low=low))
         self._heads, self._rows = heads, rows
@@ -82,14 +82,14 @@ class _Parts:
         if len(cells) > len(self._heads):
             raise ValueError(f"expected at most {len(self._heads)} cells, got {len(cells)}")
         values = zip_longest(self._heads, cells)
-        self._rows.append(tuple(self._cell(head, one) for head, one in values))
+        self._rows.append(tuple(self._cell(head, value) for head, value in values))
         return ""
 
     def part(self, title: object) -> str:
         """The charts and tables of the built-in template whose title begins with this one."""
         wanted = self.sheet.spelling.say(str(title))
-        drawn = [one for one in self.sheet.parts if isinstance(one, (Grid, Picture))]
-        return self._add(*(one for one in drawn if one.title.startswith(wanted)))
+        drawn = [part for part in self.sheet.parts if isinstance(part, (Grid, Picture))]
+        return self._add(*(part for part in drawn if part.title.startswith(wanted)))
 
     def output(self, text: str) -> None:
         """Refuse what a template writes beside its functions."""
@@ -138,18 +138,18 @@ def templates_in(folder: str) -> tuple[Templates, list[str]]:
 
     Raises OSError when the folder cannot be read.
     """
-    found = dict(TEMPLATES)
+    templates = dict(TEMPLATES)
     problems: list[str] = []
     if not folder:
-        return found, problems
+        return templates, problems
     for path in sorted(path for path in Path(folder).iterdir() if path.suffix == ".tt"):
         try:
-            found[path.name] = _read(path)
+            templates[path.name] = _read(path)
         except OSError as error:
             problems.append(f"{path.name}: {error.strerror}")
         except ValueError as error:
             problems.append(f"{path.name}: {error}")
-    return found, problems
+    return templates, problems
 
 
 def _read(path: Path) -> ReportTemplate:
@@ -185,7 +185,7 @@ def read_template(name: str, text: str) -> ReportTemplate:
         json.dumps(defaults, allow_nan=False)
     except (TypeError, ValueError):
         raise ValueError("defaults: expected texts, numbers, lists and tables of them") from None
-    made = evolve(
+    template = evolve(
         like,
         name=name,
         title=head.get("title", like.title),
@@ -193,14 +193,14 @@ def read_template(name: str, text: str) -> ReportTemplate:
         defaults={**like.defaults, **defaults},
     )
     try:
-        completed(made, dict.fromkeys(made.needed, "x") | _LINK)
-        _environment().from_string(made.text)
+        completed(template, dict.fromkeys(template.needed, "x") | _LINK)
+        _environment().from_string(template.text)
     except BadRequest as error:
         raise ValueError(f"defaults: {error.description}") from None
     except TemplateSyntaxError as error:
         line = text[: match.start(2)].count("\n") + error.lineno
         raise ValueError(f"line {line}: {error.message}") from None
-    return made
+    return template
 
 
 _LINK = {"url": "/mon/r/"}
@@ -214,11 +214,11 @@ class _Ranges:
     left: int = _MOST_NUMBERS
 
     def __call__(self, *bounds: int) -> range:
-        made = range(*bounds)
-        self.left -= max(1, len(made))
+        numbers = range(*bounds)
+        self.left -= max(1, len(numbers))
         if self.left < 0:
             raise ValueError(f"expected ranges of at most {_MOST_NUMBERS} numbers together")
-        return made
+        return numbers
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
@@ -264,5 +264,5 @@ def written(template: ReportTemplate, sheet: Sheet, params: Mapping[str, Any]) -
             f"report template '{template.name}' failed{where}",
             f"{type(error).__name__}: {str(error)[:500]}",
         ) from None
-    warnings = [one for one in sheet.parts if isinstance(one, Note) and one.bad]
+    warnings = [part for part in sheet.parts if isinstance(part, Note) and part.bad]
     return evolve(sheet, parts=(*warnings, *parts.parts))

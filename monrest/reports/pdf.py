@@ -71,25 +71,25 @@ class Font:
     def drawable(self, text: str) -> str:
         """``text`` with what the font can draw; line breaks and tabs are blanks."""
         widths = self.widths
-        if all(ord(one) in widths and one >= " " for one in text):
+        if all(ord(letter) in widths and letter >= " " for letter in text):
             return text
         return "".join(map(self._letter, text))
 
-    def _letter(self, one: str) -> str:
-        if one in "\n\r\t":
+    def _letter(self, text: str) -> str:
+        if text in "\n\r\t":
             return " "
-        if one in _ZERO_WIDTH:
+        if text in _ZERO_WIDTH:
             return ""
-        known = one >= " " and (ord(one) in self.widths or _SQUARE.fullmatch(one))
-        return one if known else _INSTEAD
+        drawable = text >= " " and (ord(text) in self.widths or _SQUARE.fullmatch(text))
+        return text if drawable else _INSTEAD
 
     def runs(self, text: str) -> Iterator[tuple[str, str]]:
         """A drawable text as pieces, each with the name of the font that has its letters."""
-        if all(ord(one) in self.widths for one in text):
+        if all(ord(letter) in self.widths for letter in text):
             yield self.name, text
             return
         square = next((name for name, letters in _SCRIPTS if letters.search(text)), _HAN)
-        for own, letters in groupby(text, lambda one: ord(one) in self.widths):
+        for own, letters in groupby(text, lambda letter: ord(letter) in self.widths):
             yield self.name if own else square, "".join(letters)
 
     def markup(self, text: str) -> str:
@@ -108,15 +108,15 @@ class Font:
 
     def width(self, text: str, size: float) -> float:
         widths = self.widths
-        return sum([widths.get(ord(one), _EM) for one in text]) * size / 1000
+        return sum([widths.get(ord(letter), _EM) for letter in text]) * size / 1000
 
     def cut(self, text: str, size: float, width: float) -> str:
         """``text`` with an ellipsis in the end where it is wider than ``width``."""
         if self.width(text, size) <= width:
             return text
         left = (width - self.width("…", size)) * 1000 / size
-        for at, one in enumerate(text):
-            left -= self.widths.get(ord(one), _EM)
+        for at, letter in enumerate(text):
+            left -= self.widths.get(ord(letter), _EM)
             if left < 0:
                 return text[:at].rstrip() + self.drawable("…")
         return text
@@ -127,16 +127,16 @@ def _registered() -> tuple[Font, Font]:
     problems: list[Exception] = []
     for folder, plain, bold in _FAMILIES:
         try:
-            found = TTFont("Report", str(folder / plain)), TTFont("Report-Bold", str(folder / bold))
+            fonts = TTFont("Report", str(folder / plain)), TTFont("Report-Bold", str(folder / bold))
         except (TTFError, OSError) as error:
             problems.append(error)
             continue
         for name in (_HAN, *(name for name, _ in _SCRIPTS)):
             pdfmetrics.registerFont(UnicodeCIDFont(name))
-        for font in found:
+        for font in fonts:
             pdfmetrics.registerFont(font)
-        one, other = (Font(font.fontName, dict(font.face.charWidths)) for font in found)
-        return one, other
+        plain_font, other = (Font(font.fontName, dict(font.face.charWidths)) for font in fonts)
+        return plain_font, other
     raise RuntimeError(f"no font for PDFs: {problems}")
 
 
@@ -192,13 +192,13 @@ def column_widths(heads: Sequence[Head], needed: Sequence[float], room: float) -
             given[at] = needed[at]
             left -= needed[at]
         open_ = [at for at in open_ if at not in small]
-    found = [given.get(at, wide) for at, wide in enumerate(needed)]
-    whole = sum(found)
+    widths = [given.get(at, wide) for at, wide in enumerate(needed)]
+    whole = sum(widths)
     if texts and whole < room:
         # The rest goes to the last text, which is the longest where there is one.
-        found[texts[-1]] += room - whole
+        widths[texts[-1]] += room - whole
         whole = room
-    return [wide * room / whole for wide in found] if whole > room else found
+    return [wide * room / whole for wide in widths] if whole > room else widths
 
 
 _PAGE = landscape(A4)
@@ -333,7 +333,7 @@ def _cell(text: str, head: Head, wide: float, color: str, *, bold: bool) -> Any:
     """A text, as a paragraph where it needs more than one line or font."""
     font, room = fonts()[bold], wide - 2 * _PAD
     text = font.drawable(text)
-    if font.width(text, _SIZE) <= room and all(ord(one) in font.widths for one in text):
+    if font.width(text, _SIZE) <= room and all(ord(letter) in font.widths for letter in text):
         return text
     text = font.cut(text, _SIZE, room * _MOST_LINES)
     return _paragraph(text, _SIZE, color, bold=bold, right=head.kind in _RIGHT)
@@ -395,9 +395,9 @@ def _flowables(sheet: Sheet, given_up: Callable[[], bool]) -> Iterator[Flowable]
             yield _note(part.empty)
         else:
             needed = _needed(sheet, part)
-            found = pieces(part, needed, _ROOM)
-            for number, columns in enumerate(found, 1):
-                more_of_it = f" ({number}/{len(found)})" if len(found) > 1 else ""
+            tables = pieces(part, needed, _ROOM)
+            for number, columns in enumerate(tables, 1):
+                more_of_it = f" ({number}/{len(tables)})" if len(tables) > 1 else ""
                 yield from _heading(part.title + more_of_it)
                 heads = [part.heads[at] for at in columns]
                 widths = column_widths(heads, [needed[at] for at in columns], _ROOM)

@@ -73,13 +73,13 @@ class Picture:
     shapes: tuple[Shape, ...]
 
 
-def _wide(one: str) -> float:
+def _wide(text: str) -> float:
     """About the width of one letter, rather more than less."""
-    if one in _NARROW:
+    if text in _NARROW:
         return 0.42
-    if one in _WIDE or ord(one) > 0x1100:
+    if text in _WIDE or ord(text) > 0x1100:
         return 1.02
-    return 0.75 if one.isupper() else 0.64
+    return 0.75 if text.isupper() else 0.64
 
 
 def _width(text: str, size: float) -> float:
@@ -98,8 +98,8 @@ def shortened(text: str, width: float, size: float) -> str:
 
 def _count(text: str, room: float) -> int:
     """How many letters from the beginning fit."""
-    for at, one in enumerate(text):
-        room -= _wide(one)
+    for at, letter in enumerate(text):
+        room -= _wide(letter)
         if room < 0:
             return at
     return len(text)
@@ -167,13 +167,13 @@ def bars(title: str, rows: Sequence[tuple[str, float, str]], sla: float, low: fl
 
 def shares(title: str, counts: Sequence[tuple[str, int]]) -> Picture:
     """One bar of all objects by state, with what each color is and how many there are."""
-    shown = [(word, count) for word, count in counts if count]
-    total = sum(count for _, count in shown)
+    parts = [(word, count) for word, count in counts if count]
+    total = sum(count for _, count in parts)
     # What is there can be seen, however little it is.
-    room = WIDTH - _LEAST * len(shown)
+    room = WIDTH - _LEAST * len(parts)
     shapes: list[Shape] = [Box(0, 0, WIDTH, 26, "#eef1f3")]
     x = 0.0
-    for word, count in shown:
+    for word, count in parts:
         wide = _LEAST + room * count / total
         shapes.append(Box(x, 0, wide, 26, STATES[word], f"{word}: {count}"))
         x += wide

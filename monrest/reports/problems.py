@@ -44,37 +44,46 @@ class ObjectProblem:
 async def current_problems(builder: ReportBuilder) -> Sheet:
     """All hosts and services that the owner may see and that have a problem."""
     missing: dict[str, SiteProblem] = {}
-    found: list[ObjectProblem] = []
+    problems: list[ObjectProblem] = []
     trees, kind = builder.trees(), builder.settings.filter_type
     hosts: Counter[str] | None = None
     services: Counter[str] | None = None
     if kind != "Services" and not any(map(about_services, trees)):
         rows, failed = await builder.rows(HOSTS, f"name,{_COLUMNS}", for_hosts(trees))
-        missing.update((one.site, one) for one in failed)
+        missing.update((site_problem.site, site_problem) for site_problem in failed)
         hosts = Counter()
         for name, *rest in rows:
-            _count(hosts, HOST_WORDS, found, str(name), "", rest)
+            _count(hosts, HOST_WORDS, problems, str(name), "", rest)
     if kind != "Hosts":
         columns = f"host_name,description,host_scheduled_downtime_depth,{_COLUMNS}"
         rows, failed = await builder.rows(SERVICES, columns, for_services(trees))
-        missing.update((one.site, one) for one in failed)
+        missing.update((site_problem.site, site_problem) for site_problem in failed)
         services = Counter()
         for host, name, depth, *rest in rows:
             # A service is in downtime with its host.
             rest[-1] = (rest[-1] or 0) + (depth or 0)
-            _count(services, SERVICE_WORDS, found, str(host), str(name), rest)
+            _count(services, SERVICE_WORDS, problems, str(host), str(name), rest)
     builder.missing(missing.values())
     if not builder.settings.handled:
-        found = [one for one in found if not one.acknowledged and not one.downtime]
-    found.sort(key=lambda one: (_WORST_FIRST.index(one.state), -one.since, one.host, one.service))
-    return sheet_of_problems(builder, hosts, services, found)
+        problems = [
+            problem for problem in problems if not problem.acknowledged and not problem.downtime
+        ]
+    problems.sort(
+        key=lambda problem: (
+            _WORST_FIRST.index(problem.state),
+            -problem.since,
+            problem.host,
+            problem.service,
+        )
+    )
+    return sheet_of_problems(builder, hosts, services, problems)
 
 
 def sheet_of_problems(
     builder: ReportBuilder,
     hosts: Counter[str] | None,
     services: Counter[str] | None,
-    found: Sequence[ObjectProblem],
+    problems: Sequence[ObjectProblem],
 ) -> Sheet:
     """How many hosts and services are in which state, and all that are not well."""
     say = builder.say
@@ -86,33 +95,36 @@ def sheet_of_problems(
             shares = picture.shares(say(title), [(word, counts[word]) for word in words])
             builder.parts.append(shares)
     rows = []
-    for one in found:
-        handled = [say("acknowledged")] * one.acknowledged + [say("in downtime")] * one.downtime
-        duration = max(0, int(builder.now) - one.since)
+    for problem in problems:
+        handled = [say("acknowledged")] * problem.acknowledged + [
+            say("in downtime")
+        ] * problem.downtime
+        duration = max(0, int(builder.now) - problem.since)
         rows.append(
             (
-                one.host, one.service, one.state, one.since, duration, ", ".join(handled),
-                one.output,
+                problem.host, problem.service, problem.state, problem.since, duration,
+                ", ".join(handled),
+                problem.output,
             )
         )  # fmt: skip
     builder.table("Problems", _HEADS, rows, empty="There are no problems.")
     count = sum(sum(counts.values()) for counts in (hosts, services) if counts is not None)
     data = [
         {
-            "host": one.host, "service": one.service, "state": one.state,
-            "last_state_change": one.since, "plugin_output": one.output,
-            "acknowledged": int(one.acknowledged), "in_downtime": int(one.downtime),
+            "host": problem.host, "service": problem.service, "state": problem.state,
+            "last_state_change": problem.since, "plugin_output": problem.output,
+            "acknowledged": int(problem.acknowledged), "in_downtime": int(problem.downtime),
         }
-        for one in found
+        for problem in problems
     ]  # fmt: skip
-    facts = ("Objects", str(count)), ("Problems", str(len(found)))
-    return builder.sheet({"problems": data}, *facts, worst=0.0 if found else 100.0)
+    facts = ("Objects", str(count)), ("Problems", str(len(problems)))
+    return builder.sheet({"problems": data}, *facts, worst=0.0 if problems else 100.0)
 
 
 def _count(
     counts: Counter[str],
     words: Sequence[str],
-    found: list[ObjectProblem],
+    problems: list[ObjectProblem],
     host: str,
     service: str,
     values: Sequence[Any],
@@ -125,7 +137,7 @@ def _count(
         return
     counts[words[state]] += 1
     if state:
-        found.append(
+        problems.append(
             ObjectProblem(
                 host=host,
                 service=service,

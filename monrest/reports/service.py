@@ -190,9 +190,9 @@ class Reports(Service):
 
         A caller that stops waiting ends it only if it began it.
         """
-        known = self._making.get(report.identity)
-        if known is not None:
-            await known.wait()
+        making = self._making.get(report.identity)
+        if making is not None:
+            await making.wait()
             return
         await self.alone(report, lambda: self._keep(report, self.wall.now(), progress))
 
@@ -200,9 +200,9 @@ class Reports(Service):
         self, report: Report, work: Callable[[], Coroutine[Deferred[Any], Any, None]]
     ) -> None:
         """Do the work of making a report while no other request here makes the same."""
-        while (known := self._making.get(report.identity)) is not None:
+        while (making := self._making.get(report.identity)) is not None:
             with suppress(RestError):
-                await known.wait()
+                await making.wait()
         shared: Shared[None] = Shared()
         doing: list[Deferred[None]] = []
 
@@ -298,8 +298,8 @@ class Reports(Service):
 
     def _loaded(self, templates: Templates, problems: Iterable[str]) -> None:
         self.templates = templates
-        for one in problems:
-            self.log.warn("report template {problem}", problem=one)
+        for problem in problems:
+            self.log.warn("report template {problem}", problem=problem)
 
     async def configure(self, config: ReportsConfig, mail: MailConfig, zone: tzinfo) -> None:
         """Continue with other settings and templates; what is being made now counts as before."""
@@ -376,7 +376,7 @@ class Runs:
         reports = self.reports
         try:
             sheet, files = await reports.make(run.report, run.at, progress)
-            found = await self._letter(run, sheet, files)
+            letter = await self._letter(run, sheet, files)
         except CancelledError:
             raise
         except (SitesFailed, Unavailable) as error:
@@ -397,10 +397,10 @@ class Runs:
         def work(connection: Connection) -> None:
             if not statements.keep(run.report, files, now)(connection):
                 return
-            if found is None:
+            if letter is None:
                 statements.over(run, WAITING, None)(connection)
             else:
-                statements.to_be_sent(run, found)(connection)
+                statements.to_be_sent(run, letter)(connection)
 
         await reports.duties.change(token, work)
         self._note(run, "ok")
@@ -479,9 +479,9 @@ class Post:
         """Store what the server answered, also without the duty by now: it has happened."""
         attempts = run.attempts + 1
         lines = _refusals(run)
-        lines += [f"{_REFUSED}{one}: {why}" for one, why in delivery.refused.items()]
+        lines += [f"{_REFUSED}{address}: {why}" for address, why in delivery.refused.items()]
         left = list(delivery.later)
-        more = [f"{one}: {why}" for one, why in delivery.later.items()]
+        more = [f"{address}: {why}" for address, why in delivery.later.items()]
         if delivery.doubtful:
             lines.append(_doubt(delivery.doubtful, delivery.problem))
         elif delivery.problem:
@@ -492,10 +492,10 @@ class Post:
             pause = min(_FIRST_MAIL_PAUSE * 2 ** (attempts - 1), _LONGEST_MAIL_PAUSE)
             when = self.reports.wall.now() + pause
             how = f"not sent yet, tried {attempts} times"
-            text = _text([*lines, *(f"{how}: {one}" for one in more)])
+            text = _text([*lines, *(f"{how}: {line}" for line in more)])
             work = statements.again(run, MAILING, when, left, text)
         else:
-            text = _text([*lines, *(f"not sent: {one}" for one in more)])
+            text = _text([*lines, *(f"not sent: {line}" for line in more)])
             work = statements.over(run, MAILING, text or None, left)
         await patiently(lambda: self.reports.database.change(work), self.reports.clock, PATIENCE)
         self._report(run, text, len(delivery.taken))

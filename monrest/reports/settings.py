@@ -132,13 +132,13 @@ def _form(given: Mapping[Any, Any]) -> list[FilterTree]:
         if match is None:
             raise ValueError(f"fields such as dfl_s0_type, got {str(name)[:80]!r}")
         items = value if isinstance(value, list) else [value]
-        if len(items) > _MOST_NAMES or not all(isinstance(one, (str, int)) for one in items):
+        if len(items) > _MOST_NAMES or not all(isinstance(item, (str, int)) for item in items):
             raise ValueError(f"texts, got something else in {name}")
-        searches.setdefault(int(match[1]), {})[match[2]] = [str(one) for one in items]
-    found = [_search(searches[number]) for number in sorted(searches)]
-    chosen = [one for one in found if one.items]
+        searches.setdefault(int(match[1]), {})[match[2]] = [str(item) for item in items]
+    forms = [_search(searches[number]) for number in sorted(searches)]
+    chosen = [form for form in forms if form.items]
     # A search without any condition finds everything, and so do all of them together.
-    return [Group("or", tuple(chosen))] if chosen and len(chosen) == len(found) else []
+    return [Group("or", tuple(chosen))] if chosen and len(chosen) == len(forms) else []
 
 
 def _search(fields: Mapping[str, list[str]]) -> Group[Condition]:
@@ -151,19 +151,19 @@ def _search(fields: Mapping[str, list[str]]) -> Group[Condition]:
     values = fields.get("value", [])
     if len(values) > len(types):
         raise ValueError("a type for each value")
-    found = []
+    conditions = []
     for at, kind in enumerate(types):
         op = ops[at] if at < len(ops) else ""
         value = values[at].strip() if at < len(values) else ""
         if value:
-            found.append(_line(kind.strip().lower(), op.strip(), value))
-    return Group("and", tuple(found))
+            conditions.append(_line(kind.strip().lower(), op.strip(), value))
+    return Group("and", tuple(conditions))
 
 
 def _line(kind: str, op: str, value: str) -> FilterTree:
     sign = _OPS.get(op)
     if sign is None:
-        raise ValueError(f"one of {' '.join(one for one in _OPS if one)} in op, got {op[:20]!r}")
+        raise ValueError(f"one of {' '.join(word for word in _OPS if word)} in op, got {op[:20]!r}")
     if kind == "search":
         how: Operator = "~~" if sign in ("=", "~~") else "!~~"
         text = re.escape(value) if sign in ("=", "!=") else value
@@ -176,8 +176,8 @@ def _line(kind: str, op: str, value: str) -> FilterTree:
         if listed is None:
             raise ValueError(f"one of = != ~ !~ for a {kind}, got {op!r}")
         return Condition(_GROUPS[kind], listed, value, "filter")
-    known = ", ".join(("search", *_COLUMNS, *_GROUPS))
-    raise ValueError(f"one of {known} in type, got {kind[:40]!r}")
+    names = ", ".join(("search", *_COLUMNS, *_GROUPS))
+    raise ValueError(f"one of {names} in type, got {kind[:40]!r}")
 
 
 T = TypeVar("T")
@@ -197,7 +197,7 @@ EVENT_TYPES = (
     *("service_state_hard", "service_state_soft", "service_state_both"),
 )
 _STATES = (*HOST_WORDS, *SERVICE_WORDS)
-UNAVAILABLE = (*_STATES, *(f"{one}_downtime" for one in _STATES))
+UNAVAILABLE = (*_STATES, *(f"{state}_downtime" for state in _STATES))
 _HOST_NAMES = ("hostname", "hostalias", "hostdisplayname", "hostcustom")
 _SERVICE_NAMES = ("description", "servicedisplayname", "servicecustom")
 _ASSUMED_HOST = (0, -1, 3, 4, 5)
@@ -287,68 +287,68 @@ def _moment(name: str, text: str, now: float, zone: tzinfo) -> int:
 
 def completed(template: ReportTemplate, params: Mapping[str, Any]) -> dict[str, Any]:
     """``params`` with the defaults of the template, checked; BadRequest that names one."""
-    found = dict(params)
+    values = dict(params)
     for name, default in template.defaults.items():
-        if found.get(name) in (None, "", []):
-            found[name] = default
-    if found.get("timeperiod", "custom") != "custom":
-        found.pop("t1", None)
-        found.pop("t2", None)
-    read(template, found)
-    return found
+        if values.get(name) in (None, "", []):
+            values[name] = default
+    if values.get("timeperiod", "custom") != "custom":
+        values.pop("t1", None)
+        values.pop("t2", None)
+    read(template, values)
+    return values
 
 
 def read(template: ReportTemplate, params: Mapping[str, Any]) -> ReportSettings:
     """What the parameters mean; BadRequest that names the one that is wrong."""
-    one = _Params({**template.defaults, **params})
-    custom = one.choice("timeperiod", NAMED, "last24hours") == "custom"
+    given = _Params({**template.defaults, **params})
+    custom = given.choice("timeperiod", NAMED, "last24hours") == "custom"
     objects = template.objects
-    url = one.link("url") if template.kind == "url" else None
-    form = "pdf" if url is None or one.flag("pdf", default=False) else url.form
+    url = given.link("url") if template.kind == "url" else None
+    form = "pdf" if url is None or given.flag("pdf", default=False) else url.form
     return ReportSettings(
-        language=one.choice("language", LANGUAGES, "en"),
-        search=one.search() if template.chooses else Search(),
-        filter_type=one.choice("filter_type", ("Hosts", "Services", "Both"), objects)  # type: ignore[arg-type]  # one of these
+        language=given.choice("language", LANGUAGES, "en"),
+        search=given.search() if template.chooses else Search(),
+        filter_type=given.choice("filter_type", ("Hosts", "Services", "Both"), objects)  # type: ignore[arg-type]  # one of these
         if template.chooses
         else objects,
-        names={name: one.names(name, needed=name in template.needed) for name in template.names},
-        timeperiod=one.choice("timeperiod", NAMED, "last24hours"),
-        custom=(one.bound("t1"), one.bound("t2")) if custom else ("", ""),
-        breakdown=one.choice("breakdown", BREAKDOWNS, "months"),
-        period=one.text("rpttimeperiod"),
-        sla=one.percent("sla", 98),
-        graph_min_sla=one.percent("graph_min_sla", 90),
-        decimals=int(one.number("decimals", 2, 0, 6, whole=True)),
-        host_names=one.choice("hostnameformat", _HOST_NAMES, "hostname"),
-        host_variable=one.variable("hostnameformat", "hostcustom"),
-        service_names=one.choice("servicenameformat", _SERVICE_NAMES, "description"),
-        service_variable=one.variable("servicenameformat", "servicecustom"),
-        date_format=one.strftime("dateformat", "%Y-%m-%d"),
-        moment_format=one.strftime("datetimeformat", "%Y-%m-%d %H:%M:%S"),
+        names={name: given.names(name, needed=name in template.needed) for name in template.names},
+        timeperiod=given.choice("timeperiod", NAMED, "last24hours"),
+        custom=(given.bound("t1"), given.bound("t2")) if custom else ("", ""),
+        breakdown=given.choice("breakdown", BREAKDOWNS, "months"),
+        period=given.text("rpttimeperiod"),
+        sla=given.percent("sla", 98),
+        graph_min_sla=given.percent("graph_min_sla", 90),
+        decimals=int(given.number("decimals", 2, 0, 6, whole=True)),
+        host_names=given.choice("hostnameformat", _HOST_NAMES, "hostname"),
+        host_variable=given.variable("hostnameformat", "hostcustom"),
+        service_names=given.choice("servicenameformat", _SERVICE_NAMES, "description"),
+        service_variable=given.variable("servicenameformat", "servicecustom"),
+        date_format=given.strftime("dateformat", "%Y-%m-%d"),
+        moment_format=given.strftime("datetimeformat", "%Y-%m-%d %H:%M:%S"),
         rules={
-            "assumeinitialstates": str(int(one.flag("assumeinitialstates", default=True))),
-            "includesoftstates": str(int(one.flag("includesoftstates", default=False))),
-            "initialassumedhoststate": one.one_of("initialassumedhoststate", _ASSUMED_HOST),
-            "initialassumedservicestate": one.one_of(
+            "assumeinitialstates": str(int(given.flag("assumeinitialstates", default=True))),
+            "includesoftstates": str(int(given.flag("includesoftstates", default=False))),
+            "initialassumedhoststate": given.one_of("initialassumedhoststate", _ASSUMED_HOST),
+            "initialassumedservicestate": given.one_of(
                 "initialassumedservicestate", _ASSUMED_SERVICE
             ),
         },
-        unavailable=frozenset(one.several("unavailable", UNAVAILABLE)),
-        overview_max_level=one.level("overview_max_level", -1),
-        details_max_level=one.level("details_max_level", 100),
-        mail_max_level=one.level("mail_max_level", -1),
-        max_worst_pages=one.pages("max_worst_pages", 1),
-        max_outages_pages=one.pages("max_outages_pages", -1),
-        attach_json=one.flag("attach_json", default=False),
-        attach=tuple(one.several("attach", FORMATS)) or (form,),
-        reverse=one.flag("reverse", default=False),
-        pattern=one.pattern("pattern"),
-        exclude_pattern=one.pattern("exclude_pattern"),
-        event_types=one.event_types(),
-        handled=one.flag("handled", default=True),
+        unavailable=frozenset(given.several("unavailable", UNAVAILABLE)),
+        overview_max_level=given.level("overview_max_level", -1),
+        details_max_level=given.level("details_max_level", 100),
+        mail_max_level=given.level("mail_max_level", -1),
+        max_worst_pages=given.pages("max_worst_pages", 1),
+        max_outages_pages=given.pages("max_outages_pages", -1),
+        attach_json=given.flag("attach_json", default=False),
+        attach=tuple(given.several("attach", FORMATS)) or (form,),
+        reverse=given.flag("reverse", default=False),
+        pattern=given.pattern("pattern"),
+        exclude_pattern=given.pattern("exclude_pattern"),
+        event_types=given.event_types(),
+        handled=given.flag("handled", default=True),
         url=url,
-        retries=int(one.number("retries", 3, 1, 10, whole=True)),
-        delay=one.number("delay", 60, 0, 300),
+        retries=int(given.number("retries", 3, 1, 10, whole=True)),
+        delay=given.number("delay", 60, 0, 300),
         form=form,
     )
 
@@ -361,27 +361,27 @@ class _Params:
         """A short text without control characters."""
         return _Text(f"params.{name}", "").read(self.given.get(name))
 
-    def choice(self, name: str, known: tuple[str, ...], default: str) -> str:
-        return Choice(f"params.{name}", "", known, default=default).read(self.given.get(name))
+    def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
+        return Choice(f"params.{name}", "", choices, default=default).read(self.given.get(name))
 
     def names(self, name: str, *, needed: bool) -> tuple[str, ...]:
         """A list of names, or a text with commas."""
-        found = self._list(name)
-        if needed and not found:
+        names = self._list(name)
+        if needed and not names:
             raise _wrong(name, "at least one name")
-        return found
+        return names
 
     def _list(self, name: str) -> tuple[str, ...]:
         value, text = self.given.get(name), _Text(f"params.{name}", "")
         items = value if isinstance(value, list) else text.read(value)
-        return tuple(_Names(text.name, "", item=lambda one: (text.read(one),)).read(items))
+        return tuple(_Names(text.name, "", item=lambda item: (text.read(item),)).read(items))
 
-    def several(self, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
-        found = self._list(name)
-        for one in found:
-            if one not in known:
-                raise _wrong(name, f"some of {', '.join(known)}")
-        return found
+    def several(self, name: str, choices: tuple[str, ...]) -> tuple[str, ...]:
+        texts = self._list(name)
+        for text in texts:
+            if text not in choices:
+                raise _wrong(name, f"some of {', '.join(choices)}")
+        return texts
 
     def number(
         self, name: str, default: float, least: float, most: float, *, whole: bool = False
@@ -413,11 +413,11 @@ class _Params:
         """A number of pages, -1 for all."""
         return int(self.number(name, default, -1, 1000, whole=True))
 
-    def one_of(self, name: str, known: tuple[int, ...]) -> str:
+    def one_of(self, name: str, choices: tuple[int, ...]) -> str:
         """One of some numbers, as a text."""
         value = int(self.number(name, 0, -1, 9, whole=True))
-        if value not in known:
-            raise _wrong(name, f"one of {', '.join(map(str, known))}")
+        if value not in choices:
+            raise _wrong(name, f"one of {', '.join(map(str, choices))}")
         return str(value)
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -445,10 +445,10 @@ class _Params:
         """A format of dates."""
         text = self.text(name) or default
         try:
-            made = datetime(2000, 1, 1).strftime(text)  # noqa: DTZ001  to see whether it can be
+            written = datetime(2000, 1, 1).strftime(text)  # noqa: DTZ001  to see whether it can be
         except ValueError:
-            made = ""
-        if not made or len(made) > 100:
+            written = ""
+        if not written or len(written) > 100:
             raise _wrong(name, "a format of strftime, as %Y-%m-%d")
         return text
 
@@ -463,11 +463,11 @@ class _Params:
 
     def event_types(self) -> tuple[str, ...]:
         """Types of events, with at most one kind of state each."""
-        found = self.several("event_types", EVENT_TYPES)
+        types = self.several("event_types", EVENT_TYPES)
         for kind in ("host_state_", "service_state_"):
-            if sum(one.startswith(kind) for one in found) > 1:
+            if sum(name.startswith(kind) for name in types) > 1:
                 raise _wrong("event_types", f"at most one of {kind}hard, _soft and _both")
-        return found
+        return types
 
     def link(self, name: str) -> Link:
         """A path of the API."""

@@ -107,8 +107,8 @@ def speaker(language: str) -> Say:
     at = _ORDER.index(language)
 
     def say(text: str) -> str:
-        known = _WORDS.get(text)
-        return text if known is None else known[at]
+        word = _WORDS.get(text)
+        return text if word is None else word[at]
 
     return say
 
@@ -244,4 +244,4 @@ class Sheet:
 
     @property
     def grids(self) -> list[Grid]:
-        return [one for one in self.parts if isinstance(one, Grid)]
+        return [part for part in self.parts if isinstance(part, Grid)]

@@ -216,7 +216,7 @@ class MailSession:
 
 def _reply_text(code: int, reply: bytes | str) -> str:
     words = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
-    printable = "".join(one if one.isprintable() else " " for one in words)
+    printable = "".join(word if word.isprintable() else " " for word in words)
     return f"{code} {printable.strip()[:_LONGEST_TEXT]}"
 
 

@@ -92,8 +92,8 @@ def several(connection: Connection, number: int | None = None) -> list[Report]:
 
 
 @transaction
-def remove(connection: Connection, one: Report) -> bool:
-    return STORED.remove(connection, one.number, one.version)
+def remove(connection: Connection, report: Report) -> bool:
+    return STORED.remove(connection, report.number, report.version)
 
 
 @transaction
@@ -155,7 +155,7 @@ def queue(connection: Connection, report: Report, at: int, purpose: str) -> bool
 @transaction
 def unfinished(connection: Connection, now: float) -> list[Run]:
     """All runs that are not over and may go on now, the oldest first."""
-    columns = [one for one in runs.c if one.name != "message"]
+    columns = [column for column in runs.c if column.name != "message"]
     query = (
         select(*columns, reports)
         .join(reports, reports.c.number == runs.c.report)
@@ -184,8 +184,8 @@ def begin(connection: Connection, run: Run, number: int) -> bool:
 @transaction
 def message(connection: Connection, run: Run) -> bytes | None:
     query = select(runs.c.message).where(_this(run))
-    found = connection.execute(query).scalar_one_or_none()
-    return None if found is None else bytes(found)
+    text = connection.execute(query).scalar_one_or_none()
+    return None if text is None else bytes(text)
 
 
 @transaction
@@ -265,16 +265,16 @@ def begun(connection: Connection, report: Report, job: int) -> None:
 
 
 @transaction
-def keep(connection: Connection, report: Report, found: Sequence[File], now: float) -> bool:
+def keep(connection: Connection, report: Report, results: Sequence[File], now: float) -> bool:
     """Store a result instead of the last one; False when the report is gone."""
     query = update(reports).where(_same(report))
     if connection.execute(query.values(failure=None, made=now)).rowcount == 0:
         return False
     connection.execute(delete(files).where(files.c.report == report.number))
-    for one in found:
+    for file in results:
         connection.execute(
             insert(files).values(
-                report=report.number, format=one.format, name=report.name, data=one.data
+                report=report.number, format=file.format, name=report.name, data=file.data
             )
         )
     return True

@@ -91,8 +91,8 @@ def _of_availability(
 Templates: TypeAlias = Mapping[str, ReportTemplate]
 
 TEMPLATES: Templates = {
-    one.name: one
-    for one in (
+    template.name: template
+    for template in (
         _of_availability("sla_report.tt", "Service level", "Both"),
         _of_availability("sla_outage.tt", "Outages", "Both", outages=True),
         _of_availability("sla_host.tt", "Service level", "Hosts", ("host",)),

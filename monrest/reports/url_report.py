@@ -59,45 +59,45 @@ def sheet_of_answer(
 
 
 def _rows(answer: Rows) -> Grid:
-    names = [one.name for one in answer.columns]
+    names = [column.name for column in answer.columns]
     order = list(range(len(names)))
     if len(names) > _CHOSEN:
         # What a row is about comes first where there are more columns than a person chose.
         order.sort(key=lambda at: _NAMES.get(names[at], len(_NAMES)))
     columns = [answer.columns[at] for at in order]
-    kinds = [_kind(one) for one in columns]
+    kinds = [_kind(column) for column in columns]
     heads = tuple(
-        Head(f"{one.name} ({one.unit})" if one.unit else one.name, kind)
-        for one, kind in zip(columns, kinds, strict=True)
+        Head(f"{column.name} ({column.unit})" if column.unit else column.name, kind)
+        for column, kind in zip(columns, kinds, strict=True)
     )
     rows = [
         tuple(_cell(kind, row[at]) for kind, at in zip(kinds, order, strict=True))
         for row in answer.rows[:_MOST_ROWS]
     ]
-    leading = len(list(takewhile(lambda one: one.name in _NAMES, columns)))
+    leading = len(list(takewhile(lambda column: column.name in _NAMES, columns)))
     return Grid(title="", heads=heads, rows=rows, lead=max(1, min(leading, _MOST_NAMES)))
 
 
 def _document(answer: Document, spelling: Spelling) -> Grid:
     value = answer.value
     if isinstance(value, Mapping):
-        types = {one.name: one for one in answer.columns}
+        types = {column.name: column for column in answer.columns}
         names = [*answer.order, *sorted(set(map(str, value)) - set(answer.order))]
         rows = []
         for name in names:
             kind = _kind(types.get(name, Column(name)))
-            found = _cell(kind, value.get(name))
-            rows.append((name, spelling.cell(kind, found) if kind != "percent" else _text(found)))
+            cell = _cell(kind, value.get(name))
+            rows.append((name, spelling.cell(kind, cell) if kind != "percent" else _text(cell)))
         return Grid(title="", heads=(Head("name"), Head("value", weight=3.0)), rows=rows)
     items = value if isinstance(value, list) else [value]
-    if items and all(isinstance(one, Mapping) for one in items):
-        names = list(dict.fromkeys(str(name) for one in items for name in one))
+    if items and all(isinstance(item, Mapping) for item in items):
+        names = list(dict.fromkeys(str(name) for item in items for name in item))
         return Grid(
             title="",
             heads=tuple(Head(name) for name in names),
-            rows=[tuple(_text(one.get(name)) for name in names) for one in items],
+            rows=[tuple(_text(item.get(name)) for name in names) for item in items],
         )
-    return Grid(title="", heads=(Head("value"),), rows=[(_text(one),) for one in items])
+    return Grid(title="", heads=(Head("value"),), rows=[(_text(item),) for item in items])
 
 
 def _kind(column: Column) -> CellKind:
@@ -124,7 +124,7 @@ def _cell(kind: CellKind, value: Any) -> Any:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    if isinstance(value, list) and not any(isinstance(one, (list, dict)) for one in value):
+    if isinstance(value, list) and not any(isinstance(item, (list, dict)) for item in value):
         text = ", ".join(map(_text, value))
     elif isinstance(value, (list, dict)):
         text = json.dumps(value, ensure_ascii=False, default=str)
@@ -144,14 +144,14 @@ def check_link(context: Context, link: Link) -> Endpoint:
         raise _wrong(f"a path that begins with {context.names.root}/")
     where = link.target
     try:
-        found = context.dispatch.router.find("GET", where.path, where.segments).endpoint
+        endpoint = context.dispatch.router.find("GET", where.path, where.segments).endpoint
     except (NotFound, MethodNotAllowed) as error:
         raise _wrong(f"a path that can be read: {error.message}") from None
-    if found.public or found.at_once:
+    if endpoint.public or endpoint.at_once:
         raise _wrong("a path whose answer is a list or an object, and not for one reader only")
     if any(name == "background" and flag(name, value) for name, value in link.parameters):
         raise _wrong("a path without background")
-    return found
+    return endpoint
 
 
 def _wrong(expected: str) -> BadRequest:
@@ -197,8 +197,8 @@ async def _once(builder: ReportBuilder, link: Link, request: RestRequest) -> She
 
     def work(given_up: Callable[[], bool]) -> Sheet:
         kept = {
-            name: b"".join(render(_again(answer), one, given_up).pieces)
-            for name, one in options.items()
+            name: b"".join(render(_again(answer), option, given_up).pieces)
+            for name, option in options.items()
         }
         return sheet_of_answer(builder, link.text, answer, kept)
 
@@ -216,14 +216,14 @@ def _options(link: Link) -> dict[str, RenderOptions]:
     headers = shows_headers(given.get("headers", "1"))
     pretty = flag("pretty", given.get("pretty"))
     wrapped = link.target.format == "wrapped_json"
-    found: dict[str, RenderOptions] = {
+    options: dict[str, RenderOptions] = {
         "json": RenderOptions(format="wrapped_json" if wrapped else "json", pretty=pretty),
         "csv": RenderOptions(format="csv", headers=headers, readable=True),
         "xls": RenderOptions(format="xls"),
     }
     if link.form == "text":
-        found["text"] = RenderOptions(format="text")
-    return found
+        options["text"] = RenderOptions(format="text")
+    return options
 
 
 def _again(answer: Rows | Document) -> Rows | Document:
