@@ -59,8 +59,8 @@ _STORE = Path(__file__).parent / "store"
 _WAITING = [
     _LIVE / f"test_{name}.py"
     for name in (
-        *("report_mails", "webhooks", "cluster_families", "cluster_duties", "recurring_downtimes"),
-        *("recurring_api", "clocks", "node_control_once", "node_control", "jobs_shared"),
+        *("cluster_families", "report_mails", "webhooks", "recurring_downtimes", "clocks"),
+        *("node_control_once", "node_control", "jobs_shared", "alertmanager", "event_sources"),
         *("cluster", "hung_database", "database_away", "clocks_of_nodes", "federation_chain"),
     )
 ]

@@ -5,6 +5,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
 
-from tests.live.conftest import embedded, made, ready, slow
+from tests.live.conftest import embedded, lab, made, shared, slow
 
-__all__ = ["embedded", "made", "ready", "slow"]
+__all__ = ["embedded", "lab", "made", "shared", "slow"]

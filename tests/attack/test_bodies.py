@@ -4,8 +4,6 @@ The figures: 32 MB above an idle daemon, and 50 milliseconds of processor time b
 the reactor. What holds it does so each time, so that the least of several tries counts.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import http.client
@@ -13,7 +11,6 @@ import random
 from functools import partial
 
 import pytest
-from harness.cores import EmbeddedCore
 from harness.daemon import site
 
 from tests.attack.watching import MOST_HELD, MOST_MEMORY, Watched, measured
@@ -28,15 +25,9 @@ SIZES = {"/r/hosts": 2_097_152, "/r/cmd": 4_194_304, "/r/mon/panorama": 2_097_15
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    core = EmbeddedCore(tmp_path_factory.mktemp("core"), objects=None, arguments=("--hosts", "5"))
-    daemon = Watched(tmp_path_factory.mktemp("daemon"), [site("s1", f"unix:{core.socket}")])
-    try:
-        core.start()
-        yield daemon.start()
-    finally:
-        daemon.stop()
-        core.stop()
+def daemon(shared):
+    core = shared.core(objects=None, arguments=("--hosts", "5"))
+    return shared.daemon([site("s1", core)], kind=Watched).start()
 
 
 @pytest.fixture(scope="module")

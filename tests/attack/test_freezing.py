@@ -5,39 +5,25 @@ is answered before it, what is too much work is refused with the limit that it m
 and a client that leaves end what is left.
 """
 
-from __future__ import annotations
-
 import socket
 import threading
 from urllib.parse import urlencode
 
 import pytest
-from harness.cores import EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.waiting import until
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
+def daemon(shared):
     """A daemon in front of a core with 20 hosts and 100 services, with time for slow machines."""
     invented = ("--hosts", "20", "--services", "100", "--history", "0.1")
-    core = EmbeddedCore(tmp_path_factory.mktemp("core"), objects=None, arguments=invented)
-    daemon = Daemon(
-        tmp_path_factory.mktemp("daemon"),
-        [site("s1", f"unix:{core.socket}")],
-        sections={"server": {"request_timeout": 120}},
-    )
-    try:
-        core.start()
-        yield daemon.start()
-    finally:
-        daemon.stop()
-        core.stop()
+    core = shared.core(objects=None, arguments=invented)
+    return shared.daemon([site("s1", core)], sections={"server": {"request_timeout": 120}}).start()
 
 
 @pytest.fixture(scope="module")
 def client(daemon):
-    """The administrator over one kept connection."""
     with daemon.client() as client:
         yield client
 

@@ -6,7 +6,7 @@ from itertools import repeat
 from pathlib import Path
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.waiting import until
 
 
@@ -23,20 +23,17 @@ def small_disk():
     folder.rmdir()
 
 
-def test_a_daemon_with_a_full_disk_is_not_ready(small_disk, embedded, tmp_path):
+def test_a_daemon_with_a_full_disk_is_not_ready(small_disk, embedded, tmp_path, lab):
     sections = {"server": {"var_dir": str(small_disk / "var")}}
-    daemon = Daemon(tmp_path, [site("s1", f"unix:{embedded.socket}")], sections=sections)
-    try:
-        daemon.start()
-        with daemon.client(None) as anybody:
-            until(lambda: anybody.get("/mon/ready").status == 200, "it is ready")
-            filler = small_disk / "filler"
-            with filler.open("wb", buffering=0) as filling, pytest.raises(OSError, match="space"):
-                filling.writelines(repeat(bytes(65536), 10_000))
-            answer = anybody.get("/mon/ready")
-            assert (answer.status, answer.json["message"]) == (503, "DISK FULL")
-            assert anybody.get("/mon/healthy").status == 200
-            filler.unlink()
-            assert anybody.get("/mon/ready").status == 200
-    finally:
-        daemon.stop()
+    daemon = lab.daemon([site("s1", embedded)], sections=sections, folder=tmp_path)
+    daemon.start()
+    with daemon.client(None) as anybody:
+        until(lambda: anybody.get("/mon/ready").status == 200, "it is ready")
+        filler = small_disk / "filler"
+        with filler.open("wb", buffering=0) as filling, pytest.raises(OSError, match="space"):
+            filling.writelines(repeat(bytes(65536), 10_000))
+        answer = anybody.get("/mon/ready")
+        assert (answer.status, answer.json["message"]) == (503, "DISK FULL")
+        assert anybody.get("/mon/healthy").status == 200
+        filler.unlink()
+        assert anybody.get("/mon/ready").status == 200

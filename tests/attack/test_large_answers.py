@@ -8,7 +8,7 @@ from itertools import repeat
 from pathlib import Path
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.waiting import until
 
 from .large import SIZE, LargeSite, given_back, stored
@@ -44,13 +44,13 @@ class Sizeable(LargeSite):
 
 
 @pytest.fixture(scope="module")
-def sizeable(embedded, tmp_path_factory):
+def sizeable(embedded, shared):
     """Two sites whose services take a file."""
-    folder = tmp_path_factory.mktemp("large")
-    found = [Sizeable(folder / name, embedded.socket) for name in ("one", "two")]
-    yield [site(core.path.name, f"unix:{core.path}", timeout=60.0, connections=4) for core in found]
-    for core in found:
-        core.close()
+    cores = {
+        name: shared.keep(Sizeable(shared.folder() / name, embedded.socket))
+        for name in ("one", "two")
+    }
+    return [site(name, core, timeout=60.0, connections=4) for name, core in cores.items()]
 
 
 def asking(daemon, path, *headers):
@@ -69,11 +69,9 @@ def worked(daemon):
 
 
 @pytest.fixture(scope="module")
-def served(sizeable, tmp_path_factory):
+def served(sizeable, shared):
     """One daemon for all clients that leave."""
-    daemon = Daemon(tmp_path_factory.mktemp("served"), sizeable).start()
-    yield daemon
-    daemon.stop()
+    return shared.daemon(sizeable).start()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +125,7 @@ def test_a_large_answer_that_is_broken_is_that_of_its_site_alone(
     made, embedded, tmp_path, form, path
 ):
     cores = [kind(tmp_path / kind.__name__, embedded.socket) for kind in (Sizeable, Broken)]
-    sites = [site(one.path.name, f"unix:{one.path}", timeout=60.0) for one in cores]
+    sites = [site(one.path.name, one.address, timeout=60.0) for one in cores]
     daemon = made(sites).start()
     with daemon.client() as client:
         both = client.get(f"{form}/services{path}")
@@ -157,8 +155,8 @@ def test_two_hundred_at_once(made, embedded, tmp_path):
     """They neither wait for each other for ever nor keep small requests waiting."""
     core = Many(tmp_path / "many", embedded.socket)
     sections = {"server": {"request_timeout": 600.0}}
-    sites = [site("many", f"unix:{core.path}", timeout=300.0)]
-    sites.append(site("small", f"unix:{embedded.socket}"))
+    sites = [site("many", core, timeout=300.0)]
+    sites.append(site("small", embedded))
     daemon = made(sites, sections=sections).start()
     ended, between = [], []
 

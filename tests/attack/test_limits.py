@@ -82,7 +82,7 @@ class House:
     def __init__(self, folder, core):
         self.daemon = Daemon(
             folder,
-            [site("s1", f"unix:{core.socket}")],
+            [site("s1", core)],
             sections={
                 "auth.roles": {"admin": ["admin", "boss"], "all_services": ["olga"]},
                 "display": {"timezone": "UTC"},
@@ -235,18 +235,13 @@ def test_a_limited_key_has_none_of_its_owner_s_reports_that_go_further(houses) -
 
 
 @pytest.fixture(scope="module")
-def near(houses, tmp_path_factory):
+def near(houses, shared):
     """A daemon whose only site is one of the houses, at which it may act as anybody."""
     far = houses[0].daemon
-    made = Daemon(
-        tmp_path_factory.mktemp("near"),
+    return shared.daemon(
         [far_site("far", far, superuser_key(far))],
         sections={"auth.roles": {"admin": ["admin", "boss"], "all_services": ["olga"]}},
-    )
-    try:
-        yield made.start()
-    finally:
-        made.stop(signal.SIGKILL)
+    ).start()
 
 
 FAR = [

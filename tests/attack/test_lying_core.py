@@ -40,25 +40,19 @@ BODIES = {
 
 
 @pytest.fixture(scope="module")
-def liar(embedded, tmp_path_factory):
-    liar = LyingSite(tmp_path_factory.mktemp("liar") / "live", embedded.socket)
-    yield liar
-    liar.close()
+def liar(embedded, shared):
+    return shared.keep(LyingSite(shared.folder() / "live", embedded.socket))
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, liar, tmp_path_factory):
+def daemon(embedded, liar, shared):
     sites = [
-        site("good", f"unix:{embedded.socket}"),
-        site("liar", f"unix:{liar.path}", timeout=20.0),
+        site("good", embedded),
+        site("liar", liar, timeout=20.0),
     ]
     off = {"logcache": {"enabled": False}}
-    daemon = Watched(tmp_path_factory.mktemp("daemon"), sites, sections=off)
-    try:
-        yield daemon.start()
-    finally:
-        liar.lie(None)
-        daemon.stop()
+    yield shared.daemon(sites, sections=off, kind=Watched).start()
+    liar.lie(None)
 
 
 @pytest.mark.parametrize("name", BODIES)

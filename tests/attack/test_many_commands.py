@@ -1,9 +1,6 @@
 """A list of 10,000 commands, right or wrong, holds the reactor for 50 milliseconds of processor time at most."""
 
-from __future__ import annotations
-
 import pytest
-from harness.cores import EmbeddedCore
 from harness.daemon import site
 
 from tests.attack.watching import MOST_HELD, TRIES, Watched
@@ -12,19 +9,11 @@ NUMBER = 10_000
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    core = EmbeddedCore(tmp_path_factory.mktemp("core"), objects=None, arguments=("--hosts", "50"))
-    daemon = Watched(
-        tmp_path_factory.mktemp("daemon"),
-        [site("s1", f"unix:{core.socket}", timeout=300.0)],
-        sections={"server": {"request_timeout": 300.0}},
-    )
-    try:
-        core.start()
-        yield daemon.start()
-    finally:
-        daemon.stop()
-        core.stop()
+def daemon(shared):
+    core = shared.core(objects=None, arguments=("--hosts", "50"))
+    sections = {"server": {"request_timeout": 300.0}}
+    sites = [site("s1", core, timeout=300.0)]
+    return shared.daemon(sites, sections=sections, kind=Watched).start()
 
 
 @pytest.mark.parametrize("parameters", ["?test_only=1", "", "?wait=1"])

@@ -43,7 +43,7 @@ def posting(*more):
 
 
 def test_bodies_of_nobody_take_no_room(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("s1", embedded)]).start()
     before = daemon.memory()
     declared = unfinished(daemon, posting("Content-Length: 33000000"), 8 << 20)
     assert daemon.memory() - before < 48 << 20
@@ -58,7 +58,7 @@ def test_bodies_of_nobody_take_no_room(made, embedded):
 
 
 def test_bodies_of_somebody_share_the_room(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("s1", embedded)]).start()
     before = daemon.memory()
     known = (f"X-Mon-Auth-Key: {daemon.key}", "X-Mon-Auth-User: admin")
     head = posting(*known, "Content-Length: 2000000")

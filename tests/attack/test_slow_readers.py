@@ -16,13 +16,13 @@ PATIENT = {"server": {"request_timeout": 600.0}}
 
 
 @pytest.fixture(scope="module")
-def large(embedded, tmp_path_factory):
+def large(embedded, shared):
     """Two large sites."""
-    folder = tmp_path_factory.mktemp("large")
-    found = [LargeSite(folder / name, embedded.socket) for name in ("one", "two")]
-    yield [site(core.path.name, f"unix:{core.path}", timeout=60.0, connections=4) for core in found]
-    for core in found:
-        core.close()
+    cores = {
+        name: shared.keep(LargeSite(shared.folder() / name, embedded.socket))
+        for name in ("one", "two")
+    }
+    return [site(name, core, timeout=60.0, connections=4) for name, core in cores.items()]
 
 
 @contextlib.contextmanager
@@ -55,11 +55,10 @@ def reading(daemon, path, count=MANY):
         yield most
 
 
-@pytest.mark.parametrize("path", ["/services", "/wrapped_json/services"])
-def test_rows_of_cores_are_made_while_they_are_read(made, large, path):
+def test_rows_of_cores_are_made_while_they_are_read(made, large):
     daemon = made(large, sections=PATIENT).start()
     before = daemon.memory()
-    for _ in range(2):
+    for path in ("/services", "/wrapped_json/services"):
         with reading(daemon, path) as most:
             assert most - before < 192 << 20
         given_back(daemon)
@@ -92,12 +91,13 @@ class ManyServices(LargeSite):
 
 
 @pytest.fixture
-def many(embedded, tmp_path):
+def many(embedded, lab):
     """Two sites with many services."""
-    found = [ManyServices(tmp_path / name, embedded.socket) for name in ("one", "two")]
-    yield [site(core.path.name, f"unix:{core.path}", timeout=120.0) for core in found]
-    for core in found:
-        core.close()
+    cores = {
+        name: lab.keep(ManyServices(lab.folder() / name, embedded.socket))
+        for name in ("one", "two")
+    }
+    return [site(name, core, timeout=120.0) for name, core in cores.items()]
 
 
 def test_rows_that_are_counted_here_are_not_held(made, many):

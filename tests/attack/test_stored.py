@@ -1,13 +1,10 @@
 """What users store is bounded: no list takes more than 50 MB, no result fills the disk."""
 
-from __future__ import annotations
-
 import json
-import signal
 from pathlib import Path
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.processes import alive
 from harness.waiting import until
 
@@ -19,11 +16,10 @@ FEW = 16 << 20
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, tmp_path_factory):
+def daemon(embedded, shared):
     """A daemon whose requests have time and whose results have little room."""
-    made = Daemon(
-        tmp_path_factory.mktemp("stored"),
-        [site("s1", f"unix:{embedded.socket}")],
+    return shared.daemon(
+        [site("s1", embedded)],
         sections={
             "server": {"request_timeout": 120},
             "jobs": {"results_per_user": "4MB", "results": "6MB"},
@@ -34,11 +30,7 @@ def daemon(embedded, tmp_path_factory):
                 "reports": ["mallory"],
             },
         },
-    )
-    try:
-        yield made.start()
-    finally:
-        made.stop(signal.SIGKILL)
+    ).start()
 
 
 class Peak:

@@ -4,13 +4,10 @@ bea holds the role for business processes and is a contact of nothing; olga is a
 web01, of the service ping on db01, and of the service that shows the process "Web Shop".
 """
 
-from __future__ import annotations
-
 import json
-import signal
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.processes import EXPORTED, SHOP, alive, by_id, core, patch, refreshed
 
@@ -51,10 +48,9 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def daemon(core, tmp_path_factory):
-    made = Daemon(
-        tmp_path_factory.mktemp("visibility"),
-        [site("s1", f"unix:{core.socket}")],
+def daemon(core, shared):
+    return shared.daemon(
+        [site("s1", core)],
         sections={
             "bp": {"refresh_interval": 0},
             "auth.roles": {
@@ -64,11 +60,7 @@ def daemon(core, tmp_path_factory):
                 "reports": ["bea"],
             },
         },
-    )
-    try:
-        yield made.start()
-    finally:
-        made.stop(signal.SIGKILL)
+    ).start()
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,5 @@
 """Fixtures of the black-box suite: cores, a daemon in front of them, clients."""
 
-from __future__ import annotations
-
-import os
 import signal
 import sys
 import tempfile
@@ -14,12 +11,16 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness.chosen import why_not
-from harness.cores import CORES, CoreMissing, EmbeddedCore
+from harness.cores import CORES, EmbeddedCore
 from harness.daemon import Daemon, site
 from harness.demo import Demo
 from harness.given import GIVEN, GivenCore
+from harness.lab import Lab, started
 from harness.lying import LyingSite
+from harness.proxy import Line
 from harness.recorder import Recorder, problems
+
+from tests.fakes.receiver import HookReceiver
 
 
 def pytest_collection_modifyitems(config, items):
@@ -68,24 +69,6 @@ def served(tmp_path_factory):
         yield demo
     finally:
         demo.stop()
-
-
-@pytest.fixture(scope="session")
-def ready():
-    """A function that starts and primes a core, for tests that want one of their own."""
-    return started
-
-
-def started(core):
-    """Start and prime ``core``; a missing program is a skip, under MONREST_CI an error."""
-    try:
-        core.start()
-    except CoreMissing as missing:
-        if os.environ.get("MONREST_CI"):
-            raise
-        pytest.skip(str(missing))
-    core.prime()
-    return core
 
 
 KINDS = ["given"] if GIVEN else ["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
@@ -159,22 +142,17 @@ def made_core(cores, name, folder):
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def own(request, tmp_path_factory, ready):
+def own(request, shared):
     """A core that the module has for itself, of each kind; ``OWN`` of the module are others."""
-    cores = getattr(request.module, "OWN", CORES)
-    core = made_core(cores, request.param, tmp_path_factory.mktemp(f"own-{request.param}"))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+    if request.param == "given":
+        return shared.core(GivenCore)
+    return shared.core(getattr(request.module, "OWN", CORES)[request.param])
 
 
 @pytest.fixture(scope="module")
-def tape(own, tmp_path_factory):
+def tape(own, shared):
     """The proxy in front of ``own``, with what reaches the core."""
-    recorder = Recorder(tmp_path_factory.mktemp("tape") / "live", own.socket)
-    yield recorder
-    recorder.close()
+    return shared.keep(Recorder(shared.folder() / "live", own.socket))
 
 
 @pytest.fixture(scope="session")
@@ -185,7 +163,6 @@ def recorder(bench):
 
 @pytest.fixture(scope="session")
 def daemon(bench):
-    """The daemon of the bench."""
     return bench.daemon
 
 
@@ -197,7 +174,6 @@ def differences(core):
 
 @pytest.fixture(scope="session")
 def client(daemon):
-    """The administrator over one kept connection."""
     with daemon.client() as client:
         yield client
 
@@ -230,26 +206,54 @@ def clean(recorder):
         assert b"AuthUser: olga" not in request
 
 
-@pytest.fixture
-def made(tmp_path):
-    """A function that makes a daemon (not started), stopped at the end."""
-    daemons = []
-
-    def make(sites, **more):
-        folder = tmp_path / f"daemon{len(daemons)}"
-        folder.mkdir()
-        daemons.append(Daemon(folder, sites, **more))
-        return daemons[-1]
-
-    yield make
-    for daemon in daemons:
-        if daemon.process is not None:
-            daemon.stop(signal.SIGKILL)
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """Makes what the tests of a file share."""
+    lab = Lab(tmp_path_factory.mktemp("shared"))
+    yield lab
+    lab.close()
 
 
 @pytest.fixture
-def slow(embedded, tmp_path):
+def lab(tmp_path):
+    """Makes what one test has for itself; daemons are killed at its end."""
+    lab = Lab(tmp_path, signal.SIGKILL)
+    yield lab
+    lab.close()
+
+
+@pytest.fixture
+def made(lab):
+    """A function that makes a daemon (not started), killed at the end."""
+    return lab.daemon
+
+
+@pytest.fixture
+def alone(lab):
+    """An embedded core that one test has for itself."""
+    return lab.core()
+
+
+@pytest.fixture
+def receiver(lab):
+    return lab.keep(HookReceiver())
+
+
+@pytest.fixture
+def line(tmp_path, postgres_server, lab):
+    """The way to the database, which can be cut; it ends in the folder ``pg``."""
+    (tmp_path / "pg").mkdir(mode=0o755)
+    end = tmp_path / "pg" / ".s.PGSQL.5432"
+    return lab.keep(Line(postgres_server.folder / ".s.PGSQL.5432", end))
+
+
+@pytest.fixture
+def line_url(tmp_path, postgres_server, line):
+    """The URL of a new database at the end of the line."""
+    return f"postgresql+psycopg://postgres@/{postgres_server.create()}?host={tmp_path / 'pg'}"
+
+
+@pytest.fixture
+def slow(embedded, lab):
     """A site whose answers can be held back."""
-    slow = LyingSite(tmp_path / "slow", embedded.socket)
-    yield slow
-    slow.close()
+    return lab.keep(LyingSite(lab.folder() / "slow", embedded.socket))

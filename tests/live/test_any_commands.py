@@ -4,8 +4,6 @@
 whatever is not for a host that matches.
 """
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -4,8 +4,6 @@ Names and numbers come from the core. A core that works changes meanwhile, so wh
 until two answers agree.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import time

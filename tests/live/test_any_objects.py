@@ -3,8 +3,6 @@
 ``make test-core CONFIG=/etc/naemon/naemon.cfg`` copies the files that this main file names.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +10,7 @@ from pathlib import Path
 import pytest
 from harness.configured import Files
 from harness.cores import OBJECTS
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.given import GIVEN
 
 NAMED = re.compile(r"\s*(cfg_file|cfg_dir)\s*=\s*(.+?)\s*")
@@ -47,17 +45,11 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def admin(files, tmp_path_factory):
+def admin(files, shared):
     tool = {"core_conf": str(files.main)}
-    daemon = Daemon(
-        tmp_path_factory.mktemp("editor"),
-        [site("s1", "unix:/nonexistent/live", configtool=tool)],
-    )
-    try:
-        with daemon.start(connected=()).client() as client:
-            yield client
-    finally:
-        daemon.stop()
+    daemon = shared.daemon([site("s1", "unix:/nonexistent/live", configtool=tool)])
+    with daemon.start(connected=()).client() as client:
+        yield client
 
 
 def names(client, kind, key):
@@ -83,7 +75,7 @@ def test_a_change_touches_its_own_definition(admin, files):
     before = files.state()
     (name, *_) = names(admin, "host", "host_name")
     (row,) = admin.rows("/config/objects", {":TYPE": "host", "host_name": name})
-    answer = admin.json("PATCH", f"/config/objects/{row[':ID']}", {"alias": "changed by a test"})
+    answer = admin.patch(f"/config/objects/{row[':ID']}", {"alias": "changed by a test"})
     assert answer.status == 200, answer
     assert files.state() == before
     assert "changed by a test" in admin.get("/config/diff").text

@@ -10,7 +10,6 @@ import sys
 
 import pytest
 from harness.client import raw
-from harness.daemon import Daemon
 from harness.expect import refused
 from harness.waiting import until
 
@@ -25,12 +24,11 @@ HTPASSWD = (
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
+def guarded(shared):
     """A daemon without cores, with passwords, a trusted proxy and a Unix socket for all."""
-    folder = tmp_path_factory.mktemp("guarded")
+    folder = shared.folder()
     (folder / "htpasswd").write_text(HTPASSWD + "\n")
-    daemon = Daemon(
-        folder,
+    daemon = shared.daemon(
         [],
         sections={
             "auth": {
@@ -39,14 +37,12 @@ def guarded(tmp_path_factory):
                 "trusted_proxies": ["127.0.0.2"],
             }
         },
+        folder=folder,
     )
     daemon.local = folder / "http"
     daemon.sections["server"]["listen"].append(f"unix:{daemon.local}:mode=666")
     daemon.write_config()
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    return daemon.start()
 
 
 def access_line(daemon, headers):

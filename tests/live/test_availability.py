@@ -1,13 +1,9 @@
-"""Availability and outages of primed cores, of several sites, of one that lies."""
-
-from __future__ import annotations
+"""Availability and outages of primed cores."""
 
 import time
 
 import pytest
-from harness.daemon import Daemon, site
 from harness.expect import HOSTS, SERVICES, refused
-from harness.lying import DEEDS, TYPED, LyingSite
 from harness.waiting import until
 
 from tests.table import each
@@ -342,76 +338,3 @@ def test_a_contact_sees_his_own(olga, clean):
     refused(olga.get("/hosts/router1/availability"), 404, "no such host")
     refused(olga.get("/hosts/router1/outages"), 404, "no such host")
     assert olga.rows("/hostgroups/idle/availability") == []
-
-
-IN_TIME = 10.0
-
-
-@pytest.fixture(scope="module")
-def liar(embedded, tmp_path_factory):
-    liar = LyingSite(tmp_path_factory.mktemp("logs") / "live", embedded.socket)
-    yield liar
-    liar.close()
-
-
-@pytest.fixture(scope="module")
-def several(embedded, liar, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("several")
-    sites = [
-        site("good", f"unix:{embedded.socket}"),
-        site("liar", f"unix:{liar.path}", timeout=1.0),
-        site("dead", f"unix:{folder}/nothing", timeout=1.0),
-    ]
-    daemon = Daemon(folder, sites, sections={"server": {"request_timeout": 4.0}})
-    try:
-        yield daemon.start(connected={"good", "liar"})
-    finally:
-        liar.lie(None)
-        daemon.stop()
-
-
-@pytest.fixture
-def many(several, liar):
-    with several.client() as client:
-        yield client
-        liar.lie(None)
-        several.wait_connected({"good", "liar"})
-
-
-def test_every_site_has_its_own_row(many):
-    response = many.get("/hosts/availability?columns=host&start=-1h")
-    assert [row["host"] for row in response.json] == sorted([*HOSTS, *HOSTS])
-    assert response.headers["x-mon-failed-sites"] == "dead"
-    response = many.get("/sites/good/hosts/availability?columns=host")
-    assert [row["host"] for row in response.json] == sorted(HOSTS)
-    assert "x-mon-failed-sites" not in response.headers
-    assert type(many.rows("/hosts/router1/availability")) is dict
-    response = many.get("/sites/dead/hosts/availability")
-    refused(response, 502)
-    refused(many.get("/hosts/nope/availability"), 404, "not every site answered")
-
-
-@pytest.mark.parametrize(
-    "deed",
-    [*sorted(DEEDS), *sorted(set(TYPED) - {"empty list"})],
-)
-def test_a_site_that_lies_about_its_log(many, liar, deed):
-    liar.lie(deed, "log")
-    response = many.get("/hosts/outages?columns=host,class&start=-1h", timeout=IN_TIME)
-    assert response.status == 200, response
-    assert {row["host"] for row in response.json} >= {"router1", "web02"}
-    assert "liar" in response.headers["x-mon-failed-sites"]
-
-
-@pytest.mark.parametrize("deed", sorted(TYPED))
-@pytest.mark.parametrize("table", ["hosts", "services", "timeperiods", "servicegroups"])
-def test_a_site_that_lies_about_its_objects(many, liar, deed, table):
-    liar.lie(deed, table)
-    for path in (
-        "/hosts/availability?type=both&initialassumedhoststate=-1&initialassumedservicestate=-1",
-        "/hosts/router1/outages?rpttimeperiod=24x7",
-        "/servicegroups/pings/availability",
-    ):
-        response = many.get(path, timeout=IN_TIME)
-        assert response.status == 200, response
-        assert "router1" in {row["host"] for row in response.json}

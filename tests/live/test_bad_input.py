@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 from harness.client import raw, raw_status
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import ODD, refused
 
 from tests.table import each
@@ -129,17 +129,9 @@ def test_broken_http_never_kills(daemon, client, data):
 
 
 @pytest.fixture(scope="module")
-def narrow(embedded, tmp_path_factory):
+def narrow(embedded, shared):
     """A daemon that takes bodies of 64 KiB only."""
-    daemon = Daemon(
-        tmp_path_factory.mktemp("narrow"),
-        [site("s1", f"unix:{embedded.socket}")],
-        sections={"server": {"max_body": 65536}},
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    return shared.daemon([site("s1", embedded)], sections={"server": {"max_body": 65536}}).start()
 
 
 def test_bodies_over_the_limit(narrow):

@@ -1,7 +1,5 @@
 """Business processes over real sockets: written, calculated from a core, sent back to it."""
 
-from __future__ import annotations
-
 import json
 import threading
 

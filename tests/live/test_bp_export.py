@@ -1,8 +1,5 @@
 """Business processes become hosts and services of a core, and their results its passive checks."""
 
-from __future__ import annotations
-
-import json
 import shutil
 import sys
 import threading
@@ -12,6 +9,7 @@ from harness.configured import ConfiguredCore
 from harness.cores import ICINGA2_SITE, Icinga2Core
 from harness.daemon import site
 from harness.expect import refused
+from harness.processes import alive, patch
 from harness.waiting import until
 
 from tests.forks import REPOSITORY
@@ -45,7 +43,6 @@ class ConfiguredIcinga2(Icinga2Core):
     """A real Icinga 2 that also reads the templates of etc and a file of processes."""
 
     def arguments(self):
-        """See ``Core``."""
         site = self.folder / "site.conf"
         more = [REPOSITORY / "etc" / "bp_templates.conf", self.folder / "bp.conf"]
         lines = [f'include "{path}"' for path in more]
@@ -56,15 +53,16 @@ class ConfiguredIcinga2(Icinga2Core):
         return found
 
 
+class Templated(ConfiguredCore):
+    def __init__(self, folder):
+        super().__init__(folder)
+        shutil.copy(REPOSITORY / "etc" / "bp_templates.cfg", self.files.objects)
+
+
 @pytest.fixture
-def core(tmp_path, ready):
+def core(lab):
     """An embedded core whose files a daemon may edit, with the templates of etc."""
-    core = ConfiguredCore(tmp_path / "core")
-    shutil.copy(REPOSITORY / "etc" / "bp_templates.cfg", core.files.objects)
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+    return lab.core(Templated)
 
 
 @pytest.fixture
@@ -77,7 +75,7 @@ def server(core, file, made):
     """A daemon that writes the file; the site's commands check and restart the core."""
     tool = core.tool()
     return made(
-        [site("s1", f"unix:{core.socket}", configtool=tool)],
+        [site("s1", core, configtool=tool)],
         sections={
             "bp": {
                 "refresh_interval": 0,
@@ -86,20 +84,6 @@ def server(core, file, made):
             }
         },
     )
-
-
-def patch(client, number, document):
-    header = {"Content-Type": "application/json"}
-    return client.request("PATCH", f"/mon/bp/{number}", body=json.dumps(document), headers=header)
-
-
-def alive(client, document):
-    response = client.post_json("/mon/bp", document)
-    assert response.status == 200, response
-    number = response.json["data"]["id"]
-    response = patch(client, number, {})
-    assert response.status == 200, response
-    return number
 
 
 def started(core):
@@ -297,7 +281,7 @@ def test_a_command_may_forbid_a_change_and_one_learns_of_it(core, made, tmp_path
     )
     command = f"{sys.executable} {script}"
     daemon = made(
-        [site("s1", f"unix:{core.socket}")],
+        [site("s1", core)],
         sections={"bp": {"refresh_interval": 0, "pre_save_cmd": command, "post_save_cmd": command}},
     )
     with daemon.start().client() as client:
@@ -314,7 +298,7 @@ def test_results_as_files(core, made, tmp_path):
     folder.mkdir()
     named = {"name": "web01", "nodes": [{"label": "http", "function": "fixed(1, 'a\\nb')"}]}
     daemon = made(
-        [site("s1", f"unix:{core.socket}")],
+        [site("s1", core)],
         sections={"bp": {"refresh_interval": 0, "spool_dir": str(folder)}},
     )
     with daemon.start().client() as client:
@@ -333,36 +317,28 @@ def test_results_as_files(core, made, tmp_path):
 
 
 @pytest.mark.icinga2
-def test_icinga2_reads_them_in_its_language(tmp_path, ready, made):
-    core = ConfiguredIcinga2(tmp_path)
-    try:
-        ready(core)
-        daemon = made(
-            [site("s1", f"unix:{core.socket}")],
-            sections={
-                "bp": {
-                    "refresh_interval": 0,
-                    "objects_save_file": str(tmp_path / "bp.conf"),
-                    "objects_save_format": "icinga2",
-                }
-            },
+def test_icinga2_reads_them_in_its_language(lab):
+    core = lab.core(ConfiguredIcinga2)
+    export = {
+        "refresh_interval": 0,
+        "objects_save_file": str(core.folder / "bp.conf"),
+        "objects_save_format": "icinga2",
+    }
+    daemon = lab.daemon([site("s1", core)], sections={"bp": export}).start()
+    with daemon.client() as client:
+        alive(client, SHOP)
+        label = 'Front "ends" \\ ü'
+        assert set(states(core)) == {"Whole shop", label}
+        exclaimed = patch(client, 1, {"nodes": [{"label": "Shop!"}]})
+        refused(exclaimed, 400, "invalid name", "nodes[0].label: expected none of !")
+        (host,) = core.ask(
+            "GET hosts\nColumns: custom_variable_names custom_variable_values "
+            "max_check_attempts\nFilter: name = Web Shop"
         )
-        with daemon.start().client() as client:
-            alive(client, SHOP)
-            label = 'Front "ends" \\ ü'
-            assert set(states(core)) == {"Whole shop", label}
-            exclaimed = patch(client, 1, {"nodes": [{"label": "Shop!"}]})
-            refused(exclaimed, 400, "invalid name", "nodes[0].label: expected none of !")
-            (host,) = core.ask(
-                "GET hosts\nColumns: custom_variable_names custom_variable_values "
-                "max_check_attempts\nFilter: name = Web Shop"
-            )
-            names = dict(zip(host[0], host[1], strict=True))
-            assert names["MON_BP_ID"] == "1"
-            assert host[2] == 2
-            data = client.post_json("/mon/bp/1/refresh", {}).json["data"]
-            assert (data["status"], data["bp_backend"]) == (2, "s1")
-            until(lambda: states(core)[label][0] == 2, "the results are there")
-            assert states(core)["Whole shop"][1].startswith("CRITICAL - Front")
-    finally:
-        core.stop()
+        names = dict(zip(host[0], host[1], strict=True))
+        assert names["MON_BP_ID"] == "1"
+        assert host[2] == 2
+        data = client.post_json("/mon/bp/1/refresh", {}).json["data"]
+        assert (data["status"], data["bp_backend"]) == (2, "s1")
+        until(lambda: states(core)[label][0] == 2, "the results are there")
+        assert states(core)["Whole shop"][1].startswith("CRITICAL - Front")

@@ -1,7 +1,5 @@
 """What business processes refer to, and which of them link to each other."""
 
-from __future__ import annotations
-
 from harness.expect import refused
 from harness.processes import (
     LINKED,

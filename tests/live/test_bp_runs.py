@@ -1,7 +1,5 @@
 """Business processes that are calculated by themselves, and what reaches the core."""
 
-from __future__ import annotations
-
 from harness.daemon import site
 from harness.expect import refused
 from harness.processes import SHOP, alive, core, create, patch, refreshed
@@ -11,7 +9,7 @@ __all__ = ["core"]
 
 
 def test_what_was_acknowledged_is_there_after_a_kill(made, core):
-    daemon = made([site("s1", f"unix:{core.socket}")], sections={"bp": {"refresh_interval": 0}})
+    daemon = made([site("s1", core)], sections={"bp": {"refresh_interval": 0}})
     daemon.start()
     with daemon.client() as client:
         alive(client, SHOP)
@@ -23,7 +21,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(made, core):
 
 
 def test_live_ones_are_calculated_by_themselves(made, core):
-    daemon = made([site("s1", f"unix:{core.socket}")])
+    daemon = made([site("s1", core)])
     daemon.start()
     with daemon.client() as client:
         alive(client, SHOP)
@@ -50,7 +48,7 @@ def test_live_ones_are_calculated_by_themselves(made, core):
 
 def test_a_dead_site_is_told_and_waited_for(made, core, slow):
     daemon = made(
-        [site("s1", f"unix:{core.socket}"), site("s2", f"unix:{slow.path}", timeout=2)],
+        [site("s1", core), site("s2", slow, timeout=2)],
         sections={"bp": {"refresh_interval": 0}},
     )
     daemon.start()
@@ -66,7 +64,7 @@ def test_a_dead_site_is_told_and_waited_for(made, core, slow):
 
 
 def test_read_only_for_all(made, core):
-    daemon = made([site("s1", f"unix:{core.socket}")], sections={"bp": {"read_only": True}})
+    daemon = made([site("s1", core)], sections={"bp": {"read_only": True}})
     daemon.start()
     with daemon.client() as client:
         refused(client.post_json("/mon/bp", SHOP), 403, "read-only", "bp.read_only")
@@ -75,7 +73,7 @@ def test_read_only_for_all(made, core):
 
 def test_flags_of_nodes_reach_the_core(made, core):
     daemon = made(
-        [site("s1", f"unix:{core.socket}")],
+        [site("s1", core)],
         sections={"bp": {"refresh_interval": 0, "sync_downtime_ack_state": 2}},
     )
     daemon.start()
@@ -126,7 +124,7 @@ def test_a_function_that_hangs_holds_up_nobody(made, core, tmp_path):
         "    return 1, 'at last'\n"
     )
     daemon = made(
-        [site("s1", f"unix:{core.socket}")],
+        [site("s1", core)],
         sections={"bp": {"refresh_interval": 0, "functions_dir": str(folder)}},
     )
     nodes = [{"label": "a", "function": "custom('slow_function')"}]
@@ -151,7 +149,7 @@ def test_a_function_that_hangs_holds_up_nobody(made, core, tmp_path):
 def test_downtimes_of_nodes_come_and_go_in_the_core(made, core):
     """A downtime of all children is one of the service, once; without it it is deleted."""
     daemon = made(
-        [site("s1", f"unix:{core.socket}")],
+        [site("s1", core)],
         sections={"bp": {"refresh_interval": 0, "sync_downtime_ack_state": 2}},
     )
     ours = "GET downtimes\nColumns: service_description comment\nFilter: author = (mon)"

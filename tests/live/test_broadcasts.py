@@ -1,28 +1,20 @@
 """Broadcasts over the API: writing, reading, who sees them, what is shown before the login."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest
 from harness.client import Client
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 
 PATH = "/mon/broadcasts"
 
 
 @pytest.fixture(scope="module")
-def server(embedded, tmp_path_factory):
-    daemon = Daemon(
-        tmp_path_factory.mktemp("broadcasts"),
-        [site("s1", f"unix:{embedded.socket}")],
-        sections={"auth.roles": {"admin": ["admin"], "broadcasts": ["ed"]}},
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+def server(embedded, shared):
+    return shared.daemon(
+        [site("s1", embedded)], sections={"auth.roles": {"admin": ["admin"], "broadcasts": ["ed"]}}
+    ).start()
 
 
 @pytest.fixture
@@ -47,13 +39,6 @@ def create(client, **fields):
     return response.json["file"]
 
 
-def patch(client, path, document):
-    import json
-
-    headers = {"Content-Type": "application/json"}
-    return client.request("PATCH", path, body=json.dumps(document), headers=headers)
-
-
 def test_a_life(ed):
     text = "---\nteam: Ops\n---\nHello **{{team}}**, by {{contact}} <script>x</script>{{unknown}}"
     assert create(ed, file="first", name="One", text=text, expires="2030-01-01 00:00") == "first"
@@ -67,12 +52,12 @@ def test_a_life(ed):
     assert (row["author"], row["authoremail"]) == ("ed", "none")
     assert (row["file"], row["active"], row["hide_before_ts"]) == ("first", 1, 0)
     assert row["expires_ts"] > 1_890_000_000
-    assert patch(ed, f"{PATH}/first", {"name": "Two", "own": {"a": 1, "b": None}}).json == {
+    assert ed.patch(f"{PATH}/first", {"name": "Two", "own": {"a": 1, "b": None}}).json == {
         "count": 1, "message": "successfully saved 1 broadcast.",
     }  # fmt: skip
     after = ed.rows(f"{PATH}/first")
     assert (after["name"], after["raw_text"], after["own"]) == ("Two", text, {"a": 1})
-    assert patch(ed, f"{PATH}/first", after).status == 200
+    assert ed.patch(f"{PATH}/first", after).status == 200
     assert ed.post_json(f"{PATH}/first", {"name": "Three", "text": "3"}).status == 200
     replaced = ed.rows(f"{PATH}/first")
     assert (replaced["name"], replaced["text"], replaced["expires_ts"]) == ("Three", "3", 0)
@@ -145,7 +130,7 @@ def test_writing_needs_the_role(ed, olga):
     for response in (
         olga.post_json(PATH, {"name": "x"}),
         olga.post_json(f"{PATH}/one", {"name": "x", "text": "x"}),
-        patch(olga, f"{PATH}/one", {"name": "x"}),
+        olga.patch(f"{PATH}/one", {"name": "x"}),
         olga.request("DELETE", f"{PATH}/one"),
     ):
         refused(response, 403, "not authorized")
@@ -182,8 +167,8 @@ def test_a_patch_that_is_too_deep(ed):
     deep = {"a": 1}
     for _ in range(200):
         deep = {"a": deep}
-    assert patch(ed, f"{PATH}/deep", {"own": deep}).status == 400
-    assert patch(ed, f"{PATH}/deep", {"own": {"999999999": 1, "x": 2}}).status == 400
+    assert ed.patch(f"{PATH}/deep", {"own": deep}).status == 400
+    assert ed.patch(f"{PATH}/deep", {"own": {"999999999": 1, "x": 2}}).status == 400
 
 
 def test_many_at_once(ed, server):
@@ -193,7 +178,7 @@ def test_many_at_once(ed, server):
     def work():
         with server.client("ed") as client:
             files.append(create(client, name="same"))
-            saved.append(patch(client, f"{PATH}/{files[0]}", {f"n{len(files)}": 1}).status)
+            saved.append(client.patch(f"{PATH}/{files[0]}", {f"n{len(files)}": 1}).status)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:

@@ -1,7 +1,5 @@
 """``monrest`` as people call it, against a real daemon: over TCP and over its Unix socket."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.demo import Demo
 from harness.waiting import until
 
@@ -39,17 +37,14 @@ class Command:
 
 
 @pytest.fixture(scope="module")
-def own(embedded, tmp_path_factory):
+def own(embedded, shared):
     """A daemon that listens on TCP and on a Unix socket in a folder that it makes."""
-    folder = tmp_path_factory.mktemp("cli")
-    daemon = Daemon(folder, [site("s1", f"unix:{embedded.socket}")])
+    folder = shared.folder()
+    daemon = shared.daemon([site("s1", embedded)], folder=folder)
     daemon.path = folder / "run" / "monrest.sock"
     daemon.sections["server"]["listen"].append(f"unix:{daemon.path}")
     daemon.write_config()
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    return daemon.start()
 
 
 @pytest.fixture

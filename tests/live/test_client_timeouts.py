@@ -1,29 +1,23 @@
 """``timeout=SECONDS`` in a request: who has not answered by then is named, whatever the path."""
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.lying import LyingSite
 
 WRONG = ("0", "0.05", "-1", "301", "1e1", "2s", "nan", "inf", "\uff11", "1,5", "0x2", "0.1234")
 
 
 @pytest.fixture(scope="module")
-def slow(embedded, tmp_path_factory):
-    slow = LyingSite(tmp_path_factory.mktemp("slow") / "live", embedded.socket)
-    yield slow
-    slow.close()
+def slow(embedded, shared):
+    return shared.keep(LyingSite(shared.folder() / "live", embedded.socket))
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, slow, tmp_path_factory):
-    sites = [site("good", f"unix:{embedded.socket}"), site("slow", f"unix:{slow.path}")]
+def daemon(embedded, slow, shared):
+    sites = [site("good", embedded), site("slow", slow)]
     off = {"logcache": {"enabled": False}}
-    daemon = Daemon(tmp_path_factory.mktemp("impatient"), sites, sections=off)
-    try:
-        yield daemon.start()
-    finally:
-        slow.release()
-        daemon.stop()
+    yield shared.daemon(sites, sections=off).start()
+    slow.release()
 
 
 @pytest.fixture

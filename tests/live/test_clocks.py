@@ -1,10 +1,5 @@
 """A daemon whose clock is put back and forth by an hour while it runs: only dates change."""
 
-from __future__ import annotations
-
-import base64
-import hashlib
-import signal
 import socket
 import sqlite3
 import time
@@ -15,7 +10,7 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 from harness.client import Client
-from harness.daemon import site
+from harness.daemon import sha, site
 from harness.dates import DatedDaemon
 from harness.lying import LyingSite
 from harness.waiting import until
@@ -25,10 +20,6 @@ SOON = 30.0
 """Seconds in which something has to happen that would take an hour by a clock that was set."""
 
 DOWNTIMES = "/mon/recurring_downtimes"
-
-
-def sha(password):
-    return "{SHA}" + base64.b64encode(hashlib.sha1(password.encode()).digest()).decode()
 
 
 class DeafSite(LyingSite):
@@ -44,11 +35,8 @@ class DeafSite(LyingSite):
 
 
 @pytest.fixture(scope="module")
-def liar(embedded, tmp_path_factory):
-    one = DeafSite(tmp_path_factory.mktemp("liar") / "live", embedded.socket)
-    yield one
-    one.release()
-    one.close()
+def liar(embedded, shared):
+    return shared.keep(DeafSite(shared.folder() / "live", embedded.socket))
 
 
 @pytest.fixture(scope="module")
@@ -61,22 +49,20 @@ def signs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def running(liar, signs, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("dated")
+def running(liar, signs, shared):
+    folder = shared.folder()
     names = ("ann", "back", "forth")
     (folder / "htpasswd").write_text("".join(f"{name}:{sha(name)}\n" for name in names))
-    daemon = DatedDaemon(
-        folder,
-        [site("s1", f"unix:{liar.path}")],
+    daemon = shared.daemon(
+        [site("s1", liar)],
         sections={
             "auth": {"htpasswd_file": str(folder / "htpasswd"), "session_idle": 5400.0},
             "logcache": {"update_interval": 1.0, "first_import": 3600},
         },
+        folder=folder,
+        kind=DatedDaemon,
     )
-    try:
-        yield daemon.start(NOTIFY_SOCKET=signs.getsockname(), WATCHDOG_USEC="400000")
-    finally:
-        daemon.stop(signal.SIGKILL)
+    return daemon.start(NOTIFY_SOCKET=signs.getsockname(), WATCHDOG_USEC="400000")
 
 
 @pytest.fixture(params=[-HOUR, HOUR], ids=["back", "forth"])

@@ -1,13 +1,10 @@
 """Three nodes on one PostgreSQL, of which the one that does everything is an hour ahead."""
 
-from __future__ import annotations
-
 import json
 import time
 from datetime import datetime
 
 import pytest
-from harness.cores import EmbeddedCore
 from harness.daemon import site
 from harness.dates import DatedDaemon
 from harness.nodes import Nodes
@@ -18,41 +15,36 @@ AHEAD, RIGHT, OTHER = 0, 1, 2
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory, ready):
-    core = EmbeddedCore(tmp_path_factory.mktemp("core-of-nodes"))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+def own(shared):
+    return shared.core()
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory, postgres_server, own):
+def cluster(tmp_path_factory, postgres_server, own, shared):
     """The node that is ahead comes first and takes all duties."""
     folder = tmp_path_factory.mktemp("dated-nodes")
     slow = {"site": "s1", "gather": f"touch {folder}/gathers; sleep 60; echo '{{}}'"}
-    made = Nodes(
-        folder,
-        postgres_server,
-        [site("s1", f"unix:{own.socket}")],
-        kind=DatedDaemon,
-        jobs={"keep": 600.0},
-        auth={"session_idle": 1800.0, "htpasswd_file": str(folder / "htpasswd")},
-        nodecontrol={"nodes": [slow], "gather_timeout": 60},
+    made = shared.keep(
+        Nodes(
+            folder,
+            postgres_server,
+            [site("s1", own)],
+            kind=DatedDaemon,
+            jobs={"keep": 600.0},
+            auth={"session_idle": 1800.0, "htpasswd_file": str(folder / "htpasswd")},
+            nodecontrol={"nodes": [slow], "gather_timeout": 60},
+        )
     )
     (folder / "htpasswd").write_text("ann:{SHA}NWoZK3kTsExUV00Ywo1G5jlUKKs=\n")  # 1
     made.folder = folder
     made.nodes[AHEAD].set_clock(HOUR)
-    try:
-        first, *others = made.nodes
-        first.start()
-        until(lambda: made.holder("recurring downtimes") == AHEAD, "it has the duties")
-        for node in others:
-            node.start()
-        until(made.all_known, "all nodes know each other")
-        yield made
-    finally:
-        made.close()
+    first, *others = made.nodes
+    first.start()
+    until(lambda: made.holder("recurring downtimes") == AHEAD, "it has the duties")
+    for node in others:
+        node.start()
+    until(made.all_known, "all nodes know each other")
+    return made
 
 
 def login(node):

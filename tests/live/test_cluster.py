@@ -1,7 +1,5 @@
 """Three real daemons on one real PostgreSQL: what they know of each other, and their restart."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from urllib.parse import quote
@@ -21,17 +19,15 @@ NOTICE = 5.0
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory, postgres_server, embedded):
-    made = Nodes(
-        tmp_path_factory.mktemp("cluster"),
-        postgres_server,
-        [site("s1", f"unix:{embedded.socket}")],
-        cluster={"restart_notice": NOTICE},
-    )
-    try:
-        yield made.start()
-    finally:
-        made.close()
+def cluster(postgres_server, embedded, shared):
+    return shared.keep(
+        Nodes(
+            shared.folder(),
+            postgres_server,
+            [site("s1", embedded)],
+            cluster={"restart_notice": NOTICE},
+        )
+    ).start()
 
 
 def ready(node):
@@ -275,7 +271,7 @@ def test_a_node_that_could_not_start_stays_and_ends_the_restart(cluster):
 
 def test_a_node_with_another_key_is_none_of_this_cluster(made, cluster, embedded):
     stranger = made(
-        [site("s1", f"unix:{embedded.socket}")],
+        [site("s1", embedded)],
         sections={
             "database": cluster.nodes[0].sections["database"],
             "cluster": {"nodes": [*cluster.urls, "http://127.0.0.1:1"], "heartbeat_interval": 1},
@@ -291,7 +287,7 @@ def test_a_node_with_another_key_is_none_of_this_cluster(made, cluster, embedded
 
 
 def test_alone(made, embedded):
-    alone = made([site("s1", f"unix:{embedded.socket}")]).start()
+    alone = made([site("s1", embedded)]).start()
     with alone.client() as client:
         assert client.rows("/mon/cluster") == []
         for method, path in (

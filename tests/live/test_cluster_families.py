@@ -1,14 +1,12 @@
-"""All scheduled work of a cluster at once: every family moves when its node is gone, and is counted."""
-
-from __future__ import annotations
+"""All scheduled work of a cluster at once: it moves when its node is gone, and is counted."""
 
 import re
+import signal
 import time
 from collections import Counter
 from datetime import datetime
 
 import pytest
-from harness.cores import EmbeddedCore
 from harness.daemon import site
 from harness.nodes import Nodes
 from harness.recorder import Recorder
@@ -19,7 +17,9 @@ from tests.fakes.smtp import MailServer
 REPORTS, DOWNTIMES, PROCESSES = "reports", "recurring downtimes", "business processes"
 LOGS, NODES, JOBS, RESTART = "log cache", "nodecontrol", "old jobs", "cluster restart"
 FAMILIES = (REPORTS, DOWNTIMES, PROCESSES, LOGS, NODES, JOBS, RESTART)
-MANY_REPORTS, MANY_DOWNTIMES = 5, 15
+REPORTS_OF_EACH, DOWNTIMES_OF_EACH, MANY_DOWNTIMES = 5, 15, 60
+IN_BUFFERS = 1
+"""Lines that may be between the last look and the system call when a node is paused."""
 SLOT = 60
 PATIENCE = 300.0
 SHOP = {"name": "web01", "nodes": [{"label": "http", "function": "status('db01', 'ping')"}]}
@@ -30,18 +30,18 @@ HEADERS = {"Content-Type": "application/json"}
 class World:
     """Three nodes with work of every family, a core and a mail server of their own."""
 
-    def __init__(self, folder, server, ready):
-        self.core = EmbeddedCore(folder)
-        ready(self.core)
+    def __init__(self, folder, server, core):
+        self.core = core
         self.seen = Recorder(folder / "proxy", self.core.socket)
         self.mails = MailServer()
+        self.planned = {}
         self.asked_file = folder / "asked"
         self.asked_file.touch()
         gather = f"date +%s >> {self.asked_file}; echo '{{}}'"
         self.nodes = Nodes(
             folder,
             server,
-            [site("s1", f"unix:{self.seen.path}")],
+            [site("s1", self.seen)],
             cluster={"restart_notice": 1.0},
             logcache={"update_interval": 1.0, "first_import": 604800.0},
             mail={"host": "127.0.0.1", "port": self.mails.port},
@@ -65,18 +65,21 @@ class World:
         self.nodes.close()
         self.mails.close()
         self.seen.close()
-        self.core.stop()
 
-    def plan(self, name):
+    def plan(self, name, downtimes=DOWNTIMES_OF_EACH, reports=REPORTS_OF_EACH):
         """Let the time of many downtimes and reports come at once, and facts be old."""
+        self.planned[name] = (
+            {f"{name} {number}": 1 for number in range(downtimes)},
+            {f"{name}{number}@example.org": 1 for number in range(reports)},
+        )
         when = datetime.fromtimestamp(int(time.time()) // 60 * 60 - 3600)
         schedule = [{"type": "day", "minute": when.minute, "hour": when.hour}]
         with self.nodes.nodes[0].client() as client:
-            for number in range(MANY_DOWNTIMES):
+            for number in range(downtimes):
                 fields = {"host": "web01", "schedule": schedule, "comment": f"{name} {number}"}
                 response = client.post_json("/mon/recurring_downtimes", fields)
                 assert response.status == 200, response
-            for number in range(MANY_REPORTS):
+            for number in range(reports):
                 fields = {
                     "name": f"{name} {number}", "template": "sla_report.tt", "backends": "s1",
                     "to": f"{name}{number}@example.org", "send_types": schedule,
@@ -117,15 +120,15 @@ class World:
     def lines(self):
         return Counter(map(tuple, self.core.ask("GET log\nColumns: time message")))
 
-    def check(self, name):
-        """Everything that was planned is done, and once."""
-        downtimes = {f"{name} {number}": 1 for number in range(MANY_DOWNTIMES)}
-        mails = {f"{name}{number}@example.org": 1 for number in range(MANY_REPORTS)}
+    def check(self, name, more=0):
+        """Everything that was planned is done, and once, but for so many downtimes."""
+        downtimes, mails = self.planned[name]
         until(lambda: len(self.told(name)) == len(downtimes), "downtimes", seconds=PATIENCE)
         until(lambda: len(self.mailed(name)) == len(mails), "mails", seconds=PATIENCE, pause=0.2)
         open_ = "SELECT (SELECT count(*) FROM downtime_occurrences WHERE open), (SELECT count(*) FROM report_runs WHERE open)"
         until(lambda: self.nodes.sql(open_) == [(0, 0)], "nothing is left", seconds=PATIENCE)
-        assert (self.told(name), self.mailed(name)) == (downtimes, mails)
+        assert (set(self.told(name)), self.mailed(name)) == (set(downtimes), mails)
+        assert sum(self.told(name).values()) <= len(downtimes) + more
         until(lambda: not self.lines() - self.cached(), "all lines", seconds=PATIENCE, pause=0.5)
         assert self.cached() == self.lines()
         failed = self.nodes.sql("SELECT failure, unsent FROM reports")
@@ -133,12 +136,8 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory, postgres_server, ready):
-    made = World(tmp_path_factory.mktemp("families"), postgres_server, ready)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+def world(postgres_server, shared):
+    return shared.keep(World(shared.folder(), postgres_server, shared.core())).start()
 
 
 def busy(world, name):
@@ -215,3 +214,55 @@ def test_a_restart_of_all_while_everything_is_under_way(world):
     world.check("restart")
     for node in world.nodes.nodes:
         assert "Traceback" not in node.log
+
+
+def plan_downtimes(world, name):
+    """Give many of them, and wait until they have begun; who does them."""
+    world.plan(name, MANY_DOWNTIMES, 0)
+    until(lambda: world.told(name), "it has begun", pause=0.005)
+    return world.nodes.holder(DOWNTIMES)
+
+
+def test_a_paused_node(world):
+    """It knows that it lost the duty; a core has no fence for what was in its buffers just then."""
+    paused = plan_downtimes(world, "paused")
+    node = world.nodes.nodes[paused]
+    before = len(node.log)
+    node.send_signal(signal.SIGSTOP)
+    until(lambda: all_moved(world, paused), "all families are at others", seconds=PATIENCE)
+    world.check("paused", IN_BUFFERS)
+    node.send_signal(signal.SIGCONT)
+    until(world.nodes.all_known, "it goes on")
+    until(lambda: "duties of another daemon now" in node.log[before:], "it knows")
+    assert world.nodes.holder(DOWNTIMES) != paused
+    world.check("paused", IN_BUFFERS)
+
+
+def test_a_node_that_stops_hands_over(world):
+    gone = plan_downtimes(world, "stopped")
+    assert world.nodes.nodes[gone].stop() in (0, -signal.SIGTERM)
+    until(lambda: all_moved(world, gone), "others do it")
+    world.check("stopped")
+    world.nodes.nodes[gone].start()
+
+
+def test_a_restart_goes_on_when_its_driver_dies(world):
+    """The dead one comes back as after a crash, which counts as its restart."""
+    nodes = world.nodes
+    until(nodes.all_known, "all nodes know each other")
+    runs = set(nodes.sql("SELECT run FROM cluster_nodes"))
+    with nodes.nodes[(nodes.holder(DOWNTIMES) + 1) % 3].client() as client:
+        assert client.request("POST", "/mon/cluster/restart").status == 200
+    states = "SELECT state FROM cluster_restarts ORDER BY position"
+    until(lambda: nodes.sql(states)[0] == ("leaving",), "the first one leaves", pause=0.05)
+
+    def driving():
+        at = nodes.holder(RESTART)
+        return None if at is None else nodes.nodes[at]
+
+    driver = until(driving, "somebody drives")
+    driver.kill()
+    driver.start()
+    until(lambda: set(nodes.sql(states)) == {("done",)}, "all are done", seconds=240, pause=0.2)
+    assert not runs & set(nodes.sql("SELECT run FROM cluster_nodes"))
+    until(nodes.all_known, "all nodes know each other")

@@ -1,24 +1,17 @@
 """What can be sent, as a person finds it out, and what the configuration forbids."""
 
-from __future__ import annotations
-
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 
 from monrest.livestatus.catalogue import ALL
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, tmp_path_factory):
-    daemon = Daemon(
-        tmp_path_factory.mktemp("catalogue"),
-        [site("s1", f"unix:{embedded.socket}")],
+def daemon(embedded, shared):
+    return shared.daemon(
+        [site("s1", embedded)],
         sections={"commands": {"disabled": ["restart_program", "14", "35-36"]}},
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    ).start()
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +81,7 @@ def test_disabled_commands_are_forbidden_to_administrators_too(boss):
 def test_a_forbidden_line_of_the_core_is_forbidden_by_every_way(made, embedded):
     """Deleting by id, and the commands of one host, send the same as the one that is named."""
     daemon = made(
-        [site("s1", f"unix:{embedded.socket}")],
+        [site("s1", embedded)],
         sections={"commands": {"disabled": ["del_host_comment", "del_svc_downtime", "log"]}},
     ).start()
     with daemon.client() as boss:

@@ -10,8 +10,7 @@ import time
 
 import pytest
 from harness.client import InFlight
-from harness.cores import EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.lying import DEEDS, FAST, LyingSite
 from harness.recorder import problems
 from harness.waiting import until
@@ -23,33 +22,23 @@ OPEN = [name for name in DEEDS if name not in FAST]
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory, ready):
-    core = EmbeddedCore(tmp_path_factory.mktemp("own"))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+def own(shared):
+    return shared.core()
 
 
 @pytest.fixture(scope="module")
-def liar(own, tmp_path_factory):
-    liar = LyingSite(tmp_path_factory.mktemp("liar") / "live", own.socket)
-    yield liar
-    liar.close()
+def liar(own, shared):
+    return shared.keep(LyingSite(shared.folder() / "live", own.socket))
 
 
 @pytest.fixture(scope="module")
-def daemon(tape, liar, tmp_path_factory):
+def daemon(tape, liar, shared):
     sites = [
-        site("good", f"unix:{tape.path}", timeout=20.0),
-        site("liar", f"unix:{liar.path}", timeout=TIMEOUT),
+        site("good", tape, timeout=20.0),
+        site("liar", liar, timeout=TIMEOUT),
     ]
-    daemon = Daemon(tmp_path_factory.mktemp("transport"), sites)
-    try:
-        yield daemon.start()
-    finally:
-        liar.lie(None)
-        daemon.stop()
+    yield shared.daemon(sites).start()
+    liar.lie(None)
 
 
 def up(client):
@@ -220,47 +209,41 @@ def test_a_client_that_leaves_does_not_cut_its_commands(daemon, client, liar):
     assert len(lines) == 150
 
 
-def test_stopping_waits_for_the_transmission_under_way(own, made, tmp_path):
-    slow = LyingSite(tmp_path / "slow", own.socket)
-    try:
-        daemon = made([site("slow", f"unix:{slow.path}", timeout=20.0)]).start()
-        slow.lie(None, "COMMAND")
-        slow.hold()
-        running = InFlight(daemon, "/hosts/web01/cmd/add_host_comment", {"comment_data": "stop"})
-        assert slow.waiting.wait(IN_TIME)
-        stopping = threading.Thread(target=daemon.stop)
-        stopping.start()
-        until(lambda: refused(daemon.port), "the daemon is stopping")
-        slow.release()
-        response = running.result()
-        stopping.join(30)
-        assert response.status == 200, response
-        assert texts(slow.commands) == ["stop"]
-        assert "Traceback" not in daemon.log
-        assert json.loads(response.body)["message"] == "Command successfully submitted"
-    finally:
-        slow.close()
+def test_stopping_waits_for_the_transmission_under_way(own, made, tmp_path, lab):
+    slow = lab.keep(LyingSite(tmp_path / "slow", own.socket))
+    daemon = made([site("slow", slow, timeout=20.0)]).start()
+    slow.lie(None, "COMMAND")
+    slow.hold()
+    running = InFlight(daemon, "/hosts/web01/cmd/add_host_comment", {"comment_data": "stop"})
+    assert slow.waiting.wait(IN_TIME)
+    stopping = threading.Thread(target=daemon.stop)
+    stopping.start()
+    until(lambda: refused(daemon.port), "the daemon is stopping")
+    slow.release()
+    response = running.result()
+    stopping.join(30)
+    assert response.status == 200, response
+    assert texts(slow.commands) == ["stop"]
+    assert "Traceback" not in daemon.log
+    assert json.loads(response.body)["message"] == "Command successfully submitted"
 
 
-def test_a_command_that_hangs_while_the_daemon_stops_is_written_down(own, made, tmp_path):
-    hanging = LyingSite(tmp_path / "hanging", own.socket)
-    try:
-        daemon = made(
-            [site("hanging", f"unix:{hanging.path}", timeout=4.0)],
-            sections={"server": {"drain_timeout": 1}},
-        ).start()
-        hanging.lie(None, "COMMAND")
-        hanging.hold()
-        InFlight(daemon, COMMENT, {"comment_data": "cut off"})
-        assert hanging.waiting.wait(IN_TIME)
-        daemon.stop(seconds=20)
-        (line,) = [one for one in daemon.log.splitlines() if " audit " in one]
-        assert "cut off" in line
-        assert "not known whether" in line
-        assert "failed_sites=hanging" in line
-        assert "Traceback" not in daemon.log
-    finally:
-        hanging.close()
+def test_a_command_that_hangs_while_the_daemon_stops_is_written_down(own, made, tmp_path, lab):
+    hanging = lab.keep(LyingSite(tmp_path / "hanging", own.socket))
+    daemon = made(
+        [site("hanging", hanging, timeout=4.0)],
+        sections={"server": {"drain_timeout": 1}},
+    ).start()
+    hanging.lie(None, "COMMAND")
+    hanging.hold()
+    InFlight(daemon, COMMENT, {"comment_data": "cut off"})
+    assert hanging.waiting.wait(IN_TIME)
+    daemon.stop(seconds=20)
+    (line,) = [one for one in daemon.log.splitlines() if " audit " in one]
+    assert "cut off" in line
+    assert "not known whether" in line
+    assert "failed_sites=hanging" in line
+    assert "Traceback" not in daemon.log
 
 
 def impossible(core, number):

@@ -3,8 +3,6 @@
 On a core of their own, because they change it; the embedded one and a real Icinga 2.
 """
 
-from __future__ import annotations
-
 import time
 
 import pytest

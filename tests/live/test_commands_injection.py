@@ -3,13 +3,11 @@
 Each attack ends in a command that the core would obey at once, so that its effect would show.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest
 from harness.client import raw_status, segment
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.recorder import COMMAND, problems
 
 from tests.table import each
@@ -33,20 +31,15 @@ TEXTS = ("comment_data", "plugin_output", "log")
 
 
 @pytest.fixture(scope="module")
-def server(own, tape, tmp_path_factory):
+def server(tape, shared):
     """A daemon under which authors may be chosen, so that they too are a way in."""
-    daemon = Daemon(
-        tmp_path_factory.mktemp("server"),
-        [site("s1", f"unix:{tape.path}")],
+    return shared.daemon(
+        [site("s1", tape)],
         sections={
             "auth.roles": {"admin": ["admin"], "all_host_commands": ["*"]},
             "commands": {"lock_author_names": False},
         },
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    ).start()
 
 
 @pytest.fixture(scope="module")
@@ -118,20 +111,23 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
-@each("attack", ATTACKS.values(), ids=list(ATTACKS))
-@each(("path", "given", "name"), ARGUMENTS)
+@each("at", range(len(ARGUMENTS)))
+@each("number", range(len(ATTACKS)), ids=list(ATTACKS))
 @pytest.mark.usefixtures("harmless")
-def test_arguments(boss, tape, path, given, name, attack):
-    for way, send in WAYS.items():
-        mark = tape.mark()
-        response = send(boss, path, {**given, name: attack})
-        assert response.status in (200, 400), (way, response)
-        commands = obeyed(tape, mark)
-        assert len(commands) <= 1, (way, commands)
-        if response.status == 400 and "sending command failed" not in response.text:
-            assert commands == [], way
-        if ";" in attack and name not in (*TEXTS, "value", "comment", "performance_data"):
-            assert response.status == 400, (way, response)
+def test_arguments(boss, tape, at, number):
+    """Every attack on every argument; each of them comes by every way."""
+    path, given, name = ARGUMENTS[at]
+    way = list(WAYS)[(at + number) % len(WAYS)]
+    attack = list(ATTACKS.values())[number]
+    mark = tape.mark()
+    response = WAYS[way](boss, path, {**given, name: attack})
+    assert response.status in (200, 400), (way, response)
+    commands = obeyed(tape, mark)
+    assert len(commands) <= 1, (way, commands)
+    if response.status == 400 and "sending command failed" not in response.text:
+        assert commands == [], way
+    if ";" in attack and name not in (*TEXTS, "value", "comment", "performance_data"):
+        assert response.status == 400, (way, response)
 
 
 @each("attack", ATTACKS.values(), ids=list(ATTACKS))

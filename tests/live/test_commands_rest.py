@@ -3,8 +3,6 @@
 On a core of their own, because they change it; the embedded one and a real Icinga 2.
 """
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -218,7 +216,7 @@ def test_list_with_an_error_sends_nothing(boss, tape):
 
 def test_dead_site_beside_a_living_one(own, made):
     """It is named in the header and the body; alone it is a failure, and never a success."""
-    sites = [site("s1", f"unix:{own.socket}"), site("dead", f"unix:{own.folder}/nobody")]
+    sites = [site("s1", own), site("dead", f"unix:{own.folder}/nobody")]
     daemon = made(sites).start(connected={"s1"})
     path = "/hosts/db01/cmd/add_host_comment"
     with daemon.client() as client:

@@ -1,42 +1,34 @@
 """Commands around checking and saving: what they hear and see, and how long they may take."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 
 import pytest
 from harness.configured import Files
-from harness.daemon import Daemon, site
+from harness.daemon import site
+from harness.jobs import ended
 from harness.staging import post
 from harness.waiting import until
 
 
 @pytest.fixture(scope="module")
-def scripted(tmp_path_factory):
+def scripted(tmp_path_factory, shared):
     """A daemon whose commands are scripts that tests write: files, client, and how to write one."""
     folder = tmp_path_factory.mktemp("commands")
     files = Files(folder / "core")
     sites = [
-        site(
-            "s1",
-            "unix:/nonexistent/live",
-            configtool=files.tool(obj_check_cmd=f"sh {folder}/check"),
-        ),
-        site("s2", "unix:/nonexistent/live", configtool=files.tool(obj_check_cmd="")),
+        files.as_site(obj_check_cmd=f"sh {folder}/check"),
+        files.as_site("s2", obj_check_cmd=""),
     ]
     hooks = {"pre_obj_save_cmd": f"sh {folder}/pre", "post_obj_save_cmd": f"sh {folder}/post"}
-    daemon = Daemon(folder, sites, sections={"configtool": hooks})
+    daemon = shared.daemon(sites, sections={"configtool": hooks}, folder=folder)
 
     def script(name, text):
         (folder / name).write_text(text + "\n")
 
-    try:
-        daemon.start(connected=())
-        with daemon.client() as client:
-            yield files, client, script
-    finally:
-        daemon.stop()
+    daemon.start(connected=())
+    with daemon.client() as client:
+        yield files, client, script
 
 
 @pytest.fixture
@@ -60,7 +52,7 @@ def test_commands_around_a_save(commanding, tmp_path):
             f'echo "$1 $2 $REMOTE_USER $MON_BACKEND_ID $MON_REQ_URL" >> {log}\n'
             f'grep -h alias "$2/site.cfg" | head -1 >> {log}',
         )
-    client.json("PATCH", "/sites/s1/timeperiods/24x7/config", {"alias": "Ever"})
+    client.patch("/sites/s1/timeperiods/24x7/config", {"alias": "Ever"})
     assert post(client, "/sites/s1/config/save")["count"] == 1
     lines = log.read_text().splitlines()
     where = f"{files.objects} admin s1 /config/save"
@@ -74,7 +66,7 @@ def test_a_command_before_saving_that_fails_stops_it(commanding):
     files, client, script = commanding
     script("pre", "echo not today; exit 1")
     before = files.state()
-    client.json("PATCH", "/sites/s1/hosts/web01/config", {"alias": "x"})
+    client.patch("/sites/s1/hosts/web01/config", {"alias": "x"})
     answer = post(client, "/sites/s1/config/save")
     assert answer["count"] == 0
     assert answer["message"] == "successfully saved changes for 0 sites."
@@ -88,7 +80,7 @@ def test_a_command_before_saving_that_fails_stops_it(commanding):
 def test_a_command_after_saving_that_fails_is_told(commanding):
     files, client, script = commanding
     script("post", "echo too late; exit 1")
-    client.json("PATCH", "/sites/s1/hosts/web01/config", {"alias": "x"})
+    client.patch("/sites/s1/hosts/web01/config", {"alias": "x"})
     answer = post(client, "/sites/s1/config/save")
     assert (answer["count"], answer["failed"]) == (0, True)
     assert "too late" in answer["errors"][0]["message"]
@@ -125,11 +117,6 @@ def commanded(made, tmp_path):
     yield make
     for client in clients:
         client.close()
-
-
-def ended(client, job):
-    until(lambda: not client.rows(f"/mon/jobs/{job}")["is_running"], "the job has ended")
-    return client.rows(f"/mon/jobs/{job}")
 
 
 def gone(file):

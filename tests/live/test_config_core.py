@@ -1,41 +1,27 @@
 """From an edit to the core and back: diff, save, check, reload; two people; conflicts; kills."""
 
-from __future__ import annotations
-
 import threading
 from base64 import b64encode
 from hashlib import sha1
 
 import pytest
 from harness.configured import ConfiguredCore, Files
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.staging import NEW, post, saved
 
 
 @pytest.fixture(scope="module")
-def core(tmp_path_factory):
-    core = ConfiguredCore(tmp_path_factory.mktemp("configured"))
-    try:
-        core.start()
-        core.prime()
-        yield core
-    finally:
-        core.stop()
+def core(shared):
+    return shared.core(ConfiguredCore)
 
 
 @pytest.fixture(scope="module")
-def running(core, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("daemon")
-    daemon = Daemon(
-        folder,
-        [site("s1", f"unix:{core.socket}", configtool=core.tool())],
+def running(core, shared):
+    return shared.daemon(
+        [site("s1", core, configtool=core.tool())],
         sections={"auth.roles": {"admin": ["admin", "ann", "ben"]}},
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    ).start()
 
 
 @pytest.fixture
@@ -70,7 +56,7 @@ def ben(daemon):
 def test_from_an_edit_to_the_core(core, admin):
     before = core.files.site.read_text()
     states = admin.rows("/hosts?columns=name,state,plugin_output,last_check,comments")
-    assert admin.json("PATCH", "/hosts/web01/config", {"alias": "Web One"}).json["count"] == 1
+    assert admin.patch("/hosts/web01/config", {"alias": "Web One"}).json["count"] == 1
     (row,) = admin.rows("/config/diff")
     assert row["peer_key"] == "s1"
     assert row["file"] == str(core.files.site)
@@ -121,7 +107,7 @@ def test_new_and_deleted_objects_come_and_go(core, admin):
 
 
 def test_a_broken_configuration_is_saved_but_never_in_force(core, admin):
-    assert admin.json("PATCH", "/hosts/web01/config", {"parents": "none"}).json["count"] == 1
+    assert admin.patch("/hosts/web01/config", {"parents": "none"}).json["count"] == 1
     (told,) = admin.rows("/config/precheck")
     assert told["failed"] is True
     assert any("referenced host 'none' does not exist in site.cfg:" in e for e in told["errors"])
@@ -140,7 +126,7 @@ def test_a_broken_configuration_is_saved_but_never_in_force(core, admin):
 @pytest.fixture
 def told(core, made):
     """A client of a daemon that tells the core over its socket."""
-    daemon = made([site("s1", f"unix:{core.socket}", configtool=core.files.tool())]).start()
+    daemon = made([site("s1", core, configtool=core.files.tool())]).start()
     before = core.files.state()
     with daemon.client() as client:
         yield client
@@ -191,7 +177,7 @@ def test_what_belongs_to_sites_takes_no_filters(admin):
 
 
 def test_changes_are_their_makers_own_until_they_are_saved(core, ann, ben):
-    ann.json("PATCH", "/hosts/web01/config", {"alias": "Ann's"})
+    ann.patch("/hosts/web01/config", {"alias": "Ann's"})
     assert ann.rows("/hosts/web01/config")[0]["alias"] == "Ann's"
     assert ben.rows("/hosts/web01/config")[0]["alias"] == "Web 01 · ü"
     assert ben.rows("/config/diff") == []
@@ -204,8 +190,8 @@ def test_changes_are_their_makers_own_until_they_are_saved(core, ann, ben):
 
 
 def test_changes_of_different_objects_are_joined(core, ann, ben):
-    ann.json("PATCH", "/hosts/web01/config", {"alias": "Ann's"})
-    ben.json("PATCH", "/hosts/leaf01/config", {"alias": "Ben's"})
+    ann.patch("/hosts/web01/config", {"alias": "Ann's"})
+    ben.patch("/hosts/leaf01/config", {"alias": "Ben's"})
     saved(ann)
     assert ben.rows("/hosts/web01/config")[0]["alias"] == "Ann's"
     saved(ben)
@@ -215,7 +201,7 @@ def test_changes_of_different_objects_are_joined(core, ann, ben):
 
 
 def test_what_was_joined_with_a_change_by_hand_stays_joined(core, ann, ben):
-    ann.json("PATCH", "/hosts/leaf01/config", {"alias": "Ann's"})
+    ann.patch("/hosts/leaf01/config", {"alias": "Ann's"})
     by_hand = core.files.site.read_text().replace("Web 01", "by hand")
     core.files.site.write_text(by_hand)
     saved(ann)
@@ -229,8 +215,8 @@ def test_what_was_joined_with_a_change_by_hand_stays_joined(core, ann, ben):
 
 
 def test_a_conflict_is_named_and_overwrites_nothing(core, ann, ben):
-    ann.json("PATCH", "/hosts/web01/config", {"alias": "Ann's"})
-    ben.json("PATCH", "/hosts/web01/config", {"alias": "Ben's"})
+    ann.patch("/hosts/web01/config", {"alias": "Ann's"})
+    ben.patch("/hosts/web01/config", {"alias": "Ben's"})
     saved(ann)
     before = core.files.state()
     document = refused(ben.request("POST", "/config/save"), 409, str(core.files.site))
@@ -251,9 +237,9 @@ def test_an_option_that_is_no_flag(ann):
 
 
 def test_white_space_can_be_left_out_of_a_diff(core, ann):
-    ann.json("PATCH", "/hosts/web01/config", {"alias": "x y"})
+    ann.patch("/hosts/web01/config", {"alias": "x y"})
     saved(ann)
-    ann.json("PATCH", "/hosts/web01/config", {"alias": "x   y"})
+    ann.patch("/hosts/web01/config", {"alias": "x   y"})
     assert "x   y" in ann.rows("/config/diff")[0]["output"]
     assert ann.rows("/config/diff?ignore_whitespace=1") == [
         {"peer_key": "s1", "file": str(core.files.site), "output": ""}
@@ -266,17 +252,16 @@ def test_a_page_of_another_site_drops_no_changes(made, tmp_path):
     passwords = tmp_path / "htpasswd"
     secret = b64encode(sha1(b"sesame").digest()).decode()
     passwords.write_text(f"admin:{{SHA}}{secret}\n")
-    daemon = made(
-        [site("s1", "unix:/nonexistent/live", configtool=files.tool())],
-        sections={"auth": {"htpasswd_file": str(passwords)}},
-    ).start(connected=())
+    daemon = made([files.as_site()], sections={"auth": {"htpasswd_file": str(passwords)}}).start(
+        connected=()
+    )
     with daemon.client(None) as browser:
         browser.key = None
         login = browser.post_form("/mon/login", [("login", "admin"), ("password", "sesame")])
         cookie = {"Cookie": login.headers["set-cookie"].partition(";")[0]}
         token = {**cookie, "X-Mon-CSRF-Token": login.json["csrf_token"]}
-        refused(browser.json("PATCH", "/hosts/web01/config", {"alias": "x"}, headers=cookie), 403)
-        mine = browser.json("PATCH", "/hosts/web01/config", {"alias": "x"}, headers=token)
+        refused(browser.patch("/hosts/web01/config", {"alias": "x"}, headers=cookie), 403)
+        mine = browser.patch("/hosts/web01/config", {"alias": "x"}, headers=token)
         assert mine.json["count"] == 1
         files.site.write_text(files.site.read_text().replace("Web 01 · ü", "by hand"))
         path = "/config/objects?alias=x&refreshdata=1"
@@ -288,7 +273,7 @@ def test_a_page_of_another_site_drops_no_changes(made, tmp_path):
 
 def test_a_conflict_can_be_reverted(core, ann, ben):
     ann.json("DELETE", "/hosts/leaf01/config")
-    ben.json("PATCH", "/hosts/leaf01/config", {"alias": "Ben's"})
+    ben.patch("/hosts/leaf01/config", {"alias": "Ben's"})
     saved(ann)
     refused(ben.request("POST", "/config/save"), 409)
     assert post(ben, "/config/discard")["count"] == 1
@@ -297,7 +282,7 @@ def test_a_conflict_can_be_reverted(core, ann, ben):
 
 def test_an_edit_beside_the_daemon_is_seen_and_never_overwritten(core, ann):
     text = core.files.site.read_text()
-    ann.json("PATCH", "/hosts/web01/config", {"alias": "Ann's"})
+    ann.patch("/hosts/web01/config", {"alias": "Ann's"})
     core.files.site.write_text(text.replace("Web 01 · ü", "by hand"))
     refused(ann.request("POST", "/config/save"), 409, str(core.files.site))
     assert "by hand" in core.files.site.read_text()
@@ -349,7 +334,7 @@ def test_two_people_who_edit_and_save_all_the_time(daemon, core):
                 name = f"{user}{index}"
                 body = {**NEW, "host_name": name, ":FILE": f"of-{user}.cfg"}
                 assert client.json("POST", "/config/objects", body).status == 200
-                client.json("PATCH", "/hosts/web01/config", {"notes": name})
+                client.patch("/hosts/web01/config", {"notes": name})
                 response = client.request("POST", "/config/save")
                 if response.status == 200:
                     kept.add(name)
@@ -374,7 +359,7 @@ def test_two_people_who_edit_and_save_all_the_time(daemon, core):
 def test_mode_and_owner_of_files_stay(core, admin):
     core.files.site.chmod(0o640)
     before = core.files.site.stat()
-    admin.json("PATCH", "/hosts/web01/config", {"alias": "x"})
+    admin.patch("/hosts/web01/config", {"alias": "x"})
     saved(admin)
     now = core.files.site.stat()
     assert (now.st_mode, now.st_uid, now.st_gid) == (before.st_mode, before.st_uid, before.st_gid)

@@ -1,7 +1,5 @@
 """The demo end to end: what is edited, saved and reloaded shows in its embedded core."""
 
-from __future__ import annotations
-
 import pytest
 from harness.client import Client
 from harness.demo import Demo
@@ -37,7 +35,7 @@ def test_edit_diff_save_check_reload(demo):
     shipped = {path: path.read_bytes() for path in demo_objects().iterdir()}
     before = demo.rows("/services?columns=host_name,description,has_been_checked,last_state_change")
     body = {"alias": "The edge", "_NEW": "yes"}
-    assert demo.json("PATCH", "/hosts/router-edge/config", body).json["count"] == 1
+    assert demo.patch("/hosts/router-edge/config", body).json["count"] == 1
     new = {":TYPE": "host", ":FILE": "new.cfg", "host_name": "fresh", "use": "linux-server"}
     assert demo.json("POST", "/config/objects", new).json["count"] == 1
     assert demo.json("DELETE", "/hosts/app02/config").json["count"] == 1
@@ -72,14 +70,11 @@ def test_edit_diff_save_check_reload(demo):
     assert {path: path.read_bytes() for path in demo_objects().iterdir()} == shipped
 
 
-def test_a_receiver_on_the_same_machine_is_reached(demo):
+def test_a_receiver_on_the_same_machine_is_reached(demo, lab):
     """So that whoever follows the how-to page needs no configuration."""
-    receiver = HookReceiver()
-    try:
-        made = demo.json("POST", "/mon/webhooks", {"name": "mine", "url": receiver.url}).json
-        answer = demo.json("POST", f"/mon/webhooks/{made['id']}/test", {}).json
-        assert (answer["taken"], answer["status"]) == (1, 204)
-        ((headers, body),) = receiver.posts
-        assert Webhook(made["secret"]).verify(body, headers)["type"] == "test"
-    finally:
-        receiver.close()
+    receiver = lab.keep(HookReceiver())
+    made = demo.json("POST", "/mon/webhooks", {"name": "mine", "url": receiver.url}).json
+    answer = demo.json("POST", f"/mon/webhooks/{made['id']}/test", {}).json
+    assert (answer["taken"], answer["status"]) == (1, 204)
+    ((headers, body),) = receiver.posts
+    assert Webhook(made["secret"]).verify(body, headers)["type"] == "test"

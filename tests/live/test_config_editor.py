@@ -1,9 +1,7 @@
 """The file editor's sections and files over a real socket."""
 
-from __future__ import annotations
-
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +18,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, folder, tmp_path_factory):
+def daemon(embedded, folder, shared):
     editor = [
         {
             "name": "Web",
@@ -45,15 +43,7 @@ def daemon(embedded, folder, tmp_path_factory):
             ],
         },
     ]
-    daemon = Daemon(
-        tmp_path_factory.mktemp("daemon"),
-        [site("s1", f"unix:{embedded.socket}")],
-        sections={"": {"editor": editor}},
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    return shared.daemon([site("s1", embedded)], sections={"": {"editor": editor}}).start()
 
 
 def test_sections_as_configured(daemon, folder):
@@ -124,7 +114,7 @@ def test_sections_are_for_contact_groups_or_for_everybody(daemon):
 
 
 def test_without_sections_there_is_nothing(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("s1", embedded)]).start()
     with daemon.client() as admin:
         assert admin.rows("/mon/editor") == []
         assert admin.rows("/mon/editor/files") == []

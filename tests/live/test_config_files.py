@@ -1,13 +1,11 @@
 """Files of the configuration: what survives a kill, where is written, what is not read."""
 
-from __future__ import annotations
-
 import signal
 import threading
 
 import pytest
 from harness.configured import Files
-from harness.cores import CORES
+from harness.cores import Icinga2Core
 from harness.daemon import site
 from harness.expect import refused
 from harness.staging import NEW, saved
@@ -16,11 +14,11 @@ from harness.waiting import until
 
 def test_staged_changes_survive_a_kill(made, tmp_path):
     files = Files(tmp_path / "core")
-    sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool())]
+    sites = [files.as_site()]
     daemon = made(sites).start(connected=())
     with daemon.client() as client:
         row = client.json("POST", "/config/objects", NEW).json["objects"][0]
-        client.json("PATCH", "/hosts/web01/config", {"alias": "kept"})
+        client.patch("/hosts/web01/config", {"alias": "kept"})
     daemon.stop(signal.SIGKILL)
     daemon.start(connected=())
     with daemon.client() as client:
@@ -37,11 +35,11 @@ def test_a_kill_while_saving_leaves_all_or_nothing(made, tmp_path):
     paths = [files.write(f"f{number}.cfg", host(number, "old")) for number in range(8)]
     stop = tmp_path / "stop"
     # Killed by the command after saving, and by chance while the files are written.
-    sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool())]
+    sites = [files.as_site()]
     daemon = made(sites).start(connected=())
     with daemon.client() as client:
         path = "/config/objects?:TYPE=host&host_name[~]=^k"
-        assert client.json("PATCH", path, {"alias": "new"}).json["count"] == 8
+        assert client.patch(path, {"alias": "new"}).json["count"] == 8
         threading.Thread(target=saves, args=(daemon, stop)).start()
         until(lambda: "new" in paths[0].read_text() or stop.exists(), "the first file is written")
         daemon.kill()
@@ -82,12 +80,12 @@ def test_nothing_is_written_through_links(made, tmp_path):
     (files.objects / "link.cfg").symlink_to(target)
     (files.objects / "linked").symlink_to(outside)
     before = target.read_bytes()
-    sites = [site("s1", "unix:/nonexistent/live", configtool=files.tool())]
+    sites = [files.as_site()]
     daemon = made(sites).start(connected=())
     with daemon.client() as client:
         for row in client.rows("/config/objects?host_name=linked"):
             assert row[":READONLY"] == 1
-        refused(client.json("PATCH", "/hosts/linked/config", {"alias": "x"}), 403, "readonly")
+        refused(client.patch("/hosts/linked/config", {"alias": "x"}), 403, "readonly")
         for name in ("linked/new.cfg", "link.cfg", f"{outside}/new.cfg"):
             response = client.json("POST", "/config/objects", {**NEW, ":FILE": name})
             assert response.status in (400, 403), (name, response)
@@ -103,7 +101,7 @@ def test_nothing_is_written_through_links(made, tmp_path):
 def test_files_of_icinga2_are_refused_clearly(made, tmp_path):
     files = Files(tmp_path / "core")
     files.main.write_text('include "constants.conf"\nobject Host "a" {\n  address = "1"\n}\n')
-    daemon = made([site("s1", "unix:/nonexistent/live", configtool=files.tool())])
+    daemon = made([files.as_site()])
     daemon.start(connected=())
     with daemon.client() as client:
         refused(client.get("/config/objects"), 400, "Icinga 2")
@@ -111,20 +109,17 @@ def test_files_of_icinga2_are_refused_clearly(made, tmp_path):
 
 
 @pytest.mark.icinga2
-def test_an_icinga2_is_refused_clearly(made, ready, tmp_path_factory, tmp_path):
+def test_an_icinga2_is_refused_clearly(lab):
     """Even if its settings name files that could be read."""
-    icinga = ready(CORES["icinga2"](tmp_path_factory.mktemp("icinga2")))
-    try:
-        files = Files(tmp_path / "core")
-        daemon = made([site("s1", f"unix:{icinga.socket}", configtool=files.tool())]).start()
-        with daemon.client() as client:
-            for method, path in (
-                ("GET", "/config/objects"),
-                ("GET", "/hosts/web01/config"),
-                ("DELETE", "/config/objects"),
-                ("POST", "/config/save"),
-                ("POST", "/config/reload"),
-            ):
-                refused(client.request(method, path), 400, "Icinga 2", "S1")
-    finally:
-        icinga.stop()
+    icinga = lab.core(Icinga2Core)
+    files = Files(lab.folder())
+    daemon = lab.daemon([site("s1", icinga, configtool=files.tool())]).start()
+    with daemon.client() as client:
+        for method, path in (
+            ("GET", "/config/objects"),
+            ("GET", "/hosts/web01/config"),
+            ("DELETE", "/config/objects"),
+            ("POST", "/config/save"),
+            ("POST", "/config/reload"),
+        ):
+            refused(client.request(method, path), 400, "Icinga 2", "S1")

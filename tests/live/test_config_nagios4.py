@@ -1,10 +1,8 @@
 """A real ``nagios4 -v`` as the check command: what it says is what ``/config/check`` shows."""
 
-from __future__ import annotations
-
 import pytest
 from harness.cores import OBJECTS
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.staging import post, saved
 
@@ -21,14 +19,10 @@ def nagios(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def daemon(nagios, tmp_path_factory):
+def daemon(nagios, shared):
     tool = {"core_conf": str(nagios.main), "obj_check_cmd": nagios.command}
-    folder = tmp_path_factory.mktemp("daemon")
-    daemon = Daemon(folder, [site("s1", "unix:/nonexistent/live", configtool=tool)])
-    try:
-        yield daemon.start(connected=())
-    finally:
-        daemon.stop()
+    daemon = shared.daemon([site("s1", "unix:/nonexistent/live", configtool=tool)])
+    return daemon.start(connected=())
 
 
 @pytest.fixture
@@ -68,7 +62,7 @@ def test_files_that_are_sound(admin, nagios):
 )
 def test_what_an_edit_breaks(admin, nagios, change, said):
     """Staged it harms no check; saved it is refused, by a check and before every restart."""
-    assert admin.json("PATCH", "/hosts/web01/config", change).json["count"] == 1
+    assert admin.patch("/hosts/web01/config", change).json["count"] == 1
     (told,) = admin.rows("/config/precheck")
     assert told["failed"] is True
     assert checked(admin, nagios)["failed"] is False
@@ -83,8 +77,8 @@ def test_what_an_edit_breaks(admin, nagios, change, said):
 
 def test_a_change_that_is_sound_is_sound_to_the_core_as_well(admin, nagios):
     changes = {"alias": "Web; One", "parents": "router1,db01", "_NEW": "x", "contacts": "null"}
-    assert admin.json("PATCH", "/hosts/web01/config", changes).json["count"] == 1
-    renamed = admin.json("PATCH", "/hosts/router1/config", {"host_name": "core-1"})
+    assert admin.patch("/hosts/web01/config", changes).json["count"] == 1
+    renamed = admin.patch("/hosts/router1/config", {"host_name": "core-1"})
     assert renamed.json["count"] == 1
     saved(admin)
     assert checked(admin, nagios)["failed"] is False

@@ -1,18 +1,15 @@
 """Objects of the configuration over a real socket: changing them, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from urllib.parse import quote
 
 import pytest
 from harness.client import raw
 from harness.configured import Files
-from harness.daemon import site
 from harness.expect import ODD, refused
-from harness.objects import META, admin, daemon, files, found, shared
+from harness.objects import META, admin, daemon, edited, files, found
 
-__all__ = ["admin", "daemon", "files", "shared"]
+__all__ = ["admin", "daemon", "edited", "files"]
 
 
 def changed(response, count, word="changed"):
@@ -87,17 +84,17 @@ def test_creations_that_are_refused(admin, files, body, status, words):
 
 def test_a_list_is_no_body(admin):
     refused(admin.json("POST", "/config/objects", [{":TYPE": "host"}]), 400, "JSON object")
-    refused(admin.json("PATCH", "/config/objects", [1]), 400, "JSON object")
+    refused(admin.patch("/config/objects", [1]), 400, "JSON object")
 
 
 def test_patch_by_filter(admin):
     path = "/config/objects?:TYPE=host&host_name[~]=^web"
-    changed(admin.json("PATCH", path, {"notes": "both", "alias": None, "display_name": ""}), 2)
+    changed(admin.patch(path, {"notes": "both", "alias": None, "display_name": ""}), 2)
     for row in found(admin, notes="both"):
         assert row["host_name"].startswith("web")
         assert not {"alias", "display_name"} & row.keys()
-    changed(admin.json("PATCH", "/config/objects?:TYPE=host&host_name=nobody", {"notes": "x"}), 0)
-    changed(admin.json("PATCH", "/config/objects?:TYPE=host&host_name=web01", {}), 1)
+    changed(admin.patch("/config/objects?:TYPE=host&host_name=nobody", {"notes": "x"}), 0)
+    changed(admin.patch("/config/objects?:TYPE=host&host_name=web01", {}), 1)
 
 
 def test_keys_of_a_body_that_are_no_attributes_are_filters(admin):
@@ -107,11 +104,11 @@ def test_keys_of_a_body_that_are_no_attributes_are_filters(admin):
         ({":TYPE": "host", ":PEER_KEY": "s2"}, 0),
         ({":TYPE[ne]": "host", ":TYPE": "hostgroup"}, 3),
     ):
-        changed(admin.json("PATCH", "/config/objects", {**body, "notes": "x"}), count)
+        changed(admin.patch("/config/objects", {**body, "notes": "x"}), count)
         rows = admin.rows("/config/objects?notes=x") if count else []
         assert {row[":TYPE"] for row in rows} <= {body[":TYPE"]}
         assert admin.request("POST", "/config/revert").status == 200
-    changed(admin.json("PATCH", "/config/objects?host_name=web01", {":TYPE": "host"}), 1)
+    changed(admin.patch("/config/objects?host_name=web01", {":TYPE": "host"}), 1)
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     body = ":TYPE=hostgroup&notes=x"
     changed(admin.request("PATCH", "/config/objects", body=body, headers=headers), 3)
@@ -122,23 +119,23 @@ def test_keys_of_a_body_that_are_no_attributes_are_filters(admin):
         ({":TYP": "host"}, ":TYP"),
         ({":TYPE[nonsense]": "host"}, "operator"),
     ):
-        refused(admin.json("PATCH", "/config/objects", {**body, "notes": "x"}), 400, word)
+        refused(admin.patch("/config/objects", {**body, "notes": "x"}), 400, word)
     assert admin.rows("/config/diff") == []
 
 
 def test_a_change_of_everything_says_so(admin):
-    refused(admin.json("PATCH", "/config/objects", {"notes": "x"}), 400, "all=1")
-    refused(admin.json("PATCH", "/config/objects?all=0", {"notes": "x"}), 400, "all=1")
-    refused(admin.json("PATCH", "/config/objects?all=maybe", {"notes": "x"}), 400, "all")
+    refused(admin.patch("/config/objects", {"notes": "x"}), 400, "all=1")
+    refused(admin.patch("/config/objects?all=0", {"notes": "x"}), 400, "all=1")
+    refused(admin.patch("/config/objects?all=maybe", {"notes": "x"}), 400, "all")
     assert admin.rows("/config/diff") == []
     every = len(admin.rows("/config/objects"))
-    changed(admin.json("PATCH", "/config/objects?all=1", {"notes": "x"}), every)
-    changed(admin.json("PATCH", "/config/objects", {"notes": "y", "all": 1}), every)
+    changed(admin.patch("/config/objects?all=1", {"notes": "x"}), every)
+    changed(admin.patch("/config/objects", {"notes": "y", "all": 1}), every)
     assert not any("all" in row for row in admin.rows("/config/objects"))
     assert admin.request("POST", "/config/revert").status == 200
     # One object is not many.
     changed(admin.json("DELETE", "/config/objects?:TYPE[ne]=timeperiod"), every - 1, "removed")
-    changed(admin.json("PATCH", "/config/objects", {"alias": "x"}), 1)
+    changed(admin.patch("/config/objects", {"alias": "x"}), 1)
 
 
 def test_patch_with_a_form(admin):
@@ -266,7 +263,7 @@ def test_a_delete_with_filters_in_the_body(admin):
 def test_one_object_is_replaced_changed_and_removed_by_id(admin):
     (row,) = found(admin, host_name="db01", **{":TYPE": "host"})
     path = f"/config/objects/{row[':ID']}"
-    changed(admin.json("PATCH", path, {"alias": "Other"}), 1)
+    changed(admin.patch(path, {"alias": "Other"}), 1)
     assert found(admin, alias="Other")[0] == {**row, "alias": "Other"}
     changed(admin.json("POST", path, {"host_name": "db01", "use": "quiet-host", "notes": ""}), 1)
     (now,) = admin.rows(path)
@@ -276,7 +273,7 @@ def test_one_object_is_replaced_changed_and_removed_by_id(admin):
     refused(admin.json("POST", path, {":ID": "x"}), 400, "use DELETE")
     changed(admin.json("DELETE", path), 1, "removed")
     changed(admin.json("DELETE", path), 0, "removed")
-    changed(admin.json("PATCH", path, {"alias": "x"}), 0)
+    changed(admin.patch(path, {"alias": "x"}), 0)
     changed(admin.json("POST", path, {"host_name": "x"}), 0)
 
 
@@ -289,7 +286,7 @@ def test_filters_on_one_object_are_refused(admin):
 
 
 def test_a_rename_takes_references_along(admin):
-    changed(admin.json("PATCH", "/hosts/router1/config", {"host_name": "core-1"}), 1)
+    changed(admin.patch("/hosts/router1/config", {"host_name": "core-1"}), 1)
     assert admin.rows("/hosts/leaf01/config")[0]["parents"] == ["core-1"]
     assert admin.rows("/config/precheck")[0]["errors"] == []
     assert admin.rows("/services/core-1/ping/config")
@@ -315,9 +312,9 @@ def test_read_only_files(admin, guarded):
     (row,) = found(admin, host_name="locked")
     assert row[":READONLY"] == 1
     for response in (
-        admin.json("PATCH", f"/config/objects/{row[':ID']}", {"alias": "x"}),
+        admin.patch(f"/config/objects/{row[':ID']}", {"alias": "x"}),
         admin.json("POST", "/hosts/locked/config", {"host_name": "x"}),
-        admin.json("PATCH", "/config/objects?:TYPE=host", {"alias": "x"}),
+        admin.patch("/config/objects?:TYPE=host", {"alias": "x"}),
     ):
         document = refused(response, 403, "attempt to change readonly file.")
         assert document["message"] == f"cannot change readonly file {path}."
@@ -335,7 +332,7 @@ def test_a_rename_warns_of_references_in_read_only_files(admin, files):
         "locked.cfg",
         "# mon: readonly\ndefine host {\n  host_name l\n  use quiet-host\n  parents web01\n}\n",
     )
-    response = admin.json("PATCH", "/hosts/web01/config", {"host_name": "web-one"})
+    response = admin.patch("/hosts/web01/config", {"host_name": "web-one"})
     assert response.status == 200
     assert response.json["warnings"] == [f"could not update dependency in read-only file: {path}"]
     (told,) = admin.rows("/config/precheck")
@@ -345,19 +342,18 @@ def test_a_rename_warns_of_references_in_read_only_files(admin, files):
 def test_patterns_for_all_sites_make_files_read_only(made, tmp_path):
     files = Files(tmp_path / "core")
     daemon = made(
-        [site("s1", "unix:/nonexistent/live", configtool=files.tool())],
-        sections={"configtool": {"obj_readonly": ["site[.]cfg$"]}},
+        [files.as_site()], sections={"configtool": {"obj_readonly": ["site[.]cfg$"]}}
     ).start(connected=())
     with daemon.client() as admin:
         assert {row[":READONLY"] for row in admin.rows("/config/objects")} == {1}
-        refused(admin.json("PATCH", "/hosts/web01/config", {"alias": "x"}), 403, "readonly")
+        refused(admin.patch("/hosts/web01/config", {"alias": "x"}), 403, "readonly")
         assert admin.rows("/config/files")[0]["readonly"] == 1
 
 
 def test_read_only_people_change_nothing(made, tmp_path):
     files = Files(tmp_path / "core")
     daemon = made(
-        [site("s1", "unix:/nonexistent/live", configtool=files.tool())],
+        [files.as_site()],
         sections={"auth.roles": {"admin": ["admin", "ro"], "read_only": ["ro"]}},
     ).start(connected=())
     before = files.state()
@@ -377,12 +373,12 @@ def test_read_only_people_change_nothing(made, tmp_path):
 
 
 def test_every_change_is_an_audit_line(daemon, admin, files):
-    admin.json("PATCH", "/hosts/web01/config", {"alias": "x"})
+    admin.patch("/hosts/web01/config", {"alias": "x"})
     admin.json("POST", "/config/objects", {":TYPE": "host", ":FILE": "n.cfg", "host_name": "n1"})
     admin.json("DELETE", "/hosts/web02/config")
     admin.json("POST", "/config/objects", {":TYPE": "host", ":FILE": "../n.cfg"})
     admin.request("POST", "/config/save")
-    admin.json("PATCH", "/hosts/web01/config", {"alias": "y"})
+    admin.patch("/hosts/web01/config", {"alias": "y"})
     admin.request("POST", "/config/revert")
     lines = [line for line in daemon.log.splitlines() if 'audit action="config' in line]
     assert all("user=admin" in line and "client=127.0.0.1" in line for line in lines)

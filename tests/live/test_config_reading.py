@@ -1,15 +1,13 @@
 """Objects of the configuration over a real socket: rows, filters, columns, one by id or name."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest
 from harness.client import segment
 from harness.expect import refused
-from harness.objects import META, admin, daemon, files, found, shared
+from harness.objects import META, admin, daemon, edited, files, found
 
-__all__ = ["admin", "daemon", "files", "shared"]
+__all__ = ["admin", "daemon", "edited", "files"]
 
 
 def test_a_row_has_the_meta_keys_and_what_stands_in_the_file(admin, files):

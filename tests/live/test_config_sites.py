@@ -1,43 +1,38 @@
 """Object configuration of several sites in one request."""
 
-from __future__ import annotations
-
 import pytest
 from harness.configured import Files
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 
 NEW = {":TYPE": "host", ":FILE": "new.cfg", "host_name": "n1", "use": "quiet-host"}
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sites")
+def edited(shared):
+    folder = shared.folder()
     files = {name: Files(folder / name) for name in ("a", "b", "off")}
     sites = [
-        site("a", "unix:/nonexistent/a", configtool=files["a"].tool()),
-        site("b", "unix:/nonexistent/b", configtool=files["b"].tool()),
-        site("off", "unix:/nonexistent/c", configtool=files["off"].tool(disable=True)),
+        files["a"].as_site("a"),
+        files["b"].as_site("b"),
+        files["off"].as_site("off", disable=True),
         site("hid", "unix:/nonexistent/d", configtool=files["off"].tool(), hidden=True),
     ]
-    daemon = Daemon(folder, sites, sections={"auth.roles": {"admin": ["admin"]}})
-    try:
-        yield daemon.start(connected=()), files
-    finally:
-        daemon.stop()
+    daemon = shared.daemon(sites, sections={"auth.roles": {"admin": ["admin"]}})
+    return daemon.start(connected=()), files
 
 
 @pytest.fixture
-def files(shared):
-    before = {name: one.state() for name, one in shared[1].items()}
-    yield shared[1]
-    for name, one in shared[1].items():
+def files(edited):
+    before = {name: one.state() for name, one in edited[1].items()}
+    yield edited[1]
+    for name, one in edited[1].items():
         one.restore(before[name])
 
 
 @pytest.fixture
-def admin(shared, files):
-    with shared[0].client() as client:
+def admin(edited, files):
+    with edited[0].client() as client:
         yield client
         client.request("POST", "/sites/ALL/config/revert")
 
@@ -62,10 +57,10 @@ def test_creation_and_changes_are_on_every_selected_site(admin, files):
     answer = admin.json("POST", "/config/objects", NEW).json
     assert answer["count"] == 2
     assert sites_of(answer["objects"]) == {"a", "b"}
-    assert admin.json("PATCH", "/hosts/web01/config", {"alias": "x"}).json["count"] == 2
-    assert admin.json("PATCH", "/sites/a/hosts/web02/config", {"alias": "x"}).json["count"] == 1
+    assert admin.patch("/hosts/web01/config", {"alias": "x"}).json["count"] == 2
+    assert admin.patch("/sites/a/hosts/web02/config", {"alias": "x"}).json["count"] == 1
     by_filter = "/config/objects?:TYPE=host&host_name=web01&:PEER_KEY=a"
-    assert admin.json("PATCH", by_filter, {"notes": "x"}).json["count"] == 1
+    assert admin.patch(by_filter, {"notes": "x"}).json["count"] == 1
     answer = admin.request("POST", "/config/save").json
     assert answer == {"message": "successfully saved changes for 2 sites.", "count": 2}
     assert all((files[name].objects / "new.cfg").exists() for name in "ab")
@@ -78,8 +73,8 @@ def test_creation_and_changes_are_on_every_selected_site(admin, files):
 def test_what_one_site_refuses_is_done_nowhere(admin, files):
     files["b"].site.write_text("# mon: readonly\n" + files["b"].site.read_text())
     for response in (
-        admin.json("PATCH", "/config/objects?:TYPE=host", {"alias": "x"}),
-        admin.json("PATCH", "/hosts/web01/config", {"alias": "x"}),
+        admin.patch("/config/objects?:TYPE=host", {"alias": "x"}),
+        admin.patch("/hosts/web01/config", {"alias": "x"}),
         admin.json("POST", "/hosts/web01/config", {"host_name": "web01"}),
         admin.json("POST", "/config/objects", {**NEW, ":FILE": "site.cfg"}),
     ):
@@ -92,12 +87,12 @@ def test_what_one_site_refuses_is_done_nowhere(admin, files):
 def test_a_name_that_only_one_site_has_is_no_typing_error(admin, files):
     files["a"].write("c.cfg", "define host {\n  host_name c1\n  use quiet-host\n  _ONLY here\n}\n")
     path = "/config/objects?_ONLY=here"
-    assert admin.json("PATCH", path, {"alias": "x"}).json["count"] == 1
-    refused(admin.json("PATCH", "/sites/b/config/objects?_ONLY=here", {"alias": "x"}), 400, "typo")
+    assert admin.patch(path, {"alias": "x"}).json["count"] == 1
+    refused(admin.patch("/sites/b/config/objects?_ONLY=here", {"alias": "x"}), 400, "typo")
 
 
 def test_a_save_that_fails_on_one_site_saves_the_other(admin, files):
-    admin.json("PATCH", "/hosts/web01/config", {"alias": "mine"})
+    admin.patch("/hosts/web01/config", {"alias": "mine"})
     theirs = files["b"].site.read_text().replace("Web 01 · ü", "theirs")
     files["b"].site.write_text(theirs)
     response = admin.request("POST", "/config/save")

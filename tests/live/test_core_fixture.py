@@ -5,6 +5,7 @@ from harness.cores import HOST_RESULTS, SERVICE_RESULTS, EmbeddedCore
 from harness.expect import HOSTS, SERVICES
 
 from monrest.demo.__main__ import ENDED
+from tests.table import each
 
 
 def test_hosts_are_primed(core):
@@ -55,24 +56,22 @@ def test_active_checks_are_off(core):
         assert core.ask(f"GET {table}\nStats: active_checks_enabled = 1") == [[0]]
 
 
-def test_a_line_that_ends_a_real_core_ends_the_embedded_one(ready, tmp_path):
-    """The suite has an object without which some lines would do no harm; deaths are found out."""
-    deadly = {
-        "GET hosts\nFilter: custom_variable_values >= x": (
-            "GET hosts, filter custom_variable_values >= x"
+@each(
+    "request_, line",
+    [
+        (
+            "GET hosts\nFilter: custom_variable_values >= x",
+            "GET hosts, filter custom_variable_values >= x",
         ),
-        "GET status\nStats: max forks_rate": "GET status, Stats: max forks_rate",
-    }
-    for number, (request, line) in enumerate(deadly.items()):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        core = ready(EmbeddedCore(folder))
-        try:
-            assert EmbeddedCore.deaths() == []
-            with pytest.raises(ValueError):  # there is no answer at all
-                core.ask(request)
-            core.process.wait(300)
-            assert EmbeddedCore.deaths() == [f"{ENDED}{line}"]
-            assert EmbeddedCore.deaths() == []
-        finally:
-            core.stop()
+        ("GET status\nStats: max forks_rate", "GET status, Stats: max forks_rate"),
+    ],
+)
+def test_a_line_that_ends_a_real_core_ends_the_embedded_one(lab, request_, line):
+    """The suite has an object without which some lines would do no harm; deaths are found out."""
+    core = lab.core()
+    assert EmbeddedCore.deaths() == []
+    with pytest.raises(ValueError):  # there is no answer at all
+        core.ask(request_)
+    core.process.wait(300)
+    assert EmbeddedCore.deaths() == [f"{ENDED}{line}"]
+    assert EmbeddedCore.deaths() == []

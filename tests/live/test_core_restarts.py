@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from harness.configured import ConfiguredCore
-from harness.cores import CORES, EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.cores import CORES
+from harness.daemon import site
 from harness.lying import LyingSite
 from harness.waiting import until
 
@@ -131,21 +131,17 @@ def comment(client, number, **more):
 
 
 @pytest.fixture
-def core(tmp_path, ready):
-    core = ConfiguredCore(tmp_path / "core")
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+def core(lab):
+    return lab.core(ConfiguredCore)
 
 
 @pytest.fixture
 def other(embedded):
-    return site("other", f"unix:{embedded.socket}")
+    return site("other", embedded)
 
 
 def test_a_reload_in_the_middle_of_each_kind_of_request(made, core):
-    daemon = made([site("s1", f"unix:{core.socket}", configtool=core.tool())], sections=OFF)
+    daemon = made([site("s1", core, configtool=core.tool())], sections=OFF)
     daemon.start()
     with daemon.client() as client:
         wanted = {name: client.get(path) for name, path in READS.items()}
@@ -192,36 +188,33 @@ def test_a_reload_in_the_middle_of_each_kind_of_request(made, core):
             assert len(found.json) >= len(wanted[name].json)
 
 
-def test_a_core_that_is_killed_and_started_again(made, tmp_path, ready, other):
-    core = ready(EmbeddedCore(tmp_path))
-    try:
-        daemon = made([other, site("s1", f"unix:{core.socket}")], sections=OFF).start()
-        with daemon.client() as client:
-            alone = {name: client.get(f"/sites/other{path}") for name, path in READS.items()}
+def test_a_core_that_is_killed_and_started_again(made, other, lab):
+    core = lab.core()
+    daemon = made([other, site("s1", core)], sections=OFF).start()
+    with daemon.client() as client:
+        alone = {name: client.get(f"/sites/other{path}") for name, path in READS.items()}
 
-            def failed():
-                return any(has_failed(found) for _, _, _, found in tuple(crowd.seen))
+        def failed():
+            return any(has_failed(found) for _, _, _, found in tuple(crowd.seen))
 
-            def again(at_last):
-                at_last()
-                core.process.kill()
-                core.stop()
-                # A core that is back at once may be missed by nobody.
-                until(failed, "somebody has missed the core")
-                core.start()
-                daemon.wait_connected({"s1"})
+        def again(at_last):
+            at_last()
+            core.process.kill()
+            core.stop()
+            # A core that is back at once may be missed by nobody.
+            until(failed, "somebody has missed the core")
+            core.start()
+            daemon.wait_connected({"s1"})
 
-            with Crowd(daemon, reads()) as crowd:
-                crowd.disturb(again)
-        for name, _began, _ended, found in crowd.seen:
-            assert found.status == 200, (name, found)
-            if not has_failed(found):
-                continue
-            assert found.headers["x-mon-failed-sites"] == "s1"
-            if name not in UNSTABLE:
-                assert found.json == alone[name].json, name
-    finally:
-        core.stop()
+        with Crowd(daemon, reads()) as crowd:
+            crowd.disturb(again)
+    for name, _began, _ended, found in crowd.seen:
+        assert found.status == 200, (name, found)
+        if not has_failed(found):
+            continue
+        assert found.headers["x-mon-failed-sites"] == "s1"
+        if name not in UNSTABLE:
+            assert found.json == alone[name].json, name
 
 
 class Mortal(LyingSite):
@@ -237,22 +230,16 @@ class Mortal(LyingSite):
 
 
 @pytest.fixture(scope="module")
-def mortal(embedded, tmp_path_factory):
-    mortal = Mortal(tmp_path_factory.mktemp("mortal") / "live", embedded.socket)
-    yield mortal
-    mortal.close()
+def mortal(embedded, shared):
+    return shared.keep(Mortal(shared.folder() / "live", embedded.socket))
 
 
 @pytest.fixture(scope="module")
-def both(embedded, mortal, tmp_path_factory):
+def both(embedded, mortal, shared):
     """A daemon in front of a core and of one that goes away."""
-    sites = [site("other", f"unix:{embedded.socket}"), site("s1", f"unix:{mortal.path}")]
-    daemon = Daemon(tmp_path_factory.mktemp("both"), sites, sections=OFF)
-    try:
-        yield daemon.start()
-    finally:
-        mortal.release()
-        daemon.stop()
+    sites = [site("other", embedded), site("s1", mortal)]
+    yield shared.daemon(sites, sections=OFF).start()
+    mortal.release()
 
 
 class Held:
@@ -360,12 +347,11 @@ def stand_still(process, stopped):
 
 
 @pytest.mark.parametrize("kind", ["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)])
-def test_a_core_that_stands_still_holds_nobody(made, tmp_path, ready, other, kind):
-    core = ready(CORES[kind](tmp_path))
+def test_a_core_that_stands_still_holds_nobody(lab, other, kind):
+    core = lab.core(CORES[kind])
+    daemon = lab.daemon([other, site("s1", core, timeout=600.0)], sections=OFF).start()
     stopped = set()
     try:
-        daemon = made([other, site("s1", f"unix:{core.socket}", timeout=600.0)], sections=OFF)
-        daemon.start()
         with daemon.client() as client:
             path = "/hosts?columns=name,peer_key"
             assert not has_failed(client.get(path))
@@ -385,4 +371,3 @@ def test_a_core_that_stands_still_holds_nobody(made, tmp_path, ready, other, kin
         for one in stopped:
             if Path(f"/proc/{one}").exists():
                 os.kill(one, signal.SIGCONT)
-        core.stop()

@@ -1,17 +1,12 @@
 """A daemon without its database: what it still answers, what it says of itself, how it starts."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3
-from base64 import b64encode
-from hashlib import sha1
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import Daemon, sha, site
 from harness.expect import refused
-from harness.proxy import Line
 from harness.waiting import until
 
 GRACE = 12.0
@@ -22,36 +17,15 @@ READS = [
 
 
 @pytest.fixture
-def line(tmp_path, postgres_server):
-    """The way to the database, which can be cut."""
-    (tmp_path / "pg").mkdir(mode=0o755)
-    made = Line(postgres_server.folder / ".s.PGSQL.5432", tmp_path / "pg" / ".s.PGSQL.5432")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def daemon(tmp_path, postgres_server, line, embedded):
+def daemon(lab, line_url, embedded):
     """A daemon that is not started yet."""
-    url = f"postgresql+psycopg://postgres@/{postgres_server.create()}?host={tmp_path / 'pg'}"
-    made = with_passwords(
-        Daemon(
-            tmp_path,
-            [site("s1", f"unix:{embedded.socket}")],
-            sections={"database": {"url": url}, "auth": {"grace": GRACE}},
-        )
-    )
-    try:
-        yield made
-    finally:
-        made.stop(signal.SIGKILL)
+    sections = {"database": {"url": line_url}, "auth": {"grace": GRACE}}
+    return with_passwords(lab.daemon([site("s1", embedded)], sections=sections))
 
 
 def with_passwords(daemon):
     """Let admin log in with the password sesame."""
-    # The only format that the standard library can write; never use it for real passwords.
-    hashed = b64encode(sha1(b"sesame").digest()).decode()
-    (daemon.folder / "htpasswd").write_text(f"admin:{{SHA}}{hashed}\n")
+    (daemon.folder / "htpasswd").write_text(f"admin:{sha('sesame')}\n")
     daemon.sections["auth"]["htpasswd_file"] = str(daemon.folder / "htpasswd")
     daemon.write_config()
     return daemon
@@ -150,7 +124,7 @@ def test_a_start_waits_for_postgresql(daemon, line):
 
 
 def test_reading_goes_on_with_a_file_that_is_broken(tmp_path, embedded):
-    daemon = Daemon(tmp_path, [site("s1", f"unix:{embedded.socket}")])
+    daemon = Daemon(tmp_path, [site("s1", embedded)])
     file = tmp_path / "var" / "monrest.sqlite"
     try:
         daemon.start()

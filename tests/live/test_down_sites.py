@@ -1,13 +1,10 @@
 """What is wholly in the log cache is told although its site is down, with the site marked."""
 
-from __future__ import annotations
-
 import time
 from urllib.parse import quote
 
 import pytest
-from harness.cores import EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.waiting import until
 
@@ -59,32 +56,20 @@ def questions(lines, report, host):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory, lines, report):
+def told(shared, lines, report):
     """A daemon whose core has stopped, and what it told before."""
-    folder = tmp_path_factory.mktemp("down")
-    core = EmbeddedCore(folder, objects=None, arguments=("--history", "3"))
-    core.start()
-    daemon = Daemon(
-        folder,
-        [site("s1", f"unix:{core.socket}")],
-        sections={"logcache": {"update_interval": 1.0, "first_import": 5 * DAY}},
-    )
-    try:
-        daemon.start()
-        with daemon.client() as client:
-            until(
-                lambda: client.rows("/mon/logcache/stats")[0]["status"] == "OK", "all is imported"
-            )
-            host = client.rows("/hosts", {"columns": "name", "limit": "1"})[0]["name"]
-            asked = questions(lines, report, host)
-            answers = [client.rows(path, query) for path, query in asked]
-        core.stop()
-        with daemon.client() as client:
-            until(lambda: not client.rows("/sites")[0]["connected"], "the core is missed")
-        yield daemon, host, list(zip(asked, answers, strict=True))
-    finally:
-        core.stop()
-        daemon.stop()
+    core = shared.core(objects=None, arguments=("--history", "3"))
+    sections = {"logcache": {"update_interval": 1.0, "first_import": 5 * DAY}}
+    daemon = shared.daemon([site("s1", core)], sections=sections).start()
+    with daemon.client() as client:
+        until(lambda: client.rows("/mon/logcache/stats")[0]["status"] == "OK", "all is imported")
+        host = client.rows("/hosts", {"columns": "name", "limit": "1"})[0]["name"]
+        asked = questions(lines, report, host)
+        answers = [client.rows(path, query) for path, query in asked]
+    core.stop()
+    with daemon.client() as client:
+        until(lambda: not client.rows("/sites")[0]["connected"], "the core is missed")
+    return daemon, host, list(zip(asked, answers, strict=True))
 
 
 def check(told):
@@ -141,33 +126,19 @@ def test_a_daemon_that_never_met_the_core(told):
 
 
 @pytest.fixture(scope="module")
-def one_of_two(tmp_path_factory):
+def one_of_two(shared):
     """A daemon with two sites, of which ``b`` was killed when all was in the cache."""
-    folder = tmp_path_factory.mktemp("two")
-    cores = []
-    for key in "ab":
-        (folder / key).mkdir()
-        cores.append(EmbeddedCore(folder / key, objects=None, arguments=("--history", "3")))
-        cores[-1].start()
-    daemon = Daemon(
-        folder,
-        [site(key, f"unix:{core.socket}") for key, core in zip("ab", cores, strict=True)],
-        sections={"logcache": {"update_interval": 1.0, "first_import": 2.5 * DAY}},
-    )
-    try:
-        daemon.start()
-        with daemon.client() as client:
-            until(
-                lambda: {one["status"] for one in client.rows("/mon/logcache/stats")} == {"OK"},
-                "all is imported",
-            )
-            cores[1].process.kill()
-            until(lambda: not client.rows("/sites")[1]["connected"], "the core is missed")
-            yield client
-    finally:
-        for core in cores:
-            core.stop()
-        daemon.stop()
+    cores = [shared.core(objects=None, arguments=("--history", "3")) for _ in range(2)]
+    sections = {"logcache": {"update_interval": 1.0, "first_import": 2.5 * DAY}}
+    sites = [site(key, core) for key, core in zip("ab", cores, strict=True)]
+    with shared.daemon(sites, sections=sections).start().client() as client:
+        until(
+            lambda: {one["status"] for one in client.rows("/mon/logcache/stats")} == {"OK"},
+            "all is imported",
+        )
+        cores[1].process.kill()
+        until(lambda: not client.rows("/sites")[1]["connected"], "the core is missed")
+        yield client
 
 
 def of_sites(client, query):

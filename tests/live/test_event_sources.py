@@ -61,10 +61,8 @@ class _Bent:
 
 
 @pytest.fixture
-def core(tmp_path, ready):
-    made = ready(EmbeddedCore(tmp_path))
-    yield made
-    made.stop()
+def core(lab):
+    return lab.core()
 
 
 @pytest.fixture
@@ -78,7 +76,7 @@ def plain(core, tmp_path):
 @pytest.fixture
 def daemon(plain, tmp_path):
     (tmp_path / "d").mkdir()
-    made = Daemon(tmp_path / "d", [site("s1", f"unix:{plain.path}")]).start()
+    made = Daemon(tmp_path / "d", [site("s1", plain)]).start()
     yield made
     made.stop()
 
@@ -209,17 +207,15 @@ class WithoutLog(Icinga2Core):
 
 
 @pytest.fixture(params=[Icinga2Core, WithoutLog])
-def icinga2(request, tmp_path, ready):
-    made = ready(request.param(tmp_path))
-    yield made
-    made.stop()
+def icinga2(request, lab):
+    return lab.core(request.param)
 
 
 @pytest.mark.icinga2
 def test_an_icinga2_tells_the_same_with_and_without_a_log(icinga2, tmp_path):
     (tmp_path / "d").mkdir()
     tape = Recorder(tmp_path / "tape", icinga2.socket)
-    daemon = Daemon(tmp_path / "d", [site("s1", f"unix:{tape.path}")]).start()
+    daemon = Daemon(tmp_path / "d", [site("s1", tape)]).start()
     now = int(time.time())
     try:
         with Stream(daemon.client(), {"types": TOLD}).begun() as listening:
@@ -287,7 +283,7 @@ def test_who_resumes_while_a_core_is_down_gets_what_is_cached_and_later_the_rest
     core.start()
     ((host,),) = core.ask("GET hosts\nColumns: name\nLimit: 1")
     door = Door(tmp_path / "door", core.socket)
-    sites = [site("s1", f"unix:{door.path}"), site("s2", f"unix:{core.socket}")]
+    sites = [site("s1", door), site("s2", core)]
     cached = {"logcache": {"update_interval": 1.0, "first_import": 86400}}
     daemon = Daemon(tmp_path / "d", sites, sections=cached).start()
     wanted = {"types": "state", "since": int(time.time()) - 40000}
@@ -341,7 +337,7 @@ def test_who_resumes_while_a_core_is_down_gets_what_is_cached_and_later_the_rest
 def test_a_core_that_goes_away_in_the_middle_of_a_burst_is_told_whole_and_once(core, tmp_path):
     (tmp_path / "d").mkdir()
     door = Door(tmp_path / "door", core.socket)
-    daemon = Daemon(tmp_path / "d", [site("s1", f"unix:{door.path}")]).start()
+    daemon = Daemon(tmp_path / "d", [site("s1", door)]).start()
     chosen = {"types": "state", "service_description": "http"}
     results = [
         f"PROCESS_SERVICE_CHECK_RESULT;web01;http;{number % 2};burst {number}"
@@ -365,7 +361,7 @@ def test_a_core_that_goes_away_in_the_middle_of_a_burst_is_told_whole_and_once(c
 
 def test_a_clock_that_is_set_changes_nothing(core, tmp_path):
     (tmp_path / "d").mkdir()
-    daemon = DatedDaemon(tmp_path / "d", [site("s1", f"unix:{core.socket}")]).start()
+    daemon = DatedDaemon(tmp_path / "d", [site("s1", core)]).start()
     told = []
     try:
         with Stream(daemon.client(), {"types": "state"}).begun() as listening:
@@ -384,32 +380,27 @@ def test_a_clock_that_is_set_changes_nothing(core, tmp_path):
     assert told == [f"{word} {number}" for number in range(5) for word in ("set", "new")]
 
 
-def test_a_new_log_file_and_a_reload_repeat_nothing(tmp_path, ready):
-    core = ready(ConfiguredCore(tmp_path / "core"))
-    (tmp_path / "d").mkdir()
-    entry = site("s1", f"unix:{core.socket}", configtool=core.files.tool())
-    daemon = Daemon(tmp_path / "d", [entry]).start()
-    try:
-        with Stream(daemon.client(), {"types": "state,config"}).begun() as listening:
-            core.command("PROCESS_HOST_CHECK_RESULT;web01;1;before")
-            listening.next(plugin_output="before")
-            with daemon.client() as client:
-                assert client.post_json("/config/objects", NEW).status == 200
-                assert client.request("POST", "/config/save").status == 200
-            saved = listening.next(type="config", action="saved")["data"]
-            assert (saved["site"], saved["author"]) == ("s1", "admin")
-            # A new file begins with the states of all objects, and so does a core that reloads.
-            os.kill(core.process.pid, signal.SIGHUP)
-            listening.next(type="config", action="reloaded")
-            core.command("PROCESS_HOST_CHECK_RESULT;web01;0;after")
-            listening.next(plugin_output="after")
-            told = [(one["type"], one["data"].get("plugin_output")) for one in listening.events]
-            assert told == [
-                ("state", "before"), ("config", None), ("config", None), ("state", "after"),
-            ]  # fmt: skip
-    finally:
-        daemon.stop()
-        core.stop()
+def test_a_new_log_file_and_a_reload_repeat_nothing(lab):
+    core = lab.core(ConfiguredCore)
+    entry = site("s1", core, configtool=core.files.tool())
+    daemon = lab.daemon([entry]).start()
+    with Stream(daemon.client(), {"types": "state,config"}).begun() as listening:
+        core.command("PROCESS_HOST_CHECK_RESULT;web01;1;before")
+        listening.next(plugin_output="before")
+        with daemon.client() as client:
+            assert client.post_json("/config/objects", NEW).status == 200
+            assert client.request("POST", "/config/save").status == 200
+        saved = listening.next(type="config", action="saved")["data"]
+        assert (saved["site"], saved["author"]) == ("s1", "admin")
+        # A new file begins with the states of all objects, and so does a core that reloads.
+        os.kill(core.process.pid, signal.SIGHUP)
+        listening.next(type="config", action="reloaded")
+        core.command("PROCESS_HOST_CHECK_RESULT;web01;0;after")
+        listening.next(plugin_output="after")
+        told = [(one["type"], one["data"].get("plugin_output")) for one in listening.events]
+        assert told == [
+            ("state", "before"), ("config", None), ("config", None), ("state", "after"),
+        ]  # fmt: skip
 
 
 def test_flapping_and_notifications_are_told(core, daemon):
@@ -430,16 +421,8 @@ def test_flapping_and_notifications_are_told(core, daemon):
         listening.next(type="flapping", action="disabled")
 
 
-def test_a_core_is_asked_for_nothing_while_nobody_listens(core, plain, tmp_path):
-    (tmp_path / "d").mkdir()
-    daemon = Daemon(
-        tmp_path / "d",
-        [site("s1", f"unix:{plain.path}")],
-        sections={"logcache": {"enabled": False}},
-    ).start()
-    try:
-        mark = plain.mark()
-        until(lambda: plain.asked(mark, "status") >= 2, "the core is probed")
-        assert {one.partition(b"\n")[0] for one in plain.since(mark)} == {b"GET status"}
-    finally:
-        daemon.stop()
+def test_a_core_is_asked_for_nothing_while_nobody_listens(core, plain, lab):
+    lab.daemon([site("s1", plain)], sections={"logcache": {"enabled": False}}).start()
+    mark = plain.mark()
+    until(lambda: plain.asked(mark, "status") >= 2, "the core is probed")
+    assert {one.partition(b"\n")[0] for one in plain.since(mark)} == {b"GET status"}

@@ -1,7 +1,5 @@
 """Streams that outlive nodes, workers, daemons, rights and clients (docs/spec/events.md)."""
 
-from __future__ import annotations
-
 import os
 import resource
 import select
@@ -13,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from harness.cores import OBJECTS, EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.federated import far_site, superuser_key
 from harness.lmd import FakeLmd
 from harness.nodes import Nodes
@@ -26,12 +24,10 @@ CROWD = 5000
 
 
 @pytest.fixture
-def alone(tmp_path, ready):
+def alone(tmp_path, lab):
     """An embedded core of one's own, whose object files a test may change."""
     shutil.copytree(OBJECTS, tmp_path / "objects")
-    core = ready(EmbeddedCore(tmp_path, objects=tmp_path / "objects"))
-    yield core
-    core.stop()
+    return lab.core(EmbeddedCore, objects=tmp_path / "objects")
 
 
 def alert(core, number, service="http", host="web01"):
@@ -66,31 +62,30 @@ class Reader:
         self.stream.blocks = []
 
 
-def test_a_stream_goes_on_at_another_node_when_its_own_is_killed(alone, tmp_path, postgres_server):
+def test_a_stream_goes_on_at_another_node_when_its_own_is_killed(
+    alone, tmp_path, postgres_server, lab
+):
     (tmp_path / "nodes").mkdir()
-    nodes = Nodes(tmp_path / "nodes", postgres_server, [site("s1", f"unix:{alone.socket}")])
-    try:
-        nodes.start()
-        first, second, third = nodes.nodes
-        readers = [Reader(first), Reader(first), Reader(third)]
-        for number in range(3):
-            alert(alone, number)
-        readers[0].expect("alert 2")
-        # The second has not seen the last ones when its node is gone.
-        readers[1].expect("alert 0")
-        first.stop(signal.SIGKILL)
-        for number in range(3, 6):
-            alert(alone, number)
-        readers[0].go_on(second)
-        readers[1].go_on(third)
-        for number in range(6, 9):
-            alert(alone, number)
-        for one in readers:
-            one.expect("alert 8")
-            one.close()
-            assert one.told == [f"alert {number}" for number in range(9)]
-    finally:
-        nodes.close()
+    nodes = lab.keep(Nodes(tmp_path / "nodes", postgres_server, [site("s1", alone)]))
+    nodes.start()
+    first, second, third = nodes.nodes
+    readers = [Reader(first), Reader(first), Reader(third)]
+    for number in range(3):
+        alert(alone, number)
+    readers[0].expect("alert 2")
+    # The second has not seen the last ones when its node is gone.
+    readers[1].expect("alert 0")
+    first.stop(signal.SIGKILL)
+    for number in range(3, 6):
+        alert(alone, number)
+    readers[0].go_on(second)
+    readers[1].go_on(third)
+    for number in range(6, 9):
+        alert(alone, number)
+    for one in readers:
+        one.expect("alert 8")
+        one.close()
+        assert one.told == [f"alert {number}" for number in range(9)]
 
 
 def holder(pids, port):
@@ -105,40 +100,37 @@ def holder(pids, port):
     return None
 
 
-def test_clients_of_both_workers_get_all_and_go_on_when_one_is_killed(alone, tmp_path):
+def test_clients_of_both_workers_get_all_and_go_on_when_one_is_killed(alone, tmp_path, lab):
     folder = tmp_path / "crew"
     folder.mkdir()
     sections = {"server": {"workers": 2}}
-    daemon = Daemon(folder, [site("s1", f"unix:{alone.socket}")], sections=sections).start()
+    daemon = lab.daemon([site("s1", alone)], sections=sections, folder=folder).start()
     readers = {}
-    try:
-        while len(readers) < 2:
-            reader = Reader(daemon)
-            port = reader.stream.socket.getsockname()[1]
-            pid = until(lambda port=port: holder(daemon.workers(), port), "a worker has it")
-            if pid in readers:
-                reader.close()
-            else:
-                readers[pid] = reader
-        alert(alone, 0)
-        for one in readers.values():
-            one.expect("alert 0")
-        (killed, lost), (_, kept) = readers.items()
-        kill(killed)
-        alert(alone, 1)
-        kept.expect("alert 1")
-        lost.go_on(daemon)
-        alert(alone, 2)
-        for one in readers.values():
-            one.expect("alert 2")
-            one.close()
-            assert one.told == ["alert 0", "alert 1", "alert 2"]
-    finally:
-        daemon.stop()
+    while len(readers) < 2:
+        reader = Reader(daemon)
+        port = reader.stream.socket.getsockname()[1]
+        pid = until(lambda port=port: holder(daemon.workers(), port), "a worker has it")
+        if pid in readers:
+            reader.close()
+        else:
+            readers[pid] = reader
+    alert(alone, 0)
+    for one in readers.values():
+        one.expect("alert 0")
+    (killed, lost), (_, kept) = readers.items()
+    kill(killed)
+    alert(alone, 1)
+    kept.expect("alert 1")
+    lost.go_on(daemon)
+    alert(alone, 2)
+    for one in readers.values():
+        one.expect("alert 2")
+        one.close()
+        assert one.told == ["alert 0", "alert 1", "alert 2"]
 
 
 def test_a_daemon_is_restarted_in_the_middle_of_a_stream_again_and_again(alone, made):
-    daemon = made([site("s1", f"unix:{alone.socket}")]).start()
+    daemon = made([site("s1", alone)]).start()
     reader = Reader(daemon)
     for number in range(0, 12, 4):
         alert(alone, number)
@@ -155,7 +147,7 @@ def test_a_daemon_is_restarted_in_the_middle_of_a_stream_again_and_again(alone, 
 
 
 def test_a_site_of_another_instance_is_told_of_and_loses_nothing_while_that_is_away(alone, made):
-    far = made([site("core", f"unix:{alone.socket}")]).start()
+    far = made([site("core", alone)]).start()
     near = made([far_site("f", far, superuser_key(far))]).start()
     reader = Reader(near)
     alert(alone, 0)
@@ -170,25 +162,22 @@ def test_a_site_of_another_instance_is_told_of_and_loses_nothing_while_that_is_a
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_sites_behind_an_lmd_are_told_of(alone, made, tmp_path, workers):
+def test_sites_behind_an_lmd_are_told_of(alone, made, tmp_path, workers, lab):
     """Each worker watches both, and looks at once whether their logs have lines."""
-    lmd = FakeLmd(tmp_path / "lmd", dict.fromkeys("ab", alone.socket))
-    sections = {"lmd": {"address": f"unix:{lmd.path}"}, "server": {"workers": workers}}
-    try:
-        daemon = made([], sections=sections).start()
-        daemon.wait_connected({"a", "b"})
-        with Stream(daemon.client(), STATES).begun() as everything:
-            one = Reader(daemon, {**STATES, "backends": "b"})
-            for number in range(3):
-                alert(alone, number)
-                one.expect(f"alert {number}")
-            until(lambda: len(everything.events) == 6, "both sites are told of")
-            sources = {event["source"] for event in everything.events}
-            one.close()
-        assert one.told == ["alert 0", "alert 1", "alert 2"]
-        assert sources == {"/sites/a", "/sites/b"}
-    finally:
-        lmd.close()
+    lmd = lab.keep(FakeLmd(tmp_path / "lmd", dict.fromkeys("ab", alone.socket)))
+    sections = {"lmd": {"address": lmd.address}, "server": {"workers": workers}}
+    daemon = made([], sections=sections).start()
+    daemon.wait_connected({"a", "b"})
+    with Stream(daemon.client(), STATES).begun() as everything:
+        one = Reader(daemon, {**STATES, "backends": "b"})
+        for number in range(3):
+            alert(alone, number)
+            one.expect(f"alert {number}")
+        until(lambda: len(everything.events) == 6, "both sites are told of")
+        sources = {event["source"] for event in everything.events}
+        one.close()
+    assert one.told == ["alert 0", "alert 1", "alert 2"]
+    assert sources == {"/sites/a", "/sites/b"}
 
 
 def told_of_no_more(core, stream, unseen, seen):
@@ -206,21 +195,20 @@ told_of_no_more.number = 0
 
 def test_a_role_that_is_taken_away_ends_what_it_showed(alone, made):
     roles = {"auth.roles": {"admin": ["admin", "olga"]}}
-    daemon = made([site("s1", f"unix:{alone.socket}")], sections=roles).start()
+    daemon = made([site("s1", alone)], sections=roles).start()
     pair = ("ping", "router1"), ("http", "web01")
     with Stream(daemon.client("olga"), {"types": "state"}).begun() as olga:
         assert not told_of_no_more(alone, olga, *pair)
         olga.next(host_name="web01")
         daemon.sections["auth.roles"] = {"admin": ["admin"]}
-        daemon.write_config()
-        daemon.hang_up()
+        daemon.reload()
         until(lambda: told_of_no_more(alone, olga, *pair), "she sees less", seconds=30)
         for _ in range(3):
             assert told_of_no_more(alone, olga, *pair)
 
 
 def test_a_contact_that_is_taken_from_a_host_is_told_of_it_no_more(alone, made, tmp_path):
-    daemon = made([site("s1", f"unix:{alone.socket}")]).start()
+    daemon = made([site("s1", alone)]).start()
     pair = ("http", "web01"), ("ping", "db01")
     with Stream(daemon.client("olga"), {"types": "state"}).begun() as olga:
         assert not told_of_no_more(alone, olga, *pair)
@@ -293,7 +281,7 @@ class Crowd:
 def test_thousands_of_clients_get_all_in_bounded_memory_and_leave_nothing(
     alone, made, many_descriptors
 ):
-    daemon = made([site("s1", f"unix:{alone.socket}")]).start()
+    daemon = made([site("s1", alone)]).start()
     with Stream(daemon.client(), STATES).begun():
         before, held = daemon.descriptors(), daemon.memory()
         crowd = Crowd(daemon, CROWD)

@@ -1,7 +1,5 @@
 """Events between the core, their row and their reader: kills, and a database that is away."""
 
-from __future__ import annotations
-
 import random
 import signal
 import sqlite3
@@ -9,13 +7,10 @@ import threading
 from collections import Counter
 
 import pytest
-from harness.cores import EmbeddedCore
 from harness.daemon import Daemon, site
 from harness.proxy import Line
 from harness.stream import Stream
 from harness.waiting import until
-
-from tests.fakes.receiver import HookReceiver
 
 SAME_FOR_ALL_CORES = "what is stored does not depend on the core"
 STATES = {"types": "state", "service_description": "http"}
@@ -23,23 +18,14 @@ KILLS = 6
 
 
 @pytest.fixture
-def core(tmp_path, ready):
-    made = ready(EmbeddedCore(tmp_path))
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def receiver():
-    one = HookReceiver()
-    yield one
-    one.close()
+def core(lab):
+    return lab.core()
 
 
 def started(tmp_path, core, **sections):
     (tmp_path / "d").mkdir()
     sections = {"webhooks": {"allow": ["127.0.0.1"], "timeout": 2}, **sections}
-    return Daemon(tmp_path / "d", [site("s1", f"unix:{core.socket}")], sections=sections)
+    return Daemon(tmp_path / "d", [site("s1", core)], sections=sections)
 
 
 def alert(core, number):

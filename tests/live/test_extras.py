@@ -1,13 +1,11 @@
 """An installation without the extras: what needs them says how they are installed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.waiting import until
 
@@ -32,17 +30,10 @@ def without(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def boss(core, without, tmp_path_factory):
-    daemon = Daemon(
-        tmp_path_factory.mktemp("extras"),
-        [site("s1", f"unix:{core.socket}")],
-        sections={"mail": {"host": "127.0.0.1", "port": 1}},
-    )
-    try:
-        with daemon.start(**without).client() as client:
-            yield client
-    finally:
-        daemon.stop()
+def boss(core, without, shared):
+    daemon = shared.daemon([site("s1", core)], sections={"mail": {"host": "127.0.0.1", "port": 1}})
+    with daemon.start(**without).client() as client:
+        yield client
 
 
 def test_excel_is_refused_and_other_formats_are_not(boss):

@@ -1,36 +1,25 @@
 """Instances one behind the other, and in a circle."""
 
-from __future__ import annotations
-
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.federated import far_site, superuser_key
 from harness.waiting import until
 
 
 @pytest.fixture(scope="module")
-def circle(embedded, tmp_path_factory):
+def circle(embedded, shared):
     """Three daemons with a core each; every one has the sites of the next, the last the first's."""
-    daemons = []
-    try:
-        for key in "abc":
-            folder = tmp_path_factory.mktemp(key)
-            daemons.append(Daemon(folder, [site(key, f"unix:{embedded.socket}")]))
-            daemons[-1].start()
-        keys = [superuser_key(daemon) for daemon in daemons]
-        for at, daemon in enumerate(daemons):
-            after = (at + 1) % 3
-            daemon.sites.append(far_site("next", daemons[after], keys[after]))
-            daemon.write_config()
-            daemon.hang_up()
-        for at, daemon in enumerate(daemons):
-            one, two = "abc"[(at + 1) % 3], "abc"[(at + 2) % 3]
-            daemon.wait_connected({f"next-{one}", f"next-next-{two}"})
-        yield daemons
-    finally:
-        for daemon in daemons:
-            daemon.stop()
+    daemons = [shared.daemon([site(key, embedded)]).start() for key in "abc"]
+    keys = [superuser_key(daemon) for daemon in daemons]
+    for at, daemon in enumerate(daemons):
+        after = (at + 1) % 3
+        daemon.sites.append(far_site("next", daemons[after], keys[after]))
+        daemon.reload()
+    for at, daemon in enumerate(daemons):
+        one, two = "abc"[(at + 1) % 3], "abc"[(at + 2) % 3]
+        daemon.wait_connected({f"next-{one}", f"next-next-{two}"})
+    return daemons
 
 
 def sites_of(client):
@@ -91,7 +80,7 @@ def test_a_request_that_was_here_is_refused(circle):
 def test_an_operator_may_keep_it_to_one_step(circle):
     second = circle[1]
     second.sections["federation"] = {"cascade": False}
-    reload(second)
+    second.reload()
     try:
         with circle[0].client() as client, second.client() as other:
             until(lambda: set(sites_of(client)) == {"a", "next"}, "only the next one is left")
@@ -101,16 +90,8 @@ def test_an_operator_may_keep_it_to_one_step(circle):
             assert len(other.rows("/sites")) == 3
     finally:
         second.sections.pop("federation")
-        reload(second)
+        second.reload()
         circle[0].wait_connected({"next-b", "next-next-c"})
-
-
-def reload(daemon):
-    """Put the configuration of a daemon in force."""
-    daemon.write_config()
-    before = daemon.log.count("configuration read again")
-    daemon.hang_up()
-    until(lambda: daemon.log.count("configuration read again") > before, "it is read again")
 
 
 def test_others_are_not_told_of_their_own_sites(circle):

@@ -1,35 +1,19 @@
 """Commands over another instance: what its core then shows, and who may give them."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
-from harness.cores import EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.federated import far_site, superuser_key
-from harness.waiting import until
 
 DOWNTIME = {"comment_data": "a; \"b\" 'c' \\n ü", "fixed": 1}
 
 
 @pytest.fixture(scope="module")
-def pair(ready, tmp_path_factory):
+def pair(shared):
     """A daemon with a core of its own, and one that has it over the first."""
-    folder = tmp_path_factory.mktemp("commands")
-    for name in ("core", "far", "near"):
-        (folder / name).mkdir()
-    core = ready(EmbeddedCore(folder / "core"))
-    far = Daemon(folder / "far", [site("core", f"unix:{core.socket}")])
-    near = None
-    try:
-        far.start()
-        near = Daemon(folder / "near", [far_site("f", far, superuser_key(far))])
-        yield far, near.start()
-    finally:
-        for one in (near, far, core):
-            if one is not None:
-                one.stop()
+    far = shared.daemon([site("core", shared.core())]).start()
+    return far, shared.daemon([far_site("f", far, superuser_key(far))]).start()
 
 
 @pytest.fixture
@@ -48,14 +32,6 @@ def there(pair):
 def olga(pair):
     with pair[1].client("olga") as client:
         yield client
-
-
-def reload(daemon):
-    """Put the configuration of a daemon in force."""
-    daemon.write_config()
-    before = daemon.log.count("configuration read again")
-    daemon.hang_up()
-    until(lambda: daemon.log.count("configuration read again") > before, "it is read again")
 
 
 def sent(response):
@@ -135,7 +111,7 @@ def test_rights_are_judged_on_both_sides(pair, olga, admin):
     sent(olga.post_form("/hosts/web01/cmd/remove_host_acknowledgement", {}))
     far = pair[0]
     far.sections["auth.roles"] = {"admin": ["root"]}
-    reload(far)
+    far.reload()
     try:
         answer = admin.post_form("/system/cmd/disable_flap_detection", {})
         assert answer.status == 400, answer
@@ -144,7 +120,7 @@ def test_rights_are_judged_on_both_sides(pair, olga, admin):
             assert root.values("/processinfo", "enable_flap_detection") == [1]
     finally:
         far.sections["auth.roles"] = {"admin": ["admin"]}
-        reload(far)
+        far.reload()
 
 
 def test_the_other_side_writes_it_down_for_the_user(pair, olga):

@@ -1,12 +1,8 @@
 """The object configuration of a site of another instance, and of one here beside it."""
 
-from __future__ import annotations
-
-import signal
-
 import pytest
 from harness.configured import ConfiguredCore, Files
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.federated import far_site, superuser_key
 
@@ -14,42 +10,21 @@ NEW = {":TYPE": "host", ":FILE": "new.cfg", "host_name": "n1", "use": "quiet-hos
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory):
+def pair(shared):
     """A daemon with a core that it configures; one with that site and one of its own files."""
-    folder = tmp_path_factory.mktemp("config")
-    for name in ("far", "near"):
-        (folder / name).mkdir()
-    core = ConfiguredCore(folder / "core")
-    files = Files(folder / "here")
-    daemons = []
-    try:
-        core.start()
-        core.prime()
-        far = Daemon(
-            folder / "far",
-            [
-                site("core", f"unix:{core.socket}", configtool=core.tool()),
-                site("plain", f"unix:{core.socket}", hidden=True),
-            ],
-        )
-        daemons.append(far)
-        far.start()
-        near = Daemon(
-            folder / "near",
-            [
-                far_site("f", far, superuser_key(far)),
-                site("own", "unix:/nonexistent/own", configtool=files.tool()),
-            ],
-            sections={"auth.roles": {"admin": ["admin", "ann"]}},
-        )
-        daemons.append(near)
-        near.start(connected=())
-        near.wait_connected({"f-core"})
-        yield far, near, core, files
-    finally:
-        for daemon in daemons:
-            daemon.stop()
-        core.stop()
+    core = shared.core(ConfiguredCore)
+    files = Files(shared.folder())
+    far = shared.daemon(
+        [site("core", core, configtool=core.tool()), site("plain", core, hidden=True)]
+    ).start()
+    near = shared.daemon(
+        [
+            far_site("f", far, superuser_key(far)),
+            files.as_site("own"),
+        ],
+        sections={"auth.roles": {"admin": ["admin", "ann"]}},
+    ).start(connected={"f-core"})
+    return far, near, core, files
 
 
 @pytest.fixture
@@ -117,10 +92,10 @@ def test_an_edit_goes_all_the_way_to_the_core(admin, there, world):
     (made,) = answer.json["objects"]
     assert made[":PEER_KEY"] == "f-core"
     assert made["host_name"] == "n1"
-    answer = admin.json("PATCH", "/sites/f-core/hosts/n1/config", {"alias": "New", "notes": "x"})
+    answer = admin.patch("/sites/f-core/hosts/n1/config", {"alias": "New", "notes": "x"})
     assert answer.json == {"message": "changed 1 objects successfully.", "count": 1}
     path = "/sites/f-core/config/objects?:TYPE=host&host_name=n1"
-    assert admin.json("PATCH", path, {"notes": None}).json["count"] == 1
+    assert admin.patch(path, {"notes": None}).json["count"] == 1
     (diff,) = admin.rows("/sites/f-core/config/diff")
     assert diff["peer_key"] == "f-core"
     assert "+  alias" in diff["output"].replace("\t", "  ")
@@ -152,10 +127,10 @@ def test_lists_and_changes_of_both_sites(admin, world):
     answer = admin.json("POST", "/config/objects", NEW).json
     assert answer["count"] == 2
     assert sites_of(answer["objects"]) == {"f-core", "own"}
-    assert admin.json("PATCH", "/hosts/n1/config", {"alias": "y"}).json["count"] == 2
+    assert admin.patch("/hosts/n1/config", {"alias": "y"}).json["count"] == 2
     by_site = "/config/objects?:TYPE=host&host_name=n1&:PEER_KEY="
-    assert admin.json("PATCH", f"{by_site}own", {"notes": "o"}).json["count"] == 1
-    assert admin.json("PATCH", f"{by_site}f-core", {"notes": "f"}).json["count"] == 1
+    assert admin.patch(f"{by_site}own", {"notes": "o"}).json["count"] == 1
+    assert admin.patch(f"{by_site}f-core", {"notes": "f"}).json["count"] == 1
     notes = {row[":PEER_KEY"]: row["notes"] for row in admin.rows("/hosts/n1/config")}
     assert notes == {"f-core": "f", "own": "o"}
     for name in (
@@ -175,10 +150,10 @@ def test_lists_and_changes_of_both_sites(admin, world):
     refused(response, 400, "PEER_")
     for body in ({":PEER_KEY": "own"}, {":PEER_KEY[ne]": "own"}):
         refused(admin.json("DELETE", "/config/objects", body), 400, "PEER_")
-        refused(admin.json("PATCH", "/config/objects", {**body, "notes": "f"}), 400, "PEER_")
+        refused(admin.patch("/config/objects", {**body, "notes": "f"}), 400, "PEER_")
     for method, body in (("PATCH", {"notes": "f"}), ("DELETE", None)):
         refused(admin.json(method, "/sites/f-core/config/objects", body), 400, "all=1")
-    answer = admin.json("PATCH", "/config/objects", {":TYPE": "hostgroup", "notes": "f"})
+    answer = admin.patch("/config/objects", {":TYPE": "hostgroup", "notes": "f"})
     assert answer.json["count"] == 6
     answer = admin.json("DELETE", "/sites/f-core/config/objects?all=1")
     assert answer.json["count"] > 6
@@ -195,21 +170,21 @@ def test_what_the_other_side_refuses_is_done_nowhere(admin, world):
     _, _, core, files = world
     text = core.files.site.read_text()
     core.files.site.write_text("# mon: readonly\n" + text)
-    refused(admin.json("PATCH", "/hosts/web01/config", {"alias": "x"}), 403, "readonly", "F CORE")
+    refused(admin.patch("/hosts/web01/config", {"alias": "x"}), 403, "readonly", "F CORE")
     refused(admin.json("POST", "/config/objects", {**NEW, ":FILE": "site.cfg"}), 403, "readonly")
     assert admin.rows("/config/diff") == []
     files.site.write_text("# mon: readonly\n" + files.site.read_text())
     core.files.site.write_text(text)
-    refused(admin.json("PATCH", "/hosts/web01/config", {"alias": "x"}), 403, "readonly")
+    refused(admin.patch("/hosts/web01/config", {"alias": "x"}), 403, "readonly")
     assert admin.rows("/config/diff") == []
-    refused(admin.json("PATCH", "/sites/f-core/hosts/web01/config?x=y", {"alias": "x"}), 400, "x")
+    refused(admin.patch("/sites/f-core/hosts/web01/config?x=y", {"alias": "x"}), 400, "x")
     response = admin.json("POST", "/sites/f-core/config/objects", {**NEW, ":FILE": "/etc/x"})
     refused(response, 400, ":FILE", "F CORE")
 
 
 def test_a_conflict_there_is_one_here(admin, world):
     core = world[2]
-    admin.json("PATCH", "/sites/f-core/hosts/web01/config", {"alias": "mine"})
+    admin.patch("/sites/f-core/hosts/web01/config", {"alias": "mine"})
     theirs = core.files.site.read_text().replace("Web 01 · ü", "theirs")
     core.files.site.write_text(theirs)
     refused(admin.request("POST", "/sites/f-core/config/save"), 409, str(core.files.site))
@@ -224,36 +199,31 @@ def test_rights_are_judged_there_as_well(admin, world):
         refused(ann.get("/sites/f-core/config/objects"), 403, "F CORE")
         rows = ann.get("/config/objects")
         assert sites_of(rows.json) == {"own"}
-        response = ann.json("PATCH", "/sites/f-core/hosts/web01/config", {"alias": "x"})
+        response = ann.patch("/sites/f-core/hosts/web01/config", {"alias": "x"})
         refused(response, 403, "F CORE")
     with world[1].client("olga") as olga:
         refused(olga.get("/sites/f-core/config/objects"), 403)
     assert admin.rows("/config/diff") == []
 
 
-def test_nothing_is_begun_while_the_other_side_is_down(pair, tmp_path):
+def test_nothing_is_begun_while_the_other_side_is_down(pair, tmp_path, lab):
     far = pair[0]
     files = Files(tmp_path / "own")
-    (tmp_path / "near").mkdir()
-    lone = Daemon(
-        tmp_path / "near",
+    lone = lab.daemon(
         [
             {**far_site("f", far, "x"), "address": "http://127.0.0.1:9/mon"},
-            site("own", "unix:/nonexistent/own", configtool=files.tool()),
-        ],
+            files.as_site("own"),
+        ]
     )
-    try:
-        lone.start(connected=())
-        with lone.client() as admin:
-            response = admin.json("PATCH", "/hosts/web01/config", {"alias": "x"})
-            assert response.status == 502, response
-            assert "connection refused" in response.text
-            assert admin.rows("/config/diff") == []
-            response = admin.get("/config/objects")
-            assert sites_of(response.json) == {"own"}
-            assert "f" in response.headers["x-mon-failed-sites"]
-            assert admin.get("/sites/f/config/objects").status == 502
-            answer = admin.request("POST", "/config/save").json
-            assert [one["peer_key"] for one in answer["errors"]] == ["f"]
-    finally:
-        lone.stop(signal.SIGKILL)
+    lone.start(connected=())
+    with lone.client() as admin:
+        response = admin.patch("/hosts/web01/config", {"alias": "x"})
+        assert response.status == 502, response
+        assert "connection refused" in response.text
+        assert admin.rows("/config/diff") == []
+        response = admin.get("/config/objects")
+        assert sites_of(response.json) == {"own"}
+        assert "f" in response.headers["x-mon-failed-sites"]
+        assert admin.get("/sites/f/config/objects").status == 502
+        answer = admin.request("POST", "/config/save").json
+        assert [one["peer_key"] for one in answer["errors"]] == ["f"]

@@ -1,11 +1,9 @@
 """Another instance that is none, is down, hangs or lies: the others answer, and it is told."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.federated import far_site, superuser_key
 from harness.pretender import SITES, Pretender
@@ -18,20 +16,14 @@ from monrest.config.sections import SiteConfig
 
 
 @pytest.fixture(scope="module")
-def both(embedded, tmp_path_factory):
+def both(embedded, shared):
     """A daemon with a core of its own and with a pretender as another instance."""
     pretender = Pretender()
-    daemon = Daemon(
-        tmp_path_factory.mktemp("lies"),
-        [pretender.site("p", timeout=3), site("own", f"unix:{embedded.socket}")],
-    )
-    try:
-        yield pretender, daemon.start()
-    finally:
-        daemon.stop()
-        pretender.close()
-        assert "Traceback" not in daemon.log
-        assert pretender.site("p")["auth_key"] not in daemon.log
+    daemon = shared.daemon([pretender.site("p", timeout=3), site("own", embedded)])
+    yield pretender, daemon.start()
+    pretender.close()
+    assert "Traceback" not in daemon.log
+    assert pretender.site("p")["auth_key"] not in daemon.log
 
 
 @pytest.fixture
@@ -151,7 +143,7 @@ def test_lists_that_are_none_are_told(made, embedded):
         for one, lie in liars.values():
             one.answers["/sites"] = LISTS[lie][0]
         sites = [one.site(key) for key, (one, _) in liars.items()]
-        own = site("own", f"unix:{embedded.socket}")
+        own = site("own", embedded)
         near = made([*sites, hanging.site("hangs", timeout=1), own])
         near.start(connected={"own"})
         with near.client() as client:
@@ -175,18 +167,15 @@ def by_id(client):
     return {row["id"]: row for row in client.rows("/sites")}
 
 
-def test_the_key_goes_to_no_other_host(near, pretender):
-    thief = Pretender()
-    try:
-        location = f"http://127.0.0.1:{thief.port}/mon/r/v1/sites/x/hosts"
-        pretender.tell("/sites/x/hosts", b"", 307, Location=location)
-        with near.client() as client:
-            assert "redirects are not followed" in client.get("/sites/p/hosts").text
-            answer = client.post_form("/sites/p/system/cmd/log", {"log": "x"})
-            assert answer.status >= 400
-        assert thief.requests == []
-    finally:
-        thief.close()
+def test_the_key_goes_to_no_other_host(near, pretender, lab):
+    thief = lab.keep(Pretender())
+    location = f"http://127.0.0.1:{thief.port}/mon/r/v1/sites/x/hosts"
+    pretender.tell("/sites/x/hosts", b"", 307, Location=location)
+    with near.client() as client:
+        assert "redirects are not followed" in client.get("/sites/p/hosts").text
+        answer = client.post_form("/sites/p/system/cmd/log", {"log": "x"})
+        assert answer.status >= 400
+    assert thief.requests == []
 
 
 def test_one_that_hangs_is_left_out(near, pretender):
@@ -267,7 +256,7 @@ def test_what_the_other_side_says_of_a_command(near, pretender, answer, status, 
 
 def test_an_id_that_is_taken_is_left_out(made, pretender, embedded):
     pretender.tell("/sites", [*SITES, {**SITES[0], "id": "y", "name": "Y"}])
-    near = made([pretender.site("p"), site("p-x", f"unix:{embedded.socket}")])
+    near = made([pretender.site("p"), site("p-x", embedded)])
     near.start(connected={"p-x", "p-y"})
     with near.client() as client:
         rows = by_id(client)
@@ -281,7 +270,7 @@ def test_an_id_that_is_taken_is_left_out(made, pretender, embedded):
 
 
 def test_a_wrong_key_is_told(made, embedded):
-    far = made([site("core", f"unix:{embedded.socket}")])
+    far = made([site("core", embedded)])
     far.start()
     key = superuser_key(far)
     near = made([far_site("f", far, "a" * 64 + "_1")])
@@ -293,8 +282,7 @@ def test_a_wrong_key_is_told(made, embedded):
         assert "wrong authentication key" in row["last_error"]
         assert client.get("/hosts").status == 502
         near.sites[0]["auth_key"] = key
-        near.write_config()
-        near.hang_up()
+        near.reload()
         near.wait_connected({"f"})
         far.stop()
         until(lambda: by_id(client)["f"]["connected"] == 0, "it is noticed")
@@ -308,36 +296,33 @@ def near_config(site):
     return Config(sites=(SiteConfig(**site),))
 
 
-def test_another_product_gives_no_row_and_gets_no_command(made):
+def test_another_product_gives_no_row_and_gets_no_command(made, lab):
     """It answers every path, and ignores the filters that it does not understand."""
-    other = Pretender()
-    try:
-        other.tell("/sites", [{"id": "x", "name": "X", "connected": 1, "instances": None}])
-        hosts = [{"name": "web01", "state": 0}, {"name": "web02", "state": 0}]
-        for path in ("/hosts", "/sites/x/hosts"):
-            other.tell(path, hosts)
-        for path in ("/cmd", "/sites/x/cmd"):
-            other.tell(path, [{"index": 0, "code": 200}])
-        near = made([other.site("o")])
-        near.start(connected=())
-        with near.client() as client:
-            for answer in (
-                client.get("/hosts/doesnotexist"),
-                client.post_form("/system/cmd/log", {"log": "x"}),
-            ):
-                assert answer.status == 502, answer
-                assert "o: not a monrest" in answer.json["description"]
-            assert by_id(client)["o"]["status"] == 1
-        paths = {one[1].partition("?")[0] for one in other.requests}
-        assert paths == {"/mon/r/v1/sites"}
-        (line,) = probed(near_config(other.site("o")))
-        assert line.problem.startswith("not a monrest")
-    finally:
-        other.close()
+    other = lab.keep(Pretender())
+    other.tell("/sites", [{"id": "x", "name": "X", "connected": 1, "instances": None}])
+    hosts = [{"name": "web01", "state": 0}, {"name": "web02", "state": 0}]
+    for path in ("/hosts", "/sites/x/hosts"):
+        other.tell(path, hosts)
+    for path in ("/cmd", "/sites/x/cmd"):
+        other.tell(path, [{"index": 0, "code": 200}])
+    near = made([other.site("o")])
+    near.start(connected=())
+    with near.client() as client:
+        for answer in (
+            client.get("/hosts/doesnotexist"),
+            client.post_form("/system/cmd/log", {"log": "x"}),
+        ):
+            assert answer.status == 502, answer
+            assert "o: not a monrest" in answer.json["description"]
+        assert by_id(client)["o"]["status"] == 1
+    paths = {one[1].partition("?")[0] for one in other.requests}
+    assert paths == {"/mon/r/v1/sites"}
+    (line,) = probed(near_config(other.site("o")))
+    assert line.problem.startswith("not a monrest")
 
 
 def test_the_secret_key_of_the_other_side_is_refused_with_what_is_expected(made, embedded):
-    far = made([site("core", f"unix:{embedded.socket}")])
+    far = made([site("core", embedded)])
     far.start()
     near = made([far_site("f", far, far.key)])
     near.start(connected=())

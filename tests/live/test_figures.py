@@ -1,7 +1,5 @@
 """Figures over a real socket: what they count, in which format, and what is cheap about them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import sqlite3
@@ -33,7 +31,7 @@ def daemon(made, embedded, tmp_path):
     word = base64.b64encode(hashlib.sha1(b"x").digest()).decode()
     path.write_text("".join(f"{user}:{{SHA}}{word}\n" for user in ("olga", "ann", "admin")))
     sections = {"auth": {"htpasswd_file": str(path)}}
-    return made([site("s1", f"unix:{embedded.socket}")], sections=sections).start()
+    return made([site("s1", embedded)], sections=sections).start()
 
 
 def login(daemon, user):
@@ -109,7 +107,7 @@ def test_business_processes_are_counted(daemon):
         assert admin.post_json("/mon/bp", document).status == 200
         admin.rows("/mon/bp")
         assert admin.rows("/mon/stats")["business_process_total"] == 0, "a draft"
-        assert admin.json("PATCH", "/mon/bp/1", {}).status == 200
+        assert admin.patch("/mon/bp/1", {}).status == 200
         admin.rows("/mon/bp")
         assert admin.rows("/mon/stats")["business_process_total"] == 1
 
@@ -137,7 +135,7 @@ def test_the_log_cache_is_counted(made, embedded, tmp_path):
     """What the figures say is what is in the database, after every update."""
     began, file = int(time.time()), tmp_path / "lines.sqlite"
     cache = {"url": f"sqlite:///{file}", "first_import": 864000, "update_interval": 3600}
-    daemon = made([site("s1", f"unix:{embedded.socket}")], sections={"logcache": cache}).start()
+    daemon = made([site("s1", embedded)], sections={"logcache": cache}).start()
 
     def told():
         (row,) = admin.rows("/mon/logcache/stats")

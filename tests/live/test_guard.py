@@ -1,7 +1,5 @@
 """The guard in front of a core of the command line: requests pass, commands only where allowed."""
 
-from __future__ import annotations
-
 import pytest
 from harness.given import Given, GivenCore
 
@@ -14,7 +12,7 @@ def behind(embedded, tmp_path):
     def make(**more):
         folder = tmp_path / str(len(cores))
         folder.mkdir()
-        cores.append(GivenCore(folder, Given(f"unix:{embedded.socket}", **more)))
+        cores.append(GivenCore(folder, Given(embedded.address, **more)))
         cores[-1].start()
         return cores[-1]
 

@@ -103,19 +103,16 @@ def answer(path, first=10.0):
         return received
 
 
-def test_the_lying_site_lies_and_is_honest_again(core, tmp_path):
-    site = LyingSite(tmp_path / "liar", core.socket)
-    try:
-        honest = answer(site.path)
-        assert honest.startswith(b"200 ")
-        assert b'["web01", 0]' in honest
-        for deed in DEEDS:
-            site.lie(deed, "hosts")
-            assert answer(site.path, first=0.2 if deed == "silent" else 10.0) != honest, deed
-        site.lie("silent", "services")
-        assert len(answer(site.path)) == len(honest)
-    finally:
-        site.close()
+def test_the_lying_site_lies_and_is_honest_again(core, tmp_path, lab):
+    site = lab.keep(LyingSite(tmp_path / "liar", core.socket))
+    honest = answer(site.path)
+    assert honest.startswith(b"200 ")
+    assert b'["web01", 0]' in honest
+    for deed in DEEDS:
+        site.lie(deed, "hosts")
+        assert answer(site.path, first=0.2 if deed == "silent" else 10.0) != honest, deed
+    site.lie("silent", "services")
+    assert len(answer(site.path)) == len(honest)
 
 
 STARTS = """

@@ -237,9 +237,7 @@ def test_raw_utf8_in_a_url(daemon):
 
 
 def test_json_in_plain_ascii(made, embedded):
-    daemon = made(
-        [site("s1", f"unix:{embedded.socket}")], sections={"server": {"ascii_json": True}}
-    ).start()
+    daemon = made([site("s1", embedded)], sections={"server": {"ascii_json": True}}).start()
     with daemon.client() as client:
         query = {"columns": "alias", "alias": "Web 01 · ü"}
         found = [{"alias": "Web 01 · ü"}]

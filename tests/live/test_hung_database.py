@@ -1,15 +1,11 @@
 """A daemon whose PostgreSQL does not answer any more: it says so, and it can be stopped."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest
 from harness.client import InFlight
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
-from harness.lying import LyingSite
-from harness.proxy import Line
 from harness.waiting import until
 
 STOP_SECONDS = 45
@@ -17,36 +13,15 @@ STOP_SECONDS = 45
 
 
 @pytest.fixture
-def slow(tmp_path, embedded):
-    """A core that keeps requests waiting until it is told to go on."""
-    made = LyingSite(tmp_path / "slow", embedded.socket)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def line(tmp_path, postgres_server):
-    """The way to the database, which can be cut."""
-    (tmp_path / "pg").mkdir(mode=0o755)
-    made = Line(postgres_server.folder / ".s.PGSQL.5432", tmp_path / "pg" / ".s.PGSQL.5432")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def daemon(tmp_path, postgres_server, line, slow):
-    url = f"postgresql+psycopg://postgres@/{postgres_server.create()}?host={tmp_path / 'pg'}"
-    made = Daemon(
-        tmp_path,
-        [site("s1", f"unix:{slow.path}")],
+def daemon(line_url, slow, lab):
+    return lab.daemon(
+        [site("s1", slow)],
         sections={
-            "database": {"url": url},
+            "database": {"url": line_url},
             "server": {"drain_timeout": 1.0},
             "logcache": {"update_interval": 1.0},
         },
-    )
-    yield made.start()
-    made.stop(signal.SIGKILL)
+    ).start()
 
 
 def test_it_can_be_stopped(daemon, line, slow):

@@ -79,7 +79,6 @@ def moved(tmp_path_factory, embedded):
 
 @pytest.fixture(scope="module")
 def boss(moved):
-    """The administrator over one kept connection."""
     with moved.client() as client:
         yield client
 

@@ -1,7 +1,5 @@
 """Jobs by whoever may ask: sessions, keys, passwords, sockets; and what is written down of them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -12,6 +10,7 @@ import pytest
 from harness.client import Client
 from harness.daemon import site
 from harness.expect import refused
+from harness.jobs import ended
 from harness.waiting import until
 
 PASSWORD = "correct horse battery"
@@ -35,7 +34,7 @@ def guarded(made, slow, tmp_path):
     path = tmp_path / "htpasswd"
     path.write_text(f"olga:{{SHA}}{digest}\n")
     daemon = made(
-        [site("slow", f"unix:{slow.path}")],
+        [site("slow", slow)],
         sections={"auth": {"htpasswd_file": str(path)}, "jobs": {"concurrent": 1}},
     )
     daemon.local = tmp_path / "local"
@@ -49,14 +48,6 @@ def begun(client, method, path, **more):
     response = client.request(method, path, **more)
     assert response.status == 200, response
     return response.json["job_id"]
-
-
-def ended(client, number):
-    """Wait for the end of a job; its record."""
-    return until(
-        lambda: (row := client.rows(f"/mon/jobs/{number}"))["is_running"] == 0 and row,
-        f"job {number} ends",
-    )
 
 
 def logged_in(daemon):
@@ -201,7 +192,7 @@ def test_over_a_unix_socket(guarded):
     ],
 )  # fmt: skip
 def test_progress_over_sites(made, slow, embedded, path, table, message, percent):
-    daemon = made([site("slow", f"unix:{slow.path}"), site("good", f"unix:{embedded.socket}")])
+    daemon = made([site("slow", slow), site("good", embedded)])
     daemon.sections["logcache"] = {"enabled": False}
     daemon.write_config()
     daemon.start()

@@ -1,13 +1,10 @@
 """Jobs of two real daemons on one PostgreSQL, and a database that goes away."""
 
-from __future__ import annotations
-
-import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from harness.daemon import Daemon, site
-from harness.lying import LyingSite
+from harness.daemon import site
+from harness.jobs import background
 from harness.waiting import until
 
 from tests.fakes.postgres import PostgresServer
@@ -24,47 +21,21 @@ def server(postgres_server):
 
 
 @pytest.fixture
-def slow(tmp_path, embedded):
-    """A core that keeps requests waiting until it is told to go on."""
-    made = LyingSite(tmp_path / "slow", embedded.socket)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def pair(tmp_path, server, slow):
+def pair(lab, server, slow):
     """Two daemons with the same database and the same core."""
-    url, daemons = server.url(server.create()), []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        daemons.append(
-            Daemon(
-                tmp_path / name,
-                [site("slow", f"unix:{slow.path}")],
-                sections={"database": {"url": url}},
-            )
-        )
-    yield [daemon.start() for daemon in daemons]
-    for daemon in daemons:
-        daemon.stop(signal.SIGKILL)
-
-
-def begin(client, path):
-    """Start a job; its id."""
-    response = client.get(f"{path}{'&' if '?' in path else '?'}background=1")
-    assert response.status == 200, response
-    return response.json["job_id"]
+    daemons = lab.pair([site("slow", slow)], server.url(server.create()))
+    return [daemon.start() for daemon in daemons]
 
 
 def test_two_daemons(pair, slow):
     one, two = pair
     with one.client() as here, two.client() as there:
         direct = here.get("/csv/hosts?columns=name").body
-        number = begin(here, "/csv/hosts?columns=name")
+        number = background(here, "/csv/hosts?columns=name")
         assert there.get(f"/mon/jobs/{number}/output").body == direct
         slow.lie(None, "services")
         slow.hold()
-        canceled, dying = (begin(here, "/services") for _ in range(2))
+        canceled, dying = (background(here, "/services") for _ in range(2))
         until(lambda: there.rows(f"/mon/jobs/{dying}")["message"] == BEGUN, "it has begun")
         answer = there.request("DELETE", f"/mon/jobs/{canceled}")
         assert answer.json["message"] == "canceled job", answer
@@ -83,13 +54,13 @@ def test_two_daemons(pair, slow):
 
 
 def test_many_at_once_on_both(pair):
-    def hundred(daemon):
+    def many(daemon):
         with daemon.client() as client:
-            return [begin(client, "/hosts?columns=name") for _ in range(100)]
+            return [background(client, "/hosts?columns=name") for _ in range(25)]
 
     with ThreadPoolExecutor(4) as pool:
-        numbers = [one for some in pool.map(hundred, [*pair, *pair]) for one in some]
-    assert len(set(numbers)) == 400
+        numbers = [one for some in pool.map(many, [*pair, *pair]) for one in some]
+    assert len(set(numbers)) == 100
     with pair[0].client() as client:
         until(lambda: client.rows("/mon/jobs", {"is_running": "1"}) == [], "all ended")
         rows = client.rows("/mon/jobs", {"columns": "id,rc"})
@@ -102,7 +73,7 @@ def test_a_database_that_goes_away_while_a_job_runs(pair, slow, server):
     with daemon.client() as client:
         slow.lie(None, "services")
         slow.hold()
-        number = begin(client, "/services")
+        number = background(client, "/services")
         assert slow.waiting.wait(300)
         server.stop("immediate")
         response = client.get("/hosts?background=1")

@@ -1,7 +1,5 @@
 """Sites behind an LMD: what the daemon asks it, what it makes of its answers, how it fails."""
 
-from __future__ import annotations
-
 import socket
 import threading
 
@@ -19,16 +17,14 @@ SAME_FOR_ALL_CORES = "the LMD answers, not the core"
 
 
 @pytest.fixture
-def lmd(embedded, tmp_path):
+def lmd(embedded, tmp_path, lab):
     """An LMD with the same core as three sites."""
-    lmd = FakeLmd(tmp_path / "lmd", dict.fromkeys("abc", embedded.socket))
-    yield lmd
-    lmd.close()
+    return lab.keep(FakeLmd(tmp_path / "lmd", dict.fromkeys("abc", embedded.socket)))
 
 
 def behind(made, *lmds, sites=(), own=()):
     """A running daemon; ``own`` are entries of ``[[lmd.sites]]``."""
-    address = [f"unix:{one.path}" for one in lmds]
+    address = [one.address for one in lmds]
     sections = {"lmd": {"address": address if len(lmds) > 1 else address[0], "sites": own}}
     return made(list(sites), sections=sections).start()
 
@@ -126,7 +122,7 @@ LACKING = {
 
 @pytest.mark.parametrize("user", ["admin", "olga"])
 def test_the_same_answers_as_from_the_cores_themselves(made, lmd, embedded, user):
-    direct = made([site(key, f"unix:{embedded.socket}", name=f"Site {key}") for key in "abc"])
+    direct = made([site(key, embedded, name=f"Site {key}") for key in "abc"])
     direct.start()
     with direct.client(user) as theirs, behind(made, lmd).client(user) as ours:
         ready(ours, "a", "b", "c")
@@ -301,37 +297,31 @@ def test_sites_come_and_go(client, lmd, embedded):
     assert client.get("/sites/a/hosts").status == 400
 
 
-def test_another_lmd_takes_over(made, lmd, embedded, tmp_path):
-    second = FakeLmd(tmp_path / "second", dict.fromkeys("abc", embedded.socket))
-    try:
-        with behind(made, lmd, second).client() as client:
-            ready(client, "a", "b", "c")
-            assert not second.requests
-            lmd.die()
-            until(lambda: second.requests and client.get("/hosts").status == 200, "the second one")
-            ready(client, "a", "b", "c")
-            del second.requests[:]
-            lmd.listen()
-            assert client.get("/hosts/totals").status == 200
-            assert asked(second, "hosts")
-    finally:
-        second.close()
+def test_another_lmd_takes_over(made, lmd, embedded, tmp_path, lab):
+    second = lab.keep(FakeLmd(tmp_path / "second", dict.fromkeys("abc", embedded.socket)))
+    with behind(made, lmd, second).client() as client:
+        ready(client, "a", "b", "c")
+        assert not second.requests
+        lmd.die()
+        until(lambda: second.requests and client.get("/hosts").status == 200, "the second one")
+        ready(client, "a", "b", "c")
+        del second.requests[:]
+        lmd.listen()
+        assert client.get("/hosts/totals").status == 200
+        assert asked(second, "hosts")
 
 
-def test_an_lmd_that_hangs_is_left(made, lmd, embedded, tmp_path):
-    second = FakeLmd(tmp_path / "second", dict.fromkeys("abc", embedded.socket))
-    try:
-        with behind(made, lmd, second).client() as client:
-            ready(client, "a", "b", "c")
-            lmd.gate.clear()
-            client.get("/hosts")
-            until(lambda: second.requests and client.get("/hosts").status == 200, "the second one")
-    finally:
-        second.close()
+def test_an_lmd_that_hangs_is_left(made, lmd, embedded, tmp_path, lab):
+    second = lab.keep(FakeLmd(tmp_path / "second", dict.fromkeys("abc", embedded.socket)))
+    with behind(made, lmd, second).client() as client:
+        ready(client, "a", "b", "c")
+        lmd.gate.clear()
+        client.get("/hosts")
+        until(lambda: second.requests and client.get("/hosts").status == 200, "the second one")
 
 
 def test_beside_sites_that_are_asked_directly(made, lmd, embedded):
-    direct = [site("x", f"unix:{embedded.socket}"), site("b", f"unix:{embedded.socket}")]
+    direct = [site("x", embedded), site("b", embedded)]
     daemon = behind(made, lmd, sites=direct)
     with daemon.client() as client:
         ready(client, "x", "b", "a", "c")
@@ -429,7 +419,7 @@ FACTS = {
 @pytest.mark.parametrize("behind_it", ["ab", "a"])
 def test_an_lmd_among_the_sites_says_where_it_belongs(made, embedded, tmp_path, behind_it):
     lmd = FakeLmd(tmp_path / "other", dict.fromkeys(behind_it, embedded.socket))
-    address = f"unix:{lmd.path}"
+    address = lmd.address
     with made([site("s", address)]).start(connected=()).client() as client:
         until(lambda: client.get("/sites").json[0]["last_error"] == AN_LMD, "it is known")
         answer = client.get("/hosts")

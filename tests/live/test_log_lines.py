@@ -5,7 +5,7 @@ import re
 
 import pytest
 from harness.client import Client
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.waiting import until
 
 from monrest import __version__
@@ -25,16 +25,12 @@ SECRETS = {
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, tmp_path_factory):
+def daemon(embedded, shared):
     """A daemon whose output is taken for the journal of systemd."""
-    made = Daemon(tmp_path_factory.mktemp("log"), [site("s1", f"unix:{embedded.socket}")])
-    made.sections["server"]["workers"] = 1
-    output = made.folder / "twistd.log"
+    daemon = shared.daemon([site("s1", embedded)], sections={"server": {"workers": 1}})
+    output = daemon.folder / "twistd.log"
     output.touch()
-    journal = f"{output.stat().st_dev}:{output.stat().st_ino}"
-    made.start(JOURNAL_STREAM=journal)
-    yield made
-    made.stop()
+    return daemon.start(JOURNAL_STREAM=f"{output.stat().st_dev}:{output.stat().st_ino}")
 
 
 def line_of(daemon, request_id):

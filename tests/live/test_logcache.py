@@ -5,7 +5,7 @@ import time
 from functools import partial
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.waiting import until
 
@@ -32,20 +32,16 @@ def updated(client):
 
 
 @pytest.fixture(scope="module")
-def cached(core, tmp_path_factory):
+def cached(core, shared):
     """A daemon whose cache has been filled."""
-    daemon = Daemon(
-        tmp_path_factory.mktemp("cached"),
-        [site("s1", f"unix:{core.socket}", name="Site One")],
+    daemon = shared.daemon(
+        [site("s1", core, name="Site One")],
         sections={"logcache": {"update_interval": 1.0, "first_import": 864000}},
     )
-    try:
-        daemon.start()
-        with daemon.client() as client:
-            until(lambda: updated(client), "the first import is done")
-        yield daemon
-    finally:
-        daemon.stop()
+    daemon.start()
+    with daemon.client() as client:
+        until(lambda: updated(client), "the first import is done")
+    return daemon
 
 
 @each("user", ["admin", "olga"])
@@ -155,9 +151,7 @@ def test_killed_and_started_again(cached):
 
 
 def test_switched_off(embedded, made):
-    daemon = made(
-        [site("s1", f"unix:{embedded.socket}")], sections={"logcache": {"enabled": False}}
-    ).start()
+    daemon = made([site("s1", embedded)], sections={"logcache": {"enabled": False}}).start()
     with daemon.client() as client:
         refused(client.get("/mon/logcache/stats"), 400, "logcache is disabled")
         refused(client.request("POST", "/mon/logcache/update"), 400, "logcache is disabled")
@@ -167,7 +161,7 @@ def test_switched_off(embedded, made):
 def test_a_database_of_its_own(embedded, made, tmp_path):
     file = tmp_path / "lines.sqlite"
     daemon = made(
-        [site("s1", f"unix:{embedded.socket}"), site("away", "unix:/nonexistent/live")],
+        [site("s1", embedded), site("away", "unix:/nonexistent/live")],
         sections={"logcache": {"url": f"sqlite:///{file}", "first_import": 86400}},
     ).start(connected=["s1"])
     with daemon.client() as client:

@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.lying import DEEDS, FAST, TYPED, LyingSite
 from harness.waiting import until
 
@@ -20,27 +20,21 @@ TABLES = (
 
 
 @pytest.fixture(scope="module")
-def liar(embedded, tmp_path_factory):
-    liar = LyingSite(tmp_path_factory.mktemp("liar") / "live", embedded.socket)
-    yield liar
-    liar.close()
+def liar(embedded, shared):
+    return shared.keep(LyingSite(shared.folder() / "live", embedded.socket))
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, liar, tmp_path_factory):
+def daemon(embedded, liar, shared):
     sites = [
-        site("good", f"unix:{embedded.socket}", timeout=20.0),
-        site("liar", f"unix:{liar.path}", timeout=TIMEOUT, connections=3),
+        site("good", embedded, timeout=20.0),
+        site("liar", liar, timeout=TIMEOUT, connections=3),
     ]
     # A core reads its log for one at a time: the updater's turn, hung by a misdeed that is not
     # meant for it, would hold up all others for the minutes that a log may take.
     off = {"logcache": {"enabled": False}}
-    daemon = Daemon(tmp_path_factory.mktemp("lying"), sites, sections=off)
-    try:
-        yield daemon.start()
-    finally:
-        liar.lie(None)
-        daemon.stop()
+    yield shared.daemon(sites, sections=off).start()
+    liar.lie(None)
 
 
 @pytest.fixture

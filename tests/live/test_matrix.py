@@ -13,7 +13,7 @@ from hashlib import sha1
 
 import pytest
 from harness.configured import Files
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.matrix import NO_CHANGE, OWN_SESSION, READERS, TABLE
 
@@ -49,8 +49,8 @@ def test_every_line_has_a_mark_for_every_caller(line: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("matrix")
+def daemon(embedded, shared):
+    folder = shared.folder()
     # The only format that the standard library can write; never use it for real passwords.
     secret = b64encode(sha1(b"sesame").digest()).decode()
     passwords = folder / "htpasswd"
@@ -58,12 +58,11 @@ def daemon(embedded, tmp_path_factory):
     users = {role.removeprefix("authorized_for_"): [f"with_{role}"] for role in ROLES}
     users["admin"] = [*users["admin"], "admin", "boss"]
     users["reports"] = [*users["reports"], "victim"]
-    daemon = Daemon(
-        folder,
+    daemon = shared.daemon(
         [
             site(
                 "s1",
-                f"unix:{embedded.socket}",
+                embedded,
                 configtool=Files(folder / "core").tool(
                     obj_check_cmd="true", obj_reload_cmd="false"
                 ),
@@ -74,10 +73,7 @@ def daemon(embedded, tmp_path_factory):
             "auth": {"max_api_keys_per_user": 1000, "htpasswd_file": str(passwords)},
         },
     )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    return daemon.start()
 
 
 @pytest.fixture(scope="module")

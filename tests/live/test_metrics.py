@@ -1,7 +1,5 @@
 """What Prometheus reads over a real socket, judged by its own program."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -44,7 +42,7 @@ def promtool(*arguments, text=None):
 
 
 def test_requests_are_counted_by_endpoint(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("s1", embedded)]).start()
     with daemon.client() as admin:
         for path in ("/hosts/web01", "/csv/hosts/db01", "/sites/s1/hosts/db02", "/hosts/no one"):
             assert admin.get(path.replace(" ", "%20")).status == 200
@@ -93,7 +91,7 @@ def test_objects_are_counted_by_state(client):
 
 
 def test_beside_the_root_it_is_text_for_all(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("s1", embedded)]).start()
     with Client(daemon.port, daemon.key, root="") as client:
         for accept in ("*/*", "text/plain"):
             answer = client.get("/metrics", headers={"Accept": accept})
@@ -107,7 +105,7 @@ def test_beside_the_root_it_is_text_for_all(made, embedded):
 
 def test_a_site_that_is_down_and_what_waits(made, embedded, tmp_path):
     daemon = made(
-        [site("s1", f"unix:{embedded.socket}"), site("gone", f"unix:{tmp_path}/nothing")],
+        [site("s1", embedded), site("gone", f"unix:{tmp_path}/nothing")],
         sections={"logcache": {"update_interval": 5}},
     ).start(connected=("s1",))
     with daemon.client() as admin:
@@ -124,9 +122,7 @@ def test_a_site_that_is_down_and_what_waits(made, embedded, tmp_path):
 
 
 def test_workers_are_summed(made, embedded):
-    daemon = made(
-        [site("s1", f"unix:{embedded.socket}")], sections={"server": {"workers": 2}}
-    ).start()
+    daemon = made([site("s1", embedded)], sections={"server": {"workers": 2}}).start()
     for _ in range(6):
         with daemon.client() as client:
             assert client.get("/hosts/web01?columns=name").status == 200

@@ -1,7 +1,5 @@
 """Node-control over the API: fields, gatherers, operations as jobs, flags, logs, deaths."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path
@@ -32,7 +30,7 @@ def run(made, embedded, tmp_path):
         node = {"site": "far", **commands}
         daemon = made(
             [
-                site("near", f"unix:{embedded.socket}"),
+                site("near", embedded),
                 site("far", "tcp:127.0.0.1:1", section="Else"),
                 site("other", "tcp:127.0.0.1:1"),
             ],
@@ -262,7 +260,7 @@ def test_facts_are_gathered_when_asked_and_never_at_start(made, embedded, tmp_pa
         f"#!/bin/sh\necho $(date +%H:%M) $* >> {calls}\necho 'Inst a (1 Debian:12)'\n"
     )
     program.chmod(0o755)
-    sites = [site(key, f"unix:{embedded.socket}") for key in ("one", "two", "three")]
+    sites = [site(key, embedded) for key in ("one", "two", "three")]
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     daemon = made(sites)
     daemon.start(PATH=path)

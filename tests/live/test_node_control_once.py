@@ -1,13 +1,10 @@
 """One operation at a time on a node: its daemon is killed, paused, or cut off from the database."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path
 
 import pytest
-from harness.cores import EmbeddedCore
 from harness.daemon import site
 from harness.nodes import Nodes
 from harness.waiting import until
@@ -18,12 +15,8 @@ FIRST, SECOND = 0, 1
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory, ready):
-    core = EmbeddedCore(tmp_path_factory.mktemp("core-once"))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+def own(shared):
+    return shared.core()
 
 
 class Trail:
@@ -54,19 +47,17 @@ def trail(tmp_path):
 
 
 @pytest.fixture
-def cluster(tmp_path_factory, postgres_server, own, trail):
+def cluster(postgres_server, own, trail, lab):
     node = {"site": "s1", "install": trail.install, "update": trail.update, "gather": "echo '{}'"}
-    made = Nodes(
-        tmp_path_factory.mktemp("once"),
-        postgres_server,
-        [site("s1", f"unix:{own.socket}")],
-        count=2,
-        nodecontrol={"nodes": [node]},
-    )
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    return lab.keep(
+        Nodes(
+            lab.folder(),
+            postgres_server,
+            [site("s1", own)],
+            count=2,
+            nodecontrol={"nodes": [node]},
+        )
+    ).start()
 
 
 def do(node, operation):

@@ -1,7 +1,5 @@
 """A daemon on the database that one of version 0.2 has left: what users stored is there."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +13,7 @@ KEY = "34f655aba0b7e452a875ba1a0a120b140766cffa530310121e915fe24706a216_1"
 
 
 def test_keys_and_records_of_before_are_there(made, embedded, tmp_path):
-    daemon = made([site("demo", f"unix:{embedded.socket}")])
+    daemon = made([site("demo", embedded)])
     folder = Path(daemon.sections["server"]["var_dir"])
     folder.mkdir(mode=0o700)
     with closing(sqlite3.connect(folder / "monrest.sqlite")) as old:

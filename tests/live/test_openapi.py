@@ -7,7 +7,7 @@ import pytest
 import requests
 import schemathesis
 from harness.client import Client
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.waiting import until
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from openapi_spec_validator import validate
@@ -51,16 +51,14 @@ RECORDS = (
 
 
 @pytest.fixture(scope="module")
-def served(embedded, tmp_path_factory):
+def served(embedded, shared):
     """A daemon with a core, a site that is away, and some records of its own."""
-    sites = [site("s1", f"unix:{embedded.socket}"), site("gone", "unix:/nowhere/live")]
-    daemon = Daemon(tmp_path_factory.mktemp("openapi"), sites)
-    daemon.start(connected={"s1"})
+    sites = [site("s1", embedded), site("gone", "unix:/nowhere/live")]
+    daemon = shared.daemon(sites).start(connected={"s1"})
     with daemon.client() as client:
         for path, record in RECORDS:
             assert client.post_json(path, record).status == 200, path
-    yield daemon
-    daemon.stop()
+    return daemon
 
 
 @pytest.fixture(scope="module")
@@ -221,8 +219,7 @@ def test_a_site_has_its_own_words():
 
 def test_without_public_docs_it_needs_credentials(served):
     served.sections["server"]["public_docs"] = False
-    served.write_config()
-    served.hang_up()
+    served.reload()
     with stranger(served) as nobody, served.client() as admin:
         until(lambda: nobody.get("/openapi.json").status == 401, "it needs credentials")
         assert nobody.get("/mon/r/openapi.json").status == 401

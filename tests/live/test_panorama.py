@@ -1,11 +1,9 @@
 """Dashboards over the API: their life, numbers, who may do what, maintenance, scripted ones."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 
 PATH = "/mon/panorama"
@@ -18,19 +16,14 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server(embedded, folder, tmp_path_factory):
-    daemon = Daemon(
-        tmp_path_factory.mktemp("panorama"),
-        [site("s1", f"unix:{embedded.socket}")],
+def server(embedded, folder, shared):
+    return shared.daemon(
+        [site("s1", embedded)],
         sections={
             "auth.roles": {"admin": ["admin"], "read_only": ["guest"]},
             "panorama": {"folder": str(folder), "script_timeout": 20},
         },
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    ).start()
 
 
 @pytest.fixture
@@ -84,7 +77,7 @@ def test_a_life(admin):
     )
     assert row["file"] == settings["file"]
     assert "maintenance" not in row
-    assert admin.json("PATCH", f"{PATH}/1", {
+    assert admin.patch(f"{PATH}/1", {
         "tab": {"xdata": {"title": "Two", "refresh": None}},
         "panlet_7": {"xdata": {"state": 2, "layout": {"x": 1}}},
     }).json == {"count": 1, "message": "successfully saved 1 dashboard."}  # fmt: skip
@@ -97,7 +90,7 @@ def test_a_life(admin):
     assert admin.post_json(f"{PATH}/1", after).status == 200
     again = admin.rows(f"{PATH}/1")
     assert {**again, "ts": 0} == {**after, "ts": 0}
-    assert admin.json("PATCH", f"{PATH}/1", {"panlet_1": None}).status == 200
+    assert admin.patch(f"{PATH}/1", {"panlet_1": None}).status == 200
     assert admin.rows(f"{PATH}/1?columns=objects,nr") == {"nr": 1, "objects": 1}
     former = admin.rows(f"{PATH}/1/backups")
     assert [(one["title"], one["objects"]) for one in former] == [("One", 1)]
@@ -139,7 +132,7 @@ def test_two_who_write_one_dashboard(admin, server):
         with server.client() as client:
             for number in range(first, first + 5):
                 patch = {f"panlet_{number}": {"xdata": {"cls": "x"}}}
-                while (answer := client.json("PATCH", f"{PATH}/{nr}", patch)).status == 409:
+                while (answer := client.patch(f"{PATH}/{nr}", patch)).status == 409:
                     pass
                 answers.append(answer.status)
 
@@ -196,7 +189,7 @@ def test_who_may_do_what(admin, olga, settings, seen, writes, owns):
     if not seen:
         for answer in (
             olga.get(path),
-            olga.json("PATCH", path, {"tab": {}}),
+            olga.patch(path, {"tab": {}}),
             olga.post_json(path, board()),
             olga.request("DELETE", path),
             olga.post_form(f"{path}/maintenance", {"text": "x"}),
@@ -215,10 +208,10 @@ def test_who_may_do_what(admin, olga, settings, seen, writes, owns):
 
     check(olga.post_form(f"{path}/maintenance", {"text": "x"}), writes)
     check(olga.request("DELETE", f"{path}/maintenance"), writes)
-    check(olga.json("PATCH", path, {"tab": {"xdata": {"title": "mine"}}}), writes)
+    check(olga.patch(path, {"tab": {"xdata": {"title": "mine"}}}), writes)
     check(olga.get(f"{path}/backups"), writes)
-    check(olga.json("PATCH", path, {"tab": {"xdata": {"users": [{"joe": "read-only"}]}}}), owns)
-    check(olga.json("PATCH", path, {"user": "joe"}), False)
+    check(olga.patch(path, {"tab": {"xdata": {"users": [{"joe": "read-only"}]}}}), owns)
+    check(olga.patch(path, {"user": "joe"}), False)
     check(olga.request("DELETE", path), owns)
 
 
@@ -235,7 +228,7 @@ def test_panels_show_each_user_his_own(admin, olga, server):
     nr = create(admin, groups=[{"*": "read-write"}])
     for client, page in ((admin, 1), (olga, 2)):
         patch = {"panlet_1": {"xdata": {"currentPage": page, "stateHist": {"a": page}}}}
-        assert client.json("PATCH", f"{PATH}/{nr}", patch).status == 200
+        assert client.patch(f"{PATH}/{nr}", patch).status == 200
     with server.client("joe") as joe:
         assert "currentPage" not in joe.rows(f"{PATH}/{nr}")["panlet_1"]["xdata"]
     assert admin.rows(f"{PATH}/{nr}")["panlet_1"]["xdata"]["currentPage"] == 1
@@ -342,7 +335,7 @@ def test_scripted(admin, olga, folder, server):
     assert (row["scripted"], row["readonly"], row["ts"], row["file"]) == (1, 1, 12.5, str(path))
     assert (row["objects"], rows[7]["user"]) == (1, "joe")
     for answer in (
-        olga.json("PATCH", f"{PATH}/auto", {"tab": {}}),
+        olga.patch(f"{PATH}/auto", {"tab": {}}),
         admin.post_json(f"{PATH}/auto", board()),
         admin.request("DELETE", f"{PATH}/auto"),
     ):

@@ -7,7 +7,7 @@ import sys
 
 import openpyxl
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.federated import far_site, superuser_key
 from harness.waiting import until
 
@@ -15,13 +15,9 @@ NAMES = ["db01", "leaf01", "pend01", "router1", "web01", "web02"]
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, tmp_path_factory):
-    sites = [site("good", f"unix:{embedded.socket}"), site("gone", "unix:/nowhere/live")]
-    daemon = Daemon(tmp_path_factory.mktemp("partial"), sites)
-    try:
-        yield daemon.start(connected=["good"])
-    finally:
-        daemon.stop()
+def daemon(embedded, shared):
+    sites = [site("good", embedded), site("gone", "unix:/nowhere/live")]
+    return shared.daemon(sites).start(connected=["good"])
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 from harness.client import Client
-from harness.cores import EmbeddedCore
 from harness.daemon import command_line, free_port, site
 from harness.demo import Demo
 from harness.lying import LyingSite
@@ -44,7 +43,7 @@ def test_twistd_explains_the_options():
 
 
 def test_check_config_accepts(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")])
+    daemon = made([site("s1", embedded)])
     checked = run("-c", MAIN, "check-config", str(daemon.config))
     assert checked.returncode == 0, checked
     assert "Traceback" not in checked.stderr
@@ -111,9 +110,7 @@ def test_a_port_in_use_ends_the_start(made, embedded):
         taken.listen()
         port = taken.getsockname()[1]
         listen = [f"tcp:{port}:interface=127.0.0.1"]
-        daemon = made(
-            [site("s1", f"unix:{embedded.socket}")], sections={"server": {"listen": listen}}
-        )
+        daemon = made([site("s1", embedded)], sections={"server": {"listen": listen}})
         daemon.spawn()
         assert daemon.process.wait(300) != 0
     assert str(port) in daemon.log
@@ -121,7 +118,7 @@ def test_a_port_in_use_ends_the_start(made, embedded):
 
 def test_several_listeners_and_a_socket_of_its_own(made, embedded, tmp_path):
     path = tmp_path / "http"
-    daemon = made([site("s1", f"unix:{embedded.socket}")])
+    daemon = made([site("s1", embedded)])
     daemon.sections["server"]["listen"].append(f"unix:{path}")
     daemon.write_config()
     daemon.start()
@@ -135,7 +132,7 @@ def test_several_listeners_and_a_socket_of_its_own(made, embedded, tmp_path):
 
 
 def test_secret_key_and_state_are_private(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("s1", embedded)]).start()
     key = daemon.folder / "secret.key"
     assert key.stat().st_mode & 0o777 == 0o600
     assert len(daemon.key) >= 32
@@ -146,7 +143,7 @@ def test_secret_key_and_state_are_private(made, embedded):
 def test_it_starts_while_its_sites_are_away(made, embedded, tmp_path):
     away = LyingSite(tmp_path / "away", embedded.socket)
     away.die()
-    daemon = made([site("s1", f"unix:{away.path}", timeout=2.0)]).start(connected=())
+    daemon = made([site("s1", away, timeout=2.0)]).start(connected=())
     with daemon.client() as client:
         assert client.get("/hosts").status in (502, 504)
         away.listen()
@@ -173,7 +170,7 @@ def test_readiness_reload_and_stop_are_notified(made, embedded, tmp_path):
                 pass
             return text
 
-        daemon = made([site("s1", f"unix:{embedded.socket}")])
+        daemon = made([site("s1", embedded)])
         daemon.spawn(NOTIFY_SOCKET=path)
         message("READY=1")
         with daemon.client() as client:
@@ -191,33 +188,18 @@ def test_readiness_over_an_abstract_socket(made, embedded):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
         notified.bind(f"\0{name}")
         notified.settimeout(20)
-        made([site("s1", f"unix:{embedded.socket}")]).spawn(NOTIFY_SOCKET=f"@{name}")
+        made([site("s1", embedded)]).spawn(NOTIFY_SOCKET=f"@{name}")
         assert b"READY=1" in notified.recv(4096)
 
 
 def test_kill_and_restart(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("s1", embedded)]).start()
     key = daemon.key
     assert daemon.stop(signal.SIGKILL) == -signal.SIGKILL
     daemon.start()
     assert daemon.key == key
     with daemon.client() as client:
         assert len(client.rows("/hosts?columns=name")) == 6
-
-
-def test_the_core_is_restarted_below_the_daemon(made, ready, tmp_path):
-    core = ready(EmbeddedCore(tmp_path))
-    daemon = made([site("s1", f"unix:{core.socket}", timeout=3.0)]).start()
-    with daemon.client() as client:
-        assert client.rows("/hosts/totals")["total"] == 6
-        core.process.kill()
-        core.process.wait(300)
-        until(lambda: client.get("/hosts").status == 502, "the core is missed")
-        core.stop()
-        ready(core)
-        until(lambda: client.get("/hosts").status == 200, "the core is back")
-        assert client.rows("/hosts/totals")["total"] == 6
-    core.stop()
 
 
 def test_a_demo_whose_port_is_taken_says_how_to_take_another(tmp_path):

@@ -1,16 +1,11 @@
-"""Records of recurring downtimes over the API: fields, writes, who may do what; two daemons."""
+"""Records of recurring downtimes over the API: fields, writes, who may do what."""
 
-from __future__ import annotations
-
-import json
 import re
-import signal
 import time
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
-from harness.waiting import until
 
 PATH = "/mon/recurring_downtimes"
 MORNING = {"type": "week", "hour": 5, "minute": "30", "week_day": "1,2"}
@@ -19,15 +14,10 @@ CAME = re.compile("duties of this daemon now: .*recurring downtimes")
 
 
 @pytest.fixture(scope="module")
-def server(embedded, tmp_path_factory):
-    daemon = Daemon(
-        tmp_path_factory.mktemp("recurring"),
-        [site("s1", f"unix:{embedded.socket}", name="One"), site("s2", "unix:/nowhere/live")],
-    )
-    try:
-        yield daemon.start(connected=["s1"])
-    finally:
-        daemon.stop()
+def server(embedded, shared):
+    return shared.daemon(
+        [site("s1", embedded, name="One"), site("s2", "unix:/nowhere/live")]
+    ).start(connected=["s1"])
 
 
 @pytest.fixture
@@ -51,11 +41,6 @@ def create(client, path=PATH, **fields):
     return response.json["file"]
 
 
-def patch(client, path, document):
-    headers = {"Content-Type": "application/json"}
-    return client.request("PATCH", path, body=json.dumps(document), headers=headers)
-
-
 def saved(response):
     return (response.status, response.json) == (
         200, {"count": 1, "message": "successfully saved 1 downtime."},
@@ -74,7 +59,7 @@ def test_a_life(boss):
         "schedule": [MORNING], "service": [], "servicegroup": [], "target": "host",
     }  # fmt: skip
     assert saved(
-        patch(boss, f"{PATH}/1", {"schedule": [{"hour": 6}], "host": {"1": None}, "own": None})
+        boss.patch(f"{PATH}/1", {"schedule": [{"hour": 6}], "host": {"1": None}, "own": None})
     )
     row = boss.rows("/mon/recurring_downtime/1")
     assert (row["schedule"], row["host"]) == ([{**MORNING, "hour": 6}], ["web01"])
@@ -86,16 +71,16 @@ def test_a_life(boss):
     row = boss.rows(f"{PATH}/1")
     assert (row["target"], row["host"], row["schedule"]) == ("servicegroup", [], [])
     assert (row["backends"], row["created_by"]) == (["s1"], "admin")
-    assert saved(patch(boss, f"{PATH}/1", {"comment": "x", "backends": []}))
+    assert saved(boss.patch(f"{PATH}/1", {"comment": "x", "backends": []}))
     assert boss.rows(f"{PATH}/1")["backends"] == ["s1"]
-    assert saved(patch(boss, f"{PATH}/1", {"backends": None}))
+    assert saved(boss.patch(f"{PATH}/1", {"backends": None}))
     assert boss.rows(f"{PATH}/1")["backends"] == ["s1", "s2"]
     assert boss.request("DELETE", f"{PATH}/1").json == {
         "count": 1, "message": "successfully removed 1 downtime.",
     }  # fmt: skip
     for method in ("GET", "DELETE"):
         refused(boss.request(method, f"{PATH}/1"), 404, "no such downtime")
-    refused(patch(boss, f"{PATH}/1", {}), 404, "no such downtime")
+    refused(boss.patch(f"{PATH}/1", {}), 404, "no such downtime")
 
 
 def test_lists(boss):
@@ -154,11 +139,11 @@ def test_who_may_do_what(boss, olga, server):
         assert create(boss, backends="s1", **fields) == str(number)
     assert olga.values(PATH, "file") == [1, 5, 3, 7]
     refused(olga.get(f"{PATH}/2"), 404, "no such downtime")
-    assert saved(patch(olga, f"{PATH}/1", {"duration": 5}))
-    assert saved(patch(olga, f"{PATH}/3", {"duration": 5}))
+    assert saved(olga.patch(f"{PATH}/1", {"duration": 5}))
+    assert saved(olga.patch(f"{PATH}/3", {"duration": 5}))
     assert boss.rows(f"{PATH}/1")["edited_by"] == "olga"
     for number, change in [(1, {"host": "web02"}), (5, {"duration": 5}), (7, {"duration": 5})]:
-        refused(patch(olga, f"{PATH}/{number}", change), 403, "permission denied")
+        refused(olga.patch(f"{PATH}/{number}", change), 403, "permission denied")
     refused(olga.request("DELETE", f"{PATH}/5"), 403, "permission denied")
     refused(
         olga.post_json(f"{PATH}/1", {"host": "web02", "backends": "s1"}), 403, "permission denied"
@@ -170,45 +155,3 @@ def test_who_may_do_what(boss, olga, server):
     assert olga.request("DELETE", f"{PATH}/8").status == 200
     assert olga.request("DELETE", f"{PATH}/1").status == 200
     assert "recurring downtime delete" in server.log
-
-
-@pytest.fixture
-def pair(tmp_path, postgres_server, embedded):
-    """Two daemons with the same database and the same core."""
-    url, daemons = postgres_server.url(postgres_server.create()), []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        daemons.append(
-            Daemon(
-                tmp_path / name,
-                [site("s1", f"unix:{embedded.socket}")],
-                sections={"database": {"url": url}},
-            )
-        )
-    yield [daemon.start() for daemon in daemons]
-    for daemon in daemons:
-        daemon.stop(signal.SIGKILL)
-
-
-def test_two_daemons_of_which_one_dies(pair):
-    """The other one goes on; no minute comes twice."""
-    with pair[0].client() as client:
-        create(client, host="pend01", duration=30, comment="two daemons",
-               schedule=[{"type": "cust", "cust": "* * * * *"}])  # fmt: skip
-    holder = until(
-        lambda: next((one for one in pair if CAME.search(one.log)), None),
-        "one has the duty",
-    )
-    other = next(one for one in pair if one is not holder)
-
-    def begins():
-        with other.client() as client:
-            return client.values("/downtimes", "start_time", comment="two daemons")
-
-    until(begins, "a minute came", pause=0.2)
-    holder.kill()
-    until(lambda: CAME.search(other.log), "the other took over")
-    count = len(begins())
-    until(lambda: len(begins()) > count, "the next minute came", seconds=120, pause=0.2)
-    found = sorted(begins())
-    assert found == list(range(found[0], found[-1] + 60, 60))

@@ -1,7 +1,5 @@
 """Recurring downtimes over the API, and what becomes of them in a core."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from contextlib import closing
@@ -17,7 +15,7 @@ PATH = "/mon/recurring_downtimes"
 
 @pytest.fixture
 def server(own, made):
-    return made([site("s1", f"unix:{own.socket}", name="Site One")]).start()
+    return made([site("s1", own, name="Site One")]).start()
 
 
 def earlier():

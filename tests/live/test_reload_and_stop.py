@@ -10,33 +10,31 @@ from harness.waiting import until
 
 
 def test_reload_adds_changes_and_removes_sites(made, embedded):
-    first = site("one", f"unix:{embedded.socket}")
+    first = site("one", embedded)
     daemon = made([first]).start()
     with daemon.client() as client:
-        daemon.sites = [first, site("two", f"unix:{embedded.socket}", section="Later")]
-        daemon.write_config()
-        daemon.hang_up()
+        daemon.sites = [first, site("two", embedded, section="Later")]
+        daemon.reload()
         daemon.wait_connected({"one", "two"})
         assert client.values("/sites", "id") == ["one", "two"]
         assert len(client.rows("/hosts?columns=name")) == 12
 
-        daemon.sites[1] = site("two", f"unix:{embedded.socket}", name="New name", hidden=True)
-        daemon.write_config()
-        daemon.hang_up()
+        daemon.sites[1] = site("two", embedded, name="New name", hidden=True)
+        daemon.reload()
         until(lambda: "New name" in client.values("/sites", "name"), "the change is in force")
         assert len(client.rows("/hosts?columns=name")) == 6
         assert len(client.rows("/sites/two/hosts?columns=name")) == 6
 
         daemon.sites = [daemon.sites[1]]
-        daemon.write_config()
-        daemon.hang_up()
+        daemon.reload()
         until(lambda: client.values("/sites", "id") == ["two"], "the first site is gone")
         assert client.get("/sites/one/hosts").status == 400
 
 
 def test_reload_drops_no_request(made, embedded, slow):
-    keep = site("keep", f"unix:{embedded.socket}")
-    daemon = made([keep, site("slow", f"unix:{slow.path}")]).start()
+    keep = site("keep", embedded)
+    # Each worker has its part of them, and its own questions are held as well.
+    daemon = made([keep, site("slow", slow, connections=8)]).start()
     slow.lie(None, "services")
     slow.hold()
     held = InFlight(daemon, "/services?columns=peer_key")
@@ -57,8 +55,7 @@ def test_reload_drops_no_request(made, embedded, slow):
     with daemon.client() as client:
         for number in range(6):
             daemon.sites = [keep] if number % 2 == 0 else [keep, site("new", keep["address"])]
-            daemon.write_config()
-            daemon.hang_up()
+            daemon.reload()
             expected = [entry["id"] for entry in daemon.sites]
             until(lambda ids=expected: client.values("/sites", "id") == ids, "the reload is done")
         stop.set()
@@ -72,7 +69,7 @@ def test_reload_drops_no_request(made, embedded, slow):
 
 
 def test_a_bad_reload_changes_nothing(made, embedded):
-    daemon = made([site("one", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("one", embedded)]).start()
     good = daemon.config.read_text()
     for text in ("[server\n", good + "\n[[sites]]\nid = 5\n", good + "\nbogus = 1\n"):
         before = len(daemon.log)
@@ -88,7 +85,7 @@ def test_a_bad_reload_changes_nothing(made, embedded):
 
 
 def test_many_hang_ups_in_a_row(made, embedded):
-    daemon = made([site("one", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("one", embedded)]).start()
     for _time in range(20):
         daemon.hang_up()
     with daemon.client() as client:
@@ -98,7 +95,7 @@ def test_many_hang_ups_in_a_row(made, embedded):
 
 
 def test_sigterm_lets_a_running_request_finish(made, slow):
-    daemon = made([site("slow", f"unix:{slow.path}")]).start()
+    daemon = made([site("slow", slow)]).start()
     slow.lie(None, "services")
     slow.hold()
     held = InFlight(daemon, "/services")
@@ -121,16 +118,14 @@ def test_sigterm_lets_a_running_request_finish(made, slow):
 
 
 def test_sigterm_with_idle_connections_is_quick(made, embedded):
-    daemon = made([site("s1", f"unix:{embedded.socket}")]).start()
+    daemon = made([site("s1", embedded)]).start()
     with daemon.client() as client:
         assert client.get("/hosts").status == 200
         assert daemon.stop(seconds=15) in (0, -signal.SIGTERM)
 
 
 def test_the_drain_has_a_limit(made, slow):
-    daemon = made(
-        [site("slow", f"unix:{slow.path}")], sections={"server": {"drain_timeout": 1}}
-    ).start()
+    daemon = made([site("slow", slow)], sections={"server": {"drain_timeout": 1}}).start()
     slow.lie(None, "services")
     slow.hold()
     InFlight(daemon, "/services")
@@ -140,7 +135,7 @@ def test_the_drain_has_a_limit(made, slow):
 
 def test_a_request_that_takes_too_long(made, slow):
     daemon = made(
-        [site("slow", f"unix:{slow.path}", timeout=30.0)],
+        [site("slow", slow, timeout=30.0)],
         sections={"server": {"request_timeout": 1}},
     ).start()
     slow.lie(None, "services")

@@ -1,11 +1,7 @@
 """Reports over the API: a life, rights, bad input, files, and a mail on a real connection."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.waiting import until
 
@@ -17,23 +13,16 @@ PATH = "/mon/reports"
 
 
 @pytest.fixture(scope="module")
-def mails():
-    server = MailServer()
-    yield server
-    server.close()
+def mails(shared):
+    return shared.keep(MailServer())
 
 
 @pytest.fixture(scope="module")
-def server(core, mails, tmp_path_factory):
-    daemon = Daemon(
-        tmp_path_factory.mktemp("reports"),
-        [site("s1", f"unix:{core.socket}", name="One"), site("s2", "unix:/nowhere/live")],
+def server(core, mails, shared):
+    return shared.daemon(
+        [site("s1", core, name="One"), site("s2", "unix:/nowhere/live")],
         sections={"mail": {"host": "127.0.0.1", "port": mails.port}},
-    )
-    try:
-        yield daemon.start(connected=["s1"])
-    finally:
-        daemon.stop()
+    ).start(connected=["s1"])
 
 
 @pytest.fixture
@@ -63,11 +52,6 @@ def create(client, **fields):
     return response.json["id"]
 
 
-def patch(client, path, document):
-    headers = {"Content-Type": "application/json"}
-    return client.request("PATCH", path, body=json.dumps(document), headers=headers)
-
-
 def test_a_life(boss):
     number = create(boss, name="Größe <b>", own=[1], to="a@x.org")
     row = boss.rows(f"{PATH}/{number}")
@@ -85,7 +69,7 @@ def test_a_life(boss):
         "own": None,
         "send_types": [{"type": "cust", "cust": "0 5 * * 1"}],
     }
-    assert patch(boss, f"{PATH}/{number}", changed).json == saved
+    assert boss.patch(f"{PATH}/{number}", changed).json == saved
     row = boss.rows(f"/mon/report/{number}")
     assert (row["params"]["sla"], row["params"]["breakdown"]) == (99, "days")
     assert "own" not in row
@@ -131,7 +115,7 @@ def test_the_owner_sees_what_he_may(boss, olga):
     assert "router1" not in text
     assert olga.rows(f"{PATH}/{number}")["readonly"] == 0
     refused(olga.post_json(PATH, {"template": "problems.tt"}), 403, "not authorized")
-    assert patch(olga, f"{PATH}/{number}", {"user": "admin"}).status == 403
+    assert olga.patch(f"{PATH}/{number}", {"user": "admin"}).status == 403
 
 
 def test_a_missing_site_is_no_report(boss):
@@ -141,7 +125,7 @@ def test_a_missing_site_is_no_report(boss):
     assert response.json["message"] == "Some backends are not connected, cannot create report!"
     row = boss.rows(f"{PATH}/{number}")
     assert (row["failed"], row["error"]) == (1, response.json["message"])
-    assert patch(boss, f"{PATH}/{number}", {"failed_backends": "continue"}).status == 200
+    assert boss.patch(f"{PATH}/{number}", {"failed_backends": "continue"}).status == 200
     page = boss.get(f"{PATH}/{number}/report?html=1")
     assert "Sites that did not answer: S2" in page.text
     assert boss.rows(f"{PATH}/{number}")["failed"] == 0

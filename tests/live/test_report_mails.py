@@ -1,16 +1,10 @@
-"""Mails of reports and what may happen to them: killed daemons, servers that refuse, a cluster."""
-
-from __future__ import annotations
+"""Mails of reports and what may happen to them: killed daemons, servers that refuse."""
 
 import signal
-import time
-from collections import Counter
-from datetime import datetime
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.lying import LyingSite
-from harness.nodes import Nodes
 from harness.waiting import until
 
 from tests.fakes.smtp import MailServer
@@ -22,29 +16,20 @@ TAKEN_OVER = 60.0
 
 
 @pytest.fixture
-def mails():
-    server = MailServer()
-    yield server
-    server.close()
+def mails(lab):
+    return lab.keep(MailServer())
 
 
 @pytest.fixture
-def liar(embedded, tmp_path):
-    one = LyingSite(tmp_path / "live", embedded.socket)
-    yield one
-    one.release()
-    one.close()
+def liar(embedded, lab):
+    return lab.keep(LyingSite(lab.folder() / "live", embedded.socket))
 
 
 @pytest.fixture
-def daemon(liar, mails, tmp_path):
-    one = Daemon(
-        tmp_path,
-        [site("s1", f"unix:{liar.path}")],
-        sections={"mail": {"host": "127.0.0.1", "port": mails.port, "tries": 3}},
-    )
-    yield one.start()
-    one.stop(signal.SIGKILL)
+def daemon(liar, mails, lab):
+    return lab.daemon(
+        [site("s1", liar)], sections={"mail": {"host": "127.0.0.1", "port": mails.port, "tries": 3}}
+    ).start()
 
 
 def create(client, **fields):
@@ -155,48 +140,3 @@ def test_a_path_is_read_again_while_a_site_is_missing(daemon, liar):
         until(lambda: client.rows(f"/mon/jobs/{job}")["rc"] == 0, "it is made")
         assert {"name": "web01"} in client.get(f"{PATH}/{number}/report").json
         assert client.rows(f"{PATH}/{number}")["failed"] == 0
-
-
-@pytest.fixture
-def cluster(tmp_path, postgres_server, embedded, mails):
-    made = Nodes(
-        tmp_path,
-        postgres_server,
-        [site("s1", f"unix:{embedded.socket}")],
-        count=2,
-        mail={"host": "127.0.0.1", "port": mails.port},
-    )
-    try:
-        made.start()
-        until(lambda: made.holder(DUTY) is not None, "somebody makes reports")
-        yield made
-    finally:
-        made.close()
-
-
-def test_a_killed_node_of_a_cluster(cluster, mails):
-    """All that were due are sent, none of them twice, and of whom nobody knows that is said."""
-    dead = cluster.holder(DUTY)
-    when = datetime.fromtimestamp(int(time.time()) // 60 * 60 - 3600)
-    schedule = [{"type": "day", "minute": when.minute, "hour": when.hour}]
-    with cluster.nodes[1 - dead].client() as client:
-        for number in range(MANY):
-            create(client, to=f"r{number}@example.org", send_types=schedule)
-        cluster.sql(f"UPDATE reports SET next_at = {int(time.time()) - 3700}")
-        until(lambda: mails.mails, "it has begun", pause=0.001)
-        cluster.nodes[dead].kill()
-        until(lambda: cluster.holder(DUTY) == 1 - dead, "the other one does it", seconds=TAKEN_OVER)
-        until(
-            lambda: (
-                cluster.sql("SELECT count(*), count(*) FILTER (WHERE open) FROM report_runs")
-                == [(MANY, 0)]
-            ),
-            "all runs are over",
-            seconds=TAKEN_OVER,
-        )
-        sent = Counter(one.recipients[0] for one in mails.mails)
-        assert max(sent.values()) == 1
-        for row in client.rows(PATH):
-            told = (row.get("error") or "").startswith("it is unknown")
-            assert told or (sent[row["to"]] == 1 and row["failed"] == 0), row
-        assert sum(sent.values()) > MANY / 2

@@ -1,11 +1,9 @@
 """Reports over paths of the API, and over templates of the operator's own, on a real daemon."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.waiting import until
 
@@ -37,16 +35,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server(core, folder, tmp_path_factory):
-    daemon = Daemon(
-        tmp_path_factory.mktemp("reports"),
-        [site("s1", f"unix:{core.socket}", name="One"), site("s2", "unix:/nowhere/live")],
+def server(core, folder, shared):
+    return shared.daemon(
+        [site("s1", core, name="One"), site("s2", "unix:/nowhere/live")],
         sections={"reports": {"templates": str(folder)}},
-    )
-    try:
-        yield daemon.start(connected=["s1"])
-    finally:
-        daemon.stop()
+    ).start(connected=["s1"])
 
 
 @pytest.fixture

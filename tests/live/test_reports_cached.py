@@ -1,15 +1,14 @@
 """Reports and first imports of a daemon whose cores have days of log."""
 
-from __future__ import annotations
-
 import signal
 import time
 from datetime import datetime
 
 import pytest
-from harness.cores import CORES
-from harness.daemon import Daemon, site
+from harness.cores import Icinga2Core
+from harness.daemon import site
 from harness.expect import refused
+from harness.jobs import background, ended
 from harness.lying import LyingSite
 from harness.waiting import until
 
@@ -43,74 +42,47 @@ def write_archives(core, now):
         (folder / name).write_text("".join(f"[{at}] {text}\n" for at, text in lines))
 
 
+class WithArchives(Icinga2Core):
+    def start(self):
+        write_archives(self, int(time.time()))
+        super().start()
+
+
 @pytest.fixture(
     scope="module", params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
 )
-def old(request, ready, tmp_path_factory):
+def old(request, shared):
     """A core with days of log."""
-    core = CORES[request.param](tmp_path_factory.mktemp("old"))
     if request.param == "icinga2":
-        write_archives(core, int(time.time()))
-    else:
-        core.extra = ("--history", str(DAYS))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+        return shared.core(WithArchives)
+    return shared.core(arguments=("--history", str(DAYS)))
 
 
 @pytest.fixture(scope="module")
-def liar(old, tmp_path_factory):
-    liar = LyingSite(tmp_path_factory.mktemp("liar") / "live", old.socket)
-    yield liar
-    liar.close()
+def liar(old, shared):
+    return shared.keep(LyingSite(shared.folder() / "live", old.socket))
 
 
-def started(folder, liar, **sections):
-    logcache = {
-        "update_interval": 86400.0,
-        "first_import": 20 * DAY,
-        **sections.pop("logcache", {}),
-    }
-    return Daemon(
-        folder,
-        [site("s1", f"unix:{liar.path}")],
-        sections={"logcache": logcache, "server": {}, **sections},
-    )
+def behind(lab, liar, **logcache):
+    """A daemon that imports all of the log, not started."""
+    logcache = {"update_interval": 86400.0, "first_import": 20 * DAY, **logcache}
+    return lab.daemon([site("s1", liar)], sections={"logcache": logcache})
 
 
 @pytest.fixture(scope="module", params=["whole", "compacted"])
-def cached(request, liar, tmp_path_factory):
+def cached(request, liar, shared):
     """A daemon with all of it in the cache; or with the older half compacted."""
     more = {"compact_after": 3 * DAY} if request.param == "compacted" else {}
-    daemon = started(tmp_path_factory.mktemp("cached"), liar, logcache=more)
-    try:
-        with daemon.start().client() as client:
-            job = background(client, "/mon/logcache/update", "POST")
-            assert ended(client, job)["rc"] == 0
-            query = {"time[gte]": "-8d", "time[lt]": "-1m", "columns": "time,lineno,message"}
-            told = client.rows("/logs", {**query, "logcache": "0"})
-            assert client.rows("/logs", query) == told
-        yield daemon
-    finally:
-        liar.lie(None)
-        liar.release()
-        daemon.stop()
-
-
-def background(client, path, method="GET"):
-    joint = "&" if "?" in path else "?"
-    response = client.request(method, f"{path}{joint}background=1")
-    assert response.status == 200, response
-    return response.json["job_id"]
-
-
-def ended(client, number):
-    return until(
-        lambda: (row := client.rows(f"/mon/jobs/{number}"))["is_running"] == 0 and row,
-        f"job {number} ends",
-        seconds=60,
-    )
+    daemon = behind(shared, liar, **more)
+    with daemon.start().client() as client:
+        job = background(client, "/mon/logcache/update", "POST")
+        assert ended(client, job)["rc"] == 0
+        query = {"time[gte]": "-8d", "time[lt]": "-1m", "columns": "time,lineno,message"}
+        told = client.rows("/logs", {**query, "logcache": "0"})
+        assert client.rows("/logs", query) == told
+    yield daemon
+    liar.lie(None)
+    liar.release()
 
 
 REPORTS = [
@@ -216,19 +188,18 @@ def test_a_report_is_canceled(cached, liar):
 
 
 @pytest.fixture
-def fresh(liar, tmp_path):
+def fresh(liar, lab):
     """A daemon that has imported nothing yet, before a core that does not tell its log."""
     liar.lie(None, "log")
     liar.hold()
-    daemon = started(tmp_path, liar)
-    yield daemon
+    yield behind(lab, liar)
     liar.release()
     liar.lie(None)
-    daemon.stop(signal.SIGKILL)
 
 
 def test_a_first_import_as_a_job(fresh, liar):
     with fresh.start().client() as client:
+        assert liar.waiting.wait(300)
         number = background(client, "/mon/logcache/update", "POST")
         # The daemon itself is at it.
         row = until(

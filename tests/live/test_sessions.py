@@ -1,20 +1,16 @@
-"""Sessions on the wire: cookie, token, logout, lifetimes, kill -9, two daemons on one database."""
+"""Sessions on the wire: cookie, token, logout, lifetimes, kill -9."""
 
-import base64
 import hashlib
 import signal
 from pathlib import Path
 
 import pytest
 from harness.client import Client
+from harness.daemon import sha
 from harness.expect import refused
 from harness.waiting import until
 
 PASSWORD = "pässword; with = and &"
-
-
-def sha(password):
-    return "{SHA}" + base64.b64encode(hashlib.sha1(password.encode()).digest()).decode()
 
 
 class Browser(Client):
@@ -176,8 +172,7 @@ def test_a_reload_keeps_sessions_and_reads_the_passwords(daemon, browse, passwor
     Path(passwords["htpasswd_file"]).write_text(f"ann:{sha('new')}\n")
     until(lambda: ann.login("ann", "new").status == 200, "the new password counts")
     daemon.sections["auth"]["cookie_domain"] = "example.org"
-    daemon.write_config()
-    daemon.hang_up()
+    daemon.reload()
     until(
         lambda: "Domain=example.org" in ann.login("ann", "new").headers["set-cookie"],
         "the configuration is in force",
@@ -204,32 +199,3 @@ def test_a_trusted_proxy_tells_that_it_speaks_tls(made, passwords, browse):
     assert "Secure" not in browse(daemon).login(headers=forwarded).headers["set-cookie"]
     daemon = made([], sections={"auth": {**passwords, "trusted_proxies": ["127.0.0.1"]}}).start()
     assert browse(daemon).login(headers=forwarded).headers["set-cookie"].endswith("; Secure")
-
-
-@pytest.fixture
-def pair(made, passwords, postgres_url):
-    """Two daemons on one PostgreSQL, who know nothing else of each other."""
-    sections = {"auth": passwords, "database": {"url": postgres_url}}
-    return [made([], sections=sections).start() for _ in range(2)]
-
-
-def test_two_daemons_share_sessions_and_locks(pair, browse):
-    here, there = pair
-    olga, elsewhere = browse(here), browse(there)
-    olga.login()
-    elsewhere.cookie, elsewhere.token = olga.cookie, olga.token
-    assert elsewhere.rows("/mon/whoami")["id"] == "olga"
-    key = elsewhere.change().json["private_key"]
-    script = olga.__class__(there.port)
-    script.credentials = lambda: {"X-Mon-Auth-Key": key}
-    assert script.get("/mon").status == 200
-    with here.client() as admin:
-        assert admin.request("POST", "/mon/users/olga/cmd/lock").status == 200
-        refused(olga.get("/mon"), 403, "account is locked")
-        for client in (elsewhere, script):
-            until(lambda one=client: one.get("/mon").status == 403, "the lock counts there as well")
-        assert admin.request("POST", "/mon/users/olga/cmd/unlock").status == 200
-    until(lambda: elsewhere.get("/mon").status == 200, "the user is free there as well")
-    assert elsewhere.change("/mon/logout").status == 200
-    until(lambda: olga.get("/mon").status == 401, "the logout counts here as well")
-    script.close()

@@ -1,28 +1,23 @@
 """Sites for members of contact groups only: for everybody else they do not exist."""
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 
 from tests.table import each
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, tmp_path_factory):
-    address = f"unix:{embedded.socket}"
-    daemon = Daemon(
-        tmp_path_factory.mktemp("groups"),
+def daemon(embedded, shared):
+    address = embedded.address
+    return shared.daemon(
         [
             site("open", address),
             site("web", address, name="Web Team", section="Asia", groups=["webteam", "x"]),
             site("night", address, section="Asia", hidden=True, groups=["nobody"]),
         ],
         sections={"auth.roles": {"admin": ["admin"], "all_hosts": ["viewer"]}},
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    ).start()
 
 
 SEEN = {

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from harness.cores import Icinga2Core
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import HOSTS, refused
 
 from tests.table import each
@@ -13,22 +13,17 @@ BOTH = [*((host, "emb") for host in HOSTS), *((host, "ici") for host in HOSTS)]
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, ready, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sites")
-    icinga2 = ready(Icinga2Core(tmp_path_factory.mktemp("second")))
+def daemon(embedded, ready, shared):
+    folder = shared.folder()
+    icinga2 = shared.core(Icinga2Core)
     sites = [
-        site("emb", f"unix:{embedded.socket}", name="Embedded", section="Europe/Berlin"),
-        site("ici", f"unix:{icinga2.socket}", name="Icinga 2", section="Europe/Munich"),
+        site("emb", embedded, name="Embedded", section="Europe/Berlin"),
+        site("ici", icinga2, name="Icinga 2", section="Europe/Munich"),
         site("dead", f"unix:{folder}/nothing", name="Dead", section="Asia", timeout=2.0),
-        site("hid", f"unix:{embedded.socket}", name="Hidden", section="Asia", hidden=True),
+        site("hid", embedded, name="Hidden", section="Asia", hidden=True),
         site("far", "tcp:127.0.0.1:1", name="Far", hidden=True, timeout=2.0),
     ]
-    daemon = Daemon(folder, sites)
-    try:
-        yield daemon.start(connected={"emb", "ici", "hid"})
-    finally:
-        daemon.stop()
-        icinga2.stop()
+    return shared.daemon(sites).start(connected={"emb", "ici", "hid"})
 
 
 @pytest.fixture(scope="module")

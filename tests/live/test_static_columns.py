@@ -15,10 +15,8 @@ pytestmark = pytest.mark.icinga2
 
 
 @pytest.fixture(scope="module")
-def real(ready, tmp_path_factory):
-    core = ready(Icinga2Core(tmp_path_factory.mktemp("columns")))
-    yield core
-    core.stop()
+def real(shared):
+    return shared.core(Icinga2Core)
 
 
 ICINGA2 = icinga2()

@@ -1,7 +1,5 @@
 """Times are understood wherever a time is: dates of ISO 8601, words of the calendar, spans."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 
@@ -96,7 +94,7 @@ def test_records(client):
 
 def test_days_are_those_of_the_user(client, olga):
     profile = olga.rows("/mon/whoami")["id"]
-    changed = client.json("PATCH", f"/mon/users/{profile}", {"tz": "Pacific/Kiritimati"})
+    changed = client.patch(f"/mon/users/{profile}", {"tz": "Pacific/Kiritimati"})
     assert changed.status == 200, changed
     try:
         ahead = datetime.utcnow() + timedelta(hours=14)
@@ -112,7 +110,7 @@ def test_days_are_those_of_the_user(client, olga):
         midnight = datetime(ahead.year, ahead.month, ahead.day) - datetime(1970, 1, 1)
         assert begins == int(midnight.total_seconds()) - 14 * 3600
     finally:
-        client.json("PATCH", f"/mon/users/{profile}", {"tz": ""})
+        client.patch(f"/mon/users/{profile}", {"tz": ""})
 
 
 REFUSED = [

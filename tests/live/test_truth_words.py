@@ -1,7 +1,5 @@
 """Words for yes and no mean the same in every parameter, body and argument of a command."""
 
-from __future__ import annotations
-
 import pytest
 
 SAME_FOR_ALL_CORES = "words are read before a core is asked"

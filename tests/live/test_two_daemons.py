@@ -4,15 +4,12 @@ The other one answers a stream of large requests meanwhile. None is answered tha
 after the revocation, and none is cut short: each has all rows or is a refusal.
 """
 
-from __future__ import annotations
-
 import json
-import signal
 import threading
 import time
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.waiting import until
 
 from tests.live.test_database_away import key_client, session_client, with_passwords
@@ -23,28 +20,11 @@ IN_FORCE = 5.0
 PATH = "/services"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def daemons(request, tmp_path, embedded):
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path}/shared.sqlite"
-    else:
-        server = request.getfixturevalue("postgres_server")
-        url = server.url(server.create())
-    made = []
-    for name in ("one", "other"):
-        folder = tmp_path / name
-        folder.mkdir()
-        daemon = Daemon(
-            folder,
-            [site("s1", f"unix:{embedded.socket}")],
-            sections={"database": {"url": url}, "auth.roles": {"admin": ["admin", "boss"]}},
-        )
-        made.append(with_passwords(daemon))
-    try:
-        yield [daemon.start() for daemon in made]
-    finally:
-        for daemon in made:
-            daemon.stop(signal.SIGKILL)
+@pytest.fixture
+def daemons(lab, database_url, embedded):
+    roles = {"auth.roles": {"admin": ["admin", "boss"]}}
+    pair = lab.pair([site("s1", embedded)], database_url, **roles)
+    return [with_passwords(daemon).start() for daemon in pair]
 
 
 class Stream(threading.Thread):

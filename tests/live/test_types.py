@@ -1,7 +1,5 @@
 """Every column has a type in wrapped JSON: declared, computed and expanded ones."""
 
-from __future__ import annotations
-
 from monrest.daemon.families import ENDPOINTS
 from tests.table import each
 

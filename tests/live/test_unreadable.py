@@ -1,7 +1,5 @@
 """What cannot be read is an error: no list is empty because a folder could not be opened."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil
@@ -10,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from harness.configured import Files
-from harness.daemon import Daemon, site
 from harness.expect import refused
 from harness.staging import post
 
@@ -29,30 +26,27 @@ LISTS = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def world(shared):
     """A daemon over two sites, a folder for the editor and one of dashboards."""
-    folder = tmp_path_factory.mktemp("unreadable")
+    folder = shared.folder()
     files, others = Files(folder / "core"), Files(folder / "other")
     for name in ("editor", "dashboards"):
         (folder / name).mkdir()
         (folder / name / "1.cfg").write_text("x")
-    daemon = Daemon(
-        folder,
+    daemon = shared.daemon(
         [
-            site("s1", "unix:/nonexistent/live", configtool=files.tool()),
-            site("s2", "unix:/nonexistent/live", configtool=others.tool()),
+            files.as_site(),
+            others.as_site("s2"),
         ],
         sections={
             "panorama": {"folder": str(folder / "dashboards")},
             "": {"editor": [{"name": "e", "files": [{"folder": [str(folder / "editor")]}]}]},
         },
+        folder=folder,
     )
     if shutil.which(UNPRIVILEGED[0]) and os.getuid() == 0:
         daemon.prefix = UNPRIVILEGED
-    try:
-        yield daemon.start(connected=()), files, folder
-    finally:
-        daemon.stop()
+    return daemon.start(connected=()), files, folder
 
 
 @pytest.fixture
@@ -64,15 +58,17 @@ def admin(world):
 
 @contextmanager
 def no_descriptors(daemon):
-    """Let the daemon open nothing more for a while."""
-    used = {int(path.name) for path in Path(f"/proc/{daemon.process.pid}/fd").iterdir()}
-    free = next(number for number in range(len(used) + 1) if number not in used)
-    before = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (free, before[1]))
+    """Let no process of the daemon open anything more for a while."""
+    before = {pid: resource.prlimit(pid, resource.RLIMIT_NOFILE) for pid in daemon.pids()}
+    for pid, (_, most) in before.items():
+        used = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
+        free = next(number for number in range(len(used) + 1) if number not in used)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, most))
     try:
         yield
     finally:
-        resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, before)
+        for pid, limits in before.items():
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
 
 @contextmanager
@@ -103,7 +99,7 @@ def test_without_file_descriptors_no_list_is_empty(world, admin):
         assert [row["failed"] for row in rows] == [True, True]
         assert all("Too many open files" in row["errors"][0] for row in rows)
         assert admin.request("POST", "/config/save").status == 503
-        assert admin.json("PATCH", "/hosts/web01/config", {"alias": "x"}).status == 503
+        assert admin.patch("/hosts/web01/config", {"alias": "x"}).status == 503
     assert admin.rows("/config/diff") == staged
     post(admin, "/config/revert")
     assert {path: admin.rows(path) for path in LISTS} == before
@@ -122,7 +118,7 @@ def test_a_folder_that_must_not_be_read_is_named(world, admin):
         first, second = admin.rows("/config/precheck")
         assert first["errors"] == [f"cannot read: {deep}: Permission denied"]
         assert second["failed"] is False
-        refused(admin.json("PATCH", "/hosts/web01/config", {"alias": "x"}), 503, str(deep))
+        refused(admin.patch("/hosts/web01/config", {"alias": "x"}), 503, str(deep))
     for name, path in (("editor", "/mon/editor/files"), ("dashboards", "/mon/panorama")):
         with closed(folder / name):
             refused(admin.get(path), 503, f"{folder / name}: Permission denied")

@@ -2,29 +2,22 @@
 
 import base64
 import contextlib
-import hashlib
 import threading
 
 import pytest
 from harness.client import Client
-from harness.daemon import site
+from harness.daemon import sha, site
 from harness.expect import refused
 from harness.waiting import until
 
 
-def sha(password):
-    return "{SHA}" + base64.b64encode(hashlib.sha1(password.encode()).digest()).decode()
-
-
 @pytest.fixture
 def daemon(made, embedded, tmp_path):
-    """A daemon with the embedded core and two passwords."""
+    """A daemon with the embedded core and two passwords, not started."""
     path = tmp_path / "htpasswd"
     path.write_text(f"olga:{sha('olga')}\npetra:{sha('petra')}\nbroken s3cret line\n")
-    return made(
-        [site("s1", f"unix:{embedded.socket}")],
-        sections={"auth": {"htpasswd_file": str(path), "lock_after_failed_logins": 3}},
-    ).start()
+    sections = {"auth": {"htpasswd_file": str(path), "lock_after_failed_logins": 3}}
+    return made([site("s1", embedded)], sections=sections)
 
 
 def anonymous(daemon):
@@ -41,6 +34,7 @@ def basic(user, password):
 
 
 def test_users(daemon):
+    daemon.start()
     with daemon.client() as admin, daemon.client("olga") as olga:
         found = {row["id"]: row for row in admin.rows("/mon/users")}
         assert {"admin", "olga", "petra"} <= set(found)
@@ -63,6 +57,7 @@ def test_users(daemon):
 
 
 def test_wrong_passwords_lock_out_passwords_and_nothing_else(daemon):
+    daemon.start()
     for password in ("a", "b", "c"):
         refused(login(daemon, "petra", password), 401, "login failed")
     # Nobody can tell the right one from a wrong one, or from that of a name that is none.
@@ -89,6 +84,7 @@ def test_wrong_passwords_lock_out_passwords_and_nothing_else(daemon):
 
 
 def test_strangers_are_not_stored(daemon):
+    daemon.start()
     answers = [login(daemon, f"stranger{number}", "x") for number in range(3)]
     refused(login(daemon, "olga", "x"), 401, "login failed")
     for answer in answers:
@@ -103,8 +99,12 @@ def test_strangers_are_not_stored(daemon):
         )
 
 
-def test_a_flood_of_guesses_does_not_hold_up_others(daemon):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_flood_of_guesses_does_not_hold_up_others(daemon, workers):
     """Guessing in parallel is refused in the end, and requests with keys are served meanwhile."""
+    daemon.sections["server"]["workers"] = workers
+    daemon.write_config()
+    daemon.start()
     statuses = []
 
     def guess(number):

@@ -1,10 +1,8 @@
 """``$USERn$`` of command lines: of a core, over an LMD, and over another instance."""
 
-from __future__ import annotations
-
 import pytest
-from harness.cores import OBJECTS, EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.cores import OBJECTS
+from harness.daemon import site
 from harness.expect import refused
 from harness.federated import far_site, superuser_key
 from harness.lmd import FakeLmd
@@ -12,41 +10,26 @@ from harness.waiting import until
 
 
 @pytest.fixture(scope="module")
-def near(ready, tmp_path_factory):
+def near(shared):
     """A daemon with a core of another instance, and with one that two sites of an LMD stand for."""
-    folder = tmp_path_factory.mktemp("macros")
+    folder = shared.folder()
     objects = folder / "objects"
     objects.mkdir()
     for file in OBJECTS.glob("*.cfg"):
         text = file.read_text().replace("/usr/lib/nagios/plugins", "$USER1$")
         (objects / file.name).write_text(text)
-    for name, macros in {"far": "/far", "lmd": "/lmd"}.items():
-        (folder / f"{name}.cfg").write_text(f"$USER1$={macros}\n")
-        (folder / name).mkdir()
-    (folder / "near").mkdir()
-    core = EmbeddedCore(folder, objects=objects)
-    daemons, lmds = [], []
-    try:
-        address = f"unix:{ready(core).socket}"
-        lmd = FakeLmd(folder / "lmd" / "live", dict.fromkeys("ab", core.socket))
-        lmds.append(lmd)
-        own = site("core", address, resource_file=str(folder / "far.cfg"))
-        daemons.append(Daemon(folder / "far", [own]).start())
-        sections = {
-            "lmd": {
-                "address": f"unix:{lmd.path}",
-                "sites": [{"id": "b", "resource_file": str(folder / "lmd.cfg")}],
-            },
-            "display": {"commandline_obfuscate_pattern": ["[0-9]+%"]},
-        }
-        sites = [far_site("f", daemons[0], superuser_key(daemons[0]), section="Near")]
-        daemons.append(Daemon(folder / "near", sites, sections=sections).start(connected={"f"}))
-        yield daemons[1]
-    finally:
-        for one in (*daemons, core):
-            one.stop()
-        for one in lmds:
-            one.close()
+    for name in ("far", "lmd"):
+        (folder / f"{name}.cfg").write_text(f"$USER1$=/{name}\n")
+    core = shared.core(objects=objects)
+    lmd = shared.keep(FakeLmd(folder / "live", dict.fromkeys("ab", core.socket)))
+    far = shared.daemon([site("core", core, resource_file=str(folder / "far.cfg"))]).start()
+    with_macros = {"id": "b", "resource_file": str(folder / "lmd.cfg")}
+    sections = {
+        "lmd": {"address": lmd.address, "sites": [with_macros]},
+        "display": {"commandline_obfuscate_pattern": ["[0-9]+%"]},
+    }
+    sites = [far_site("f", far, superuser_key(far), section="Near")]
+    return shared.daemon(sites, sections=sections).start(connected={"f"})
 
 
 def test_each_site_has_its_own(near):

@@ -3,13 +3,10 @@
 What each user sees of groups is compared with what the same user sees in ``/hosts`` and ``/services``.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from functools import cached_property
 
 import pytest
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.federated import far_site, superuser_key
 from harness.lmd import FakeLmd
 from harness.waiting import until
@@ -102,33 +99,25 @@ def with_state(objects, *names):
 
 
 @pytest.fixture(scope="module", params=["cores", "lmd", "federation"])
-def daemon(request, embedded, tmp_path_factory) -> Iterator[Daemon]:
-    folder = tmp_path_factory.mktemp(request.param)
-    address = f"unix:{embedded.socket}"
-    ends = []
+def daemon(request, embedded, shared):
     sections = {"auth.roles": ROLES}
-    sites = [site("a", address), site("b", address)]
+    sites = [site("a", embedded), site("b", embedded)]
     if request.param == "lmd":
-        lmd = FakeLmd(folder / "lmd", dict.fromkeys("ab", embedded.socket))
-        ends.append(lmd.close)
-        sites, sections = [], {**sections, "lmd": {"address": f"unix:{lmd.path}"}}
+        lmd = shared.keep(FakeLmd(shared.folder() / "lmd", dict.fromkeys("ab", embedded.socket)))
+        sites, sections = [], {**sections, "lmd": {"address": lmd.address}}
     if request.param == "federation":
-        (folder / "far").mkdir()
         # The other side knows these users as administrators: what they see is decided here.
         everybody = {"auth.roles": {"admin": ["admin", *USERS]}}
-        far = Daemon(folder / "far", [site("core", address)], sections=everybody).start()
-        ends.append(far.stop)
-        sites = [site("a", address), far_site("b", far, superuser_key(far))]
-    daemon = Daemon(folder, sites, sections=sections)
-    ends.append(daemon.stop)
-    try:
-        daemon.start()
-        with daemon.client() as admin:
-            until(lambda: sum(admin.values("/sites", "connected")) == 2, "both sites are up")
-        yield daemon
-    finally:
-        for end in reversed(ends):
-            end()
+        far = shared.daemon([site("core", embedded)], sections=everybody).start()
+        sites = [site("a", embedded), far_site("b", far, superuser_key(far))]
+    daemon = shared.daemon(sites, sections=sections).start()
+    both_up(daemon)
+    return daemon
+
+
+def both_up(daemon):
+    with daemon.client() as admin:
+        until(lambda: sum(admin.values("/sites", "connected")) == 2, "both sites are up")
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["loose", "strict"])
@@ -138,8 +127,7 @@ def strict(request, daemon):
     daemon.write_config()
     daemon.stop()
     daemon.start()
-    with daemon.client() as admin:
-        until(lambda: sum(admin.values("/sites", "connected")) == 2, "both sites are up")
+    both_up(daemon)
     return request.param
 
 

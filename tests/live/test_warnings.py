@@ -1,7 +1,5 @@
 """Typing errors in ``columns`` and ``sort`` are told: header, wrapped JSON, command line, jobs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

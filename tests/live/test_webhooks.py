@@ -1,21 +1,16 @@
 """Webhooks over real sockets: what a receiver gets, also when daemons are killed meanwhile."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading
 from collections import Counter
 
 import pytest
-from harness.cores import EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.expect import refused
 from harness.nodes import Nodes
 from harness.waiting import until
 from standardwebhooks.webhooks import Webhook as ReferenceWebhook
-
-from tests.fakes.receiver import HookReceiver
 
 SAME_FOR_ALL_CORES = "what is sent does not depend on the core"
 PATH = "/mon/webhooks"
@@ -24,23 +19,16 @@ TAKEN_OVER = 60.0
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory, ready):
-    core = EmbeddedCore(tmp_path_factory.mktemp("hooks-core"))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+def own(shared):
+    return shared.core()
 
 
 @pytest.fixture(scope="module")
-def daemon(own, tmp_path_factory):
-    one = Daemon(
-        tmp_path_factory.mktemp("hooks"),
-        [site("s1", f"unix:{own.socket}")],
+def daemon(own, shared):
+    return shared.daemon(
+        [site("s1", own)],
         sections={"webhooks": {"allow": ["127.0.0.1"], "timeout": 2, "per_user": 30}},
-    )
-    yield one.start()
-    one.stop(signal.SIGKILL)
+    ).start()
 
 
 @pytest.fixture
@@ -49,13 +37,6 @@ def client(daemon):
         yield one
         for row in one.rows(f"{PATH}?columns=id"):
             assert one.json("DELETE", f"{PATH}/{row['id']}").status == 200
-
-
-@pytest.fixture
-def receiver():
-    one = HookReceiver()
-    yield one
-    one.close()
 
 
 def create(client, receiver, **fields):
@@ -166,7 +147,7 @@ def test_a_test_message_says_what_the_receiver_said(client, receiver):
         ("http://2130706434:1/", "2130706434 has no address that is public"),
         ("http://nothing.invalid/", "nothing.invalid has no address that is public"),
     ):
-        assert client.json("PATCH", f"{PATH}/{number}", {"url": url}).status == 200
+        assert client.patch(f"{PATH}/{number}", {"url": url}).status == 200
         answer = client.post_json(f"{PATH}/{number}/test", {}).json
         assert answer["taken"] == 0
         assert answer["error"].startswith(error), (url, answer)
@@ -284,37 +265,34 @@ def test_killed_in_the_middle_of_a_delivery(daemon, client, own, receiver):
     assert first in found
 
 
-def test_a_killed_node_of_a_cluster(tmp_path, postgres_server, own, receiver):
+def test_a_killed_node_of_a_cluster(tmp_path, postgres_server, own, receiver, lab):
     """Another one goes on: nothing is lost, each object is in order."""
-    nodes = Nodes(
-        tmp_path,
-        postgres_server,
-        [site("s1", f"unix:{own.socket}")],
-        count=3,
-        webhooks={"allow": ["127.0.0.1"]},
-    )
-    try:
-        nodes.start()
-        until(lambda: nodes.holder(DUTY) is not None, "somebody sends")
-        dead = nodes.holder(DUTY)
-        with nodes.nodes[(dead + 1) % 3].client() as client:
-            create(client, receiver)
-        first = result_of(own, 2)
-        until(lambda: first in texts(receiver) or len(receiver.posts) > 2, "it sends")
-        receiver.hold()
-        last = [result_of(own, 0)]
-        assert receiver.held.wait(300)
-        nodes.nodes[dead].kill()
-        last += [result_of(own, 2), result_of(own, 0)]
-        receiver.release()
-        until(
-            lambda: nodes.holder(DUTY) not in (None, dead), "another one sends", seconds=TAKEN_OVER
+    nodes = lab.keep(
+        Nodes(
+            tmp_path,
+            postgres_server,
+            [site("s1", own)],
+            count=3,
+            webhooks={"allow": ["127.0.0.1"]},
         )
-        until(lambda: last[-1] in texts(receiver), "all arrives", seconds=TAKEN_OVER)
-        found = [one for one in dict.fromkeys(texts(receiver)) if one.startswith("result")]
-        assert found == sorted(found, key=lambda one: int(one.split()[1]))
-        bodies = {}
-        for headers, body in receiver.posts:
-            assert bodies.setdefault(headers["webhook-id"], body) == body
-    finally:
-        nodes.close()
+    )
+    nodes.start()
+    until(lambda: nodes.holder(DUTY) is not None, "somebody sends")
+    dead = nodes.holder(DUTY)
+    with nodes.nodes[(dead + 1) % 3].client() as client:
+        create(client, receiver)
+    first = result_of(own, 2)
+    until(lambda: first in texts(receiver) or len(receiver.posts) > 2, "it sends")
+    receiver.hold()
+    last = [result_of(own, 0)]
+    assert receiver.held.wait(300)
+    nodes.nodes[dead].kill()
+    last += [result_of(own, 2), result_of(own, 0)]
+    receiver.release()
+    until(lambda: nodes.holder(DUTY) not in (None, dead), "another one sends", seconds=TAKEN_OVER)
+    until(lambda: last[-1] in texts(receiver), "all arrives", seconds=TAKEN_OVER)
+    found = [one for one in dict.fromkeys(texts(receiver)) if one.startswith("result")]
+    assert found == sorted(found, key=lambda one: int(one.split()[1]))
+    bodies = {}
+    for headers, body in receiver.posts:
+        assert bodies.setdefault(headers["webhook-id"], body) == body

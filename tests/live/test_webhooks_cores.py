@@ -1,39 +1,24 @@
 """Webhooks of each kind of core: what it says arrives, also when it was killed meanwhile."""
 
-from __future__ import annotations
-
 import json
 import signal
 
 import pytest
 from harness.cores import CORES
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.waiting import until
 from standardwebhooks.webhooks import Webhook as ReferenceWebhook
-
-from tests.fakes.receiver import HookReceiver
 
 PATH = "/mon/webhooks"
 HOST, SERVICE = "web01", "ping"
 
 
-@pytest.fixture
-def receiver():
-    one = HookReceiver()
-    yield one
-    one.close()
-
-
 @pytest.mark.parametrize("kind", ["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)])
-def test_what_a_core_says_arrives_also_when_it_was_killed(kind, tmp_path, ready, receiver):
+def test_what_a_core_says_arrives_also_when_it_was_killed(kind, tmp_path, receiver, lab):
     for name in ("core", "daemon"):
         (tmp_path / name).mkdir()
-    core = ready(CORES[kind](tmp_path / "core"))
-    daemon = Daemon(
-        tmp_path / "daemon",
-        [site("s1", f"unix:{core.socket}")],
-        sections={"webhooks": {"allow": ["127.0.0.1"]}},
-    )
+    core = lab.core(CORES[kind])
+    daemon = lab.daemon([site("s1", core)], sections={"webhooks": {"allow": ["127.0.0.1"]}})
     count = iter(range(1, 1000))
 
     def change():
@@ -55,28 +40,24 @@ def test_what_a_core_says_arrives_also_when_it_was_killed(kind, tmp_path, ready,
     def arrived():
         return [json.loads(body)["data"]["plugin_output"] for _, body in receiver.posts]
 
-    try:
-        daemon.start()
-        with daemon.client() as client:
-            record = {
-                "name": kind, "url": receiver.url,
-                "filter": f"types=state&host_name={HOST}&plugin_output[regex]=^result",
-            }  # fmt: skip
-            made = client.post_json(PATH, record).json
-        texts = change()
-        until(lambda: arrived() == texts, "both arrive")
-        core.process.send_signal(signal.SIGKILL)
-        core.process.wait(300)
-        core.stop()
-        core.start()
-        texts += change()
-        until(lambda: texts[-1] in arrived(), "what it says then arrives")
-        # In order, and nothing that was told before the core was killed comes again.
-        assert arrived() == texts
-        assert len(set(receiver.ids)) == len(receiver.ids)
-        for headers, body in receiver.posts:
-            event = ReferenceWebhook(made["secret"]).verify(body, headers)
-            assert event["subject"] == f"services/{HOST}/{SERVICE}"
-    finally:
-        daemon.stop(signal.SIGKILL)
-        core.stop()
+    daemon.start()
+    with daemon.client() as client:
+        record = {
+            "name": kind, "url": receiver.url,
+            "filter": f"types=state&host_name={HOST}&plugin_output[regex]=^result",
+        }  # fmt: skip
+        made = client.post_json(PATH, record).json
+    texts = change()
+    until(lambda: arrived() == texts, "both arrive")
+    core.process.send_signal(signal.SIGKILL)
+    core.process.wait(300)
+    core.stop()
+    core.start()
+    texts += change()
+    until(lambda: texts[-1] in arrived(), "what it says then arrives")
+    # In order, and nothing that was told before the core was killed comes again.
+    assert arrived() == texts
+    assert len(set(receiver.ids)) == len(receiver.ids)
+    for headers, body in receiver.posts:
+        event = ReferenceWebhook(made["secret"]).verify(body, headers)
+        assert event["subject"] == f"services/{HOST}/{SERVICE}"

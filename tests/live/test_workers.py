@@ -1,7 +1,5 @@
 """Several workers of one daemon: what one does the next request sees at another; any may die."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random
@@ -20,7 +18,6 @@ from pathlib import Path
 import pytest
 from harness.client import InFlight
 from harness.configured import Files
-from harness.cores import EmbeddedCore
 from harness.daemon import Daemon, free_port, site
 from harness.nodes import Nodes
 from harness.waiting import until
@@ -35,13 +32,13 @@ DEATHS = 12
 """Of workers, while they come."""
 
 
-def crew(folder, sites, url="", **sections):
+def crew(lab, sites, url="", **sections):
     """A daemon with two workers and passwords."""
     sections["server"] = {"workers": 2, "drain_timeout": 10, **sections.get("server", {})}
     if url:
         sections["database"] = {"url": url}
     sections["auth"] = {"lock_after_failed_logins": 2}
-    return with_passwords(Daemon(folder, sites, sections=sections))
+    return with_passwords(lab.daemon(sites, sections=sections))
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -60,29 +57,19 @@ def own_url(request, url):
 
 
 @pytest.fixture(scope="module")
-def daemon(url, tmp_path_factory, embedded):
-    folder = tmp_path_factory.mktemp("workers")
-    tool = Files(folder / "core").tool()
-    made = crew(folder, [site("s1", f"unix:{embedded.socket}", configtool=tool)], url)
-    try:
-        yield made.start()
-    finally:
-        made.stop()
+def daemon(url, shared, embedded):
+    tool = Files(shared.folder()).tool()
+    return crew(shared, [site("s1", embedded, configtool=tool)], url).start()
 
 
 @pytest.fixture
-def own(tmp_path, embedded):
+def own(lab, embedded):
     """A function that makes a daemon with two workers, ended with the test."""
-    daemons = []
 
     def make(sites=(), **sections):
-        sites = sites or [site("s1", f"unix:{embedded.socket}")]
-        daemons.append(crew(tmp_path, sites, **sections))
-        return daemons[-1]
+        return crew(lab, sites or [site("s1", embedded)], **sections)
 
-    yield make
-    for daemon in daemons:
-        daemon.stop()
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +145,7 @@ def test_a_job_of_one_worker_is_seen_at_the_other(daemon, pair):
 
 
 def test_a_job_is_canceled_at_another_worker(own, slow):
-    daemon = own([site("slow", f"unix:{slow.path}")]).start()
+    daemon = own([site("slow", slow)]).start()
     one, other = client_of(daemon, 1), client_of(daemon, 2)
     slow.lie(None, "hosts")
     slow.hold()
@@ -290,7 +277,7 @@ def test_a_wrong_configuration_is_told_once_and_changes_nothing(own):
 
 
 def test_a_killed_worker_begins_anew_and_only_its_requests_fail(own, slow):
-    daemon = own([site("slow", f"unix:{slow.path}")]).start()
+    daemon = own([site("slow", slow)]).start()
     one, other = client_of(daemon, 1), client_of(daemon, 2)
     one.rows("/hosts?columns=name")
     other.rows("/hosts?columns=name")
@@ -330,7 +317,7 @@ def refuses(port):
 
 
 def test_workers_end_with_their_parent_and_finish_what_they_have(own, slow):
-    daemon = own([site("slow", f"unix:{slow.path}")]).start()
+    daemon = own([site("slow", slow)]).start()
     node = (daemon.folder / "var" / "node.id").read_text()
     slow.lie(None, "hosts")
     slow.hold()
@@ -358,7 +345,7 @@ def test_workers_end_with_their_parent_and_finish_what_they_have(own, slow):
 
 def test_the_end_waits_for_requests_and_leaves_nothing(own, slow):
     path = Path(f"/tmp/monrest-{os.getpid()}.sock")
-    daemon = own([site("slow", f"unix:{slow.path}")])
+    daemon = own([site("slow", slow)])
     daemon.sections["server"]["listen"].append(f"unix:{path}:mode=620")
     daemon.write_config()
     daemon.start()
@@ -449,16 +436,12 @@ def handshake(port, authority):
 
 
 @pytest.fixture(scope="module")
-def told_core(tmp_path_factory, ready):
-    core = EmbeddedCore(tmp_path_factory.mktemp("workers-core"))
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+def told_core(shared):
+    return shared.core()
 
 
-def test_nothing_scheduled_is_lost_or_done_twice_when_workers_die(own_url, tmp_path, told_core):
-    daemon = crew(tmp_path, [site("s1", f"unix:{told_core.socket}")], own_url).start()
+def test_nothing_scheduled_is_lost_or_done_twice_when_workers_die(own_url, lab, told_core):
+    daemon = crew(lab, [site("s1", told_core)], own_url).start()
     name = f"{'own' if own_url else 'file'} {os.getpid()}"
     at = int(time.time() + 10) // 60 * 60 + 60
     when = datetime.fromtimestamp(at)
@@ -498,46 +481,45 @@ def test_nothing_scheduled_is_lost_or_done_twice_when_workers_die(own_url, tmp_p
     assert gone(workers)
 
 
-def test_a_cluster_has_nodes_and_not_workers(tmp_path_factory, postgres_server, embedded):
-    cluster = Nodes(
-        tmp_path_factory.mktemp("crews"),
-        postgres_server,
-        [site("s1", f"unix:{embedded.socket}")],
-        count=2,
-        cluster={"restart_notice": 0.5},
+def test_a_cluster_has_nodes_and_not_workers(tmp_path_factory, postgres_server, embedded, lab):
+    cluster = lab.keep(
+        Nodes(
+            tmp_path_factory.mktemp("crews"),
+            postgres_server,
+            [site("s1", embedded)],
+            count=2,
+            cluster={"restart_notice": 0.5},
+        )
     )
     for node in cluster.nodes:
         node.sections["server"].update({"workers": 2, "drain_timeout": 5})
         node.write_config()
-    try:
-        cluster.start()
-        ids = [cluster.id_of(at) for at in (0, 1)]
-        first = cluster.nodes[0]
-        clients = [client_of(first, number) for number in (1, 2)]
-        for client in clients:
-            assert sorted(client.values("/mon/cluster", "node_id")) == sorted(ids)
-        # Maintenance of one worker is that of the node.
-        one, other = clients
-        path = f"/mon/cluster/{ids[0]}/maintenance"
-        for method, status in (("POST", 503), ("DELETE", 200)):
-            assert one.request(method, path).status == 200
-            assert [client.get("/mon/ready").status for client in clients] == [status, status]
-        before = [(node.process.pid, set(processes(node).values())) for node in cluster.nodes]
-        assert one.request("POST", "/mon/cluster/restart").status == 200
-        one.close()
-        other.close()
+    cluster.start()
+    ids = [cluster.id_of(at) for at in (0, 1)]
+    first = cluster.nodes[0]
+    clients = [client_of(first, number) for number in (1, 2)]
+    for client in clients:
+        assert sorted(client.values("/mon/cluster", "node_id")) == sorted(ids)
+    # Maintenance of one worker is that of the node.
+    one, other = clients
+    path = f"/mon/cluster/{ids[0]}/maintenance"
+    for method, status in (("POST", 503), ("DELETE", 200)):
+        assert one.request(method, path).status == 200
+        assert [client.get("/mon/ready").status for client in clients] == [status, status]
+    before = [(node.process.pid, set(processes(node).values())) for node in cluster.nodes]
+    assert one.request("POST", "/mon/cluster/restart").status == 200
+    one.close()
+    other.close()
 
-        def states():
-            with cluster.nodes[0].client() as client:
-                try:
-                    return client.values("/mon/cluster/restart", "state")
-                except (OSError, AssertionError):
-                    return []
+    def states():
+        with cluster.nodes[0].client() as client:
+            try:
+                return client.values("/mon/cluster/restart", "state")
+            except (OSError, AssertionError):
+                return []
 
-        until(lambda: states() == ["done", "done"], "both were restarted", seconds=120)
-        for node, (pid, workers) in zip(cluster.nodes, before, strict=True):
-            assert node.process.pid == pid
-            assert gone(workers)
-            assert not workers & set(living(node))
-    finally:
-        cluster.close()
+    until(lambda: states() == ["done", "done"], "both were restarted", seconds=120)
+    for node, (pid, workers) in zip(cluster.nodes, before, strict=True):
+        assert node.process.pid == pid
+        assert gone(workers)
+        assert not workers & set(living(node))

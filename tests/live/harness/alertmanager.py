@@ -1,7 +1,5 @@
 """A real Alertmanager, of Debian's package, with nobody whom it would tell."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A load balancer: asks each node whether it is ready, sends requests to those that are, never twice."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import itertools

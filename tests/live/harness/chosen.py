@@ -1,7 +1,5 @@
 """Which modules ``make test-core`` runs against the core of the command line, and why not the others."""
 
-from __future__ import annotations
-
 from .given import GIVEN, GLOBAL
 
 READING = {"test_any_core", "test_column_types", "test_every_column", "test_pushdown_columns"}

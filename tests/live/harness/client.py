@@ -1,7 +1,5 @@
 """A small keep-alive HTTP client on the standard library that shows everything of an answer."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
@@ -22,17 +20,14 @@ class Response:
 
     @property
     def json(self):
-        """The decoded body."""
         return json.loads(self.body)
 
     @property
     def text(self):
-        """The body as text."""
         return self.body.decode("utf-8")
 
     @property
     def type(self):
-        """The media type without its parameters."""
         return self.headers.get("content-type", "").split(";")[0]
 
     def __repr__(self):
@@ -55,7 +50,6 @@ class Client:
         self.connection = None
 
     def close(self):
-        """Close the kept connection."""
         if self.connection is not None:
             self.connection.close()
             self.connection = None
@@ -129,6 +123,9 @@ class Client:
         """POST with a JSON body."""
         headers = {"Content-Type": "application/json", **more.pop("headers", {})}
         return self.request("POST", path, body=json.dumps(document), headers=headers, **more)
+
+    def patch(self, path, document, **more):
+        return self.json("PATCH", path, document, **more)
 
     def json(self, method, path, document=None, **more):
         """A request of any method, with a JSON body if there is a document."""

@@ -1,13 +1,11 @@
 """Commands over the API on cores that the module has for itself, because they change them."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.commands.effects import UNKNOWN_TO_ICINGA2
 
 from .cores import ICINGA2_SITE, EmbeddedCore, Icinga2Core
-from .daemon import Daemon, site
+from .daemon import site
 from .recorder import problems
 
 WAIT = {"wait": 10}
@@ -33,18 +31,14 @@ def tape(tape):
 
 
 @pytest.fixture(scope="module")
-def server(own, tape, tmp_path_factory):
+def server(own, tape, shared):
     """A daemon in front of it."""
-    address = f"unix:{tape.path}"
+    address = tape.address
     sites, sections = [site("s1", address, name="Site One")], {}
     if own.lmd_sites:
         others = [{"id": key, "hidden": True} for key in own.lmd_sites[1:]]
         sites, sections = [], {"lmd": {"address": address, "sites": others}}
-    daemon = Daemon(tmp_path_factory.mktemp("server"), sites, sections=sections)
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    return shared.daemon(sites, sections=sections).start()
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,48 @@
 """Object files of a core in a folder of their own, and the settings with which a daemon edits them."""
 
-from __future__ import annotations
-
+import atexit
+import functools
 import os
 import shlex
+import shutil
+import socket
 import sys
+import tempfile
+import threading
 from pathlib import Path
 
-from tests.forks import REPOSITORY
+from tests.forks import DEMO, ran
 
 from .cores import OBJECTS, EmbeddedCore
+from .daemon import site
 
-PROGRAM = f"PYTHONPATH={shlex.quote(str(REPOSITORY))} {shlex.quote(sys.executable)} -m monrest.demo"
+CHECK = Path(__file__).with_name("check.py")
+
+
+@functools.cache
+def check_program():
+    """The embedded core's program as a command; a thread forks it, which costs a tenth of a start."""
+    path = Path(tempfile.mkdtemp(prefix="monrest-check-")) / "socket"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    path.parent.chmod(0o755)
+    path.chmod(0o777)
+    listener.listen(64)
+    atexit.register(shutil.rmtree, path.parent)
+
+    def serve():
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+    def answer(connection):
+        with connection:
+            words = b"".join(iter(lambda: connection.recv(65536), b"")).decode().split("\0")
+            status, output = ran([sys.executable, "-m", "monrest.demo", *words], program=DEMO)
+            connection.sendall(f"{status}\n{output}".encode())
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"{shlex.quote(sys.executable)} -S -E {CHECK} {path}"
 
 
 class Files:
@@ -54,11 +85,15 @@ class Files:
     @property
     def check(self):
         """The command that checks these files as the embedded core does."""
-        return f"{PROGRAM} --check-config {shlex.quote(str(self.main))}"
+        return f"{check_program()} --check-config {shlex.quote(str(self.main))}"
 
     def tool(self, **more):
         """The table ``configtool`` of a site."""
         return {"core_conf": str(self.main), "obj_check_cmd": self.check, **more}
+
+    def as_site(self, key="s1", **more):
+        """A site without a core, whose ``configtool`` has these."""
+        return site(key, "unix:/nonexistent/live", configtool=self.tool(**more))
 
 
 class ConfiguredCore(EmbeddedCore):

@@ -131,6 +131,11 @@ class Core:
         self.socket = self.folder / "live"
         self.process = None
 
+    @property
+    def address(self):
+        """How a configuration names it."""
+        return f"unix:{self.socket}"
+
     lmd_sites: ClassVar = ()
     """The ids of the sites of an LMD; nothing for a core."""
 
@@ -140,7 +145,6 @@ class Core:
         return DIFFERENCES[self.name]
 
     def arguments(self):
-        """The command line to start."""
         raise NotImplementedError
 
     def start(self):
@@ -163,7 +167,6 @@ class Core:
         return ask(connect(self.socket), request)
 
     def command(self, *lines):
-        """Send external commands to the core itself."""
         command(self.socket, *lines)
 
     def prime(self):
@@ -233,15 +236,18 @@ class EmbeddedCore(Core):
         self.extra = tuple(arguments)
 
     def start(self):
-        """See ``Core``."""
         super().start()
         self.started.append(self)
 
     def stop(self):
-        """See ``Core``."""
         super().stop()
         if self in self.started:
             self.started.remove(self)
+
+    def prime(self):
+        """See ``Core``; objects that were invented have states of their own."""
+        if self.objects is not None:
+            super().prime()
 
     @classmethod
     def deaths(cls):
@@ -255,7 +261,6 @@ class EmbeddedCore(Core):
         return found
 
     def arguments(self):
-        """See ``Core``."""
         return [
             *(sys.executable, "-m", "monrest.demo", "--socket", str(self.socket)),
             *(("--objects", str(self.objects)) if self.objects else ()),
@@ -269,7 +274,6 @@ class Icinga2Core(Core):
     name = "icinga2"
 
     def arguments(self):
-        """See ``Core``; raises CoreMissing."""
         program = shutil.which("icinga2", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
         if program is None:
             raise CoreMissing("icinga2 is not installed: run tests/install-cores.sh")

@@ -1,9 +1,9 @@
 """The daemon as a process: twistd with a configuration of its own, in a folder of its own."""
 
-from __future__ import annotations
-
+import base64
 import contextlib
 import fcntl
+import hashlib
 import os
 import signal
 import socket
@@ -16,6 +16,7 @@ from tests.forks.doors import STRAY
 
 from .client import Client
 from .waiting import until
+from .workers import client_of
 
 WORKERS = int(os.environ.get("MONREST_TEST_WORKERS", "1"))
 """Workers of each daemon whose test does not say how many."""
@@ -46,13 +47,13 @@ def free_port():
     return port
 
 
-def site(key, address, **more):
-    """One entry of ``[[sites]]``; ``more`` are further keys."""
+def site(key, core, **more):
+    """One entry of ``[[sites]]``: a core, or an address as text; ``more`` are further keys."""
+    address = core if isinstance(core, str) else core.address
     return {"id": key, "name": key.upper(), "address": address, **more}
 
 
 def toml_value(value):
-    """A text, number, boolean, list or inline table as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):
@@ -71,6 +72,11 @@ def command_line(*options):
         *(sys.executable, "-c", "from twisted.scripts.twistd import run; run()"),
         *("--nodaemon", "--pidfile=", "monrest", *options),
     ]
+
+
+def sha(password):
+    """As in a file of passwords; the only format that the standard library can write."""
+    return "{SHA}" + base64.b64encode(hashlib.sha1(password.encode()).digest()).decode()
 
 
 class Daemon:
@@ -98,7 +104,6 @@ class Daemon:
         self.write_config()
 
     def write_config(self):
-        """Write the configuration file as it should be now."""
         lines = []
         # Keys without a table stand in front of all tables.
         for name, values in sorted(self.sections.items(), key=lambda one: one[0] != ""):
@@ -147,15 +152,18 @@ class Daemon:
         return self
 
     def wait_connected(self, wanted):
-        """Wait until every site in ``wanted`` is reported as connected."""
-        with self.client() as client:
-            until(
-                lambda: (
-                    wanted <= {row["id"] for row in client.rows("/sites") if row["connected"] == 1}
-                ),
-                f"sites {sorted(wanted)} are connected",
-                seconds=300,
-            )
+        """Wait until every site in ``wanted`` is reported as connected, by each worker."""
+        workers = self.sections.get("server", {}).get("workers", 1)
+        for number in range(1, workers + 1):
+            with client_of(self, number) if workers > 1 else self.client() as client:
+                until(
+                    lambda client=client: (
+                        wanted
+                        <= {row["id"] for row in client.rows("/sites") if row["connected"] == 1}
+                    ),
+                    f"sites {sorted(wanted)} are connected",
+                    seconds=300,
+                )
 
     def answers(self):
         """Whether the process listens and knows its key."""
@@ -168,7 +176,6 @@ class Daemon:
             return False
 
     def client(self, user="admin", **more):
-        """A new client, by default as the administrator."""
         return Client(self.port, self.key, user, **more)
 
     def memory(self):
@@ -215,8 +222,15 @@ class Daemon:
         self.send_signal(signal.SIGKILL)
         self.process.wait(300)
 
+    def reload(self):
+        """Write the configuration and wait until every worker has read it again."""
+        line = "configuration read again"
+        wanted = self.log.count(line) + self.sections.get("server", {}).get("workers", 1)
+        self.write_config()
+        self.hang_up()
+        until(lambda: self.log.count(line) >= wanted, "each worker has read it")
+
     def hang_up(self):
-        """Ask for a reload of the configuration."""
         self.process.send_signal(signal.SIGHUP)
 
     def stop(self, number=signal.SIGTERM, *, seconds=300):

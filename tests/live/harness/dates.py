@@ -1,7 +1,5 @@
 """A daemon whose wall clock a test sets while it runs; that of the machine is left alone."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``twistd monrest --demo`` as a process."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

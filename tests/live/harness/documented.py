@@ -1,7 +1,5 @@
 """The examples of the reference, sent to a demo: ``python -m tests.live.harness.documented`` keeps the answers."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """What the primed site looks like through the API, and how a refusal looks."""
 
-from __future__ import annotations
-
 HOSTS = ("db01", "leaf01", "pend01", "router1", "web01", "web02")
 HOST_STATES = {"db01": 0, "leaf01": 2, "pend01": 0, "router1": 1, "web01": 0, "web02": 1}
 SEMICOLON = "C:\\ used; 5%"

@@ -1,7 +1,5 @@
 """Daemons that have the sites of other daemons."""
 
-from __future__ import annotations
-
 
 def superuser_key(daemon):
     """A new API key of ``daemon`` with which another one may ask in anybody's name."""

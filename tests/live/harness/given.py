@@ -48,7 +48,6 @@ class Given:
         return re.compile(self.hosts or ".*") if self.commands else None
 
     def connect(self):
-        """A connection to the core."""
         kind, _, rest = self.address.partition(":")
         if kind == "unix":
             connection = socket.socket(socket.AF_UNIX)
@@ -113,11 +112,9 @@ class GivenCore(Core):
         return lmd_sites(self.given.address)
 
     def ask(self, request):
-        """See ``Core``."""
         return super().ask("\n".join([request.rstrip("\n"), *self.only()]))
 
     def command(self, *lines):
-        """See ``Core``."""
         super().command(*("\n".join([line, *self.only()]) for line in lines))
 
     def only(self):
@@ -125,12 +122,10 @@ class GivenCore(Core):
         return [f"Backends: {key}" for key in self.lmd_sites[:1]]
 
     def start(self):
-        """Put the guard in front of the core."""
         self.guard = Guard(self.socket, self)
         self.ask("GET status\nColumns: program_version")
 
     def stop(self):
-        """Take the guard away; the core stays as it is."""
         self.guard.close()
 
     def prime(self):
@@ -159,7 +154,6 @@ class GivenCore(Core):
 
     @cached_property
     def hosts(self):
-        """Names of all hosts."""
         return sorted(row[0] for row in self.ask("GET hosts\nColumns: name"))
 
     @property

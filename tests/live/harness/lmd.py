@@ -4,8 +4,6 @@ docs/spec/lmd.md has what was observed. The copy that a real one holds is not ma
 takes from its cores it takes when it is asked.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random
@@ -97,6 +95,10 @@ class FakeLmd:
         self.open = set()
         self.delay = self.refuses = ""
         self.listen()
+
+    @property
+    def address(self):
+        return f"unix:{self.path}"
 
     def listen(self):
         """Start to accept connections, as a new process does."""

@@ -1,7 +1,5 @@
 """A site that answers like the core behind it until it is told to misbehave."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket
@@ -65,8 +63,11 @@ class LyingSite:
         self.listener = None
         self.listen()
 
+    @property
+    def address(self):
+        return f"unix:{self.path}"
+
     def listen(self):
-        """Start to accept connections."""
         self.path.unlink(missing_ok=True)
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(self.path))
@@ -82,7 +83,6 @@ class LyingSite:
         self.cut()
 
     def cut(self):
-        """Cut every open connection."""
         with self.lock:
             connections, self.open = self.open, set()
         for connection in connections:
@@ -101,7 +101,6 @@ class LyingSite:
         self.gate.clear()
 
     def release(self):
-        """Let the kept answers go."""
         self.gate.set()
 
     def lie(self, deed, *tables):

@@ -1,7 +1,5 @@
 """Several daemons as one cluster on one PostgreSQL."""
 
-from __future__ import annotations
-
 import secrets
 import signal
 

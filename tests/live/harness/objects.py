@@ -1,42 +1,35 @@
 """One daemon over one set of object files, which tests leave as they were."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.configured import Files
-from harness.daemon import Daemon, site
+from harness.daemon import site
 
 META = {":FILE", ":ID", ":PEER_KEY", ":PEER_NAME", ":READONLY", ":TYPE"}
 """Keys of a row that stand in no file."""
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def edited(shared):
     """One daemon over one set of files for most tests, which leave both as they were."""
-    folder = tmp_path_factory.mktemp("config")
-    files = Files(folder / "core")
-    daemon = Daemon(
-        folder,
+    files = Files(shared.folder())
+    daemon = shared.daemon(
         [
             site("s1", "unix:/nonexistent/live", name="Site One", configtool=files.tool()),
             site("plain", "unix:/nonexistent/other"),
         ],
     )
-    try:
-        yield daemon.start(connected=()), files
-    finally:
-        daemon.stop()
+    return daemon.start(connected=()), files
 
 
 @pytest.fixture
-def files(shared):
-    return shared[1]
+def files(edited):
+    return edited[1]
 
 
 @pytest.fixture
-def daemon(shared):
-    return shared[0]
+def daemon(edited):
+    return edited[0]
 
 
 @pytest.fixture

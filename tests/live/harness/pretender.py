@@ -1,7 +1,5 @@
 """An HTTP server that pretends to be another instance, and answers as it is told."""
 
-from __future__ import annotations
-
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -76,7 +74,6 @@ class Pretender:
         }
 
     def close(self):
-        """Stop at the end of a test."""
         self.ended.set()
         self.server.shutdown()
         self.server.server_close()

@@ -1,14 +1,11 @@
 """Business processes for tests: a core with what stands for two of them, and how they are written."""
 
-from __future__ import annotations
-
-import json
 import shutil
 
 import pytest
 
 from .cores import OBJECTS, EmbeddedCore
-from .daemon import Daemon, site
+from .daemon import site
 
 EXPORTED = """
 define host {
@@ -75,31 +72,22 @@ LINKED = {
 
 
 @pytest.fixture(scope="module")
-def core(tmp_path_factory, ready):
-    folder = tmp_path_factory.mktemp("objects")
+def core(shared):
+    folder = shared.folder()
     shutil.copy(OBJECTS / "site.cfg", folder / "site.cfg")
     (folder / "bp.cfg").write_text(EXPORTED)
-    core = EmbeddedCore(tmp_path_factory.mktemp("core"), folder)
-    try:
-        yield ready(core)
-    finally:
-        core.stop()
+    return shared.core(EmbeddedCore, folder)
 
 
 @pytest.fixture(scope="module")
-def daemon(core, tmp_path_factory):
-    daemon = Daemon(
-        tmp_path_factory.mktemp("bp"),
-        [site("s1", f"unix:{core.socket}")],
+def daemon(core, shared):
+    return shared.daemon(
+        [site("s1", core)],
         sections={
             "bp": {"refresh_interval": 0},
             "auth.roles": {"business_processes": ["bea"], "all_host_commands": ["hugo"]},
         },
-    )
-    try:
-        yield daemon.start()
-    finally:
-        daemon.stop()
+    ).start()
 
 
 @pytest.fixture
@@ -112,12 +100,7 @@ def admin(daemon):
 
 
 def patch(client, number, document):
-    return client.request(
-        "PATCH",
-        f"/mon/bp/{number}",
-        body=json.dumps(document),
-        headers={"Content-Type": "application/json"},
-    )
+    return client.patch(f"/mon/bp/{number}", document)
 
 
 def create(client, document):

@@ -1,7 +1,5 @@
 """A line between two programs that can be cut: bytes wait until it is mended, as on a network."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -1,7 +1,5 @@
 """A proxy between the daemon and a core that keeps every request and checks its lines."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import socket
@@ -106,6 +104,10 @@ class Recorder:
         self.listener.listen(64)
         threading.Thread(target=self.accept, daemon=True).start()
 
+    @property
+    def address(self):
+        return f"unix:{self.path}"
+
     def close(self):
         """Stop listening; connections end with their partners."""
         self.listener.close()
@@ -117,7 +119,6 @@ class Recorder:
             return self.requests[mark:]
 
     def mark(self):
-        """How many requests have been recorded."""
         with self.lock:
             return len(self.requests)
 
@@ -136,7 +137,6 @@ class Recorder:
             threading.Thread(target=self.backward, args=(core, client), daemon=True).start()
 
     def connect(self):
-        """A connection to the core."""
         core = socket.socket(socket.AF_UNIX)
         core.connect(str(self.target))
         return core

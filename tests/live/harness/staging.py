@@ -1,7 +1,5 @@
 """What tests of staged changes say over and over."""
 
-from __future__ import annotations
-
 NEW = {":TYPE": "host", ":FILE": "new/n1.cfg", "host_name": "n1", "use": "quiet-host"}
 """An object that is not there yet."""
 

@@ -1,7 +1,5 @@
 """A client of the stream of events."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
@@ -80,7 +78,6 @@ class Stream:
         return until(found, f"an event with {wanted} is told")
 
     def close(self):
-        """Leave."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.reads.set()

@@ -1,7 +1,5 @@
 """Waiting for another process, with a deadline and without long sleeps."""
 
-from __future__ import annotations
-
 import time
 
 

@@ -3,8 +3,6 @@
 A connection stays with the worker that has accepted it, whose number is in its access lines.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
