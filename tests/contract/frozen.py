@@ -4,8 +4,6 @@ The reactor keeps its own clock, so that whatever waits goes on waiting. The emb
 checks and runs none, because each of them would change what the next request finds.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import secrets

@@ -4,8 +4,6 @@ A change that is meant to be seen makes them again with ``make contract``, in a 
 reference pages, ``docs/api``, are golden files too; tests/api/test_reference.py compares them.
 """
 
-from __future__ import annotations
-
 from difflib import SequenceMatcher
 from itertools import zip_longest
 
