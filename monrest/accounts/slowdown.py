@@ -112,7 +112,8 @@ class Slowdown:
         if track.inside < self.workers.share(_PLACES) and not track.line:
             track.inside += 1
             return
-        if len(track.line) >= _MOST_IN_LINE or self._waiting >= _MOST_WAITING:
+        share = self.workers.share
+        if len(track.line) >= share(_MOST_IN_LINE) or self._waiting >= share(_MOST_WAITING):
             raise TooManyRequests(
                 "too many failed logins",
                 "wait before you try again",
