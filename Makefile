@@ -35,12 +35,12 @@ unit: $(VENV)/.tools
 	sh tests/install-cores.sh || [ -z "$$MONREST_CI" ]
 	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]
 	TMPDIR="$$(sh tests/scratch.sh)" $(BIN)/python -m pytest -q \
-	    --numprocesses $$(($$(nproc) * 2 + 4)) --dist loadfile --no-loadscope-reorder
+	    --numprocesses $$(($$(nproc) * 2 + 2)) --dist loadfile --no-loadscope-reorder
 
 # Which lines and branches the tests reach, in every process: a table, and the whole in htmlcov/.
 coverage: $(VENV)/.tools
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q --numprocesses $$(($$(nproc) * 2 + 4)) --dist loadfile \
+	$(BIN)/coverage run -m pytest -q --numprocesses $$(($$(nproc) * 2 + 2)) --dist loadfile \
 	    --no-loadscope-reorder $(TESTS); status=$$?; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage html --quiet && $(BIN)/coverage report; exit $$status
 
