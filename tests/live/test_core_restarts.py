@@ -18,7 +18,8 @@ from harness.daemon import site
 from harness.lying import LyingSite
 from harness.waiting import until
 
-OFF = {"logcache": {"enabled": False}}
+OFF = {"logcache": {"enabled": False}, "server": {"workers": 1}}
+"""Of one process: what a request meets depends on the connections that were used before."""
 READS = {
     "rows": "/services?columns=host_name,description,state&sort=host_name,description",
     "aggregate": "/services?columns=count(*):n,state&sort=state",

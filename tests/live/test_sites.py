@@ -13,13 +13,12 @@ BOTH = [*((host, "emb") for host in HOSTS), *((host, "ici") for host in HOSTS)]
 
 
 @pytest.fixture(scope="module")
-def daemon(embedded, ready, shared):
-    folder = shared.folder()
+def daemon(embedded, shared):
     icinga2 = shared.core(Icinga2Core)
     sites = [
         site("emb", embedded, name="Embedded", section="Europe/Berlin"),
         site("ici", icinga2, name="Icinga 2", section="Europe/Munich"),
-        site("dead", f"unix:{folder}/nothing", name="Dead", section="Asia", timeout=2.0),
+        site("dead", "unix:/nowhere/live", name="Dead", section="Asia", timeout=2.0),
         site("hid", embedded, name="Hidden", section="Asia", hidden=True),
         site("far", "tcp:127.0.0.1:1", name="Far", hidden=True, timeout=2.0),
     ]
