@@ -18,11 +18,10 @@ from monrest.api.endpoint import (
 from monrest.api.lists import local_schema, read_columns, reselect, select, sparse
 from monrest.api.records import Records, record_columns
 from monrest.api.rights import may_submit
-from monrest.base.audit import audit
-from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
+from monrest.base.audit import audited
+from monrest.base.errors import BadRequest, Forbidden, NotFound
 from monrest.base.metrics import Metrics
 from monrest.base.values import (
-    READ_ONLY,
     Answer,
     Column,
     Document,
@@ -101,27 +100,14 @@ def read_attributes(request: RestRequest) -> dict[str, Any]:
     return values
 
 
-def _writable(context: Context, identity: Identity) -> None:
-    if READ_ONLY in identity.roles:
-        raise Forbidden("not authorized", f"the role {READ_ONLY} forbids all changes")
+def _require_writable(context: Context) -> None:
     if context.config.bp.read_only:
         raise Forbidden("business processes are read-only", "bp.read_only is on")
 
 
-def _audit(request: RestRequest, action: str, one: StoredProcess, result: str = "ok") -> None:
-    audit(
-        request.identity,
-        request.caller,
-        action,
-        target=one.id,
-        result=result,
-        name=one.definition.name,
-    )
-
-
 async def _check_refresh(context: Context, identity: Identity, name: str) -> None:
     """Raise Forbidden without the role and without the right to command the host of this name."""
-    if identity.may(ROLE) and READ_ONLY not in identity.roles:
+    if identity.may(ROLE):
         return
     allowed = await may_submit(identity, context.contacts, context.config)
     verdict = grant(identity, "host", name, may_submit=allowed)
@@ -141,7 +127,8 @@ async def _check_refresh(context: Context, identity: Identity, name: str) -> Non
 
 _FEW = 50
 """Objects up to which a core is asked for them alone."""
-_SLICE = 50
+_LONGEST_AUDITED = 200
+"""Characters of a name that was refused."""
 
 _TYPE = Column("_type", "string", "", "host or service")
 _HOST_NAME = Column("host_name", "string", "", "name of the host")
@@ -295,44 +282,47 @@ class ProcessRecords(Records[StoredProcess]):
         return await reselect(context, request, value)
 
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
-        _writable(context, request.identity)
-        values = read_attributes(request)
-        first = values.get("id")
-        start = 1 if first in (None, "") else number_of(str(first).strip())
-        if start is None:
-            raise BadRequest("invalid id", "id: expected a number above 0, the first one to try")
-        made = await self.bp.create(values, start)
-        _audit(request, "bp create", made)
+        with audited(request, "bp create") as line:
+            _require_writable(context)
+            values = read_attributes(request)
+            line.details["name"] = str(values.get("name") or "")[:_LONGEST_AUDITED]
+            first = values.get("id")
+            start = 1 if first in (None, "") else number_of(str(first).strip())
+            if start is None:
+                raise BadRequest(
+                    "invalid id", "id: expected a number above 0, the first one to try"
+                )
+            made = await self.bp.create(values, start)
+            line.target, line.details["name"] = made.id, made.definition.name
         return self._done("business process successfully created", data=record(made))
 
     async def _change(
         self, context: Context, request: RestRequest, key: str, *, patch: bool
     ) -> Answer:
         """The definition goes live; a patch is merged into what is stored then."""
-        _writable(context, request.identity)
-        before = await self.one(context, request, key)
-        values = {
-            name: value for name, value in read_attributes(request).items() if name in _STORED
-        }
-        change = self.bp.patch if patch else self.bp.replace
-        try:
+        with audited(request, "bp change", key) as line:
+            _require_writable(context)
+            before = await self.one(context, request, key)
+            line.details["name"] = before.definition.name
+            values = {
+                name: value for name, value in read_attributes(request).items() if name in _STORED
+            }
+            change = self.bp.patch if patch else self.bp.replace
             after = await change(before.nr, values)
-        except RestError as error:
-            _audit(request, "bp change", before, error.message)
-            raise
-        if after is None:
-            raise self.missing()
-        _audit(request, "bp change", after)
+            if after is None:
+                raise self.missing()
+            line.details["name"] = after.definition.name
         return self._done("business process successfully updated")
 
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        _writable(context, request.identity)
-        before = await self.one(context, request, where[0])
-        if not await self.bp.delete(before.nr):
-            raise self.missing()
-        _audit(request, "bp delete", before)
+        with audited(request, "bp delete", where[0]) as line:
+            _require_writable(context)
+            before = await self.one(context, request, where[0])
+            line.details["name"] = before.definition.name
+            if not await self.bp.delete(before.nr):
+                raise self.missing()
         return self._done("business process successfully removed")
 
     def _done(self, message: str, **more: Any) -> Document:

@@ -285,6 +285,27 @@ def test_what_is_wrong_is_refused_by_name(admin, document, words):
     assert admin.rows("/mon/bp") == []
 
 
+def test_every_change_and_every_refused_one_is_an_audit_line(daemon, admin):
+    before = daemon.log.count(" audit ")
+    alive(admin, {"name": "Audited"})
+    refused(admin.post_json("/mon/bp", {"name": "Wrong;name"}), 400)
+    refused(patch(admin, 1, {"rankDir": "UP"}), 400)
+    assert admin.request("DELETE", "/mon/bp/1").status == 200
+    refused(admin.request("DELETE", "/mon/bp/1"), 404)
+    lines = [line for line in daemon.log.splitlines() if " audit " in line][before:]
+    for line, *words in zip(
+        lines,
+        ("create", "change", "create", "change", "delete", "delete"),
+        ("1", "1", '""', "1", "1", "1"),
+        ("ok", "ok", '"invalid name"', '"invalid rankDir"', "ok", '"no such business process"'),
+        strict=True,
+    ):
+        action, target, result = words
+        assert f'audit action="bp {action}" user=admin ' in line
+        assert f" target={target} result={result} " in line
+    assert "name=Wrong;name" in lines[2]
+
+
 def test_odd_values_do_no_harm(admin):
     for odd in ODD:
         for document in (
