@@ -1,22 +1,40 @@
 """One calculation of a process: every node once, children first.
 
-A run evaluates tens of thousands of nodes. ``CalculationPlan`` is what a definition means for
-calculations, worked out once. Rules: docs/spec/bp.md, "Calculation".
+A run evaluates tens of thousands of nodes. Rules: docs/spec/bp.md, "Calculation".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-from monrest.bp import node_functions as functions
-from monrest.bp.core_rows import PEER, CoreRows, Needs, ObjectName
+from monrest.bp.core_rows import CoreRows, Needs
 from monrest.bp.custom import EMPTY, Extensions, NodeContext
-from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, status_arguments, text_at
-from monrest.bp.node_functions import NONE, Filters, Leaf, NodeOutcome, failed, filters_of
+from monrest.bp.function import (
+    FunctionArgument,
+    GroupObjects,
+    NodeObjects,
+    SearchedObjects,
+    StatusObjects,
+    text_at,
+)
+from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode
+from monrest.bp.node_functions import (
+    Filters,
+    NodeOutcome,
+    ObjectFunctions,
+    at_least,
+    equals,
+    failed,
+    filters_of,
+    fixed,
+    not_more,
+    random,
+    worst_of,
+)
 from monrest.bp.node_state import (
     DEFAULT_ORDER,
     NOT_YET,
@@ -30,72 +48,7 @@ from monrest.bp.node_state import (
     first_line,
     listed,
 )
-from monrest.bp.statusfilter import columns_of, searches_of
 from monrest.query.functions import Moment
-
-
-@frozen
-class NodeStep:
-    """One node; ``children`` are ids and labels.
-
-    ``service`` is what it is about if that is a service by name, no filter looks at it, and it is
-    not the root.
-    """
-
-    node: ProcessNode
-    filters: Filters
-    children: tuple[tuple[str, str], ...]
-    service: ObjectName | None
-
-
-@define(eq=False)
-class CalculationPlan:
-    """All steps, children before parents, and what the nodes look at.
-
-    ``services`` are those about services by name, ``others`` the rest and the root.
-    ``extended``: code of one's own takes part, which may take any time. ``filters`` are the names
-    of all filters that process and nodes name. ``last`` are the states that were calculated last.
-    """
-
-    definition: ProcessDefinition
-    general: tuple[str, ...]
-    steps: tuple[NodeStep, ...]
-    services: tuple[tuple[NodeStep, ObjectName], ...]
-    others: tuple[NodeStep, ...]
-    needs: Needs
-    extended: bool
-    filters: frozenset[str]
-    last: Mapping[str, NodeState] | None = field(default=None, init=False)
-
-
-def plan(definition: ProcessDefinition, default_filter: Sequence[str]) -> CalculationPlan:
-    """Work out a definition under these filters of all processes."""
-    general = (*default_filter, *definition.filter)
-    steps = tuple(_steps(definition, general))
-    needs = Needs()
-    add_needs(needs, definition, general)
-    return CalculationPlan(
-        definition=definition,
-        general=tuple(default_filter),
-        steps=steps,
-        services=tuple((one, one.service) for one in steps if one.service),
-        others=tuple(one for one in steps if not one.service),
-        needs=needs,
-        extended=any(step.filters.others or step.node.function.name == "custom" for step in steps),
-        filters=frozenset(definition.filter).union(*(node.filter for node in definition.nodes)),
-    )
-
-
-def _steps(definition: ProcessDefinition, general: Sequence[str]) -> Iterator[NodeStep]:
-    for node in definition.order:
-        filters = filters_of(general, node.filter)
-        service: ObjectName | None = None
-        if node.function.name == "status" and filters == NONE and node.id != ROOT:
-            wanted = status_arguments(node.function.arguments)
-            if wanted.op == "=":
-                service = (wanted.host, wanted.service)
-        children = tuple((child.id, child.label) for child in definition.children(node))
-        yield NodeStep(node, filters, children, service)
 
 
 def add_needs(
@@ -103,33 +56,16 @@ def add_needs(
 ) -> None:
     """Add what one process looks at; the host of its name too, whose site is its backend.
 
-    ``general`` are the filters of all nodes. ``members``: of groups the members are needed,
+    ``general`` are the filters of all processes. ``members``: of groups the members are needed,
     also without filters.
     """
     needs.hosts.update(definition.host_of(node) for node in definition.exported)
     needs.hosts.add(definition.name)
     for node in definition.nodes:
-        name, arguments = node.function.name, node.function.arguments
-        if name == "status":
-            wanted = status_arguments(arguments)
-            (needs.services_of if wanted.op else needs.hosts).add(wanted.host)
-            if wanted.op not in ("", "="):
-                needs.matched_hosts.add(wanted.host)
-        elif name == "groupstatus":
-            rows = members or filters_of(general, node.filter).active
-            kind, group = text_at(arguments, 0).lower(), text_at(arguments, 1)
-            if kind == "hostgroup":
-                (needs.member_hostgroups if rows else needs.hostgroups).add(group)
-            elif kind == "servicegroup":
-                (needs.member_servicegroups if rows else needs.servicegroups).add(group)
-        elif name == "statusfilter":
-            searches = searches_of(arguments)
-            if arguments[1] != "services":
-                needs.every_host = True
-                needs.host_columns.update(columns_of(searches, hosts=True))
-            if arguments[1] != "hosts":
-                needs.every_service = True
-                needs.service_columns.update(columns_of(searches, hosts=False))
+        objects = node.function.objects
+        if objects is not None:
+            filters = filters_of((*general, *definition.filter), node.filter)
+            objects.need(needs, members=members or filters.active)
 
 
 _TEXTS, _TEXTS_PER_NODE = 16_384, 400
@@ -195,6 +131,24 @@ class CalculationOptions:
     extensions: Extensions = EMPTY
 
 
+_Evaluate: TypeAlias = Callable[
+    [CalculationOptions, Sequence[FunctionArgument], Sequence[ChildState]], NodeOutcome
+]
+
+_OF_NO_ROWS: Mapping[str, _Evaluate] = {
+    "": lambda *_: failed("no function"),
+    "worst": lambda options, _, items: worst_of(items, options.order, flags=options.flags),
+    "best": lambda options, _, items: worst_of(
+        items, options.order, best=True, flags=options.flags
+    ),
+    "at_least": lambda _, arguments, items: at_least(arguments, items),
+    "not_more": lambda _, arguments, items: not_more(arguments, items),
+    "equals": lambda _, arguments, items: equals(arguments, items),
+    "fixed": lambda _, arguments, __: fixed(arguments),
+    "random": lambda options, *_: random(options.choose()),
+}
+
+
 @define(eq=False, kw_only=True)
 class ProcessCalculation:
     """One run for one process; ``known`` are the others, which outputs may follow.
@@ -203,21 +157,19 @@ class ProcessCalculation:
     """
 
     number: str
-    plan: CalculationPlan
+    definition: ProcessDefinition
     before: ProcessResult
     live: CoreRows
     options: CalculationOptions
     now: float
     known: KnownStates
     took: Callable[[], float] = lambda: 0.0
-    definition: ProcessDefinition = field(init=False)
     states: dict[str, NodeState] = field(factory=dict, init=False)
     root: NodeOutcome | None = field(default=None, init=False)
-    leaf: Leaf = field(init=False)
+    objects: ObjectFunctions = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.definition = self.plan.definition
-        self.leaf = Leaf(
+        self.objects = ObjectFunctions(
             live=self.live,
             hard=self.definition.state_type == "hard",
             order=self.options.order,
@@ -227,138 +179,69 @@ class ProcessCalculation:
 
     def run(self) -> ProcessResult:
         """Evaluate all nodes and then the process."""
-        plan = self.plan
-        left: Sequence[NodeStep] = plan.steps
-        if not self.leaf.hard:
-            # Nearly all nodes are services by name; they need no children and come first.
-            missing = self._services()
-            left = plan.others if not missing else [*missing, *plan.others]
-        for step in left:
-            node = step.node
-            if node.function.name in _OF_CHILDREN and not step.filters.listening:
-                if self._stays(step):
-                    self.states[node.id] = self.before.nodes[node.id]
-                    continue
-                outcome = self._over(node, self._items(step))
-            else:
-                outcome = self._outcome(step)
+        general = (*self.options.default_filter, *self.definition.filter)
+        for node in self.definition.order:
+            outcome = self._outcome(node, filters_of(general, node.filter))
             self.states[node.id] = self._noted(node, outcome)
             if node.id == ROOT:
                 self.root = outcome
         self._bound_texts()
-        # Only now: when a calculation fails its process keeps the states of before.
-        plan.last = self.states
         return self._result()
 
-    def _services(self) -> list[NodeStep]:
-        """Set the states of nodes about services whose soft states count and no filter looks at.
-
-        The same as ``Leaf.status`` in less time. Gives the nodes whose service is missing.
-        """
-        live, leaf = self.live, self.leaf
-        missing: list[NodeStep] = []
-        for step, pair in self.plan.services:
-            row = live.services.get(pair)
-            if row is None:
-                missing.append(step)
-                continue
-            leaf.peers.add(row[PEER])
-            state = live.service_states.get(pair)
-            if state is None:
-                state = live.service_states[pair] = leaf.of_service(row)
-            self.states[step.node.id] = state
-        return missing
-
-    def _stays(self, step: NodeStep) -> bool:
-        """Whether a node keeps its state: nothing that it looks at is another than before."""
-        now, before = self.states, self.before.nodes
-        if self.plan.last is not before or step.node.id == ROOT:
-            return False
-        for number, _ in step.children:
-            new, old = now[number], before[number]
-            if new is not old and not (
-                new.same_state(old) and first_line(new.status_text) == first_line(old.status_text)
-            ):
-                return False
-        return True
-
-    def _outcome(self, step: NodeStep) -> NodeOutcome:
-        node, filters = step.node, step.filters
-        items = self._items(step)
-        extensions = self.options.extensions
-        about = NodeContext(self.now, self.number, self.definition, node)
+    def _outcome(self, node: ProcessNode, filters: Filters) -> NodeOutcome:
+        items: list[ChildState] = []
+        for child in self.definition.children(node):
+            state = self.states[child.id]
+            if filters.active:
+                status = filters.state(*state.condition)
+                state = state._replace(status=status)
+            items.append((child.label, state))
+        extensions, function = self.options.extensions, node.function
         for one in filters.others:
-            extensions.before(one, about, items)
-        name, arguments = node.function.name, node.function.arguments
-        if name == "status":
-            before = self.before.node(node.id).status_text
-            outcome = self.leaf.status(arguments, filters, "" if before == NOT_YET else before)
-        elif name == "groupstatus":
-            outcome = self.leaf.groupstatus(arguments, filters)
-        elif name == "statusfilter":
-            outcome = self.leaf.statusfilter(arguments, filters)
+            extensions.before(one, self._context(node), items)
+        if function.objects is not None:
+            outcome = self._of_objects(node, function.objects, filters)
+        elif function.name == "custom":
+            context = self._context(node)
+            outcome = extensions.call(function.arguments, context, items, self.live)
         else:
-            outcome = self._over(node, items)
+            outcome = _OF_NO_ROWS[function.name](self.options, function.arguments, items)
         for one in filters.others:
-            outcome = extensions.after(one, about, items, outcome)
+            outcome = extensions.after(one, self._context(node), items, outcome)
         if filters.recursive_output:
             reached = {**self.known, self.number: (self.definition, self.states)}
             outcome = outcome._replace(long_output=tree(reached, self.number, node.id))
         return outcome
 
-    def _over(self, node: ProcessNode, items: list[ChildState]) -> NodeOutcome:
-        """Evaluate a function that looks at no rows."""
-        options, name, arguments = self.options, node.function.name, node.function.arguments
-        if name in ("worst", "best"):
-            return functions.worst_of(
-                items, options.order, best=name == "best", flags=options.flags
-            )
-        if name in _COUNTING:
-            return _COUNTING[name](arguments, items)
-        if name == "fixed":
-            return functions.fixed(arguments)
-        if name == "random":
-            return functions.random(options.choose())
-        if name == "custom":
-            about = NodeContext(self.now, self.number, self.definition, node)
-            return options.extensions.call(arguments, about, items, self.live)
-        return failed("no function")
+    def _context(self, node: ProcessNode) -> NodeContext:
+        return NodeContext(self.now, self.number, self.definition, node)
 
-    def _items(self, step: NodeStep) -> list[ChildState]:
-        states, filters = self.states, step.filters
-        if not filters.active:
-            return [(label, states[number]) for number, label in step.children]
-        items: list[ChildState] = []
-        for number, label in step.children:
-            one = states[number]
-            status = filters.state(one.status, one.acknowledged, one.scheduled_downtime_depth)
-            items.append((label, one._replace(status=status)))
-        return items
+    def _of_objects(self, node: ProcessNode, objects: NodeObjects, filters: Filters) -> NodeOutcome:
+        arguments = node.function.arguments
+        if isinstance(objects, StatusObjects):
+            before = self.before.node(node.id).status_text
+            return self.objects.status(objects, filters, "" if before == NOT_YET else before)
+        if isinstance(objects, GroupObjects):
+            return self.objects.groupstatus(objects, arguments[2:6], filters)
+        assert isinstance(objects, SearchedObjects)
+        return self.objects.statusfilter(objects, text_at(arguments, 0), arguments[3:7], filters)
 
     def _noted(self, node: ProcessNode, outcome: NodeOutcome) -> NodeState:
-        before = self.before.node(node.id)
-        downtime = 1 if outcome.scheduled_downtime_depth else 0
-        acknowledged = 1 if outcome.acknowledged else 0
-        changed = outcome.last_state_change
-        if changed is None:
-            changed = before.last_state_change
-            if (before.status, before.acknowledged, before.scheduled_downtime_depth) != (
-                outcome.status,
-                acknowledged,
-                downtime,
-            ):
-                changed = int(self.now)
-        return NodeState(
+        before, changed = self.before.node(node.id), outcome.last_state_change
+        state = NodeState(
             outcome.status,
             outcome.text or outcome.short,
             outcome.short,
             outcome.last_check or 0,
-            changed,
-            acknowledged,
-            downtime,
+            before.last_state_change if changed is None else changed,
+            1 if outcome.acknowledged else 0,
+            1 if outcome.scheduled_downtime_depth else 0,
             outcome.bp_ref,
             outcome.bp_ref_peer,
         )
+        if changed is None and state.condition != before.condition:
+            return state._replace(last_state_change=int(self.now))
+        return state
 
     def _bound_texts(self) -> None:
         """Cut the longest texts where all of them together are too long to be stored and listed."""
@@ -387,7 +270,7 @@ class ProcessCalculation:
             last_check=now,
             last_state_change=before.last_state_change if status == before.status else now,
             time=self.took(),
-            affected_peers=tuple(sorted(self.leaf.peers)),
+            affected_peers=tuple(sorted(self.objects.peers)),
             bp_backend=self._backend(),
             nodes=self.states,
         )
@@ -404,7 +287,9 @@ class ProcessCalculation:
             found = f"{WORDS[OK]} - everything is fine"
         else:
             word = WORDS[state.status]
-            labels = [one.label for one in children if self.states[one.id].same_state(state)]
+            labels = [
+                one.label for one in children if self.states[one.id].condition == state.condition
+            ]
             if labels:
                 found = f"{word} - {listed(labels)} {word.lower()}"
             else:
@@ -414,15 +299,7 @@ class ProcessCalculation:
     def _backend(self) -> str | None:
         """Give the site with a host that is named like the process and has its number."""
         row = self.live.hosts.get(self.definition.name)
-        if row is None or self.leaf.number_of(row) != self.number:
+        if row is None or self.objects.number_of(row) != self.number:
             return None
         peer: str = row[-1]
         return peer
-
-
-_OF_CHILDREN = frozenset({"worst", "best", "at_least", "not_more", "equals", "fixed"})
-_COUNTING: Mapping[str, Callable[[Sequence[Any], list[ChildState]], NodeOutcome]] = {
-    "at_least": functions.at_least,
-    "not_more": functions.not_more,
-    "equals": functions.equals,
-}

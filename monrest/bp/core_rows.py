@@ -8,23 +8,20 @@ need not know which it is about.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from operator import ior, itemgetter
 from typing import Any, TypeAlias
 
 from attrs import define, field, fields, frozen
 
 from monrest.base.values import Row
-from monrest.bp.node_state import CRITICAL, OK, NodeState
+from monrest.bp.node_state import CRITICAL, OK
 from monrest.query.column_names import CoreType
-from monrest.query.evaluate import RowTest
 from monrest.query.model import CoreFilter, Group, Pushed, Test
 from monrest.sites.normalise import RowTypes
 
 ObjectName: TypeAlias = tuple[str, str]
 """A host and a service; no service: the host itself."""
 
-_CHOSEN = 500
 MOST_SHOWN = 10
 """Problems that the text of a node names."""
 
@@ -268,8 +265,6 @@ class CoreRows:
 
     questions: Sequence[CoreQuestion] = ()
     services: dict[ObjectName, Row] = field(factory=dict)
-    service_states: dict[ObjectName, NodeState] = field(factory=dict)
-    """States of nodes about services by name: calculations of several processes share them."""
     hosts: dict[str, Row] = field(factory=dict)
     by_host: dict[str, list[Row]] = field(factory=dict)
     hostgroups: dict[str, GroupCounts] = field(factory=dict)
@@ -322,42 +317,6 @@ class CoreRows:
             for row in rows:
                 name, *numbers = row
                 groups.setdefault(name, GroupCounts()).add(site, [int(one) for one in numbers])
-
-
-Slices: TypeAlias = Iterable[list[Row]]
-
-
-@frozen
-class NodeRows:
-    """Rows that a node is about, a slice of all rows at a time."""
-
-    hosts: Slices = ()
-    services: Slices = ()
-
-
-def chosen(rows: Iterable[Row], test: RowTest) -> Slices:
-    """Give those rows that pass, of a slice of them at a time."""
-    left = iter(rows)
-    while some := list(islice(left, _CHOSEN)):
-        yield [row for row in some if test(row)]
-
-
-def members(live: CoreRows, kind: str, name: str) -> NodeRows:
-    """Give the members of a host group, hosts and their services, or of a service group."""
-    of_hosts = kind == "hostgroup"
-    host_groups = live.host_index.get("groups") if of_hosts else None
-    service_groups = live.service_index.get("host_groups" if of_hosts else "groups")
-    return NodeRows(
-        _having(live.hosts.values(), host_groups, name),
-        _having(live.services.values(), service_groups, name),
-    )
-
-
-def _having(rows: Iterable[Row], at: int | None, name: str) -> Slices:
-    """Give the rows that have ``name`` in their list at this position."""
-    if at is None:
-        return ()
-    return chosen(rows, lambda row: isinstance(row[at], list) and name in row[at])
 
 
 def number(value: Any) -> int:

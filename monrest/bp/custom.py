@@ -19,7 +19,8 @@ from attrs import evolve, field, frozen
 
 from monrest.base.values import Row
 from monrest.bp.core_rows import CoreRows
-from monrest.bp.model import ProcessDefinition, ProcessNode, text_at
+from monrest.bp.function import text_at
+from monrest.bp.model import ProcessDefinition, ProcessNode
 from monrest.bp.node_functions import NodeOutcome, failed
 from monrest.bp.node_state import PENDING, ChildState, NodeState
 

@@ -7,10 +7,10 @@ refused by name. Rules: docs/spec/bp.md, "Record".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import count
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from attrs import field, fields, frozen
 from sqlalchemy import Column, Double, Table
@@ -28,8 +28,8 @@ from monrest.api.fields import (
 )
 from monrest.base.errors import BadRequest
 from monrest.base.truth import truth
+from monrest.bp.function import NO_FUNCTION, Function, parse
 from monrest.bp.node_state import NOTHING, ProcessResult
-from monrest.bp.statusfilter import check_searches, patterns_of
 from monrest.query.regex import MOST_WEIGHT, compile_pattern
 from monrest.query.scan import UNPRINTABLE
 from monrest.store.stored import (
@@ -42,150 +42,6 @@ from monrest.store.stored import (
     stored,
 )
 from monrest.store.tables import metadata
-
-FUNCTIONS = (
-    "status",
-    "groupstatus",
-    "fixed",
-    "worst",
-    "best",
-    "at_least",
-    "not_more",
-    "equals",
-    "statusfilter",
-    "random",
-    "custom",
-)
-"""Every function of a node."""
-
-FunctionArgument: TypeAlias = Any
-"""A text, a number, or for statusfilter the list of its searches."""
-
-_CALL = re.compile(r"\s*([^()\s]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
-_ARGUMENT = re.compile(r"'([^']*)'|\"([^\"]*)\"|([0-9]+)")
-_DIGITS = re.compile(r"[0-9]{1,15}\Z")
-_WILD = frozenset("^|*{}[]")
-_LONGEST_FUNCTION = 100_000
-_MOST_ARGUMENTS = 100
-
-
-@frozen
-class Function:
-    """A function with its arguments in their order."""
-
-    name: str
-    arguments: tuple[FunctionArgument, ...] = ()
-
-
-NO_FUNCTION = Function("")
-
-
-def parse(given: Any, arguments: Any = None, *, where: str = "function") -> Function:
-    """Read a function given as text or list; ``arguments``, if there are any, override its own.
-
-    Raises BadRequest naming ``where`` for what is neither, and for an unknown function.
-    """
-    if isinstance(given, str):
-        found = _call(given, where)
-    elif isinstance(given, list) and given and isinstance(given[0], str):
-        found = Function(given[0], tuple(given[1:]))
-    else:
-        raise BadRequest(
-            "invalid function", f"{where}: expected a text such as worst() or a list [name, ...]"
-        )
-    if arguments:
-        if not isinstance(arguments, list):
-            raise BadRequest("invalid function arguments", f"{where}_args: expected a list")
-        found = Function(found.name, tuple(arguments))
-    if found.name not in FUNCTIONS:
-        raise BadRequest(
-            f"unknown function: {found.name[:80]}",
-            f"{where}: expected one of {', '.join(FUNCTIONS)}",
-        )
-    _check(found, where)
-    return found
-
-
-def _call(text: str, where: str) -> Function:
-    if len(text) > _LONGEST_FUNCTION:
-        raise BadRequest(
-            "invalid function", f"{where}: expected at most {_LONGEST_FUNCTION} characters"
-        )
-    match = _CALL.match(text)
-    if match is None:
-        raise BadRequest("invalid function", f"{where}: expected name(arguments)")
-    return Function(match[1].lower(), tuple(_arguments(match[2] or "")))
-
-
-def _arguments(text: str) -> list[FunctionArgument]:
-    found: list[FunctionArgument] = []
-    for single, double, bare in _ARGUMENT.findall(text):
-        value = bare or single or double
-        found.append(int(value) if _DIGITS.match(value) else value)
-    return found
-
-
-def _check(function: Function, where: str) -> None:
-    if len(function.arguments) > _MOST_ARGUMENTS:
-        raise BadRequest(
-            "too many arguments", f"{where}: expected at most {_MOST_ARGUMENTS} arguments"
-        )
-    for at, one in enumerate(function.arguments):
-        if isinstance(one, (list, dict)) and function.name not in ("statusfilter", "custom"):
-            raise BadRequest(
-                "invalid argument", f"{where}: argument {at + 1}: expected a text or a number"
-            )
-
-
-def text_at(arguments: Sequence[FunctionArgument], at: int) -> str:
-    """Give one argument as text; empty when it is missing."""
-    value = arguments[at] if at < len(arguments) else None
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
-
-
-class StatusArguments(NamedTuple):
-    """What status looks at: a host, or those of its services that ``op`` and ``service`` find.
-
-    ``op`` is empty for the host itself, ``=`` for one service by its name. ``best``: the best match
-    counts, not the worst.
-    """
-
-    host: str
-    service: str = ""
-    op: str = ""
-    best: bool = False
-
-
-def status_arguments(arguments: Sequence[FunctionArgument]) -> StatusArguments:
-    """Read the arguments of status.
-
-    The operator is ``=`` by default, and a regular expression where the text looks like one; then
-    it begins with ``b:`` for the best match or ``w:`` for the worst.
-    """
-    host, service, op = (text_at(arguments, at) for at in range(3))
-    if not service:
-        return StatusArguments(host)
-    op = op or "="
-    if op in ("=", "!=") and not _WILD.isdisjoint(service):
-        op = {"=": "~", "!=": "!~"}[op]
-    if op == "=":
-        return StatusArguments(host, service, op)
-    best = service.startswith("b:")
-    if best or service.startswith("w:"):
-        service = service[2:]
-    return StatusArguments(host, service, op, best)
-
-
-def expression_of(pattern: str) -> str:
-    """Give a pattern of status as a regular expression: ``*`` alone in front is anything."""
-    return f".{pattern}" if pattern.startswith("*") else pattern
-
 
 ROOT = "node1"
 """The id of the node whose state is that of the process."""
@@ -273,6 +129,9 @@ class ProcessDefinition:
     exported: tuple[ProcessNode, ...] = field(init=False, eq=False, repr=False)
     """The nodes that are services of the core; a second one of a label is none."""
 
+    filters: frozenset[str] = field(init=False, eq=False, repr=False)
+    """The names of all filters, of the process and of its nodes."""
+
     @by_id.default
     def _ids(self) -> Mapping[str, ProcessNode]:
         return {node.id: node for node in self.nodes}
@@ -292,6 +151,10 @@ class ProcessDefinition:
             if node.create_obj:
                 found.setdefault((self.host_of(node), node.label), node)
         return tuple(found.values())
+
+    @filters.default
+    def _named_filters(self) -> frozenset[str]:
+        return frozenset(self.filter).union(*(node.filter for node in self.nodes))
 
     def host_of(self, node: ProcessNode) -> str:
         """Give the host to which the service of a node belongs."""
@@ -468,7 +331,8 @@ def _nodes(given: Any) -> tuple[ProcessNode, ...]:
                 "too many children",
                 f"nodes: expected at most {_MOST_EDGES} in depends of all nodes",
             )
-        for pattern in set(_patterns(node.function)) - patterns:
+        objects = node.function.objects
+        for pattern in set(objects.patterns if objects else ()) - patterns:
             patterns.add(pattern)
             weight += compile_pattern(pattern, ignore_case=True, parameter=where).weight
         if weight > _MOST_WEIGHT:
@@ -561,9 +425,13 @@ def _node(given: Mapping[str, Any], number: str, where: str) -> ProcessNode:
     }
     values["label"] = values["label"] or number
     values["create_obj"] = values["create_obj"] or int(number == ROOT)
+    function = given.get("function")
+    if function is None or function == "":
+        values["function"] = NO_FUNCTION
+    else:
+        values["function"] = parse(function, given.get("function_args"), where=f"{where}.function")
     node = ProcessNode(
         id=number,
-        function=_function(given, where),
         host_object_attributes=_objects(given, "host_object_attributes", where),
         service_object_attributes=_objects(given, "service_object_attributes", where),
         data=given.get("data"),
@@ -592,39 +460,3 @@ def _objects(given: Mapping[str, Any], name: str, where: str) -> Mapping[str, st
         raise _wrong(name, where, f"no {key}")
     at = Reading(f"{where}.{name}.")
     return {key: _Text(key, "").read(one, at) for key, one in value.items()}
-
-
-def _function(given: Mapping[str, Any], where: str) -> Function:
-    function, arguments = given.get("function"), given.get("function_args")
-    if function is None or function == "":
-        return NO_FUNCTION
-    found = parse(function, arguments, where=f"{where}.function")
-    if found.name == "status":
-        _check_status(found, f"{where}.function")
-    elif found.name == "statusfilter":
-        check_searches(found.arguments, f"{where}.function")
-    return found
-
-
-def _patterns(function: Function) -> Iterator[str]:
-    """Give the regular expressions of a function that was checked."""
-    if function.name == "status":
-        wanted = status_arguments(function.arguments)
-        if wanted.op in ("~", "!~"):
-            yield expression_of(wanted.service)
-    elif function.name == "statusfilter":
-        yield from patterns_of(function.arguments)
-
-
-def _check_status(function: Function, where: str) -> None:
-    """Refuse an operator that is none and a pattern that cannot be searched."""
-    given = text_at(function.arguments, 2)
-    host, service, op, _ = status_arguments(function.arguments)
-    if not host:
-        raise BadRequest("invalid arguments", f"{where}: expected status('host', 'service', 'op')")
-    if given not in ("", "=", "!=", "~", "!~"):
-        raise BadRequest(
-            "invalid operator", f"{where}: expected one of = != ~ !~, got {given[:20]}"
-        )
-    if op in ("~", "!~"):
-        compile_pattern(expression_of(service), ignore_case=True, parameter=where)

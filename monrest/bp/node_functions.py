@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from attrs import define, field, frozen
@@ -33,12 +32,16 @@ from monrest.bp.core_rows import (
     CoreRows,
     GroupCounts,
     NodeTally,
-    Slices,
-    members,
     number,
     text,
 )
-from monrest.bp.model import StatusArguments, expression_of, status_arguments, text_at
+from monrest.bp.function import (
+    GroupObjects,
+    NodeObjects,
+    SearchedObjects,
+    StatusObjects,
+    text_at,
+)
 from monrest.bp.node_state import (
     CRITICAL,
     OK,
@@ -47,20 +50,16 @@ from monrest.bp.node_state import (
     WORDS,
     ChildState,
     NodeState,
-    counts,
     first_line,
     good,
     listed,
     worst_group,
 )
-from monrest.bp.statusfilter import searched, searches_of, shown
 from monrest.query.functions import Moment
-from monrest.query.regex import compile_pattern
 
 _LIMIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?)(%?)\Z")
 
 
-@lru_cache(maxsize=4096)
 def limit_of(text: str, total: int) -> float | None:
     """Give the number that a limit stands for; None when it is none.
 
@@ -73,12 +72,6 @@ def limit_of(text: str, total: int) -> float | None:
     if not match[2]:
         return value
     return total * value / 100 if value > 0 else 0.0
-
-
-@lru_cache(maxsize=4096)
-def shown_limit(value: float) -> str:
-    """Give a limit as it is printed in performance data."""
-    return f"{value:.6f}"
 
 
 _DOWNTIME_FILTER = "downtime_filter"
@@ -194,7 +187,8 @@ def worst_of(
         details = "".join(lines)
         if len(group) > _MOST_LINES:
             details += f"\n- {len(group) - _MOST_LINES} more"
-    ok, warning, critical, unknown, pending = counts(items)
+    states = [state.status for _, state in items]
+    ok, warning, critical, unknown, pending = map(states.count, range(len(WORDS)))
     return NodeOutcome(
         status=first.status,
         short=short or f"{name.lower()} of",
@@ -243,7 +237,7 @@ def _limited(
 def _available(
     status: int, short: str, count: int, total: int, warning: float, critical: float
 ) -> NodeOutcome:
-    limits = f"{shown_limit(warning)};{shown_limit(critical)}"
+    limits = f"{warning:.6f};{critical:.6f}"
     return NodeOutcome(
         status=status,
         short=short,
@@ -309,7 +303,6 @@ _NO_OUTPUT = "no plugin output yet"
 _HARD = 1
 _LONGEST_OUTPUT = 50
 _HOST_WORDS = ("UP", "DOWN", "UNREACHABLE")
-_state_made = partial(tuple.__new__, NodeState)  # a third of the time of its constructor
 
 
 def _state(value: Any, *, host: bool = False) -> int:
@@ -319,18 +312,8 @@ def _state(value: Any, *, host: bool = False) -> int:
     return CRITICAL if host and value == 1 else value
 
 
-def matched(live: CoreRows, wanted: StatusArguments) -> list[Row]:
-    """Give the services of a host that the operator of a status node finds."""
-    rows = live.by_host.get(wanted.host, ())
-    if wanted.op == "!=":
-        return [row for row in rows if row[SERVICE] != wanted.service]
-    expression = expression_of(wanted.service)
-    found = compile_pattern(expression, ignore_case=True, parameter="status").found
-    return [row for row in rows if found(text(row[SERVICE])) == (wanted.op == "~")]
-
-
 @define(eq=False)
-class Leaf:
+class ObjectFunctions:
     """Evaluates what looks at rows, for one process; ``peers`` collects the sites they came from.
 
     ``variable`` is the name of the custom variable with the number of a process.
@@ -343,47 +326,35 @@ class Leaf:
     variable: str
     peers: set[str] = field(factory=set)
 
-    def status(self, arguments: Sequence[Any], filters: Filters, previous: str) -> NodeOutcome:
+    def status(self, wanted: StatusObjects, filters: Filters, previous: str) -> NodeOutcome:
         """Give the state of a host or a service, or the worst or best of some on a host.
 
         ``previous`` is the text of the node before, for soft states that do not count.
         """
-        wanted = status_arguments(arguments)
+        found = wanted.rows(self.live, self.moment)
         if wanted.op == "":
-            row, kind = self.live.hosts.get(wanted.host), "host"
-        elif wanted.op == "=":
-            row, kind = self.live.services.get((wanted.host, wanted.service)), "service"
-        else:
-            return self._matching(wanted, filters)
-        if row is None:
-            return failed(f"no such {kind}")
-        return self._row(row, filters, previous, host=kind == "host")
-
-    def of_service(self, row: Row) -> NodeState:
-        """Give the state of a node about a service, of which there may be tens of thousands."""
-        peer = row[PEER]
-        _, _, state, _, _, _, _, checked, changed, acknowledged, downtime, *more = row
-        output, long_output, variables, *_ = more
-        if type(state) is not int or not 0 <= state <= UNKNOWN:
-            state = UNKNOWN
-        if type(output) is not str or type(long_output) is not str:
-            output, long_output = text(output), text(long_output)
-        if type(checked) is not int or type(changed) is not int:
-            checked, changed = number(checked), number(changed)
-        reference = self._reference(variables) if variables else None
-        return _state_made(
-            (
-                state,
-                f"{output}\n{long_output}",
-                output,
-                checked,
-                changed,
-                1 if acknowledged else 0,
-                1 if downtime else 0,
-                reference,
-                peer if reference is not None else None,
+            if not found.hosts:
+                return failed("no such host")
+            return self._row(found.hosts[0], filters, previous, host=True)
+        if wanted.op == "=":
+            if not found.services:
+                return failed("no such service")
+            return self._row(found.services[0], filters, previous, host=False)
+        if not found.services:
+            return failed("no matching hosts/services found")
+        items: list[ChildState] = []
+        for row in found.services:
+            one = self._row(row, filters, "", host=False)
+            state = NodeState(
+                status=one.status,
+                status_text=one.short,
+                acknowledged=one.acknowledged,
+                scheduled_downtime_depth=one.scheduled_downtime_depth,
             )
-        )
+            items.append((text(row[SERVICE]), state))
+        word = "best" if wanted.best else "worst"
+        short = f"{word} of {wanted.host}: {wanted.op} {wanted.service}"
+        return worst_of(items, self.order, best=wanted.best, short=short)
 
     def _row(self, row: Row, filters: Filters, previous: str, *, host: bool) -> NodeOutcome:
         self.peers.add(row[PEER])
@@ -394,7 +365,7 @@ class Leaf:
         else:
             state, changed = _state(row[STATE], host=host), row[LAST_CHANGE]
             output = f"{text(row[OUTPUT])}\n{text(row[LONG_OUTPUT])}"
-        reference = None if host else self._reference(row[VARIABLES])
+        reference = None if host else self.number_of(row)
         return NodeOutcome(
             status=filters.state(state, acknowledged, downtime),
             short=text(row[OUTPUT]),
@@ -407,57 +378,33 @@ class Leaf:
             bp_ref_peer=None if reference is None else row[PEER],
         )
 
-    def _reference(self, variables: Any) -> str | None:
-        """Give the number of the process to which a service belongs."""
-        if not variables or not isinstance(variables, dict):
-            return None
-        found = variables.get(self.variable)
+    def number_of(self, row: Row) -> str | None:
+        """The number of the process to which a host, or the host of a service, belongs."""
+        variables = row[VARIABLES]
+        found = variables.get(self.variable) if isinstance(variables, dict) else None
         return None if found is None else str(found)
 
-    def number_of(self, row: Row) -> str | None:
-        """Give the number of the process to which a host of this row belongs."""
-        return self._reference(row[VARIABLES])
-
-    def _matching(self, wanted: StatusArguments, filters: Filters) -> NodeOutcome:
-        found = matched(self.live, wanted)
-        if not found:
-            return failed("no matching hosts/services found")
-        items = [self._item(row, filters) for row in found]
-        word = "best" if wanted.best else "worst"
-        short = f"{word} of {wanted.host}: {wanted.op} {wanted.service}"
-        return worst_of(items, self.order, best=wanted.best, short=short)
-
-    def _item(self, row: Row, filters: Filters) -> ChildState:
-        found = self._row(row, filters, "", host=False)
-        return text(row[SERVICE]), NodeState(
-            status=found.status,
-            status_text=found.short,
-            acknowledged=found.acknowledged,
-            scheduled_downtime_depth=found.scheduled_downtime_depth,
-        )
-
-    def groupstatus(self, arguments: Sequence[Any], filters: Filters) -> NodeOutcome:
+    def groupstatus(
+        self, group: GroupObjects, thresholds: Sequence[Any], filters: Filters
+    ) -> NodeOutcome:
         """Give the state of a host group or service group by its counts."""
-        kind, name = text_at(arguments, 0).lower(), text_at(arguments, 1)
-        if kind not in ("hostgroup", "servicegroup"):
+        if group.kind not in ("hostgroup", "servicegroup"):
             return failed("expected hostgroup or servicegroup as first argument")
-        of_hosts = kind == "hostgroup"
+        of_hosts = group.kind == "hostgroup"
         if filters.active:
-            rows = members(self.live, kind, name)
-            hosts = self._tally(rows.hosts, filters, of_hosts=True)
-            services = self._tally(rows.services, filters)
+            hosts, services = self._tallies(group, filters)
             present = bool(hosts.total or services.total)
         else:
             groups = self.live.hostgroups if of_hosts else self.live.servicegroups
-            present = name in groups
-            group = groups.get(name) or GroupCounts()
-            hosts, services = group.hosts, group.services
-            self.peers |= group.peers
+            present = group.name in groups
+            counts = groups.get(group.name) or GroupCounts()
+            hosts, services = counts.hosts, counts.services
+            self.peers |= counts.peers
         if not present:
-            return failed(f"no such {kind}")
-        short = f"{name} ({kind})"
+            return failed(f"no such {group.kind}")
+        short = f"{group.name} ({group.kind})"
         sides = (hosts if of_hosts else None, services)
-        status, problem = limits(arguments[2:6], *sides)
+        status, problem = limits(thresholds, *sides)
         if problem:
             return NodeOutcome(status=UNKNOWN, short=short, text=problem)
         if status is None:
@@ -466,42 +413,50 @@ class Leaf:
                 status = max(status, CRITICAL)
         return NodeOutcome(status=status, short=short, text=_summary(status, *sides))
 
-    def statusfilter(self, arguments: Sequence[Any], filters: Filters) -> NodeOutcome:
-        """Give the state of the hosts and services that searches find, whoever may see them."""
-        aggregation, kind = text_at(arguments, 0), text_at(arguments, 1)
-        short = shown(searches_of(arguments))
-        rows = searched(self.live, arguments, self.moment)
-        hosts = self._tally(rows.hosts, filters, of_hosts=True)
-        services = self._tally(rows.services, filters)
-        asked = (hosts if kind != "services" else None, services if kind != "hosts" else None)
+    def statusfilter(
+        self,
+        searched: SearchedObjects,
+        aggregation: str,
+        thresholds: Sequence[Any],
+        filters: Filters,
+    ) -> NodeOutcome:
+        """Give the state of what searches find, whichever users may see it."""
+        short = " | ".join(map(str, searched.searches))
+        hosts, services = self._tallies(searched, filters)
+        sides = (
+            hosts if searched.kind != "services" else None,
+            services if searched.kind != "hosts" else None,
+        )
         if aggregation == "worst":
             status = CRITICAL if hosts.bad else max(services.states, default=OK)
         elif aggregation == "best":
             status = min(hosts.states | services.states, default=OK)
         else:
-            by_limits, problem = limits(arguments[3:7], *asked)
+            by_limits, problem = limits(thresholds, *sides)
             if problem:
                 return NodeOutcome(status=UNKNOWN, short=short, text=problem)
             status = by_limits or OK
-        line = _summary(status, *asked)
-        sides = [side for side in asked if side is not None]
+        line = _summary(status, *sides)
+        asked = [side for side in sides if side is not None]
         return NodeOutcome(
             status=status,
             short=short,
             text=line + (_listed(hosts, services) if status != OK else ""),
-            acknowledged=int(all(side.handled(side.acknowledged) for side in sides)),
-            scheduled_downtime_depth=int(all(side.handled(side.downtime) for side in sides)),
+            acknowledged=int(all(side.handled(side.acknowledged) for side in asked)),
+            scheduled_downtime_depth=int(all(side.handled(side.downtime) for side in asked)),
         )
 
-    def _tally(self, rows: Slices, filters: Filters, *, of_hosts: bool = False) -> NodeTally:
-        tally = NodeTally()
-        for some in rows:
-            for row in some:
+    def _tallies(self, objects: NodeObjects, filters: Filters) -> tuple[NodeTally, NodeTally]:
+        """Count the hosts and the services that a node is about."""
+        found = objects.rows(self.live, self.moment)
+        hosts, services = NodeTally(), NodeTally()
+        for rows, tally in ((found.hosts, hosts), (found.services, services)):
+            for row in rows:
                 self.peers.add(row[PEER])
-                raw = number(row[STATE]) if of_hosts else _state(row[STATE])
+                raw = number(row[STATE]) if tally is hosts else _state(row[STATE])
                 state = filters.state(raw, row[ACKNOWLEDGED], row[DOWNTIME])
-                tally.add(row, raw, state, of_hosts=of_hosts)
-        return tally
+                tally.add(row, raw, state, of_hosts=tally is hosts)
+        return hosts, services
 
 
 def _summary(status: int, hosts: NodeTally | None, services: NodeTally | None) -> str:

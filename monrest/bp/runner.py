@@ -32,10 +32,8 @@ from monrest.base.values import Capabilities, SiteProblem
 from monrest.bp import custom
 from monrest.bp.calculation import (
     CalculationOptions,
-    CalculationPlan,
     ProcessCalculation,
     add_needs,
-    plan,
 )
 from monrest.bp.core_rows import (
     CoreQuestion,
@@ -207,7 +205,6 @@ class Runner:
     variable: str
     choose: Callable[[], int]
     _extensions: custom.Extensions = field(default=custom.EMPTY, init=False)
-    _plans: dict[int, CalculationPlan] = field(factory=dict, init=False)
     _busy: set[int] = field(factory=set, init=False)
     _missing: dict[int, float] = field(factory=dict, init=False)
     _warned: frozenset[str] = field(default=frozenset(), init=False)
@@ -225,14 +222,8 @@ class Runner:
     ) -> tuple[list[tuple[StoredProcess, ProcessResult]], Answers]:
         """Give new results; processes whose site is away, or that fail, keep what they have."""
         began = self.clock.seconds()
-        needs = Needs()
-        plans = {one.nr: self._plan(one) for one in processes}
-        if not strict:
-            # All that are live; those of others are not wanted any more.
-            self._plans = plans
-        options = await self._options(plans)
-        for made in plans.values():
-            needs.add(made.needs)
+        options = await self._options(processes)
+        needs = await self.threads.run(lambda: self._needs(processes))
         async with gather(self.sites.select(), needs, self.clock) as answers:
             away = frozenset(problem.site for problem in answers.problems)
             states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
@@ -245,14 +236,14 @@ class Runner:
                     continue
                 calculation = ProcessCalculation(
                     number=one.id,
-                    plan=plans[one.nr],
+                    definition=one.definition,
                     before=one.result,
                     live=answers.live,
                     options=options,
                     now=self.wall.now(),
                     known=states,
                 )
-                (extended if plans[one.nr].extended else plain).append((one, calculation))
+                (extended if self._is_extended(one) else plain).append((one, calculation))
 
             def work() -> None:
                 for process, calculation in plain:
@@ -266,7 +257,6 @@ class Runner:
     def forget(self) -> None:
         """Keep nothing for the next run, which is another daemon's."""
         self._missing.clear()
-        self._plans = {}
 
     async def _alone(
         self, batch: Batch, process: StoredProcess, calculation: ProcessCalculation
@@ -294,7 +284,9 @@ class Runner:
     async def objects(self, process: StoredProcess) -> set[ObjectName]:
         """Give the hosts and services that a process refers to."""
         moment = Moment(self.wall.now(), self.zone)
-        async with gather(self.sites.select(), self._needs([process]), self.clock) as answers:
+        async with gather(
+            self.sites.select(), self._needs([process], members=True), self.clock
+        ) as answers:
             live = answers.live
             return await self.threads.run(lambda: references(process.definition, live, moment))
 
@@ -310,7 +302,7 @@ class Runner:
         ``services`` are those that they see of each process, by its id; the second value are the
         sites that could not say everything.
         """
-        needs = self._needs(processes)
+        needs = self._needs(processes, members=True)
         moment = Moment(self.wall.now(), self.zone)
         async with (
             gather(self.sites.select(), needs, self.clock) as everything,
@@ -326,12 +318,11 @@ class Runner:
 
             return await self.threads.run(work), theirs.problems
 
-    def _needs(self, processes: Iterable[StoredProcess]) -> Needs:
-        """Give what these processes look at, with all members of groups."""
+    def _needs(self, processes: Iterable[StoredProcess], *, members: bool = False) -> Needs:
+        """What these processes look at; ``members``: of groups all members."""
         needs = Needs()
         for one in processes:
-            general = (*self.config.default_filter, *one.definition.filter)
-            add_needs(needs, one.definition, general, members=True)
+            add_needs(needs, one.definition, self.config.default_filter, members=members)
         return needs
 
     def _waits(self, process: StoredProcess, away: frozenset[str]) -> bool:
@@ -350,20 +341,19 @@ class Runner:
         )
         return True
 
-    def _plan(self, process: StoredProcess) -> CalculationPlan:
-        """Give what was worked out before, unless the definition or the filters changed."""
-        made = self._plans.get(process.nr)
-        general = self.config.default_filter
-        if made is None or made.definition is not process.definition or made.general != general:
-            made = self._plans[process.nr] = plan(process.definition, general)
-        return made
+    def _is_extended(self, process: StoredProcess) -> bool:
+        """Whether code of one's own takes part, which may take any time."""
+        filters = {*self.config.default_filter, *process.definition.filters}
+        return not filters.issubset(BUILT_IN) or any(
+            node.function.name == "custom" for node in process.definition.nodes
+        )
 
-    async def _options(self, plans: Mapping[int, CalculationPlan]) -> CalculationOptions:
+    async def _options(self, processes: Sequence[StoredProcess]) -> CalculationOptions:
         config = self.config
         folder, before = config.functions_dir, self._extensions
         if folder or before is not custom.EMPTY:
             self._extensions = await self.threads.run(lambda: custom.load(folder, before))
-        self._warn(plans)
+        self._warn(processes)
         return CalculationOptions(
             variable=self.variable,
             choose=self.choose,
@@ -374,14 +364,15 @@ class Runner:
             extensions=self._extensions,
         )
 
-    def _warn(self, plans: Mapping[int, CalculationPlan]) -> None:
+    def _warn(self, processes: Sequence[StoredProcess]) -> None:
         """Log what is wrong with files of functions, and filters that are missing; once each."""
         known = {*BUILT_IN, *self._extensions.filters}
         wrong = set(self._extensions.problems)
         wrong.update(f"no such filter: {one}" for one in {*self.config.default_filter} - known)
-        for nr, made in plans.items():
+        for process in processes:
             wrong.update(
-                f"business process {nr}: no such filter: {o}" for o in made.filters - known
+                f"business process {process.nr}: no such filter: {one}"
+                for one in process.definition.filters - known
             )
         for text in sorted(wrong - self._warned):
             self.log.warn("{text}", text=text)

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from monrest.api.records import RecordLimits
 from monrest.base.errors import BadRequest, Conflict
+from monrest.bp.function import StatusObjects
 from monrest.bp.model import (
     ROOT,
     Calculated,
@@ -24,7 +25,6 @@ from monrest.bp.model import (
     bp_figures,
     free_name,
     read,
-    status_arguments,
 )
 from monrest.bp.node_state import UNKNOWN, ProcessResult, restored
 from monrest.store.database import transaction
@@ -79,7 +79,7 @@ def _links(document: StoredDocument, exports: Mapping[str, Mapping[str, int]]) -
     for node in document.get("nodes") or ():
         if node.get("function") != "status":
             continue
-        wanted = status_arguments(node.get("function_args") or ())
+        wanted = StatusObjects.of(node.get("function_args") or ())
         theirs = exports.get(wanted.host)
         if not theirs or not wanted.op:
             continue

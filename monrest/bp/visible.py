@@ -7,77 +7,33 @@ Rules: docs/spec/bp.md, "Who sees which node".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Collection, Mapping
 
 from attrs import evolve
 
-from monrest.bp.core_rows import HOST, PEER, SERVICE, CoreRows, NodeRows, ObjectName, members
-from monrest.bp.model import (
-    ROOT,
-    ProcessDefinition,
-    ProcessNode,
-    StoredProcess,
-    status_arguments,
-    text_at,
-)
-from monrest.bp.node_functions import matched
+from monrest.bp.core_rows import CoreRows, ObjectName
+from monrest.bp.function import FUNCTIONS
+from monrest.bp.model import ROOT, ProcessDefinition, StoredProcess
 from monrest.bp.node_state import PENDING, NodeState
-from monrest.bp.statusfilter import searched
 from monrest.query.functions import Moment
-
-ObjectPlace: TypeAlias = tuple[str, str, str]
-"""A site with a host and a service of it; no service: the host itself."""
 
 
 def references(definition: ProcessDefinition, live: CoreRows, moment: Moment) -> set[ObjectName]:
-    """Give everything that the nodes refer to and that is there.
+    """Everything that the nodes refer to and that is there.
 
     ``live`` has what ``add_needs`` adds with members.
     """
-    found: set[ObjectName] = set()
-    for node in definition.nodes:
-        places = places_of(node, live, moment)
-        found.update((host, service) for _, host, service in places)
-    return found
-
-
-def places_of(node: ProcessNode, live: CoreRows, moment: Moment) -> set[ObjectPlace]:
-    """Give what one node refers to and what is there; ``live`` as for ``references``."""
-    name, arguments = node.function.name, node.function.arguments
-    found: set[ObjectPlace] = set()
-    if name == "status":
-        rows = _status(arguments, live)
-    elif name == "groupstatus":
-        rows = members(live, text_at(arguments, 0).lower(), text_at(arguments, 1))
-    elif name == "statusfilter":
-        rows = searched(live, arguments, moment)
-    else:
-        return found
-    for some in rows.hosts:
-        found.update((row[PEER], row[HOST], "") for row in some)
-    for some in rows.services:
-        found.update((row[PEER], row[HOST], row[SERVICE]) for row in some)
-    return found
-
-
-def _status(arguments: Sequence[Any], live: CoreRows) -> NodeRows:
-    wanted = status_arguments(arguments)
-    if wanted.op == "":
-        row = live.hosts.get(wanted.host)
-        return NodeRows(hosts=() if row is None else ([row],))
-    if wanted.op == "=":
-        row = live.services.get((wanted.host, wanted.service))
-        return NodeRows(services=() if row is None else ([row],))
-    return NodeRows(services=[matched(live, wanted)])
+    chosen = [
+        node.function.objects.rows(live, moment)
+        for node in definition.nodes
+        if node.function.objects is not None
+    ]
+    return {(host, service) for rows in chosen for _, host, service in rows.places()}
 
 
 NOT_VISIBLE = "not visible"
 
 _HIDDEN = NodeState(status_text=NOT_VISIBLE, short_desc=NOT_VISIBLE)
-_OF_CHILDREN = frozenset({"worst", "best", "at_least", "not_more", "equals"})
-_OF_OBJECTS = frozenset({"status", "groupstatus", "statusfilter"})
-_OF_NOTHING = frozenset({"", "fixed", "random"})
 
 
 def visible_nodes(
@@ -99,15 +55,15 @@ def visible_nodes(
         if (definition.host_of(node), node.label) in services
     }
     for node in definition.order:
-        function = node.function.name
-        if node.id in exported or function in _OF_NOTHING:
+        objects, depends_on = node.function.objects, FUNCTIONS.get(node.function.name, "nothing")
+        if node.id in exported or depends_on == "nothing":
             seen.add(node.id)
-        elif function in _OF_CHILDREN:
+        elif depends_on == "children":
             if all(child.id in seen for child in definition.children(node)):
                 seen.add(node.id)
-        elif function in _OF_OBJECTS:
-            places = places_of(node, everything, now)
-            if places and places == places_of(node, theirs, now):
+        elif objects is not None:
+            places = objects.rows(everything, now).places()
+            if places and places == objects.rows(theirs, now).places():
                 seen.add(node.id)
     return frozenset(seen)
 
@@ -128,7 +84,8 @@ def masked(process: StoredProcess, seen: Collection[str], sites: Collection[str]
     root = definition.by_id.get(ROOT)
     if root is not None and ROOT not in seen:
         result = evolve(result, status_text=NOT_VISIBLE)
-        if root.function.name in _OF_CHILDREN and definition.children(root):
+        of_children = FUNCTIONS.get(root.function.name) == "children"
+        if of_children and definition.children(root):
             # The state is one of many, and not that of what the root looks at.
             before = process.result.node(ROOT)
             shown = _HIDDEN._replace(

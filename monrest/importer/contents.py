@@ -25,6 +25,7 @@ from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import INTERNAL, ROLES
 from monrest.bp import model as process_model
 from monrest.bp import store as process_statements
+from monrest.bp.function import text_at
 from monrest.broadcasts import endpoints as broadcast_statements
 from monrest.broadcasts import model as broadcast_model
 from monrest.config import Config
@@ -285,7 +286,7 @@ class Contents:
             losses.append("it looks at all sites that are not hidden")
         for node in definition.nodes:
             if node.function.name == "custom":
-                name = process_model.text_at(node.function.arguments, 0)
+                name = text_at(node.function.arguments, 0)
                 self._by_hand(file, definition.name, f"node {node.id}: function {name}")
         filters = {*definition.filter, *(name for node in definition.nodes for name in node.filter)}
         for name in sorted(filters - _OWN_FILTERS):

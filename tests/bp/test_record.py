@@ -6,7 +6,8 @@ import pytest
 
 from monrest.base.errors import BadRequest, Conflict
 from monrest.bp.core_objects import exported, together
-from monrest.bp.model import clean_name, free_name, parse, read, status_arguments
+from monrest.bp.function import StatusObjects, parse
+from monrest.bp.model import clean_name, free_name, read
 from monrest.bp.store import check_links
 
 
@@ -57,7 +58,7 @@ def test_what_is_no_function(given):
     ],
 )
 def test_operators_of_status(service, op, found):
-    wanted = status_arguments(("h", service, op))
+    wanted = StatusObjects.of(("h", service, op))
     assert (wanted.op, wanted.service, wanted.best) == found
 
 

@@ -5,12 +5,13 @@ from datetime import UTC
 import pytest
 
 from monrest.bp.calculation import add_needs
-from monrest.bp.core_rows import HOST_COLUMNS, SERVICE_COLUMNS, CoreRows, Needs
+from monrest.bp.core_rows import Needs
 from monrest.bp.model import StoredProcess, read
 from monrest.bp.node_state import NodeState, ProcessResult
 from monrest.bp.visible import NOT_VISIBLE, masked, visible_nodes
 from monrest.query.functions import Moment
-from tests.bp.town import NOW, row
+from tests.bp import town
+from tests.bp.town import NOW
 
 
 def definition(*nodes):
@@ -21,25 +22,14 @@ def live(made, hosts=(), services=()):
     """What the cores say of these (site, host) and (site, host, service)."""
     needs = Needs()
     add_needs(needs, made, (), members=True)
-    found = CoreRows(needs.questions())
-    for question in found.questions:
-        for site in ("s2", "s1"):  # the first site is taken last
-            rows = {
-                "hosts": [
-                    row(question.layout, name=host, groups=["g"])
-                    for at, host in hosts
-                    if at == site
-                ],
-                "services": [
-                    row(question.layout, host_name=host, description=name, host_groups=["g"])
-                    for at, host, name in services
-                    if at == site
-                ],
-            }[question.table]
-            found.take(question, site, rows, frozenset(needs.matched_hosts))
-    assert HOST_COLUMNS[0][0] == "name"
-    assert SERVICE_COLUMNS[1][0] == "description"
-    return found
+    rows = {
+        "hosts": [(site, {"name": host, "groups": ["g"]}) for site, host in hosts],
+        "services": [
+            (site, {"host_name": host, "description": name, "host_groups": ["g"]})
+            for site, host, name in services
+        ],
+    }
+    return town.live(needs, rows)
 
 
 def seen(made, everything, theirs, services=()):

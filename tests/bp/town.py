@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from monrest.bp.calculation import CalculationOptions, ProcessCalculation, plan
+from monrest.bp.calculation import CalculationOptions, ProcessCalculation, add_needs
 from monrest.bp.core_rows import CoreRows, Needs
+from monrest.bp.custom import EMPTY
 from monrest.bp.model import read
 from monrest.bp.node_state import NOTHING, restored, stored
 
@@ -23,7 +24,7 @@ class Town:
 
     def __init__(self):
         self.hosts, self.services, self.hostgroups = [], [], []
-        self.before = NOTHING
+        self.before, self.extensions = NOTHING, EMPTY
         self.now = NOW
 
     def host(self, name, state=0, *, site="s1", **values):
@@ -41,39 +42,41 @@ class Town:
         return self
 
     def calculate(self, nodes, *, known=None, default_filter=(), **definition):
-        made = plan(read({"name": "P", "nodes": nodes, **definition}), default_filter)
-        self.options = CalculationOptions(
-            variable="MON_BP_ID",
-            choose=lambda: 2,
-            default_filter=default_filter,
-            extensions=getattr(
-                self, "extensions", CalculationOptions(variable="", choose=int).extensions
-            ),
-        )
+        made = read({"name": "P", "nodes": nodes, **definition})
         needs = Needs()
-        needs.add(made.needs)
-        live = CoreRows(needs.questions())
+        add_needs(needs, made, default_filter)
         rows = {"hosts": self.hosts, "services": self.services, "hostgroups": self.hostgroups}
-        for question in live.questions:
-            for site in ("s2", "s1"):  # the first site is taken last
-                found = [
-                    row(question.layout, **one)
-                    for at, one in rows.get(question.table, ())
-                    if at == site
-                ]
-                live.take(question, site, found, frozenset(needs.matched_hosts))
         calculation = ProcessCalculation(
             number="7",
-            plan=made,
+            definition=made,
             before=self.before,
-            live=live,
-            options=self.options,
+            live=live(needs, rows),
+            options=CalculationOptions(
+                variable="MON_BP_ID",
+                choose=lambda: 2,
+                default_filter=default_filter,
+                extensions=self.extensions,
+            ),
             now=self.now,
             known=known or {},
         )
         self.before = calculation.run()
         assert restored(stored(self.before)) == self.before
         return self.before
+
+
+def live(needs, rows):
+    """What is kept of ``rows`` by table, which are pairs of a site and values by column."""
+    found = CoreRows(needs.questions())
+    for question in found.questions:
+        for site in ("s2", "s1"):  # the first site is taken last
+            theirs = [
+                row(question.layout, **values)
+                for at, values in rows.get(question.table, ())
+                if at == site
+            ]
+            found.take(question, site, theirs, frozenset(needs.matched_hosts))
+    return found
 
 
 @pytest.fixture
