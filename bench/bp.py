@@ -113,7 +113,11 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, Any]:
         config=BpConfig(refresh_interval=0),
         app="mon",
         exporter=Exporter(
-            reactor=reactor, wall=MachineClock(), threads=threads, var_dir=Path(folder)
+            reactor=reactor,
+            wall=MachineClock(),
+            threads=threads,
+            sites=registry,
+            var_dir=Path(folder),
         ),
         commits=Commits(reactor=reactor, threads=threads, folder=Path(folder, "bp")),
     )

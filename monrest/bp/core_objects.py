@@ -341,40 +341,81 @@ class Candidates:
 
 _ROOM = "(business processes)"
 
-Objects = Callable[[], Awaitable[Sequence[Exported]]]
+Load: TypeAlias = Callable[[], Awaitable[Iterable[StoredProcess]]]
 
 
 @define(eq=False, kw_only=True)
 class Exporter:
-    """``var_dir`` is the state folder; ``who`` the name that commands find as that of the user."""
+    """Keeps the file, and has a core read it; ``var_dir`` is the state folder.
+
+    ``left_out`` names live processes that the last export could not have, with the reason.
+    """
 
     log: ClassVar[Logger] = Logger()
 
     reactor: Any
     wall: WallClock
     threads: Threads
+    sites: Sites
     var_dir: Path
+    left_out: tuple[str, ...] = field(default=(), init=False)
     _refused: dict[str, Refusal] = field(factory=dict, init=False)
 
-    async def export(
-        self, config: BpConfig, site: Site | None, objects: Objects, who: str, writer: str = ""
-    ) -> tuple[str, ...]:
-        """Make the file hold these objects, and have ``site`` read it if anything differs.
+    async def check(self, config: BpConfig) -> DefinitionCheck:
+        """What refuses a definition that the core would not take."""
+        illegal = await self._illegal(config)
+        return lambda definition: check_names(definition, illegal)
 
-        ``objects`` is called while no other export writes. What the check command refuses of a
-        process is not written: the file keeps what it had of that one until it is changed. Gives a
-        line for each of these. Raises RestError with the message ``reload command failed`` if one
-        of them is ``writer``, and if the core does not read the file, which stays as it is then.
+    async def export(
+        self, config: BpConfig, app: str, load: Load, writer: int | None = None
+    ) -> None:
+        """Have the configuration of the core hold the objects of all live processes.
+
+        ``load`` is called while no other export writes. What the check command refuses of a
+        process is not written: the file keeps what it had of that one until it is changed. Raises
+        RestError with the message ``reload command failed`` if one of them is ``writer``, and if
+        the core does not read the file, which stays as it is then.
         """
-        if not config.objects_save_file:
-            return ()
-        given = environment(site=site.id if site else "", name=site.name if site else "", user=who)
-        run = self.threads.run
+        left_out: tuple[str, ...] = ()
+        if config.objects_save_file:
+            number = "" if writer is None else str(writer)
+            left_out = await shielded(self._export(config, app, load, number))
+        for text in left_out:
+            if text not in self.left_out:
+                self.log.warn("business process not exported: {text}", text=text)
+        self.left_out = left_out
+
+    async def _export(self, config: BpConfig, app: str, load: Load, writer: str) -> tuple[str, ...]:
+        site, path, run = self._site(config), Path(config.objects_save_file), self.threads.run
+        given = environment(
+            site=site.id if site else "", name=site.name if site else "", user=f"({app})"
+        )
         try:
             room = await run(lambda: SaveRoom.of(self.var_dir, _ROOM))
-            wanted, current, checked = await self._write(room, config, site, objects, given, writer)
+            with ExitStack() as stack:
+                await lock(self.reactor, stack, room, (str(path.parent),))
+                wanted, unusable = await self._wanted(config, app, load)
+                # What was refused of processes that are others now, or gone, does not count.
+                present = {one.number: one.objects for one in wanted if one.number != writer}
+                self._refused = {
+                    number: refusal
+                    for number, refusal in self._refused.items()
+                    if present.get(number) == refusal.objects
+                }
+                file = Candidates(
+                    wanted=wanted,
+                    old=await run(lambda: _present(path)),
+                    form=config.objects_save_format,
+                    threads=self.threads,
+                    put=partial(self._put, room, str(path)),
+                    check=partial(self._check, site, given),
+                )
+                checked = False
+                if wanted or file.old is not None:
+                    checked = await self._write(file, writer)
             # Another process may have written this change, and its reload may have failed.
             read = room.folder / "read"
+            current = b"" if file.current is None else f"{digest(file.current)} {path}".encode()
             if current and current != await run(lambda: _present(read)):
                 await self._reload(config, site, given, checked=checked)
                 await run(lambda: put(read, current))
@@ -384,56 +425,45 @@ class Exporter:
             raise ExportFailedError(str(error)) from None
         if writer in self._refused:
             raise ExportRefusedError(self._refused[writer].reason)
-        return tuple(
-            f"{one.name} ({one.number}): {self._refused[one.number].reason.strip()}"
-            for one in wanted
-            if one.number in self._refused
+        refused = [
+            (one, self._refused[one.number]) for one in wanted if one.number in self._refused
+        ]
+        return (
+            *unusable,
+            *(f"{one.name} ({one.number}): {refusal.reason.strip()}" for one, refusal in refused),
         )
 
-    async def _write(
-        self,
-        room: SaveRoom,
-        config: BpConfig,
-        site: Site | None,
-        objects: Objects,
-        given: Mapping[str, str],
-        writer: str,
-    ) -> tuple[Sequence[Exported], bytes, bool]:
-        """Write what differs; give all processes, what the file is, and whether it was checked."""
-        path = Path(config.objects_save_file)
-        run = self.threads.run
-        with ExitStack() as stack:
-            await lock(self.reactor, stack, room, (str(path.parent),))
-            wanted = await objects()
-            # What was refused of processes that are others now, or gone, does not count any more.
-            present = {one.number: one.objects for one in wanted if one.number != writer}
-            self._refused = {
-                number: refusal
-                for number, refusal in self._refused.items()
-                if present.get(number) == refusal.objects
-            }
-            file = Candidates(
-                wanted=wanted,
-                old=await run(lambda: _present(path)),
-                form=config.objects_save_format,
-                threads=self.threads,
-                put=partial(self._put, room, str(path)),
-                check=partial(self._check, site, given),
-            )
-            new = await file.content(self._refused)
-            if file.old is None and not wanted:
-                return wanted, b"", False
-            if new == file.old:
-                return wanted, _named(path, new), False
-            try:
-                reason = await file.tried(new)
-                if reason is not None:
-                    self._refused |= await file.accepted(self._refused, writer, reason)
-            except BaseException:
-                # A core would not start any more with a file that it refuses.
-                await file.write(file.old)
-                raise
-        return wanted, _named(path, file.current), True
+    async def _wanted(
+        self, config: BpConfig, app: str, load: Load
+    ) -> tuple[list[Exported], list[str]]:
+        """Give all live processes, and a line for each that a core would not take."""
+        illegal = await self._illegal(config)
+        wanted: list[Exported] = []
+        unusable: list[str] = []
+        for one in await load():
+            if one.draft:
+                continue
+            problem = one.broken or next(name_problems(one.definition, illegal), "")
+            if problem:
+                unusable.append(f"{one.definition.name} ({one.id}): {problem}")
+            else:
+                wanted.append(exported(one.id, one.definition, app))
+        return wanted, unusable
+
+    async def _write(self, file: Candidates, writer: str) -> bool:
+        """Write what differs; gives whether it was checked."""
+        new = await file.content(self._refused)
+        if new == file.old:
+            return False
+        try:
+            reason = await file.tried(new)
+            if reason is not None:
+                self._refused |= await file.accepted(self._refused, writer, reason)
+        except BaseException:
+            # A core would not start any more with a file that it refuses.
+            await file.write(file.old)
+            raise
+        return True
 
     def _put(self, room: SaveRoom, path: str, old: bytes | None, new: bytes | None) -> None:
         """Replace the whole file; blocks."""
@@ -474,15 +504,18 @@ class Exporter:
         if failed:
             raise ExportFailedError(output)
 
+    def _site(self, config: BpConfig) -> Site | None:
+        return sole(config.result_backend, self.sites.sites)
+
+    async def _illegal(self, config: BpConfig) -> str:
+        site = self._site(config)
+        tool = site.config.configtool if site else None
+        return await self.threads.run(lambda: forbidden_characters(config, tool))
+
 
 def _check_command(site: Site | None) -> str:
     tool = site.config.configtool if site else None
     return "" if tool is None else tool.obj_check_cmd
-
-
-def _named(path: Path, content: bytes | None) -> bytes:
-    """Give what no other content has, and no other file."""
-    return f"{digest(content)} {path}".encode()
 
 
 def _present(path: Path) -> bytes | None:
@@ -492,63 +525,3 @@ def _present(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise ExportFailedError(f"{path}: {error.strerror}") from None
-
-
-Load: TypeAlias = Callable[[], Awaitable[Iterable[StoredProcess]]]
-
-
-@define(eq=False, kw_only=True)
-class Exports:
-    """``left_out`` names live processes that the last export could not have, with the reason."""
-
-    log: ClassVar[Logger] = Logger()
-
-    sites: Sites
-    threads: Threads
-    exporter: Exporter
-    left_out: tuple[str, ...] = field(default=(), init=False)
-
-    async def export(
-        self, config: BpConfig, app: str, load: Load, writer: int | None = None
-    ) -> None:
-        """Have the configuration of the core hold the objects of all live processes.
-
-        Those that it would not take are left out, named, and hold up no other one. Raises
-        RestError when that fails, or when ``writer`` is one of them.
-        """
-        unusable: list[str] = []
-
-        async def objects() -> tuple[Exported, ...]:
-            illegal = await self._illegal(config)
-            found: list[Exported] = []
-            for one in await load():
-                problem = one.broken or next(name_problems(one.definition, illegal), "")
-                if one.draft:
-                    continue
-                if problem:
-                    unusable.append(f"{one.definition.name} ({one.id}): {problem}")
-                else:
-                    found.append(exported(one.id, one.definition, app))
-            return tuple(found)
-
-        number = "" if writer is None else str(writer)
-        site = self._site(config)
-        refused = await shielded(self.exporter.export(config, site, objects, f"({app})", number))
-        left_out = (*unusable, *refused)
-        for text in left_out:
-            if text not in self.left_out:
-                self.log.warn("business process not exported: {text}", text=text)
-        self.left_out = left_out
-
-    async def check(self, config: BpConfig) -> DefinitionCheck:
-        """Give what refuses a definition that the core would not take."""
-        illegal = await self._illegal(config)
-        return lambda definition: check_names(definition, illegal)
-
-    def _site(self, config: BpConfig) -> Site | None:
-        return sole(config.result_backend, self.sites.sites)
-
-    async def _illegal(self, config: BpConfig) -> str:
-        site = self._site(config)
-        tool = site.config.configtool if site else None
-        return await self.threads.run(lambda: forbidden_characters(config, tool))

@@ -21,7 +21,7 @@ from monrest.base.concurrency import Threads
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
 from monrest.bp.core_rows import CoreQuestion, CoreRows
-from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode
+from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, StoredProcess
 from monrest.bp.node_state import PENDING, NodeState, ProcessResult
 from monrest.bp.runner import ask
 from monrest.config import BpConfig
@@ -177,8 +177,8 @@ def spool(folder: str, lines: Iterable[str]) -> Path:
     return path
 
 
-DoneProcesses: TypeAlias = Sequence[tuple[ProcessDefinition, ProcessResult, float]]
-"""Processes, their results, and how many seconds the calculation before this one took."""
+DoneProcesses: TypeAlias = Sequence[tuple[StoredProcess, ProcessResult]]
+"""Processes as they were before, and their new results."""
 
 
 def sole(wanted: str, sites: Sequence[Site]) -> Site | None:
@@ -285,8 +285,8 @@ def _commands(done: DoneProcesses, live: CoreRows, site: str) -> list[CoreComman
     Without a ``site`` it is enough that any of them has the host.
     """
     commands: list[CoreCommand] = []
-    for definition, result, duration in done:
-        for one in passive_checks(definition, result, duration):
+    for process, result in done:
+        for one in passive_checks(process.definition, result, process.result.time):
             sites = live.sites_of.get(one.fields[0], ())
             if site in sites or (sites and not site):
                 commands.append(one)
@@ -300,7 +300,8 @@ def _flags(
     now: int,
 ) -> list[CoreCommand]:
     commands: list[CoreCommand] = []
-    for definition, result, _ in done:
+    for process, result in done:
+        definition = process.definition
         for node in definition.exported:
             known = present.get((definition.host_of(node), node.label))
             if known is not None:

@@ -212,7 +212,7 @@ class ProcessRecords(Records[StoredProcess]):
         seen = visibility.visibility(
             identity, "services", strict=context.config.auth.strict_host_authorization
         )
-        carried = await self.bp.carriers("services", context.sites.select(), seen)
+        carried = await self.bp.runner.carriers("services", context.sites.select(), seen)
         numbers = frozenset(carried.values())
         return lambda process: not process.draft and process.id in numbers
 
@@ -234,7 +234,7 @@ class ProcessRecords(Records[StoredProcess]):
         ):
             return list(processes), ()
         strict = context.config.auth.strict_host_authorization
-        return await self.bp.visible(
+        return await self.bp.runner.visible(
             processes,
             context.sites.select(),
             lambda table: visibility.visibility(identity, table, strict),
@@ -328,8 +328,8 @@ class ProcessRecords(Records[StoredProcess]):
     def _done(self, message: str, **more: Any) -> Document:
         """Say what was done, and which processes the core's configuration could not have."""
         value = {"message": message, **more}
-        if self.bp.left_out:
-            value["description"] = f"not exported: {'; '.join(self.bp.left_out)}"
+        if self.bp.exporter.left_out:
+            value["description"] = f"not exported: {'; '.join(self.bp.exporter.left_out)}"
         return Document(value=value)
 
     @Endpoint(
@@ -370,7 +370,7 @@ class ProcessRecords(Records[StoredProcess]):
     ) -> Answer:
         """Answer GET /mon/bp/<nr>/objects: what the process refers to."""
         process = await self.one(context, request, where[0])
-        return await _answer(context, request, await self.bp.objects(process))
+        return await _answer(context, request, await self.bp.runner.objects(process))
 
     @Endpoint(
         path="/mon/bp/<nr>/objects/recursive",
@@ -394,12 +394,14 @@ class ProcessRecords(Records[StoredProcess]):
         sites = context.sites.select()
         numbers: dict[ObjectName, set[str]] = {}
         for table in ("hosts", "services"):
-            for (_, host, service), number in (await self.bp.carriers(table, sites, None)).items():
+            for (_, host, service), number in (
+                await self.bp.runner.carriers(table, sites, None)
+            ).items():
                 numbers.setdefault((host, service), set()).add(number)
         result: set[ObjectName] = set()
         seen, waiting = {process.id}, [process]
         while waiting:
-            keys = await self.bp.objects(waiting.pop())
+            keys = await self.bp.runner.objects(waiting.pop())
             result |= keys
             linked = {
                 number

@@ -26,7 +26,13 @@ def _business_processes(common: Common) -> BusinessProcesses:
         config=config.bp,
         app=config.names.app,
         zone=config.display.zone(),
-        exporter=Exporter(reactor=clock, wall=common.wall, threads=common.threads, var_dir=folder),
+        exporter=Exporter(
+            reactor=clock,
+            wall=common.wall,
+            threads=common.threads,
+            sites=common.registry,
+            var_dir=folder,
+        ),
         commits=Commits(reactor=clock, threads=common.threads, folder=folder / "bp"),
         changed=partial(common.figures.expire, _FIGURES),
     )

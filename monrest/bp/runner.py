@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Collection,
     Iterable,
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from datetime import tzinfo
 from typing import ClassVar, TypeAlias
 
@@ -44,7 +43,7 @@ from monrest.bp.core_rows import (
 from monrest.bp.model import ProcessDefinition, StoredProcess
 from monrest.bp.node_functions import BUILT_IN
 from monrest.bp.node_state import DEFAULT_ORDER, NodeState, ProcessResult
-from monrest.bp.visible import references, visible_nodes
+from monrest.bp.visible import masked, references, visible_nodes
 from monrest.config import BpConfig
 from monrest.query.functions import Moment
 from monrest.query.model import CoreFilter, Pushed, Test
@@ -66,6 +65,9 @@ class Answers:
     share: Share | None = None
     """The room that all of it has."""
 
+
+ObjectPlace: TypeAlias = tuple[str, str, str]
+"""A site with a host and a service of it; no service: the host itself."""
 
 TableVisibility: TypeAlias = Callable[[str], CoreFilter | None]
 """What a user may see of a table of the cores; None for all of it."""
@@ -148,7 +150,7 @@ async def carriers(
     variable: str,
     seen: CoreFilter | None,
     clock: IReactorTime,
-) -> dict[tuple[str, str, str], str]:
+) -> dict[ObjectPlace, str]:
     """Which hosts or services carry the number of a process: (site, host, service) to number.
 
     ``seen`` is the visibility filter of the user, None for all rows. Raises SitesFailed
@@ -165,7 +167,7 @@ async def carriers(
         limit = seen if core.kind == "icinga2" else both(seen, has)
         return Pushed(table=table, columns=columns, filter=limit)
 
-    found: dict[tuple[str, str, str], str] = {}
+    found: dict[ObjectPlace, str] = {}
     if not sites:
         return found
     gathered = await fan_out(sites, plan, layout, clock)
@@ -290,31 +292,40 @@ class Runner:
             live = answers.live
             return await self.threads.run(lambda: references(process.definition, live, moment))
 
-    async def visible(
-        self,
-        processes: Sequence[StoredProcess],
-        sites: Sequence[Site],
-        rule: TableVisibility,
-        services: Mapping[str, Collection[ObjectName]],
-    ) -> tuple[dict[int, frozenset[str]], tuple[SiteProblem, ...]]:
-        """Give the nodes of each process that a user may see who sees so much of these sites.
+    async def carriers(
+        self, table: str, sites: Sequence[Site], seen: CoreFilter | None
+    ) -> dict[ObjectPlace, str]:
+        """Which hosts or services carry the number of a process, as ``carriers``."""
+        return await carriers(sites, table, self.variable, seen, self.clock)
 
-        ``services`` are those that they see of each process, by its id; the second value are the
-        sites that could not say everything.
+    async def visible(
+        self, processes: Sequence[StoredProcess], sites: Sequence[Site], rule: TableVisibility
+    ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
+        """Give processes without what is not visible to a user who sees so much of these sites.
+
+        The second value are the sites that could not answer what they see.
         """
+        services: dict[str, set[ObjectName]] = {}
+        with suppress(SitesFailed):  # then nothing is visible, and all sites are problems below
+            carried = await self.carriers("services", sites, rule("services"))
+            for (_, host, service), number in carried.items():
+                services.setdefault(number, set()).add((host, service))
         needs = self._needs(processes, members=True)
         moment = Moment(self.wall.now(), self.zone)
+        ids = frozenset(site.id for site in sites)
         async with (
             gather(self.sites.select(), needs, self.clock) as everything,
             gather(sites, needs, self.clock, rule=rule, share=everything.share) as theirs,
         ):
             rows = everything.live, theirs.live
 
-            def work() -> dict[int, frozenset[str]]:
-                return {
-                    one.nr: visible_nodes(one.definition, *rows, services.get(one.id, ()), moment)
-                    for one in processes
-                }
+            def work() -> list[StoredProcess]:
+                found = []
+                for one in processes:
+                    exported = services.get(one.id, ())
+                    seen = visible_nodes(one.definition, *rows, exported, moment)
+                    found.append(masked(one, seen, ids))
+                return found
 
             return await self.threads.run(work), theirs.problems
 

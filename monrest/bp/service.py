@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, tzinfo
 from functools import partial
 from typing import Any, ClassVar
@@ -22,22 +21,18 @@ from twisted.logger import Logger
 
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, Threads, shielded
-from monrest.base.errors import SitesFailed, Unavailable
+from monrest.base.errors import Unavailable
 from monrest.base.values import SiteProblem
 from monrest.bp import store as statements
 from monrest.bp.commit import Commits
-from monrest.bp.core_objects import Exporter, Exports
-from monrest.bp.core_rows import ObjectName
+from monrest.bp.core_objects import Exporter
 from monrest.bp.delivery import ResultDelivery
 from monrest.bp.model import NEW_NAME, Calculated, StoredProcess, read
 from monrest.bp.node_state import ProcessResult, stored
-from monrest.bp.runner import Answers, CalculationFailedError, Runner, TableVisibility, carriers
+from monrest.bp.runner import Answers, CalculationFailedError, Runner
 from monrest.bp.store import ProcessChange
-from monrest.bp.visible import masked
 from monrest.config import BpConfig
-from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites
-from monrest.sites.site import Site
 from monrest.store.database import Database, Work
 from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.store.merge import merged
@@ -81,18 +76,16 @@ class BusinessProcesses(Service):
     zone: tzinfo = UTC
     choose: Callable[[], int] = lambda: secrets.randbelow(4)
     changed: Callable[[], object] = lambda: None
-    _exports: Exports = field(init=False)
     _known: dict[int, StoredProcess] = field(factory=dict, init=False)
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
     _delivery: ResultDelivery = field(init=False)
-    _runner: Runner = field(init=False)
+    runner: Runner = field(init=False)
     _periodic: Periodic | None = field(default=None, init=False)
     _last: tuple[Token | None, float] = field(default=(None, 0.0), init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._exports = Exports(sites=self.sites, threads=self.threads, exporter=self.exporter)
         self._delivery = ResultDelivery(self.clock, self.wall, self.threads)
-        self._runner = Runner(
+        self.runner = Runner(
             clock=self.clock,
             wall=self.wall,
             sites=self.sites,
@@ -122,7 +115,7 @@ class BusinessProcesses(Service):
     async def configure(self, config: BpConfig, app: str, zone: tzinfo) -> None:
         await self._end()
         self.config, self.app, self.zone = config, app, zone
-        self._runner.configure(config, self.variable, zone)
+        self.runner.configure(config, self.variable, zone)
         if self.running:
             self._begin()
 
@@ -154,32 +147,6 @@ class BusinessProcesses(Service):
         self._known = dict(found)
         return found
 
-    async def objects(self, process: StoredProcess) -> set[ObjectName]:
-        """Give the hosts and services that a process refers to."""
-        return await self._runner.objects(process)
-
-    async def visible(
-        self, processes: Sequence[StoredProcess], sites: Sequence[Site], rule: TableVisibility
-    ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
-        """Give processes without what is not to be seen by a user who sees so much of these sites.
-
-        The second value are the sites that could not say what they see.
-        """
-        services: dict[str, set[ObjectName]] = {}
-        with suppress(SitesFailed):  # then nothing is seen, and all sites are problems below
-            carried = await self.carriers("services", sites, rule("services"))
-            for (_, host, service), number in carried.items():
-                services.setdefault(number, set()).add((host, service))
-        seen, problems = await self._runner.visible(processes, sites, rule, services)
-        ids = frozenset(site.id for site in sites)
-        return [masked(one, seen[one.nr], ids) for one in processes], problems
-
-    async def carriers(
-        self, table: str, sites: Sequence[Site], seen: CoreFilter | None
-    ) -> dict[tuple[str, str, str], str]:
-        """Give the hosts or services that carry the number of a process; see ``carriers``."""
-        return await carriers(sites, table, self.variable, seen, self.clock)
-
     async def statistics(self) -> dict[str, float]:
         """Give the figures ``business_process_…`` of ``/mon/stats``.
 
@@ -192,7 +159,7 @@ class BusinessProcesses(Service):
 
         Raises BadRequest and Conflict for what is wrong, Unavailable.
         """
-        check = await self._exports.check(self.config)
+        check = await self.exporter.check(self.config)
         definition = read(document, name=NEW_NAME)
         check(definition)
         work = statements.create(definition, start, self.wall.now())
@@ -217,7 +184,7 @@ class BusinessProcesses(Service):
 
     async def _changed(self, number: int, made: statements.MadeDocument) -> StoredProcess | None:
         expected: ProcessChange | None = None
-        check = await self._exports.check(self.config)
+        check = await self.exporter.check(self.config)
         while True:
             if self.config.pre_save_cmd:
                 expected = await self.database.run(statements.preview(number, made, check))
@@ -260,18 +227,13 @@ class BusinessProcesses(Service):
 
         Raises RestError when that fails, also for ``writer`` alone; what is stored stays.
         """
-        await self._exports.export(self.config, self.app, self.several, writer)
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Live processes that the core's configuration could not have, with the reason."""
-        return self._exports.left_out
+        await self.exporter.export(self.config, self.app, self.several, writer)
 
     async def look(self) -> None:
         """Calculate when the interval is over, or the duty came to this daemon."""
         token, (held, began) = self.duties.held(DUTY), self._last
         if token is None:
-            self._runner.forget()
+            self.runner.forget()
             return
         now = self.clock.seconds()
         if held != token or now - began >= 60.0 * self.config.refresh_interval:
@@ -294,9 +256,9 @@ class BusinessProcesses(Service):
         known = await self._load()
         live = [one for one in known.values() if not one.draft and not one.broken]
         if not live:
-            self._runner.forget()
+            self.runner.forget()
             return
-        done, answers = await self._runner.run(live, known)
+        done, answers = await self.runner.run(live, known)
         figures = {
             "business_process_duration_seconds": self.clock.seconds() - began,
             "business_process_last_update": self.wall.now(),
@@ -321,7 +283,7 @@ class BusinessProcesses(Service):
         async with self._lock:
             known = await self._load()
             process = known.get(process.nr, process)
-            done, answers = await self._runner.run([process], known, strict=True)
+            done, answers = await self.runner.run([process], known, strict=True)
             await self._store(done, self.database.change)
             if not process.draft:
                 await self._deliver(done, answers, lambda: True)
@@ -334,11 +296,10 @@ class BusinessProcesses(Service):
         allowed: Callable[[], bool],
     ) -> None:
         """Give results to the core, if there is one that wants them, as long as it is allowed."""
-        if not done:
-            return
-        results = [(one.definition, result, one.result.time) for one, result in done]
-        sites = self.sites.sites
-        await self._delivery.deliver(self.config, sites, results, answers.live, self.app, allowed)
+        if done:
+            await self._delivery.deliver(
+                self.config, self.sites.sites, done, answers.live, self.app, allowed
+            )
 
     async def _store(
         self,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from monrest.base.errors import BadRequest
+from monrest.bp.function import parse
 from tests.bp.town import NOW, leaf, town
 
 __all__ = ["town"]
@@ -60,7 +62,7 @@ def test_what_a_search_says(web):
     ("text", "count"),
     [
         ({"type": "search", "value": "web1"}, 1),
-        ({"type": "host", "op": "!=", "value": "web1"}, 2),
+        ({"type": "host", "op": "!=", "value": "web1"}, 3),
         ({"type": "plugin output", "op": "~", "value": "HTTP"}, 3),
         ({"type": "custom variable", "val_pre": "level", "value": "gold"}, 1),
         ({"type": "custom variable", "val_pre": "level", "op": "!=", "value": "gold"}, 3),
@@ -89,9 +91,32 @@ def test_kinds_of_text_filters(web, text, count):
         downtimes_with_info=[[1, "ann", "c", 0, 100, 4000, 1, 0, 0]],
         depends_exec=[["db", "http"]],
     )
-    expected = count if text["type"] != "host" else 3
     found = web.calculate(searched("threshold", "services", text))
-    assert f"/{expected} services up" in found.status_text
+    assert f"/{count} services up" in found.status_text
+
+
+@pytest.mark.parametrize(
+    ("search", "words"),
+    [
+        ([], "a list of 1 to 50 searches"),
+        ([5], "search 1: expected an object"),
+        ({"hostprops": -1}, "hostprops: expected 0 to 1048575"),
+        ({"servicestatustypes": "many"}, "servicestatustypes: expected 0 to 31"),
+        ({"text_filter": {}, "hoststatustypes": 16}, "hoststatustypes: expected 0 to 15"),
+        ({"text_filter": [WEB] * 51}, "a list of at most 50 objects"),
+        ({"text_filter": [{"type": "colour"}]}, "type: expected one of search, host,"),
+        ({"text_filter": [{"type": []}]}, "type: expected one of search, host,"),
+        ({"text_filter": [{**WEB, "op": ">"}]}, "op: expected one of = != ~ !~ >= <="),
+        ({"text_filter": [{**WEB, "op": []}]}, "op: expected one of = != ~ !~ >= <="),
+        ({"text_filter": [{**WEB, "value": []}]}, "value: expected a text or a number"),
+        ({"text_filter": [{**WEB, "value": "("}]}, "statusfilter: host"),
+        ({"text_filter": [{"type": "custom variable"}]}, "the name of a variable"),
+    ],
+)
+def test_what_is_no_search(search, words):
+    with pytest.raises(BadRequest) as caught:
+        parse(["statusfilter", "worst", "both", search])
+    assert words in caught.value.description
 
 
 @pytest.mark.parametrize(

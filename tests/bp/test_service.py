@@ -34,12 +34,14 @@ class Exporter:
     def __init__(self):
         self.given, self.error = [], None
 
-    async def export(self, config, site, objects, who, writer):
-        assert who == "(mon)"
-        self.given.append([one.name for one in await objects()])
+    async def check(self, _config):
+        return lambda _definition: None
+
+    async def export(self, _config, app, load, _writer):
+        assert app == "mon"
+        self.given.append([one.definition.name for one in await load() if not one.draft])
         if self.error:
             raise self.error
-        return ()
 
 
 class Setting:
@@ -326,25 +328,19 @@ def test_what_was_stored_under_other_rules_is_shown_and_can_be_replaced(setting,
 
 
 def test_without_any_site_nothing_is_found(setting):
-    nodes = [
-        {"label": "r", "function": "worst()", "depends": ["a"]},
-        {"id": "a", "label": "a", "function": "status('h', 's')"},
-    ]
-    live = setting.alive({"name": "P", "nodes": nodes})
-    for _ in range(2):
-        result = setting.wait(setting.service.refresh(live)).process.result
-        assert (result.status, result.nodes["a"].status_text) == (3, "no such service")
-
-
-def test_without_any_site_searches_find_nothing(setting):
-    """Those that look at columns too which nobody asks for otherwise."""
+    """By searches too, which look at columns that no other node needs."""
     text = {"type": "host", "op": "~", "value": "web"}
     search = {"text_filter": [text], "hostprops": 1, "serviceprops": 4, "hoststatustypes": 2}
-    nodes = [{"label": "r", "function": ["statusfilter", "worst", "both", [search]]}]
+    nodes = [
+        {"label": "r", "function": "worst()", "depends": ["a", "b"]},
+        {"id": "a", "label": "a", "function": "status('h', 's')"},
+        {"id": "b", "label": "b", "function": ["statusfilter", "worst", "both", [search]]},
+    ]
     live = setting.alive({"name": "P", "nodes": nodes})
     result = setting.wait(setting.service.refresh(live)).process.result
-    assert result.status_text.startswith("OK - 0/0 hosts up, 0/0 services up")
-    assert setting.wait(setting.service.objects(live)) == set()
+    assert (result.status, result.nodes["a"].status_text) == (3, "no such service")
+    assert result.nodes["b"].status_text.startswith("OK - 0/0 hosts up, 0/0 services up")
+    assert setting.wait(setting.service.runner.objects(live)) == set()
 
 
 def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, threads, tmp_path):
