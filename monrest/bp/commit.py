@@ -74,8 +74,6 @@ class Commits:
             self.log.warn("bp.post_refresh_cmd failed: {output}", output=output)
 
     async def removed(self, number: int) -> None:
-        """Take the files of a process away."""
-
         def work() -> None:
             for kind in _KINDS:
                 self._path(number, kind).unlink(missing_ok=True)

@@ -202,12 +202,6 @@ def forbidden_characters(config: BpConfig, tool: ConfigTool | None) -> str:
     return ILLEGAL if found is None else found
 
 
-def check_names(definition: ProcessDefinition, illegal: str) -> None:
-    """Raise BadRequest for a name of an object that has one of the forbidden_characters."""
-    for problem in name_problems(definition, illegal):
-        raise BadRequest("invalid name of an exported object", problem)
-
-
 def name_problems(definition: ProcessDefinition, illegal: str) -> Iterator[str]:
     """Say what is wrong with the names of the objects that stand for a process."""
     if not illegal:
@@ -364,7 +358,12 @@ class Exporter:
     async def check(self, config: BpConfig) -> DefinitionCheck:
         """What refuses a definition that the core would not take."""
         illegal = await self._illegal(config)
-        return lambda definition: check_names(definition, illegal)
+
+        def check(definition: ProcessDefinition) -> None:
+            for problem in name_problems(definition, illegal):
+                raise BadRequest("invalid name of an exported object", problem)
+
+        return check
 
     async def export(
         self, config: BpConfig, app: str, load: Load, writer: int | None = None
@@ -394,7 +393,7 @@ class Exporter:
             room = await run(lambda: SaveRoom.of(self.var_dir, _ROOM))
             with ExitStack() as stack:
                 await lock(self.reactor, stack, room, (str(path.parent),))
-                wanted, unusable = await self._wanted(config, app, load)
+                wanted, left_out = await self._wanted(config, app, load)
                 # What was refused of processes that are others now, or gone, does not count.
                 present = {one.number: one.objects for one in wanted if one.number != writer}
                 self._refused = {
@@ -425,13 +424,11 @@ class Exporter:
             raise ExportFailedError(str(error)) from None
         if writer in self._refused:
             raise ExportRefusedError(self._refused[writer].reason)
-        refused = [
-            (one, self._refused[one.number]) for one in wanted if one.number in self._refused
-        ]
-        return (
-            *unusable,
-            *(f"{one.name} ({one.number}): {refusal.reason.strip()}" for one, refusal in refused),
-        )
+        for one in wanted:
+            if one.number in self._refused:
+                reason = self._refused[one.number].reason.strip()
+                left_out.append(f"{one.name} ({one.number}): {reason}")
+        return tuple(left_out)
 
     async def _wanted(
         self, config: BpConfig, app: str, load: Load

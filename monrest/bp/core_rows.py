@@ -7,16 +7,17 @@ need not know which it is about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from operator import ior, itemgetter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from operator import itemgetter
 from typing import Any, TypeAlias
 
-from attrs import define, field, fields, frozen
+from attrs import define, field, frozen
 
 from monrest.base.values import Row
 from monrest.bp.node_state import CRITICAL, OK
 from monrest.query.column_names import CoreType
-from monrest.query.model import CoreFilter, Group, Pushed, Test
+from monrest.query.model import CoreFilter, Group, Test
 from monrest.sites.normalise import RowTypes
 
 ObjectName: TypeAlias = tuple[str, str]
@@ -100,13 +101,11 @@ _FEW = 50
 class Needs:
     """What the nodes of all processes look at; ``member_…`` are groups whose members are rows.
 
-    ``matched_hosts`` are those whose services are looked for by a pattern. ``every_host`` and
-    ``every_service``: a status filter has to look at all of them.
+    ``every_host`` and ``every_service``: a status filter has to look at all of them.
     """
 
     hosts: set[str] = field(factory=set)
     services_of: set[str] = field(factory=set)
-    matched_hosts: set[str] = field(factory=set)
     hostgroups: set[str] = field(factory=set)
     servicegroups: set[str] = field(factory=set)
     member_hostgroups: set[str] = field(factory=set)
@@ -115,11 +114,6 @@ class Needs:
     every_service: bool = False
     host_columns: dict[str, CoreType] = field(factory=dict)
     service_columns: dict[str, CoreType] = field(factory=dict)
-
-    def add(self, other: Needs) -> None:
-        """Add what other nodes look at."""
-        for one in fields(Needs):
-            setattr(self, one.name, ior(getattr(self, one.name), getattr(other, one.name)))
 
     def questions(self) -> list[CoreQuestion]:
         """Give what to ask, at most one question for each table."""
@@ -162,12 +156,6 @@ class CoreQuestion:
     table: str
     layout: RowTypes
     filter: CoreFilter | None
-
-    def pushed(self, known: Iterable[str]) -> Pushed:
-        """Give what a core is asked that has the ``known`` columns."""
-        has = frozenset(known)
-        columns = tuple(name for name, _ in self.layout if name in has)
-        return Pushed(table=self.table, columns=columns, filter=self.filter)
 
 
 def _layout(base: RowTypes, more: dict[str, CoreType]) -> RowTypes:
@@ -266,7 +254,6 @@ class CoreRows:
     questions: Sequence[CoreQuestion] = ()
     services: dict[ObjectName, Row] = field(factory=dict)
     hosts: dict[str, Row] = field(factory=dict)
-    by_host: dict[str, list[Row]] = field(factory=dict)
     hostgroups: dict[str, GroupCounts] = field(factory=dict)
     servicegroups: dict[str, GroupCounts] = field(factory=dict)
     host_index: Mapping[str, int] = field(init=False)
@@ -282,13 +269,19 @@ class CoreRows:
         self.host_index = index.get("hosts", {})
         self.service_index = index.get("services", {})
 
-    def take(
-        self, question: CoreQuestion, site: str, rows: Sequence[Row], wanted: frozenset[str]
-    ) -> None:
+    @cached_property
+    def by_host(self) -> Mapping[str, Sequence[Row]]:
+        """The services of each host, once all rows are there."""
+        found: dict[str, list[Row]] = {}
+        for row in self.services.values():
+            found.setdefault(row[HOST], []).append(row)
+        return found
+
+    def take(self, question: CoreQuestion, site: str, rows: Sequence[Row]) -> None:
         """Add the rows of one site, which come before those of sites that were taken earlier.
 
-        New ones get the site behind their values. ``wanted`` are hosts whose services are looked
-        for by a pattern. Raises TypeError and ValueError for a site that lies about its types.
+        They get the site behind their values. Raises TypeError and ValueError for a site that lies
+        about its types.
         """
         width = len(question.layout)
         if question.table == "hosts":
@@ -304,14 +297,6 @@ class CoreRows:
                 if len(row) == width:
                     row.append(site)
             self.services.update(zip(map(itemgetter(HOST, SERVICE), rows), rows, strict=True))
-            found: dict[str, list[Row]] = {}
-            for row in rows if wanted else ():
-                if row[HOST] in wanted:
-                    found.setdefault(row[HOST], []).append(row)
-            for host, mine in found.items():
-                names = {row[SERVICE] for row in mine}
-                others = self.by_host.get(host, ())
-                self.by_host[host] = mine + [row for row in others if row[SERVICE] not in names]
         else:
             groups = self.hostgroups if question.table == "hostgroups" else self.servicegroups
             for row in rows:

@@ -15,6 +15,7 @@ from monrest.api.endpoint import (
     Endpoint,
     Parameter,
 )
+from monrest.api.fields import collected
 from monrest.api.lists import local_schema, read_columns, reselect, select, sparse
 from monrest.api.records import Records, record_columns
 from monrest.api.rights import may_submit
@@ -86,17 +87,16 @@ def read_attributes(request: RestRequest) -> dict[str, Any]:
     if document is not None and not isinstance(document, dict):
         raise BadRequest("invalid value", "request body: expected an object")
     values: dict[str, Any] = dict(document or {})
-    pairs: dict[str, list[str]] = {}
-    for name, value in request.parameters:
-        if name in (*_STORED, "id") and name not in values:
-            pairs.setdefault(name, []).append(value)
-    for name, texts in pairs.items():
+    names = {*_STORED, "id"}.difference(values)
+    form = collected(pair for pair in request.parameters if pair[0] in names)
+    for name, value in form.items():
         if name == "filter":
+            texts = value if isinstance(value, list) else [value]
             values[name] = [one.strip() for text in texts for one in text.split(",") if one.strip()]
-        elif len(texts) > 1:
-            raise BadRequest("too many values", f"{name}: expected one value, got {len(texts)}")
+        elif isinstance(value, list):
+            raise BadRequest("too many values", f"{name}: expected one value, got {len(value)}")
         else:
-            values[name] = NODES.parsed(texts[0]) if name == NODES.name else texts[0]
+            values[name] = NODES.parsed(value) if name == NODES.name else value
     return values
 
 
@@ -345,7 +345,6 @@ class ProcessRecords(Records[StoredProcess]):
     async def refresh(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer POST /mon/bp/<nr>/refresh: calculate now and submit the results."""
         before = await self.one(context, request, where[0])
         await _check_refresh(context, request.identity, before.definition.name)
         done = await self.bp.refresh(before)
@@ -368,7 +367,6 @@ class ProcessRecords(Records[StoredProcess]):
     async def objects(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/bp/<nr>/objects: what the process refers to."""
         process = await self.one(context, request, where[0])
         return await _answer(context, request, await self.bp.runner.objects(process))
 
@@ -382,7 +380,6 @@ class ProcessRecords(Records[StoredProcess]):
     async def recursive(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        """Answer GET /mon/bp/<nr>/objects/recursive: also what linked processes refer to."""
         process = await self.one(context, request, where[0])
         known = {one.id: one for one in await self.find(context, request, None)}
         return await _answer(context, request, await self._linked(context, process, known))
@@ -417,52 +414,44 @@ class ProcessRecords(Records[StoredProcess]):
 
 
 async def _answer(context: Context, request: RestRequest, keys: set[ObjectName]) -> Answer:
-    """Give the rows of these objects that the user may see."""
+    """Answer with the rows of these objects that the user may see."""
     query = parse_query(request.parameters)
     sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
     inner = evolve(request, parameters=sites)
-    made = _Records()
-    hosts = {host for host, service in keys if not service}
-    services = {key for key in keys if key[1]}
-    if hosts:
-        rows = await fetch(context, inner, HOSTS, extra=_hosts(hosts))
-        await made.add(context, rows, "host", lambda row: row["name"] in hosts)
-    if services:
-        rows = await fetch(context, inner, SERVICES, extra=_services(services))
-        await made.add(
-            *(context, rows, "service"),
-            lambda row: (row["host_name"], row["description"]) in services,
-        )
-    problems = tuple(made.problems.values())
-    if not made.records:
+    found = _ObjectRows()
+    for schema, kind in ((HOSTS, "host"), (SERVICES, "service")):
+        wanted = {key for key in keys if bool(key[1]) == (kind == "service")}
+        if wanted:
+            await found.fetch(context, inner, schema, kind, wanted)
+    problems = tuple(found.problems.values())
+    if not found.records:
         # Nothing says whether a name in a filter is a typing error.
         context.sites.select(request.sites or query.backends)
         return Rows(columns=(_TYPE, _HOST_NAME), rows=[], failed_sites=problems)
-    answer = await select(context, request, made.schema(), made.sorted())
-    optional = frozenset(made.columns) - {"_type", "host_name"}
+    answer = await select(context, request, found.schema(), found.sorted())
+    optional = frozenset(found.columns) - {"_type", "host_name"}
     answer = sparse(request, answer, optional)
-    return evolve(answer, failed_sites=problems, backend_seconds=made.seconds)
+    return evolve(answer, failed_sites=problems, backend_seconds=found.seconds)
 
 
-def _hosts(names: set[str]) -> tuple[FilterTree, ...]:
-    if len(names) > _FEW:
-        return ()
-    return (Group("or", tuple(Condition("name", "=", name, "path") for name in sorted(names))),)
-
-
-def _services(keys: set[ObjectName]) -> tuple[FilterTree, ...]:
+def _limit(keys: set[ObjectName]) -> tuple[FilterTree, ...]:
+    """The filter for these objects, none where they are many: all rows come faster then."""
     if len(keys) > _FEW:
         return ()
-    each = (
-        (Condition("host_name", "=", host, "path"), Condition("description", "=", name, "path"))
-        for host, name in sorted(keys)
-    )
-    return (Group("or", tuple(Group("and", both) for both in each)),)
+    each: list[FilterTree] = []
+    for host, service in sorted(keys):
+        if service:
+            names = (("host_name", host), ("description", service))
+            both = tuple(Condition(column, "=", name, "path") for column, name in names)
+            each.append(Group("and", both))
+        else:
+            each.append(Condition("name", "=", host, "path"))
+    return (Group("or", tuple(each)),)
 
 
 @define(eq=False)
-class _Records:
-    """Rows of both collections as records, with everything that is known of their columns."""
+class _ObjectRows:
+    """Rows of both collections as records, with all columns of both."""
 
     records: list[dict[str, Any]] = field(factory=list)
     columns: dict[str, Column] = field(factory=lambda: {"_type": _TYPE, "host_name": _HOST_NAME})
@@ -470,23 +459,24 @@ class _Records:
     problems: dict[str, SiteProblem] = field(factory=dict)
     seconds: float = 0.0
 
-    async def add(
+    async def fetch(
         self,
         context: Context,
-        answer: Answer,
+        request: RestRequest,
+        schema: TableSchema,
         kind: str,
-        wanted: Callable[[Mapping[str, Any]], bool],
+        wanted: set[ObjectName],
     ) -> None:
+        answer = await fetch(context, request, schema, extra=_limit(wanted))
         assert isinstance(answer, Rows)
         try:
             size = len(answer.rows) * len(answer.columns)
-            await context.compute(lambda _: self._take(answer, kind, wanted), size)
+            await context.compute(lambda _: self._add(answer, schema, kind, wanted), size)
         finally:
             # The rows of the other collection wait for room.
             answer.gone()
 
-    def _take(self, answer: Rows, kind: str, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
-        schema = SERVICES if kind == "service" else HOSTS
+    def _add(self, answer: Rows, schema: TableSchema, kind: str, wanted: set[ObjectName]) -> None:
         self.problems.update((one.site, one) for one in answer.failed_sites)
         self.seconds += answer.backend_seconds
         for column in answer.columns:
@@ -497,20 +487,21 @@ class _Records:
         names = [column.name for column in answer.columns]
         for row in answer.rows:
             record: dict[str, Any] = dict(zip(names, row, strict=False))
-            if not wanted(record):
+            if kind == "host":
+                record["host_name"] = record["name"]
+            service = record["description"] if kind == "service" else ""
+            if (record["host_name"], service) not in wanted:
                 continue
             more = answer.expand(row) if answer.expand is not None else {}
             for name in more:
                 self.columns.setdefault(name, Column(name))
-            if kind == "host":
-                record["host_name"] = record["name"]
             self.records.append({**more, **record, "_type": kind})
 
     def schema(self) -> TableSchema:
         return local_schema("objects", tuple(self.columns.values()), (), self.held)
 
     def sorted(self) -> Iterable[Mapping[str, Any]]:
-        """Give the records by host, the host itself before its services."""
+        """By host, the host itself before its services."""
         return sorted(
             self.records,
             key=lambda one: (

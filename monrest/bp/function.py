@@ -131,8 +131,6 @@ class StatusObjects(NodeObjects):
     def need(self, needs: Needs, *, members: bool) -> None:
         del members
         (needs.services_of if self.op else needs.hosts).add(self.host)
-        if self.op not in ("", "="):
-            needs.matched_hosts.add(self.host)
 
     def rows(self, live: CoreRows, moment: Moment) -> NodeRows:
         del moment

@@ -1,7 +1,7 @@
-"""A business process as it is stored: reading what people send, and what is kept.
+"""A business process as it is stored, and the reader of what a client sends.
 
-Only known attributes are kept; one of a wrong type or outside of its enumeration is
-refused by name. Rules: docs/spec/bp.md, "Record".
+Only known attributes are stored; one of a wrong type or outside of its enumeration is refused by
+name.
 """
 
 from __future__ import annotations

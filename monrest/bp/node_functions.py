@@ -1,7 +1,7 @@
 """The functions of nodes over their children and over what the cores say.
 
 What is of a wrong type in a row is 0, empty or unknown: a core that lies must not break a
-calculation. Rules: docs/spec/bp.md, "Functions" and "Filters".
+calculation. Rules: docs/spec/bp.md, "Functions".
 """
 
 from __future__ import annotations
@@ -98,11 +98,6 @@ class Filters:
     def active(self) -> bool:
         """Whether any filter looks at rows, which then must be there."""
         return self.downtime or self.acknowledged or self.unknown or bool(self.others)
-
-    @property
-    def listening(self) -> bool:
-        """Whether any filter has to be called before or after the function."""
-        return self.recursive_output or bool(self.others)
 
     def state(self, state: int, acknowledged: int, downtime: int) -> int:
         """Give the state that a host, a service or a child counts with."""
@@ -265,13 +260,11 @@ _FIXED |= {"2": CRITICAL, "critical": CRITICAL, "down": CRITICAL}
 
 
 def fixed(arguments: Sequence[Any]) -> NodeOutcome:
-    """Give the state that is written there."""
     status = _FIXED.get(text_at(arguments, 0).lower(), UNKNOWN)
     return NodeOutcome(status=status, short="fixed", text=text_at(arguments, 1) or WORDS[status])
 
 
 def random(choice: int) -> NodeOutcome:
-    """Give the state that chance chose."""
     word = WORDS[choice]
     return NodeOutcome(status=choice, short="random", text=f"{word} - Random state is {word}")
 
@@ -387,7 +380,6 @@ class ObjectFunctions:
     def groupstatus(
         self, group: GroupObjects, thresholds: Sequence[Any], filters: Filters
     ) -> NodeOutcome:
-        """Give the state of a host group or service group by its counts."""
         if group.kind not in ("hostgroup", "servicegroup"):
             return failed("expected hostgroup or servicegroup as first argument")
         of_hosts = group.kind == "hostgroup"
@@ -460,7 +452,7 @@ class ObjectFunctions:
 
 
 def _summary(status: int, hosts: NodeTally | None, services: NodeTally | None) -> str:
-    """Give the line with counts and performance data of the sides that were looked at."""
+    """The line with counts and performance data of the sides that were looked at."""
     words: list[str] = []
     numbers: list[str] = []
     for side, kind in ((hosts, "hosts"), (services, "services")):
@@ -471,7 +463,7 @@ def _summary(status: int, hosts: NodeTally | None, services: NodeTally | None) -
 
 
 def _listed(hosts: NodeTally, services: NodeTally) -> str:
-    """Give the lines about problems that follow the summary."""
+    """The lines about problems that follow the summary."""
     lines = [
         *(_problem(_HOST_WORDS[min(state, 2)], row[HOST], row) for state, row in hosts.first),
         *(

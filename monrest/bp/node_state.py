@@ -1,6 +1,6 @@
 """States of nodes: their words, their order, and what a calculation stores of them.
 
-Rules: docs/spec/bp.md, "Functions" and "Record".
+Rules: docs/spec/bp.md, "Functions".
 """
 
 from __future__ import annotations

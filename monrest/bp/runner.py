@@ -95,7 +95,6 @@ async def gather(
     asked = [evolve(one, filter=both(one.filter, rule(one.table))) for one in questions]
     with nullcontext(share) if share else sites[0].memory.room.turn() as share:
         waiting = [Deferred.fromCoroutine(ask(sites, one, clock, share)) for one in asked]
-        wanted = frozenset(needs.matched_hosts)
         found: list[tuple[CoreQuestion, SiteAnswer]] = []
         for question, (_, outcome) in zip(
             questions, await DeferredList(waiting, consumeErrors=True), strict=True
@@ -110,7 +109,7 @@ async def gather(
             lying = []
             for question, answer in found:
                 try:
-                    live.take(question, answer.site.id, answer.rows, wanted)
+                    live.take(question, answer.site.id, answer.rows)
                 except (TypeError, ValueError):
                     lying.append(answer.site)
             return lying
@@ -130,7 +129,10 @@ async def ask(
 
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
         known = core.tables.get(question.table)
-        return question.pushed(known) if known else None
+        if not known:
+            return None
+        columns = tuple(name for name, _ in question.layout if name in known)
+        return Pushed(table=question.table, columns=columns, filter=question.filter)
 
     try:
         return await fan_out(sites, plan, question.layout, clock, share=share)
@@ -286,16 +288,14 @@ class Runner:
     async def objects(self, process: StoredProcess) -> set[ObjectName]:
         """Give the hosts and services that a process refers to."""
         moment = Moment(self.wall.now(), self.zone)
-        async with gather(
-            self.sites.select(), self._needs([process], members=True), self.clock
-        ) as answers:
+        needs = self._needs([process], members=True)
+        async with gather(self.sites.select(), needs, self.clock) as answers:
             live = answers.live
             return await self.threads.run(lambda: references(process.definition, live, moment))
 
     async def carriers(
         self, table: str, sites: Sequence[Site], seen: CoreFilter | None
     ) -> dict[ObjectPlace, str]:
-        """Which hosts or services carry the number of a process, as ``carriers``."""
         return await carriers(sites, table, self.variable, seen, self.clock)
 
     async def visible(
@@ -310,7 +310,7 @@ class Runner:
             carried = await self.carriers("services", sites, rule("services"))
             for (_, host, service), number in carried.items():
                 services.setdefault(number, set()).add((host, service))
-        needs = self._needs(processes, members=True)
+        needs = await self.threads.run(lambda: self._needs(processes, members=True))
         moment = Moment(self.wall.now(), self.zone)
         ids = frozenset(site.id for site in sites)
         async with (

@@ -177,7 +177,7 @@ def create(connection: Connection, definition: ProcessDefinition, start: int, no
     number = next(one for one in count(start) if one not in documents)
     document = _valid(number, definition, documents)
     with LIMITS.room(connection, number, None):
-        _put(connection, number, document, now, draft=True)
+        _add(connection, number, document, now, draft=True)
     return number
 
 
@@ -235,7 +235,8 @@ def change(
     if expected is not None and changed.after != expected.after:
         raise ProcessOvertakenError
     with LIMITS.room(connection, number, None):
-        _put(connection, number, changed.after, now, draft=False)
+        values = _values(changed.after, now, draft=False)
+        connection.execute(update(bp_processes).where(bp_processes.c.nr == number).values(**values))
     return changed
 
 
@@ -258,9 +259,7 @@ def adopt(
     if number in documents:
         return None
     document = _valid(number, definition, documents)
-    _put(connection, number, document, now, draft=True)
-    if not draft:
-        _put(connection, number, document, now, draft=False)
+    _add(connection, number, document, now, draft=draft)
     return str(document["name"])
 
 
@@ -291,21 +290,22 @@ def _valid(
     return document
 
 
-def _put(
+def _add(
     connection: Connection, number: int, document: Mapping[str, Any], now: float, *, draft: bool
 ) -> None:
-    values = {
+    values = _values(document, now, draft=draft)
+    connection.execute(insert(bp_processes).values(nr=number, **values))
+    connection.execute(insert(bp_results).values(nr=number, stamp=0))
+
+
+def _values(document: Mapping[str, Any], now: float, *, draft: bool) -> dict[str, Any]:
+    return {
         "name": document["name"],
         "draft": draft,
         "definition": document,
         "version": secrets.randbits(_BITS),
         "changed": int(now),
     }
-    if draft:
-        connection.execute(insert(bp_processes).values(nr=number, **values))
-        connection.execute(insert(bp_results).values(nr=number, stamp=0))
-    else:
-        connection.execute(update(bp_processes).where(bp_processes.c.nr == number).values(**values))
 
 
 _STORE = (

@@ -69,7 +69,7 @@ def visible_nodes(
 
 
 def masked(process: StoredProcess, seen: Collection[str], sites: Collection[str]) -> StoredProcess:
-    """Give a process without what is said of nodes that are not ``seen`` and of other ``sites``."""
+    """The process without states of nodes that are not ``seen``, and without other ``sites``."""
     result, definition = process.result, process.definition
     states: Mapping[str, NodeState] = {
         node.id: result.node(node.id) if node.id in seen else _HIDDEN for node in definition.nodes

@@ -296,4 +296,4 @@ def test_a_site_that_lies_about_its_names(values):
     question = CoreQuestion("services", SERVICE_COLUMNS, None)
     rows = [row(SERVICE_COLUMNS), row(SERVICE_COLUMNS, **values)]
     with pytest.raises(TypeError):
-        CoreRows().take(question, "s", rows, frozenset())
+        CoreRows().take(question, "s", rows)

@@ -163,6 +163,13 @@ def test_objects_of_the_core():
     )
     other = read({"name": "Above", "create_host_object": 0, "nodes": [{"label": "All"}]})
     found = together([exported("7", shop, "mon"), exported("2", other, "mon")])
+    who = {"contacts": "b,a", "notification_period": "24x7"}
+
+    def service(host, name, number, node, **more):
+        names = {"host_name": host, "service_description": name, "display_name": name}
+        marks = {"_MON_BP_ID": number, "_MON_NODE_ID": node}
+        return "service", {**names, "use": "mon-bp-node-template", **marks, **more}
+
     assert [(one.type, dict(one.attributes)) for one in found] == [
         (
             "host",
@@ -172,43 +179,10 @@ def test_objects_of_the_core():
                 "use": "mon-bp-template",
                 "_MON_BP_ID": "7",
                 "_MON_NODE_ID": "node1",
-                "contacts": "b,a",
-                "notification_period": "24x7",
+                **who,
             },
         ),
-        (
-            "service",
-            {
-                "host_name": "Above",
-                "service_description": "All",
-                "display_name": "All",
-                "use": "mon-bp-node-template",
-                "_MON_BP_ID": "2",
-                "_MON_NODE_ID": "node1",
-            },
-        ),
-        (
-            "service",
-            {
-                "host_name": "Shop",
-                "service_description": "All",
-                "display_name": "All",
-                "use": "mon-bp-node-template",
-                "_MON_BP_ID": "7",
-                "_MON_NODE_ID": "node1",
-                "contacts": "b,a",
-                "notification_period": "24x7",
-            },
-        ),
-        (
-            "service",
-            {
-                "host_name": "Shop",
-                "service_description": "part",
-                "display_name": "part",
-                "use": "mine",
-                "_MON_BP_ID": "7",
-                "_MON_NODE_ID": "x",
-            },
-        ),
+        service("Above", "All", "2", "node1"),
+        service("Shop", "All", "7", "node1", **who),
+        service("Shop", "part", "7", "x", use="mine"),
     ]

@@ -157,14 +157,6 @@ def test_nothing_that_follows_a_calculation_waits_for_its_room(
         assert room.held == 0
 
 
-def test_only_who_has_the_duty_calculates(setting):
-    setting.alive(FIXED)
-    setting.wait(setting.made[1].regularly())
-    assert setting.wait(setting.service.get(1)).result.last_check == 0
-    setting.wait(setting.service.regularly())
-    assert setting.wait(setting.service.get(1)).result.last_check > 0
-
-
 def test_a_duty_that_was_lost_meanwhile_changes_nothing(setting, database, caught):
     """The holder was paused for so long that another one took over, and does not know it."""
     setting.alive(FIXED)

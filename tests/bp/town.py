@@ -75,7 +75,7 @@ def live(needs, rows):
                 for at, values in rows.get(question.table, ())
                 if at == site
             ]
-            found.take(question, site, theirs, frozenset(needs.matched_hosts))
+            found.take(question, site, theirs)
     return found
 
 
