@@ -189,13 +189,13 @@ class ProcessCalculation:
         return self._result()
 
     def _outcome(self, node: ProcessNode, filters: Filters) -> NodeOutcome:
-        items: list[ChildState] = []
-        for child in self.definition.children(node):
-            state = self.states[child.id]
-            if filters.active:
-                status = filters.state(*state.condition)
-                state = state._replace(status=status)
-            items.append((child.label, state))
+        children = self.definition.children(node)
+        items: list[ChildState] = [(child.label, self.states[child.id]) for child in children]
+        if filters.active:
+            items = [
+                (label, state._replace(status=filters.state(*state.condition)))
+                for label, state in items
+            ]
         extensions, function = self.options.extensions, node.function
         for one in filters.others:
             extensions.before(one, self._context(node), items)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
@@ -57,8 +57,7 @@ def text_at(arguments: Sequence[FunctionArgument], at: int) -> str:
     return str(value).strip()
 
 
-@frozen
-class NodeRows:
+class NodeRows(NamedTuple):
     """Rows that a node is about."""
 
     hosts: Sequence[Row] = ()

@@ -360,11 +360,26 @@ _FILTERS = _Names(
     shown="filters of all nodes",
 )
 
+_NODE = Fields(
+    (
+        _Text("label", "name of its service in the core"),
+        _Names("depends", "ids of its children"),
+        Flag("create_obj", "1: it is a service of the core"),
+        _Text("template", "template of its service"),
+        _Names("contacts", "contacts of its service"),
+        _Names("contactgroups", "contact groups of its service"),
+        _Text("notification_period", "time period of its service"),
+        _Text("max_check_attempts", "a number"),
+        _Text("event_handler", "event handler of its service"),
+        _FILTERS,
+        _Text("host_name", "host of its service"),
+    )
+)
+
 NODES = Ruled(
     "nodes",
-    "list of nodes: objects with id, label, function, function_args, depends, create_obj, "
-    "template, contacts, contactgroups, notification_period, max_check_attempts, event_handler, "
-    "filter, host_name; the one with the id node1 is the root",
+    "list of nodes: objects with id, label, function, function_args, "
+    f"{', '.join(one.name for one in _NODE.declared[1:])}; the one with the id {ROOT} is the root",
     type="list",
     rule=_nodes,
     nested=True,
@@ -388,22 +403,6 @@ PROCESS = Fields(
     )
 )  # fmt: skip
 """The attributes of a process."""
-
-_NODE = Fields(
-    (
-        _Text("label", "name of its service in the core"),
-        _Names("depends", "ids of its children"),
-        Flag("create_obj", "1: it is a service of the core"),
-        _Text("template", "template of its service"),
-        _Names("contacts", "contacts of its service"),
-        _Names("contactgroups", "contact groups of its service"),
-        _Text("notification_period", "time period of its service"),
-        _Text("max_check_attempts", "a number"),
-        _Text("event_handler", "event handler of its service"),
-        _FILTERS,
-        _Text("host_name", "host of its service"),
-    )
-)
 
 
 def read(document: Mapping[str, Any], *, name: str = "") -> ProcessDefinition:

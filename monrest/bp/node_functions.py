@@ -7,7 +7,7 @@ calculation. Rules: docs/spec/bp.md, "Functions".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from attrs import define, field, frozen
@@ -113,11 +113,11 @@ class Filters:
 NONE = Filters()
 
 
-def filters_of(general: Iterable[str], own: Iterable[str]) -> Filters:
+def filters_of(general: Sequence[str], own: Sequence[str]) -> Filters:
     """Give the filters of a node: the global ones, then its own, each in the order of names."""
-    names = dict.fromkeys([*sorted(set(general)), *sorted(set(own))])
-    if not names:
+    if not general and not own:
         return NONE
+    names = dict.fromkeys([*sorted(set(general)), *sorted(set(own))])
     return Filters(
         downtime=_DOWNTIME_FILTER in names,
         acknowledged=_ACKNOWLEDGED_FILTER in names,
