@@ -81,10 +81,10 @@ KnownStates: TypeAlias = Mapping[str, tuple[ProcessDefinition, Mapping[str, Node
 """Processes by their number, with the states of their nodes."""
 
 
-def tree(known: KnownStates, number: str, node: str) -> str:
+def tree(states: KnownStates, number: str, node: str) -> str:
     """Give the nodes below ``node`` of a process that are not OK, following linked processes."""
     lines: list[str] = []
-    for line in _below(known, number, node, 0, ((number, node),)):
+    for line in _below(states, number, node, 0, ((number, node),)):
         if len(lines) >= _MOST_LINES:
             lines.append("...")
             break
@@ -93,11 +93,11 @@ def tree(known: KnownStates, number: str, node: str) -> str:
 
 
 def _below(
-    known: KnownStates, number: str, node: str, depth: int, path: tuple[tuple[str, str], ...]
+    reached: KnownStates, number: str, node: str, depth: int, path: tuple[tuple[str, str], ...]
 ) -> Iterator[str]:
-    if depth >= _DEEPEST or number not in known:
+    if depth >= _DEEPEST or number not in reached:
         return
-    definition, states = known[number]
+    definition, states = reached[number]
     if node not in definition.by_id:
         return
     for child in definition.children(definition.by_id[node]):
@@ -111,7 +111,7 @@ def _below(
             yield f"{line} {_CIRCULAR}"
             continue
         yield line
-        yield from _below(known, *here, depth + 1, (*path, here))
+        yield from _below(reached, *here, depth + 1, (*path, here))
 
 
 @frozen(kw_only=True)
@@ -197,8 +197,8 @@ class ProcessCalculation:
                 for label, state in items
             ]
         extensions, function = self.options.extensions, node.function
-        for one in filters.others:
-            extensions.before(one, self._context(node), items)
+        for other in filters.others:
+            extensions.before(other, self._context(node), items)
         if function.objects is not None:
             outcome = self._of_objects(node, function.objects, filters)
         elif function.name == "custom":
@@ -206,8 +206,8 @@ class ProcessCalculation:
             outcome = extensions.call(function.arguments, context, items, self.live)
         else:
             outcome = _OF_NO_ROWS[function.name](self.options, function.arguments, items)
-        for one in filters.others:
-            outcome = extensions.after(one, self._context(node), items, outcome)
+        for other in filters.others:
+            outcome = extensions.after(other, self._context(node), items, outcome)
         if filters.recursive_output:
             reached = {**self.known, self.number: (self.definition, self.states)}
             outcome = outcome._replace(long_output=tree(reached, self.number, node.id))
@@ -247,7 +247,9 @@ class ProcessCalculation:
         """Cut the longest texts where all of them together are too long to be stored and listed."""
         states = self.states
         left, count = _TEXTS + _TEXTS_PER_NODE * len(states), len(states)
-        lengths = sorted(len(one.status_text) + len(one.short_desc) for one in states.values())
+        lengths = sorted(
+            len(state.status_text) + len(state.short_desc) for state in states.values()
+        )
         if sum(lengths) <= left:
             return
         for length in lengths:
@@ -255,10 +257,10 @@ class ProcessCalculation:
                 break
             left, count = left - length, count - 1
         most = left // count // 2
-        for number, one in states.items():
-            if len(one.status_text) > most or len(one.short_desc) > most:
-                states[number] = one._replace(
-                    status_text=one.status_text[:most], short_desc=one.short_desc[:most]
+        for number, state in states.items():
+            if len(state.status_text) > most or len(state.short_desc) > most:
+                states[number] = state._replace(
+                    status_text=state.status_text[:most], short_desc=state.short_desc[:most]
                 )
 
     def _result(self) -> ProcessResult:
@@ -280,21 +282,23 @@ class ProcessCalculation:
         node = definition.by_id[ROOT]
         children = definition.children(node)
         if root.output is not None:
-            found = root.output
+            text = root.output
         elif not children or node.function.name == "custom":
-            found = state.status_text
+            text = state.status_text
         elif state.status == OK:
-            found = f"{WORDS[OK]} - everything is fine"
+            text = f"{WORDS[OK]} - everything is fine"
         else:
             word = WORDS[state.status]
             labels = [
-                one.label for one in children if self.states[one.id].condition == state.condition
+                child.label
+                for child in children
+                if self.states[child.id].condition == state.condition
             ]
             if labels:
-                found = f"{word} - {listed(labels)} {word.lower()}"
+                text = f"{word} - {listed(labels)} {word.lower()}"
             else:
-                found = f"{word} - {state.status_text}"
-        return f"{found}\n{root.long_output}" if root.long_output else found
+                text = f"{word} - {state.status_text}"
+        return f"{text}\n{root.long_output}" if root.long_output else text
 
     def _backend(self) -> str | None:
         """Give the site with a host that is named like the process and has its number."""

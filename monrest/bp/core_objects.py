@@ -96,12 +96,14 @@ def _attributes(number: str, node: ProcessNode, app: str) -> dict[str, str]:
 
 def together(processes: Iterable[Exported]) -> tuple[CoreObject, ...]:
     """Give the objects of all: hosts by name, then services by host and name; the first counts."""
-    found: dict[tuple[str, str, str], CoreObject] = {}
+    objects: dict[tuple[str, str, str], CoreObject] = {}
     for process in processes:
-        for one in process.objects:
-            service = one.attributes.get("service_description", "")
-            found.setdefault((one.type, one.attributes["host_name"], service), one)
-    return tuple(found[key] for key in sorted(found))
+        for core_object in process.objects:
+            service = core_object.attributes.get("service_description", "")
+            objects.setdefault(
+                (core_object.type, core_object.attributes["host_name"], service), core_object
+            )
+    return tuple(objects[key] for key in sorted(objects))
 
 
 NAGIOS, ICINGA2 = FORMATS = ("nagios", "icinga2")
@@ -122,18 +124,18 @@ _TEXTS = {"notification_period": "notification_period"}
 """What Icinga 2 has no attributes for: custom variables, for its rules of notifications."""
 
 
-def block(one: CoreObject, form: str) -> str:
+def block(core_object: CoreObject, form: str) -> str:
     """Give the text of one object. Raises UnwritableError for what no file can say."""
     if form == ICINGA2:
-        return "\n".join(_object(one.type, one.attributes))
-    return Block.new(one.type, one.attributes, "", "\n").text.strip()
+        return "\n".join(_object(core_object.type, core_object.attributes))
+    return Block.new(core_object.type, core_object.attributes, "", "\n").text.strip()
 
 
 def joined(blocks: Iterable[str], form: str) -> bytes:
     """Give the content of the file: hosts by name, then services by host and name."""
     mark = "//" if form == ICINGA2 else "#"
     header = "".join(f"{mark} {line}\n" for line in _HEADER)
-    return "".join([header, *(f"\n{one}\n" for one in sorted(blocks, key=_place))]).encode()
+    return "".join([header, *(f"\n{block}\n" for block in sorted(blocks, key=_place))]).encode()
 
 
 def _place(text: str) -> tuple[str, ...]:
@@ -145,12 +147,12 @@ def _place(text: str) -> tuple[str, ...]:
 
 def split(content: bytes | None) -> list[tuple[str, str]]:
     """Give the objects of a file that ``joined`` made, each with the number of its process."""
-    found = []
-    for one in (content or b"").decode("utf-8", "replace").split("\n\n"):
-        number = _OWNER.search(one)
+    blocks = []
+    for block_text in (content or b"").decode("utf-8", "replace").split("\n\n"):
+        number = _OWNER.search(block_text)
         if number is not None:
-            found.append((number[1] or number[2], one.strip("\n")))
-    return found
+            blocks.append((number[1] or number[2], block_text.strip("\n")))
+    return blocks
 
 
 def _object(kind: str, attributes: Mapping[str, str]) -> Iterator[str]:
@@ -171,7 +173,7 @@ def _attribute(key: str, value: str) -> str:
     if key.startswith("_"):
         return f"vars[{_quoted(key[1:])}] = {_quoted(value)}"
     if key in _LISTS:
-        members = ", ".join(_quoted(one) for one in value.split(",") if one)
+        members = ", ".join(_quoted(part) for part in value.split(",") if part)
         return f'vars["{_LISTS[key]}"] = [ {members} ]'
     if key in _TEXTS:
         return f'vars["{_TEXTS[key]}"] = {_quoted(value)}'
@@ -196,10 +198,10 @@ def forbidden_characters(config: BpConfig, tool: ConfigTool | None) -> str:
         return ""
     if config.objects_save_format == ICINGA2:
         return "!"
-    found = (
+    refusals = (
         setting(tool.core_conf, "illegal_object_name_chars") if tool and tool.core_conf else None
     )
-    return ILLEGAL if found is None else found
+    return ILLEGAL if refusals is None else refusals
 
 
 def name_problems(definition: ProcessDefinition, illegal: str) -> Iterator[str]:
@@ -212,8 +214,8 @@ def name_problems(definition: ProcessDefinition, illegal: str) -> Iterator[str]:
         where = f"nodes[{at[node.id]}]"
         names += [(f"{where}.label", node.label), (f"{where}.host_name", node.host_name)]
     for where, name in names:
-        found = [one for one in dict.fromkeys(name) if one in illegal]
-        if found:
+        letters = [letter for letter in dict.fromkeys(name) if letter in illegal]
+        if letters:
             yield f"{where}: expected none of {' '.join(illegal)} in what is exported, got {name}"
 
 
@@ -266,8 +268,8 @@ class Candidates:
         """Give the file with all processes; those that are ``held`` stay in it as they are."""
 
         def work() -> bytes:
-            given = together(one for one in self.wanted if one.number not in held)
-            blocks = [block(one, self.form) for one in given]
+            given = together(wanted for wanted in self.wanted if wanted.number not in held)
+            blocks = [block(core_object, self.form) for core_object in given]
             blocks += [text for number, text in split(self.old) if number in held]
             return joined(blocks, self.form)
 
@@ -293,7 +295,11 @@ class Candidates:
         ``reason`` is what it has against all. Raises ExportRefusedError when no process of which
         it sees something new is to blame.
         """
-        suspects = {one.number: one for one in await self._suspects() if one.number not in refused}
+        suspects = {
+            suspect.number: suspect
+            for suspect in await self._suspects()
+            if suspect.number not in refused
+        }
         reasons = dict.fromkeys(suspects, reason)
         held = {*refused, *suspects}
         good = await self.content(held)
@@ -314,8 +320,8 @@ class Candidates:
                 reasons[number] = refusal
         await self.write(good)
         return {
-            number: Refusal(one.objects, reasons[number])
-            for number, one in suspects.items()
+            number: Refusal(suspect_.objects, reasons[number])
+            for number, suspect_ in suspects.items()
             if number in held
         }
 
@@ -327,7 +333,9 @@ class Candidates:
             return [
                 process
                 for process in self.wanted
-                if any(block(one, self.form) not in present for one in process.objects)
+                if any(
+                    block(core_object, self.form) not in present for core_object in process.objects
+                )
             ]
 
         return await self.threads.run(work)
@@ -395,7 +403,9 @@ class Exporter:
                 await lock(self.reactor, stack, room, (str(path.parent),))
                 wanted, left_out = await self._wanted(config, app, load)
                 # What was refused of processes that are others now, or gone, does not count.
-                present = {one.number: one.objects for one in wanted if one.number != writer}
+                present = {
+                    wanted.number: wanted.objects for wanted in wanted if wanted.number != writer
+                }
                 self._refused = {
                     number: refusal
                     for number, refusal in self._refused.items()
@@ -424,10 +434,10 @@ class Exporter:
             raise ExportFailedError(str(error)) from None
         if writer in self._refused:
             raise ExportRefusedError(self._refused[writer].reason)
-        for one in wanted:
-            if one.number in self._refused:
-                reason = self._refused[one.number].reason.strip()
-                left_out.append(f"{one.name} ({one.number}): {reason}")
+        for process in wanted:
+            if process.number in self._refused:
+                reason = self._refused[process.number].reason.strip()
+                left_out.append(f"{process.name} ({process.number}): {reason}")
         return tuple(left_out)
 
     async def _wanted(
@@ -437,14 +447,14 @@ class Exporter:
         illegal = await self._illegal(config)
         wanted: list[Exported] = []
         unusable: list[str] = []
-        for one in await load():
-            if one.draft:
+        for process in await load():
+            if process.draft:
                 continue
-            problem = one.broken or next(name_problems(one.definition, illegal), "")
+            problem = process.broken or next(name_problems(process.definition, illegal), "")
             if problem:
-                unusable.append(f"{one.definition.name} ({one.id}): {problem}")
+                unusable.append(f"{process.definition.name} ({process.id}): {problem}")
             else:
-                wanted.append(exported(one.id, one.definition, app))
+                wanted.append(exported(process.id, process.definition, app))
         return wanted, unusable
 
     async def _write(self, file: Candidates, writer: str) -> bool:

@@ -117,7 +117,7 @@ class Needs:
 
     def questions(self) -> list[CoreQuestion]:
         """Give what to ask, at most one question for each table."""
-        found: list[CoreQuestion] = []
+        questions: list[CoreQuestion] = []
         if self.member_hostgroups:
             self.host_columns["groups"] = "list"
             self.service_columns["host_groups"] = "list"
@@ -126,7 +126,7 @@ class Needs:
         if self.every_host or self.hosts or self.member_hostgroups:
             limit = _limit(("name", "=", self.hosts), ("groups", ">=", self.member_hostgroups))
             layout = _layout(HOST_COLUMNS, self.host_columns)
-            found.append(CoreQuestion("hosts", layout, None if self.every_host else limit))
+            questions.append(CoreQuestion("hosts", layout, None if self.every_host else limit))
         if (
             self.every_service
             or self.services_of
@@ -139,14 +139,16 @@ class Needs:
                 ("groups", ">=", self.member_servicegroups),
             )
             layout = _layout(SERVICE_COLUMNS, self.service_columns)
-            found.append(CoreQuestion("services", layout, None if self.every_service else limit))
+            questions.append(
+                CoreQuestion("services", layout, None if self.every_service else limit)
+            )
         for table, layout, names in (
             ("hostgroups", HOSTGROUP_COLUMNS, self.hostgroups),
             ("servicegroups", SERVICEGROUP_COLUMNS, self.servicegroups),
         ):
             if names:
-                found.append(CoreQuestion(table, layout, _limit(("name", "=", names))))
-        return found
+                questions.append(CoreQuestion(table, layout, _limit(("name", "=", names))))
+        return questions
 
 
 @frozen
@@ -263,8 +265,8 @@ class CoreRows:
 
     def __attrs_post_init__(self) -> None:
         index = {
-            one.table: {name: at for at, (name, _) in enumerate(one.layout)}
-            for one in self.questions
+            question.table: {name: at for at, (name, _) in enumerate(question.layout)}
+            for question in self.questions
         }
         self.host_index = index.get("hosts", {})
         self.service_index = index.get("services", {})
@@ -272,10 +274,10 @@ class CoreRows:
     @cached_property
     def by_host(self) -> Mapping[str, Sequence[Row]]:
         """The services of each host, once all rows are there."""
-        found: dict[str, list[Row]] = {}
+        rows_of: dict[str, list[Row]] = {}
         for row in self.services.values():
-            found.setdefault(row[HOST], []).append(row)
-        return found
+            rows_of.setdefault(row[HOST], []).append(row)
+        return rows_of
 
     def take(self, question: CoreQuestion, site: str, rows: Sequence[Row]) -> None:
         """Add the rows of one site, which come before those of sites that were taken earlier.
@@ -301,7 +303,9 @@ class CoreRows:
             groups = self.hostgroups if question.table == "hostgroups" else self.servicegroups
             for row in rows:
                 name, *numbers = row
-                groups.setdefault(name, GroupCounts()).add(site, [int(one) for one in numbers])
+                groups.setdefault(name, GroupCounts()).add(
+                    site, [int(number) for number in numbers]
+                )
 
 
 def number(value: Any) -> int:

@@ -91,7 +91,7 @@ class Extensions:
         function = self.functions.get(name)
         if function is None:
             return failed(f"no file found for custom function: {name}", short="UNKNOWN")
-        items = [_child(one) for one in children]
+        items = [_child(child) for child in children]
         try:
             return _outcome(
                 function(*about.arguments(), list(arguments[1:]), items, LiveView(live))
@@ -103,9 +103,9 @@ class Extensions:
         """Let a filter change the children, in place; one that is missing is no filter."""
         function = self.filters.get(name)
         if function is not None:
-            changed = [_child(one) for one in children]
+            changed = [_child(child) for child in children]
             function("input", *about.arguments(), changed, None)
-            children[:] = [_item(one) for one in changed]
+            children[:] = [_item(child) for child in changed]
 
     def after(
         self,
@@ -119,7 +119,7 @@ class Extensions:
         if function is None:
             return outcome
         changed = outcome._asdict()
-        function("output", *about.arguments(), [_child(one) for one in children], changed)
+        function("output", *about.arguments(), [_child(child) for child in children], changed)
         extra = {key: changed[key] for key in _EXTRA}
         return _outcome((changed["status"], changed["short"], changed["text"], extra))
 
@@ -132,13 +132,13 @@ def _outcome(given: Any) -> NodeOutcome:
     status = int(status)
     if not 0 <= status <= PENDING:
         raise ValueError(f"expected a status from 0 to {PENDING}, got {status}")
-    found = NodeOutcome(
+    outcome = NodeOutcome(
         status=status,
         short=str(short or "") or _NO_OUTPUT,
         text=str((more[0] if more else "") or ""),
     )
     extra = more[1] if len(more) > 1 else None
-    return found if not extra else found._replace(**{k: extra[k] for k in _EXTRA if k in extra})
+    return outcome if not extra else outcome._replace(**{k: extra[k] for k in _EXTRA if k in extra})
 
 
 def _child(item: ChildState) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _item(given: Mapping[str, Any]) -> ChildState:
     )
 
 
-def load(folder: str, known: Extensions = EMPTY) -> Extensions:
+def load(folder: str, former: Extensions = EMPTY) -> Extensions:
     """Read the files of a folder, in the order of their names, unless they are ``known`` already.
 
     Blocks. Files that cannot be read or run are left out and named in ``problems``. While the
@@ -172,9 +172,9 @@ def load(folder: str, known: Extensions = EMPTY) -> Extensions:
         stamp = tuple((str(path), path.stat().st_mtime_ns) for path in paths)
     except OSError as error:
         # With no stamp of any folder it is read again as soon as it can be.
-        return evolve(known, stamp=(("", 0),), problems=(f"{folder}: {error.strerror}",))
-    if known is not EMPTY and known.stamp == stamp:
-        return known
+        return evolve(former, stamp=(("", 0),), problems=(f"{folder}: {error.strerror}",))
+    if former is not EMPTY and former.stamp == stamp:
+        return former
     functions: dict[str, Callable[..., Any]] = {}
     filters: dict[str, Callable[..., Any]] = {}
     problems: list[str] = []

@@ -66,7 +66,7 @@ def passive_checks(
 def output_of(text: str) -> str:
     r"""Give a text as plugin output in one line, newlines as the characters ``\n``."""
     kept = text[:_LONGEST_OUTPUT].rstrip("\n")
-    return "\\n".join(_CONTROL.sub(" ", one) for one in kept.split("\n"))
+    return "\\n".join(_CONTROL.sub(" ", part) for part in kept.split("\n"))
 
 
 @frozen
@@ -140,10 +140,10 @@ def spooled(commands: Iterable[CoreCommand], app: str, now: float) -> Iterator[s
     yield "### Passive Check Result File ###"
     yield f"### written by {app} ###"
     yield f"file_time={int(now)}"
-    for one in commands:
+    for command in commands:
         yield ""
-        names = ("host_name",) if one.name == _HOST else ("host_name", "service_description")
-        *objects, code, output = one.fields
+        names = ("host_name",) if command.name == _HOST else ("host_name", "service_description")
+        *objects, code, output = command.fields
         yield from (f"{name}={value}" for name, value in zip(names, objects, strict=True))
         yield from (
             "check_type=1",
@@ -286,10 +286,10 @@ def _commands(done: DoneProcesses, live: CoreRows, site: str) -> list[CoreComman
     """
     commands: list[CoreCommand] = []
     for process, result in done:
-        for one in passive_checks(process.definition, result, process.result.time):
-            sites = live.sites_of.get(one.fields[0], ())
+        for passive_check in passive_checks(process.definition, result, process.result.time):
+            sites = live.sites_of.get(passive_check.fields[0], ())
             if site in sites or (sites and not site):
-                commands.append(one)
+                commands.append(passive_check)
     return commands
 
 
@@ -303,8 +303,8 @@ def _flags(
     for process, result in done:
         definition = process.definition
         for node in definition.exported:
-            known = present.get((definition.host_of(node), node.label))
-            if known is not None:
+            shown_state = present.get((definition.host_of(node), node.label))
+            if shown_state is not None:
                 state = result.node(node.id)
-                commands += synchronised(definition, node, state, known, author, now)
+                commands += synchronised(definition, node, state, shown_state, author, now)
     return commands

@@ -62,7 +62,7 @@ COLUMNS = record_columns(
 )
 _HELD: Mapping[str, CoreType] = {"nodes": "list"}
 _SCHEMA = local_schema("bp", COLUMNS, (), _HELD)
-_STORED = tuple(one.name for one in PROCESS.declared)
+_STORED = tuple(declared.name for declared in PROCESS.declared)
 
 
 def record(process: StoredProcess, *, nodes: bool = True) -> dict[str, Any]:
@@ -92,7 +92,9 @@ def read_attributes(request: RestRequest) -> dict[str, Any]:
     for name, value in form.items():
         if name == "filter":
             texts = value if isinstance(value, list) else [value]
-            values[name] = [one.strip() for text in texts for one in text.split(",") if one.strip()]
+            values[name] = [
+                part.strip() for text in texts for part in text.split(",") if part.strip()
+            ]
         elif isinstance(value, list):
             raise BadRequest("too many values", f"{name}: expected one value, got {len(value)}")
         else:
@@ -246,7 +248,7 @@ class ProcessRecords(Records[StoredProcess]):
         """Live ones and drafts by name, those that the user may see."""
         if key is None:
             visible = await self.readable_by(context, request.identity)
-            return [one for one in await self.bp.several() if visible(one)]
+            return [process for process in await self.bp.several() if visible(process)]
         number = number_of(key)
         if number is None:
             raise NotFound(f"unknown rest path: {request.path}")
@@ -255,28 +257,30 @@ class ProcessRecords(Records[StoredProcess]):
             return []
         return [process]
 
-    async def rows(self, context: Context, found: Iterable[StoredProcess]) -> list[dict[str, Any]]:
+    async def rows(
+        self, context: Context, processes: Iterable[StoredProcess]
+    ) -> list[dict[str, Any]]:
         del context
-        return [record(one) for one in found]
+        return [record(process) for process in processes]
 
     async def answer_list(
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
         """Nodes are made where they are asked for."""
         self.figures.expire("business processes")
-        known = await self.find(context, request, None)
-        theirs, problems = await self.mask_for(context, request.identity, known)
+        processes = await self.find(context, request, None)
+        theirs, problems = await self.mask_for(context, request.identity, processes)
         columns = await read_columns(context, request, _SCHEMA)
         nodes = columns is None or "nodes" in columns
-        rows = (record(one, nodes=nodes) for one in theirs)
+        rows = (record(process, nodes=nodes) for process in theirs)
         answer = await select(context, request, _SCHEMA, rows)
         return evolve(answer, failed_sites=problems)
 
     async def answer_one(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        one = await self.one(context, request, where[0])
-        theirs, problems = await self.mask_for(context, request.identity, [one])
+        process = await self.one(context, request, where[0])
+        theirs, problems = await self.mask_for(context, request.identity, [process])
         (row,) = await self.rows(context, theirs)
         value = Document(value=row, columns=COLUMNS, failed_sites=problems)
         return await reselect(context, request, value)
@@ -292,9 +296,9 @@ class ProcessRecords(Records[StoredProcess]):
                 raise BadRequest(
                     "invalid id", "id: expected a number above 0, the first one to try"
                 )
-            made = await self.bp.create(values, start)
-            line.target, line.details["name"] = made.id, made.definition.name
-        return self._done("business process successfully created", data=record(made))
+            created = await self.bp.create(values, start)
+            line.target, line.details["name"] = created.id, created.definition.name
+        return self._done("business process successfully created", data=record(created))
 
     async def _change(
         self, context: Context, request: RestRequest, key: str, *, patch: bool
@@ -350,7 +354,9 @@ class ProcessRecords(Records[StoredProcess]):
         done = await self.bp.refresh(before)
         (theirs,), problems = await self.mask_for(context, request.identity, [done.process])
         own = {site.id for site in context.sites.sites}
-        problems += tuple(one for one in done.problems if one.site in own and one not in problems)
+        problems += tuple(
+            problem for problem in done.problems if problem.site in own and problem not in problems
+        )
         value = {
             "message": "business process refreshed successfully",
             "data": record(theirs),
@@ -381,11 +387,11 @@ class ProcessRecords(Records[StoredProcess]):
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         process = await self.one(context, request, where[0])
-        known = {one.id: one for one in await self.find(context, request, None)}
-        return await _answer(context, request, await self._linked(context, process, known))
+        by_number = {process.id: process for process in await self.find(context, request, None)}
+        return await _answer(context, request, await self._linked(context, process, by_number))
 
     async def _linked(
-        self, context: Context, process: StoredProcess, known: Mapping[str, StoredProcess]
+        self, context: Context, process: StoredProcess, by_number: Mapping[str, StoredProcess]
     ) -> set[ObjectName]:
         """Give what the process and all linked ones refer to; each process is looked at once."""
         sites = context.sites.select()
@@ -407,9 +413,9 @@ class ProcessRecords(Records[StoredProcess]):
                 for number in numbers.get(key, ())
             }
             for number in sorted(linked - seen):
-                if number in known:
+                if number in by_number:
                     seen.add(number)
-                    waiting.append(known[number])
+                    waiting.append(by_number[number])
         return result
 
 
@@ -418,20 +424,20 @@ async def _answer(context: Context, request: RestRequest, keys: set[ObjectName])
     query = parse_query(request.parameters)
     sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
     inner = evolve(request, parameters=sites)
-    found = _ObjectRows()
+    rows_ = _ObjectRows()
     for schema, kind in ((HOSTS, "host"), (SERVICES, "service")):
         wanted = {key for key in keys if bool(key[1]) == (kind == "service")}
         if wanted:
-            await found.fetch(context, inner, schema, kind, wanted)
-    problems = tuple(found.problems.values())
-    if not found.records:
+            await rows_.fetch(context, inner, schema, kind, wanted)
+    problems = tuple(rows_.problems.values())
+    if not rows_.records:
         # Nothing says whether a name in a filter is a typing error.
         context.sites.select(request.sites or query.backends)
         return Rows(columns=(_TYPE, _HOST_NAME), rows=[], failed_sites=problems)
-    answer = await select(context, request, found.schema(), found.sorted())
-    optional = frozenset(found.columns) - {"_type", "host_name"}
+    answer = await select(context, request, rows_.schema(), rows_.sorted())
+    optional = frozenset(rows_.columns) - {"_type", "host_name"}
     answer = sparse(request, answer, optional)
-    return evolve(answer, failed_sites=problems, backend_seconds=found.seconds)
+    return evolve(answer, failed_sites=problems, backend_seconds=rows_.seconds)
 
 
 def _limit(keys: set[ObjectName]) -> tuple[FilterTree, ...]:
@@ -477,7 +483,7 @@ class _ObjectRows:
             answer.gone()
 
     def _add(self, answer: Rows, schema: TableSchema, kind: str, wanted: set[ObjectName]) -> None:
-        self.problems.update((one.site, one) for one in answer.failed_sites)
+        self.problems.update((failed_site.site, failed_site) for failed_site in answer.failed_sites)
         self.seconds += answer.backend_seconds
         for column in answer.columns:
             self.columns.setdefault(column.name, column)
@@ -504,10 +510,10 @@ class _ObjectRows:
         """By host, the host itself before its services."""
         return sorted(
             self.records,
-            key=lambda one: (
-                str(one["host_name"]),
-                one["_type"],
-                str(one.get("description", "")),
-                str(one.get("peer_key", "")),
+            key=lambda record: (
+                str(record["host_name"]),
+                record["_type"],
+                str(record.get("description", "")),
+                str(record.get("peer_key", "")),
             ),
         )

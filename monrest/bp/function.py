@@ -143,9 +143,9 @@ class StatusObjects(NodeObjects):
         if self.op == "!=":
             return NodeRows(services=[row for row in rows if row[SERVICE] != self.service])
         (pattern,) = self.patterns
-        found = compile_pattern(pattern, ignore_case=True, parameter="status").found
+        matches = compile_pattern(pattern, ignore_case=True, parameter="status").found
         wanted = self.op == "~"
-        return NodeRows(services=[row for row in rows if found(text(row[SERVICE])) == wanted])
+        return NodeRows(services=[row for row in rows if matches(text(row[SERVICE])) == wanted])
 
 
 @frozen
@@ -192,17 +192,17 @@ class SearchedObjects(NodeObjects):
                 "invalid type", f"{where}: argument 2: expected one of hosts, services, both"
             )
         searches = read_searches(arguments[2] if len(arguments) > 2 else None, where)
-        for at, one in enumerate(arguments[3:], 4):
-            if isinstance(one, (list, dict)):
+        for at, argument in enumerate(arguments[3:], 4):
+            if isinstance(argument, (list, dict)):
                 raise BadRequest("invalid threshold", f"{where}: argument {at}: expected a number")
         return cls(kind, searches)
 
     @property
     def patterns(self) -> Iterator[str]:
         for search in self.searches:
-            for one in search.text_filter:
-                if one.op in PATTERN_OPERATORS:
-                    yield one.value
+            for text_filter in search.text_filter:
+                if text_filter.op in PATTERN_OPERATORS:
+                    yield text_filter.value
 
     def need(self, needs: Needs, *, members: bool) -> None:
         del members
@@ -269,8 +269,8 @@ def parse(given: Any, arguments: Any = None, *, where: str = "function") -> Func
         raise BadRequest(
             "too many arguments", f"{where}: expected at most {_MOST_ARGUMENTS} arguments"
         )
-    for at, one in enumerate(own, 1):
-        if isinstance(one, (list, dict)) and name not in ("statusfilter", "custom"):
+    for at, argument in enumerate(own, 1):
+        if isinstance(argument, (list, dict)) and name not in ("statusfilter", "custom"):
             raise BadRequest(
                 "invalid argument", f"{where}: argument {at}: expected a text or a number"
             )
@@ -278,11 +278,11 @@ def parse(given: Any, arguments: Any = None, *, where: str = "function") -> Func
 
 
 def _arguments(text: str) -> list[FunctionArgument]:
-    found: list[FunctionArgument] = []
+    arguments: list[FunctionArgument] = []
     for single, double, bare in _ARGUMENT.findall(text):
         value = bare or single or double
-        found.append(int(value) if _DIGITS.match(value) else value)
-    return found
+        arguments.append(int(value) if _DIGITS.match(value) else value)
+    return arguments
 
 
 def _objects(name: str, arguments: Sequence[Any], where: str) -> NodeObjects | None:

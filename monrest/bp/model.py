@@ -95,20 +95,22 @@ class ProcessNode:
 
     def document(self) -> dict[str, Any]:
         """Give what is stored: id, label and all that is not empty."""
-        found: dict[str, Any] = {"id": self.id, "label": self.label}
+        record: dict[str, Any] = {"id": self.id, "label": self.label}
         for name in _KEPT:
             value = getattr(self, name)
             if value:
-                found[name] = list(value) if isinstance(value, tuple) else value
+                record[name] = list(value) if isinstance(value, tuple) else value
         if self.function.name:
-            found["function"] = self.function.name
+            record["function"] = self.function.name
             if self.function.arguments:
-                found["function_args"] = list(self.function.arguments)
-        return found
+                record["function_args"] = list(self.function.arguments)
+        return record
 
 
 _KEPT = tuple(
-    one.name for one in fields(ProcessNode) if one.name not in ("id", "label", "function")
+    attribute.name
+    for attribute in fields(ProcessNode)
+    if attribute.name not in ("id", "label", "function")
 )
 
 
@@ -142,15 +144,15 @@ class ProcessDefinition:
 
     def children(self, node: ProcessNode) -> list[ProcessNode]:
         """Give the nodes on which one depends; ids that no node has are left out."""
-        return [self.by_id[one] for one in node.depends if one in self.by_id]
+        return [self.by_id[child] for child in node.depends if child in self.by_id]
 
     @exported.default
     def _exported(self) -> tuple[ProcessNode, ...]:
-        found: dict[tuple[str, str], ProcessNode] = {}
+        nodes: dict[tuple[str, str], ProcessNode] = {}
         for node in self.nodes:
             if node.create_obj:
-                found.setdefault((self.host_of(node), node.label), node)
-        return tuple(found.values())
+                nodes.setdefault((self.host_of(node), node.label), node)
+        return tuple(nodes.values())
 
     @filters.default
     def _named_filters(self) -> frozenset[str]:
@@ -185,7 +187,7 @@ def _ordered(nodes: tuple[ProcessNode, ...]) -> Iterator[ProcessNode]:
         path: dict[str, Iterator[str]] = {start.id: iter(start.depends)}
         while path:
             current = next(reversed(path))
-            following = next((one for one in path[current] if one in by_id), None)
+            following = next((node for node in path[current] if node in by_id), None)
             if following is None:
                 path.popitem()
                 done.add(current)
@@ -258,10 +260,10 @@ def clean_name(name: str) -> str:
 
 def free_name(name: str, taken: frozenset[str]) -> str:
     """Give ``name``, with `` 2``, `` 3`` … behind it if it is taken."""
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name} {number}", number + 1
-    return found
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name} {number}", number + 1
+    return free
 
 
 _Text = partial(
@@ -277,21 +279,21 @@ def _name(value: Any) -> str:
     text = _NAME.read(value)
     if ";" in text:
         raise _NAME.wrong(AS_IT_IS, "no semicolon")
-    found = clean_name(text)
-    if not found or len(found) > _LONGEST_NAME:
+    cleaned = clean_name(text)
+    if not cleaned or len(cleaned) > _LONGEST_NAME:
         expected = f"1 to {_LONGEST_NAME} characters beside {' '.join(ILLEGAL)}"
         raise _NAME.wrong(AS_IT_IS, expected)
-    return found
+    return cleaned
 
 
 def _state_type(value: Any) -> StateType:
-    found = _STATE_TYPES.get(value.strip().lower()) if isinstance(value, str) else None
-    if found is None:
+    state_type = _STATE_TYPES.get(value.strip().lower()) if isinstance(value, str) else None
+    if state_type is None:
         hard = truth(value)
         if hard is None:
             raise BadRequest("invalid state_type", "state_type: expected both (soft) or hard")
-        found = "hard" if hard else "both"
-    return found
+        state_type = "hard" if hard else "both"
+    return state_type
 
 
 def _listed(valid: Callable[[str], object]) -> Callable[[Any], tuple[str, ...] | None]:
@@ -309,22 +311,24 @@ def _nodes(given: Any) -> tuple[ProcessNode, ...]:
         raise BadRequest("invalid nodes", "nodes: expected a list of objects")
     if len(given) > _MOST_NODES:
         raise BadRequest("too many nodes", f"nodes: expected at most {_MOST_NODES}")
-    taken = {one["id"] for one in given if isinstance(one, dict) and isinstance(one.get("id"), str)}
+    taken = {
+        node["id"] for node in given if isinstance(node, dict) and isinstance(node.get("id"), str)
+    }
     free = (f"node{at}" for at in count(1) if f"node{at}" not in taken)
     nodes: dict[str, ProcessNode] = {}
     edges, patterns, weight = 0, set[str](), 0
-    for at, one in enumerate(given):
+    for at, item in enumerate(given):
         where = f"nodes[{at}]"
-        if not isinstance(one, dict):
+        if not isinstance(item, dict):
             raise BadRequest("invalid node", f"{where}: expected an object")
-        number = one.get("id")
+        number = item.get("id")
         if number is None or number == "":
             number = next(free)
         if not isinstance(number, str) or not _ID.match(number):
             raise BadRequest("invalid node id", f"{where}.id: expected letters, digits and _.:-")
         if number in nodes:
             raise BadRequest("invalid node id", f"{where}.id: expected no second {number}")
-        node = nodes[number] = _node(one, number, where)
+        node = nodes[number] = _node(item, number, where)
         edges += len(node.depends)
         if edges > _MOST_EDGES:
             raise BadRequest(
@@ -379,7 +383,8 @@ _NODE = Fields(
 NODES = Ruled(
     "nodes",
     "list of nodes: objects with id, label, function, function_args, "
-    f"{', '.join(one.name for one in _NODE.declared[1:])}; the one with the id {ROOT} is the root",
+    f"{', '.join(declared.name for declared in _NODE.declared[1:])}; "
+    f"the one with the id {ROOT} is the root",
     type="list",
     rule=_nodes,
     nested=True,
@@ -458,4 +463,4 @@ def _objects(given: Mapping[str, Any], name: str, where: str) -> Mapping[str, st
     for key in _NAMES.intersection(value):
         raise _wrong(name, where, f"no {key}")
     at = Reading(f"{where}.{name}.")
-    return {key: _Text(key, "").read(one, at) for key, one in value.items()}
+    return {key: _Text(key, "").read(text, at) for key, text in value.items()}

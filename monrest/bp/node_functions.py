@@ -324,25 +324,25 @@ class ObjectFunctions:
 
         ``previous`` is the text of the node before, for soft states that do not count.
         """
-        found = wanted.rows(self.live, self.moment)
+        rows = wanted.rows(self.live, self.moment)
         if wanted.op == "":
-            if not found.hosts:
+            if not rows.hosts:
                 return failed("no such host")
-            return self._row(found.hosts[0], filters, previous, host=True)
+            return self._row(rows.hosts[0], filters, previous, host=True)
         if wanted.op == "=":
-            if not found.services:
+            if not rows.services:
                 return failed("no such service")
-            return self._row(found.services[0], filters, previous, host=False)
-        if not found.services:
+            return self._row(rows.services[0], filters, previous, host=False)
+        if not rows.services:
             return failed("no matching hosts/services found")
         items: list[ChildState] = []
-        for row in found.services:
-            one = self._row(row, filters, "", host=False)
+        for row in rows.services:
+            outcome = self._row(row, filters, "", host=False)
             state = NodeState(
-                status=one.status,
-                status_text=one.short,
-                acknowledged=one.acknowledged,
-                scheduled_downtime_depth=one.scheduled_downtime_depth,
+                status=outcome.status,
+                status_text=outcome.short,
+                acknowledged=outcome.acknowledged,
+                scheduled_downtime_depth=outcome.scheduled_downtime_depth,
             )
             items.append((text(row[SERVICE]), state))
         word = "best" if wanted.best else "worst"
@@ -374,8 +374,8 @@ class ObjectFunctions:
     def number_of(self, row: Row) -> str | None:
         """The number of the process to which a host, or the host of a service, belongs."""
         variables = row[VARIABLES]
-        found = variables.get(self.variable) if isinstance(variables, dict) else None
-        return None if found is None else str(found)
+        value = variables.get(self.variable) if isinstance(variables, dict) else None
+        return None if value is None else str(value)
 
     def groupstatus(
         self, group: GroupObjects, thresholds: Sequence[Any], filters: Filters
@@ -440,9 +440,9 @@ class ObjectFunctions:
 
     def _tallies(self, objects: NodeObjects, filters: Filters) -> tuple[NodeTally, NodeTally]:
         """Count the hosts and the services that a node is about."""
-        found = objects.rows(self.live, self.moment)
+        chosen = objects.rows(self.live, self.moment)
         hosts, services = NodeTally(), NodeTally()
-        for rows, tally in ((found.hosts, hosts), (found.services, services)):
+        for rows, tally in ((chosen.hosts, hosts), (chosen.services, services)):
             for row in rows:
                 self.peers.add(row[PEER])
                 raw = number(row[STATE]) if tally is hosts else _state(row[STATE])
@@ -474,7 +474,7 @@ def _listed(hosts: NodeTally, services: NodeTally) -> str:
     more = hosts.problems + services.problems - MOST_SHOWN
     if more > 0:
         lines = [*lines[:MOST_SHOWN], f"found {more} more issues..."]
-    return "".join(f"\n{one}" for one in lines)
+    return "".join(f"\n{line}" for line in lines)
 
 
 def _problem(word: str, title: Any, row: Row) -> str:

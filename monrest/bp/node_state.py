@@ -135,10 +135,10 @@ class ProcessResult:
 
     def summary(self) -> dict[str, Any]:
         """All of it but the nodes."""
-        found = asdict(self, recurse=False, filter=exclude("nodes"))
+        record = asdict(self, recurse=False, filter=exclude("nodes"))
         if self.affected_peers is not None:
-            found["affected_peers"] = list(self.affected_peers)
-        return found
+            record["affected_peers"] = list(self.affected_peers)
+        return record
 
 
 NOTHING = ProcessResult()

@@ -92,22 +92,25 @@ async def gather(
     if not sites or not questions:
         yield Answers(live)
         return
-    asked = [evolve(one, filter=both(one.filter, rule(one.table))) for one in questions]
+    asked = [
+        evolve(question, filter=both(question.filter, rule(question.table)))
+        for question in questions
+    ]
     with nullcontext(share) if share else sites[0].memory.room.turn() as share:
-        waiting = [Deferred.fromCoroutine(ask(sites, one, clock, share)) for one in asked]
-        found: list[tuple[CoreQuestion, SiteAnswer]] = []
+        waiting = [Deferred.fromCoroutine(ask(sites, question, clock, share)) for question in asked]
+        answers: list[tuple[CoreQuestion, SiteAnswer]] = []
         for question, (_, outcome) in zip(
             questions, await DeferredList(waiting, consumeErrors=True), strict=True
         ):
             if isinstance(outcome, Failure):
                 outcome.raiseException()
-            problems.update((one.site, one) for one in outcome.problems)
+            problems.update((problem.site, problem) for problem in outcome.problems)
             # The first of several sites that have an object counts, so it is taken last.
-            found += [(question, answer) for answer in reversed(outcome.answers)]
+            answers += [(question, answer) for answer in reversed(outcome.answers)]
 
         def take() -> list[Site]:
             lying = []
-            for question, answer in found:
+            for question, answer in answers:
                 try:
                     live.take(question, answer.site.id, answer.rows)
                 except (TypeError, ValueError):
@@ -128,10 +131,10 @@ async def ask(
     """Ask one question; that no site answers at all is no error."""
 
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
-        known = core.tables.get(question.table)
-        if not known:
+        types = core.tables.get(question.table)
+        if not types:
             return None
-        columns = tuple(name for name, _ in question.layout if name in known)
+        columns = tuple(name for name, _ in question.layout if name in types)
         return Pushed(table=question.table, columns=columns, filter=question.filter)
 
     try:
@@ -169,16 +172,16 @@ async def carriers(
         limit = seen if core.kind == "icinga2" else both(seen, has)
         return Pushed(table=table, columns=columns, filter=limit)
 
-    found: dict[ObjectPlace, str] = {}
+    places: dict[ObjectPlace, str] = {}
     if not sites:
-        return found
+        return places
     gathered = await fan_out(sites, plan, layout, clock)
     for answer in gathered.answers:
         for host, *service, variables in answer.rows:
             if isinstance(variables, dict) and variable in variables:
                 place = answer.site.id, str(host), str(service[0]) if service else ""
-                found[place] = str(variables[variable])
-    return found
+                places[place] = str(variables[variable])
+    return places
 
 
 _PATIENCE = 180.0
@@ -220,7 +223,7 @@ class Runner:
     async def run(
         self,
         processes: Sequence[StoredProcess],
-        known: Mapping[int, StoredProcess],
+        stored: Mapping[int, StoredProcess],
         *,
         strict: bool = False,
     ) -> tuple[list[tuple[StoredProcess, ProcessResult]], Answers]:
@@ -230,24 +233,27 @@ class Runner:
         needs = await self.threads.run(lambda: self._needs(processes))
         async with gather(self.sites.select(), needs, self.clock) as answers:
             away = frozenset(problem.site for problem in answers.problems)
-            states = {one.id: (one.definition, one.result.nodes) for one in known.values()}
+            states = {
+                process.id: (process.definition, process.result.nodes)
+                for process in stored.values()
+            }
             asked = self.clock.seconds() - began
             batch = Batch(asked=asked, clock=self.clock, strict=strict, states=states)
             extended: list[tuple[StoredProcess, ProcessCalculation]] = []
             plain: list[tuple[StoredProcess, ProcessCalculation]] = []
-            for one in processes:
-                if self._waits(one, away):
+            for process in processes:
+                if self._waits(process, away):
                     continue
                 calculation = ProcessCalculation(
-                    number=one.id,
-                    definition=one.definition,
-                    before=one.result,
+                    number=process.id,
+                    definition=process.definition,
+                    before=process.result,
                     live=answers.live,
                     options=options,
                     now=self.wall.now(),
                     known=states,
                 )
-                (extended if self._is_extended(one) else plain).append((one, calculation))
+                (extended if self._is_extended(process) else plain).append((process, calculation))
 
             def work() -> None:
                 for process, calculation in plain:
@@ -320,20 +326,20 @@ class Runner:
             rows = everything.live, theirs.live
 
             def work() -> list[StoredProcess]:
-                found = []
-                for one in processes:
-                    exported = services.get(one.id, ())
-                    seen = visible_nodes(one.definition, *rows, exported, moment)
-                    found.append(masked(one, seen, ids))
-                return found
+                due = []
+                for process in processes:
+                    exported = services.get(process.id, ())
+                    seen = visible_nodes(process.definition, *rows, exported, moment)
+                    due.append(masked(process, seen, ids))
+                return due
 
             return await self.threads.run(work), theirs.problems
 
     def _needs(self, processes: Iterable[StoredProcess], *, members: bool = False) -> Needs:
         """What these processes look at; ``members``: of groups all members."""
         needs = Needs()
-        for one in processes:
-            add_needs(needs, one.definition, self.config.default_filter, members=members)
+        for process in processes:
+            add_needs(needs, process.definition, self.config.default_filter, members=members)
         return needs
 
     def _waits(self, process: StoredProcess, away: frozenset[str]) -> bool:
@@ -377,13 +383,13 @@ class Runner:
 
     def _warn(self, processes: Sequence[StoredProcess]) -> None:
         """Log what is wrong with files of functions, and filters that are missing; once each."""
-        known = {*BUILT_IN, *self._extensions.filters}
+        filters = {*BUILT_IN, *self._extensions.filters}
         wrong = set(self._extensions.problems)
-        wrong.update(f"no such filter: {one}" for one in {*self.config.default_filter} - known)
+        wrong.update(f"no such filter: {name}" for name in {*self.config.default_filter} - filters)
         for process in processes:
             wrong.update(
-                f"business process {process.nr}: no such filter: {one}"
-                for one in process.definition.filters - known
+                f"business process {process.nr}: no such filter: {name}"
+                for name in process.definition.filters - filters
             )
         for text in sorted(wrong - self._warned):
             self.log.warn("{text}", text=text)

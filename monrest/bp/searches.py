@@ -134,7 +134,7 @@ def read_searches(given: Any, where: str) -> tuple[Search, ...]:
     searches = [given] if isinstance(given, dict) else given
     if not isinstance(searches, list) or not 0 < len(searches) <= _MOST_SEARCHES:
         raise _wrong(f"{where}: argument 3", f"a list of 1 to {_MOST_SEARCHES} searches")
-    return tuple(_read(one, f"{where}: search {at}") for at, one in enumerate(searches, 1))
+    return tuple(_read(search, f"{where}: search {at}") for at, search in enumerate(searches, 1))
 
 
 def _wrong(where: str, expected: str) -> BadRequest:
@@ -154,7 +154,9 @@ def _read(search: Any, where: str) -> Search:
     filters = search.get("text_filter") or []
     if not isinstance(filters, list) or len(filters) > _MOST_TEXT_FILTERS:
         raise _wrong(f"{where}: text_filter", f"a list of at most {_MOST_TEXT_FILTERS} objects")
-    return Search(**masks, text_filter=tuple(_read_text_filter(one, where) for one in filters))
+    return Search(
+        **masks, text_filter=tuple(_read_text_filter(text_filter, where) for text_filter in filters)
+    )
 
 
 def _read_text_filter(given: Any, where: str) -> TextFilter:
@@ -189,11 +191,11 @@ class _Criterion:
 
 def columns_of(searches: Sequence[Search], *, hosts: bool) -> dict[str, CoreType]:
     """The columns that the searches look at, with their types."""
-    found: dict[str, CoreType] = {}
+    columns: dict[str, CoreType] = {}
     for search in searches:
         for criterion in _criteria(search, hosts=hosts):
-            found.update(criterion.columns)
-    return found
+            columns.update(criterion.columns)
+    return columns
 
 
 def row_test(
@@ -206,7 +208,10 @@ def row_test(
         return lambda row: holds([row[at] for at in places])
 
     return any_of(
-        [all_of([test(one) for one in _criteria(search, hosts=hosts)]) for search in searches]
+        [
+            all_of([test(criterion) for criterion in _criteria(search, hosts=hosts)])
+            for search in searches
+        ]
     )
 
 
@@ -217,8 +222,8 @@ def _criteria(search: Search, *, hosts: bool) -> Iterator[_Criterion]:
     if not hosts:
         yield from _states(search.servicestatustypes, "servicestatustypes", "", _SERVICE_STATES)
         yield from _properties(search.serviceprops, "")
-    for one in search.text_filter:
-        yield _text_filter(one, hosts=hosts)
+    for text_filter in search.text_filter:
+        yield _text_filter(text_filter, hosts=hosts)
 
 
 def _states(mask: int, name: str, prefix: str, bits: Mapping[int, int]) -> Iterator[_Criterion]:
@@ -242,20 +247,20 @@ def _property(column: str, *, wanted: bool) -> _Criterion:
     return _Criterion({column: "int"}, lambda _: lambda values: bool(values[0]) is wanted)
 
 
-def _text_filter(one: TextFilter, *, hosts: bool) -> _Criterion:
-    kind = _KINDS[one.type]
+def _text_filter(text_filter: TextFilter, *, hosts: bool) -> _Criterion:
+    kind = _KINDS[text_filter.type]
     columns = {
         name: _COLUMN_TYPES.get(name, kind.type)
         for name in (kind.hosts if hosts else kind.services)
     }
 
     def test(moment: Moment) -> ValuesTest:
-        tests = [_value_test(one, kind, held, moment) for held in columns.values()]
+        tests = [_value_test(text_filter, kind, held, moment) for held in columns.values()]
         if kind.type == "dict":
-            return lambda values: tests[0](_variable(values, one.variable))
+            return lambda values: tests[0](_variable(values, text_filter.variable))
         read = _READ.get(kind.reads, _as_it_is)
         # A negative operator has to hold for all of the columns.
-        enough = all if one.op.startswith("!") else any
+        enough = all if text_filter.op.startswith("!") else any
         return lambda values: enough(
             holds(read(value)) for holds, value in zip(tests, values, strict=True)
         )
@@ -272,33 +277,33 @@ def _variable(values: Sequence[Any], wanted: str) -> Any:
     return ""
 
 
-def _value_test(one: TextFilter, kind: _Kind, held: CoreType, moment: Moment) -> ValueTest:
-    op, parameter = _OPERATORS[one.op], f"statusfilter: {one.type}"
-    operand: Operand = one.value
-    if one.op in PATTERN_OPERATORS:
-        operand = compile_pattern(one.value, ignore_case=True, parameter=parameter)
+def _value_test(text_filter: TextFilter, kind: _Kind, held: CoreType, moment: Moment) -> ValueTest:
+    op, parameter = _OPERATORS[text_filter.op], f"statusfilter: {text_filter.type}"
+    operand: Operand = text_filter.value
+    if text_filter.op in PATTERN_OPERATORS:
+        operand = compile_pattern(text_filter.value, ignore_case=True, parameter=parameter)
     elif kind.type in ("int", "float", "time") or kind.reads == "duration":
-        operand, op = _operand(one.value, op, kind, moment)
+        operand, op = _operand(text_filter.value, op, kind, moment)
     listed = held == "list" and kind.reads != "duration"
     if listed and op in ("=", "!="):
         # A search for a group or contact means "has it", not "has nothing else".
         op = ">=" if op == "=" else "!>="
-    condition = Condition(one.type, op, one.value, parameter)
+    condition = Condition(text_filter.type, op, text_filter.value, parameter)
     return value_test(condition, operand, listed=listed, folded=True)
 
 
 def _operand(text: str, op: Operator, kind: _Kind, moment: Moment) -> tuple[str | float, Operator]:
     """Read a number, a moment or a duration; an age is compared as the moment it began."""
-    found: float | None
+    number_: float | None
     if kind.reads == "time":
-        found = parse_time(text, moment.now, moment.zone)
+        number_ = parse_time(text, moment.now, moment.zone)
     elif kind.reads in ("age", "duration"):
-        found = parse_duration(text)
-        if found is not None and kind.reads == "age":
-            found, op = moment.now - found, _TURNED.get(op, op)
+        number_ = parse_duration(text)
+        if number_ is not None and kind.reads == "age":
+            number_, op = moment.now - number_, _TURNED.get(op, op)
     else:
-        found = number_of(text)
-    return (text if found is None else found), op
+        number_ = number_of(text)
+    return (text if number_ is None else number_), op
 
 
 _TURNED: Mapping[Operator, Operator] = {">=": "<=", "<=": ">="}
@@ -309,25 +314,25 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _entries(value: Any) -> list[list[Any]]:
-    return [one for one in value if isinstance(one, list)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, list)] if isinstance(value, list) else []
 
 
 def _comment_texts(value: Any) -> list[str]:
-    return [str(part) for one in _entries(value) for part in one[1:3]]
+    return [str(part) for entry in _entries(value) for part in entry[1:3]]
 
 
 def _longest(value: Any) -> float:
-    spans = [number(one[5]) - number(one[4]) for one in _entries(value) if len(one) > 5]
+    spans = [number(entry[5]) - number(entry[4]) for entry in _entries(value) if len(entry) > 5]
     return max(spans, default=0)
 
 
 def _pairs(value: Any) -> list[str]:
     """Names on which something depends; of services ``host;description`` and both apart."""
-    found: list[str] = []
-    for one in value if isinstance(value, list) else ():
-        parts = [str(part) for part in one[:2]] if isinstance(one, list) else [str(one)]
-        found += [*parts, ";".join(parts)] if len(parts) > 1 else parts
-    return found
+    names: list[str] = []
+    for item in value if isinstance(value, list) else ():
+        parts = [str(part) for part in item[:2]] if isinstance(item, list) else [str(item)]
+        names += [*parts, ";".join(parts)] if len(parts) > 1 else parts
+    return names
 
 
 _READ: Mapping[str, Callable[[Any], Any]] = {

@@ -135,19 +135,19 @@ class BusinessProcesses(Service):
 
     async def several(self) -> list[StoredProcess]:
         """Give all of them, drafts too, by name. Raises Unavailable."""
-        found = await self._load()
-        return sorted(found.values(), key=lambda one: one.definition.name)
+        processes = await self._load()
+        return sorted(processes.values(), key=lambda process: process.definition.name)
 
     async def get(self, number: int) -> StoredProcess | None:
         """Give one of them. Raises Unavailable."""
-        found = await self.database.run(statements.several(dict(self._known), number))
-        self._known.update(found)
-        return found.get(number)
+        processes = await self.database.run(statements.several(dict(self._known), number))
+        self._known.update(processes)
+        return processes.get(number)
 
     async def _load(self) -> dict[int, StoredProcess]:
-        found = await self.database.run(statements.several(dict(self._known)))
-        self._known = dict(found)
-        return found
+        processes = await self.database.run(statements.several(dict(self._known)))
+        self._known = dict(processes)
+        return processes
 
     async def statistics(self) -> dict[str, float]:
         """Give the figures ``business_process_…`` of ``/mon/stats``.
@@ -180,16 +180,16 @@ class BusinessProcesses(Service):
         """Merge into the definition and make it live, as ``replace``."""
         return await shielded(self._change(number, lambda before: patched(before, document)))
 
-    async def _change(self, number: int, made: statements.MadeDocument) -> StoredProcess | None:
+    async def _change(self, number: int, document: statements.MadeDocument) -> StoredProcess | None:
         expected: ProcessChange | None = None
         check = await self.exporter.check(self.config)
         while True:
             if self.config.pre_save_cmd:
-                expected = await self.database.run(statements.preview(number, made, check))
+                expected = await self.database.run(statements.preview(number, document, check))
                 if expected is None:
                     return None
                 await self.commits.before(self.config, self.app, number, expected.after)
-            work = statements.change(number, made, self.wall.now(), check, expected)
+            work = statements.change(number, document, self.wall.now(), check, expected)
             try:
                 changed = await self.database.change(work)
                 break
@@ -205,10 +205,10 @@ class BusinessProcesses(Service):
         return await self._after(number)
 
     async def _after(self, number: int) -> StoredProcess:
-        found = await self.get(number)
-        if found is None:
+        process = await self.get(number)
+        if process is None:
             raise Unavailable("cannot read the business process", "it was removed meanwhile")
-        return found
+        return process
 
     async def delete(self, number: int) -> bool:
         """Delete a process; False when there is none. Raises Unavailable."""
@@ -251,12 +251,14 @@ class BusinessProcesses(Service):
 
     async def _all(self, token: Token) -> None:
         began = self.clock.seconds()
-        known = await self._load()
-        live = [one for one in known.values() if not one.draft and not one.broken]
+        processes = await self._load()
+        live = [
+            process for process in processes.values() if not process.draft and not process.broken
+        ]
         if not live:
             self.runner.forget()
             return
-        done, answers = await self.runner.run(live, known)
+        done, answers = await self.runner.run(live, processes)
         figures = {
             "business_process_duration_seconds": self.clock.seconds() - began,
             "business_process_last_update": self.wall.now(),
@@ -279,9 +281,9 @@ class BusinessProcesses(Service):
 
     async def _refresh(self, process: StoredProcess) -> Refreshed:
         async with self._lock:
-            known = await self._load()
-            process = known.get(process.nr, process)
-            done, answers = await self.runner.run([process], known, strict=True)
+            processes = await self._load()
+            process = processes.get(process.nr, process)
+            done, answers = await self.runner.run([process], processes, strict=True)
             await self._store(done, self.database.change)
             if not process.draft:
                 await self._deliver(done, answers, lambda: True)
@@ -306,13 +308,15 @@ class BusinessProcesses(Service):
         figures: Mapping[str, float] | None = None,
     ) -> None:
         rows = await self.threads.run(
-            lambda: [Calculated(one.nr, one.version, stored(result)) for one, result in done]
+            lambda: [
+                Calculated(process.nr, process.version, stored(result)) for process, result in done
+            ]
         )
         stamp = statements.new_stamp()
         await change(statements.store(rows, stamp, figures or {}))
-        for one, result in done:
+        for process, result in done:
             # If it was changed meanwhile the stamp is another one and it is read again.
-            self._known[one.nr] = evolve(one, stamp=stamp, result=result)
+            self._known[process.nr] = evolve(process, stamp=stamp, result=result)
 
 
 def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:
@@ -323,7 +327,7 @@ def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:
     nodes = list(before.get("nodes") or ())
     given = patch.get("nodes")
     if isinstance(given, list):
-        given = {str(at): one for at, one in enumerate(given)}
+        given = {str(at): node for at, node in enumerate(given)}
     for name, node in (given or {}).items() if isinstance(given, Mapping) else ():
         if (
             isinstance(node, Mapping)
@@ -334,5 +338,5 @@ def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:
             and int(name[:9]) < len(nodes)
         ):
             at = int(name[:9])
-            nodes[at] = {key: one for key, one in nodes[at].items() if key != "function_args"}
+            nodes[at] = {key: value for key, value in nodes[at].items() if key != "function_args"}
     return merged({**before, "nodes": nodes}, dict(patch))

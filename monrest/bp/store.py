@@ -60,19 +60,19 @@ def _path(
         path.append(came[path[-1]])
     if last == first:
         path.append(first)
-    names = " -> ".join(f"{documents[one]['name']} ({one})" for one in reversed(path))
+    names = " -> ".join(f"{documents[number]['name']} ({number})" for number in reversed(path))
     return f"nodes: expected no link back to itself, got {names}"
 
 
 def _exports(documents: Mapping[int, StoredDocument]) -> dict[str, dict[str, int]]:
     """Give host to service to the number of the process that exports it."""
-    found: dict[str, dict[str, int]] = {}
+    used: dict[str, dict[str, int]] = {}
     for number, document in documents.items():
         for node in document.get("nodes") or ():
             if node.get("create_obj") or node.get("id") == ROOT:
                 host = node.get("host_name") or document["name"]
-                found.setdefault(host, {}).setdefault(node["label"], number)
-    return found
+                used.setdefault(host, {}).setdefault(node["label"], number)
+    return used
 
 
 def _links(document: StoredDocument, exports: Mapping[str, Mapping[str, int]]) -> Iterator[int]:
@@ -111,42 +111,44 @@ _SEVERAL = select(
 
 @transaction
 def several(
-    connection: Connection, known: KnownProcesses, number: int | None = None
+    connection: Connection, former: KnownProcesses, number: int | None = None
 ) -> dict[int, StoredProcess]:
     """Give all processes, or one, by number; what is ``known`` already is not read again."""
     query = _SEVERAL
     if number is not None:
         query = query.where(bp_processes.c.nr == number)
-    found: dict[int, StoredProcess] = {}
+    processes: dict[int, StoredProcess] = {}
     for row in connection.execute(query).all():
-        before = known.get(row.nr)
+        before = former.get(row.nr)
         if before is None or (before.version, before.stamp) != (row.version, row.stamp):
             before = None
-        found[row.nr] = before or evolve(StoredProcess.of(row), stamp=row.stamp)
-    _complete(connection, found, known)
-    return found
+        processes[row.nr] = before or evolve(StoredProcess.of(row), stamp=row.stamp)
+    _complete(connection, processes, former)
+    return processes
 
 
 def _complete(
-    connection: Connection, found: dict[int, StoredProcess], known: KnownProcesses
+    connection: Connection, processes: dict[int, StoredProcess], former: KnownProcesses
 ) -> None:
     """Read definitions and results of those that are not known."""
-    wanted = [nr for nr, one in found.items() if one is not known.get(nr)]
+    wanted = [nr for nr, process in processes.items() if process is not former.get(nr)]
     for at in range(0, len(wanted), _AT_ONCE):
         some = wanted[at : at + _AT_ONCE]
         query = select(bp_results.c.nr, bp_results.c.data).where(bp_results.c.nr.in_(some))
         for nr, data in connection.execute(query):
-            found[nr] = evolve(found[nr], result=restored(data))
+            processes[nr] = evolve(processes[nr], result=restored(data))
         changed: list[int] = []
         for nr in some:
-            before = known.get(nr)
-            if before is not None and before.version == found[nr].version:
-                found[nr] = evolve(found[nr], definition=before.definition, broken=before.broken)
+            before = former.get(nr)
+            if before is not None and before.version == processes[nr].version:
+                processes[nr] = evolve(
+                    processes[nr], definition=before.definition, broken=before.broken
+                )
             else:
                 changed.append(nr)
         names = select(bp_processes.c.nr, bp_processes.c.name, bp_processes.c.definition)
         for nr, name, document in connection.execute(names.where(bp_processes.c.nr.in_(changed))):
-            found[nr] = _defined(found[nr], name, document)
+            processes[nr] = _defined(processes[nr], name, document)
 
 
 def _defined(stored: StoredProcess, name: str, document: Mapping[str, Any]) -> StoredProcess:
@@ -174,7 +176,7 @@ def create(connection: Connection, definition: ProcessDefinition, start: int, no
     old = (bp_processes.c.draft) & (bp_processes.c.changed < int(now) - DRAFT_SECONDS)
     connection.execute(delete(bp_processes).where(old))
     documents = _documents(connection)
-    number = next(one for one in count(start) if one not in documents)
+    number = next(number for number in count(start) if number not in documents)
     document = _valid(number, definition, documents)
     with LIMITS.room(connection, number, None):
         _add(connection, number, document, now, draft=True)
@@ -198,7 +200,7 @@ class ProcessOvertakenError(Exception):
 
 @transaction
 def preview(
-    connection: Connection, number: int, made: MadeDocument, check: DefinitionCheck
+    connection: Connection, number: int, document: MadeDocument, check: DefinitionCheck
 ) -> ProcessChange | None:
     """Give the change that ``change`` would make; None when there is no such process.
 
@@ -210,7 +212,7 @@ def preview(
     query = select(bp_processes.c.draft).where(bp_processes.c.nr == number)
     draft = connection.execute(query).scalar_one()
     before = documents.pop(number)
-    definition = read(made(before))
+    definition = read(document(before))
     check(definition)
     after = _valid(number, definition, documents, len(before.get("nodes") or ()))
     return ProcessChange(None if draft else before, after)
@@ -220,7 +222,7 @@ def preview(
 def change(
     connection: Connection,
     number: int,
-    made: MadeDocument,
+    document: MadeDocument,
     now: float,
     check: DefinitionCheck,
     expected: ProcessChange | None = None,
@@ -229,7 +231,7 @@ def change(
 
     Raises as ``preview``, and ProcessOvertakenError if it is not what was ``expected``.
     """
-    changed = preview(number, made, check)(connection)
+    changed = preview(number, document, check)(connection)
     if changed is None:
         return None
     if expected is not None and changed.after != expected.after:
@@ -278,13 +280,13 @@ def _valid(
 
     It had so many ``nodes`` before. Conflict for too many of all processes.
     """
-    count = sum(len(one.get("nodes") or ()) for one in others.values()) + len(definition.nodes)
+    count = sum(len(other.get("nodes") or ()) for other in others.values()) + len(definition.nodes)
     if count > MOST_NODES and len(definition.nodes) > nodes:
         raise Conflict(
             "too many nodes",
             f"expected at most {MOST_NODES} of all business processes, got {count}",
         )
-    name = free_name(definition.name, frozenset(one["name"] for one in others.values()))
+    name = free_name(definition.name, frozenset(other["name"] for other in others.values()))
     document = evolve(definition, name=name).document()
     check_links(number, {**others, number: document})
     return document
@@ -333,8 +335,8 @@ def store(
 ) -> None:
     """Store results, except for processes that were changed or removed meanwhile."""
     rows = [
-        {"number": one.nr, "of": one.version, "new_stamp": stamp, "new_data": one.data}
-        for one in results
+        {"number": result.nr, "of": result.version, "new_stamp": stamp, "new_data": result.data}
+        for result in results
     ]
     if rows:
         connection.execute(_STORE, rows)
@@ -347,8 +349,8 @@ def store(
 def figures(connection: Connection) -> dict[str, float]:
     """Give the stored figures, and how many processes are live."""
     query = select(bp_processes.c.nr).where(bp_processes.c.draft.is_(False))
-    found = {row.name: row.value for row in connection.execute(select(bp_figures))}
-    return {**found, "business_process_total": len(connection.execute(query).all())}
+    figures = {row.name: row.value for row in connection.execute(select(bp_figures))}
+    return {**figures, "business_process_total": len(connection.execute(query).all())}
 
 
 def number_of(text: str) -> int | None:

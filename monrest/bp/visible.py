@@ -78,7 +78,7 @@ def masked(process: StoredProcess, seen: Collection[str], sites: Collection[str]
     result = evolve(
         result,
         nodes=states,
-        affected_peers=None if peers is None else tuple(one for one in peers if one in sites),
+        affected_peers=None if peers is None else tuple(peer for peer in peers if peer in sites),
         bp_backend=result.bp_backend if result.bp_backend in sites else None,
     )
     root = definition.by_id.get(ROOT)
@@ -88,10 +88,10 @@ def masked(process: StoredProcess, seen: Collection[str], sites: Collection[str]
         if of_children and definition.children(root):
             # The state is one of many, and not that of what the root looks at.
             before = process.result.node(ROOT)
-            shown = _HIDDEN._replace(
+            hidden = _HIDDEN._replace(
                 status=before.status, last_state_change=before.last_state_change
             )
-            result = evolve(result, nodes={**states, ROOT: shown})
+            result = evolve(result, nodes={**states, ROOT: hidden})
         else:
             result = evolve(result, status=PENDING, last_state_change=0)
     return evolve(process, result=result)
