@@ -14,6 +14,7 @@ from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogPublisher
 
 from monrest.base.clock import measure_spans
+from monrest.base.log import AUDIT
 from monrest.query.model import Test
 from tests.examples import SHARE, examples
 from tests.fakes.postgres import (
@@ -155,3 +156,17 @@ def stray_failures():
         if not (event.get("log_failure") and event["log_failure"].check(*expected))
     ]
     assert not stray
+
+
+@pytest.fixture
+def audited():
+    """The fields of each audit line, in their order."""
+    seen = []
+
+    def watch(event):
+        if AUDIT in event:
+            seen.append(event[AUDIT])
+
+    globalLogPublisher.addObserver(watch)
+    yield seen
+    globalLogPublisher.removeObserver(watch)

@@ -20,9 +20,6 @@ from monrest.base.concurrency import (
 )
 from monrest.base.errors import LostError, Unavailable
 from tests.fakes.sites import outcome
-from tests.fakes.strict import stray_failures
-
-__all__ = ["stray_failures"]
 
 
 @pytest.fixture

@@ -3,8 +3,11 @@
 import pytest
 from twisted.internet.task import Clock
 
+from tests.fakes.accounts import house
 from tests.fakes.keystore import NOW, Store, result
 from tests.fakes.sites import Town
+
+__all__ = ["house"]
 
 
 @pytest.fixture

@@ -144,13 +144,7 @@ COMMAND = "you are not allowed to run this command"
     ("permission", "kind", "names", "message", "description"),
     [
         ("host", "host", ("h1", ""), COMMAND, "you don' have command permissions for host h1"),
-        (
-            "service",
-            "service",
-            ("h1", "s 1"),
-            COMMAND,
-            "you don' have command permissions for service s 1 on host h1",
-        ),
+        ("service", "service", ("h1", "s 1"), COMMAND, "you don' have command permissions for service s 1 on host h1"),
         *(
             (kind, kind, ("x", ""), COMMAND, f"you don' have command permissions for {kind} x")
             for kind in ("hostgroup", "servicegroup", "contact", "contactgroup")
@@ -170,7 +164,7 @@ COMMAND = "you are not allowed to run this command"
             "you don' have the all_host_commands/all_service_commands role",
         ),
     ],
-)
+)  # fmt: skip
 def test_refusals(permission, kind, names, message, description):
     error = refusal(holding(), permission, kind, *names)
     assert (error.code, error.message, error.description) == (403, message, description)

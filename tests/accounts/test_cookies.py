@@ -21,18 +21,14 @@ def sessions(clock):
     [
         ({}, Caller(), "mon_auth=v; Path=/mon; HttpOnly; SameSite=Lax"),
         ({}, Caller(secure=True), "mon_auth=v; Path=/mon; HttpOnly; SameSite=Lax; Secure"),
-        (
-            {"cookie_secure": True},
-            Caller(),
-            "mon_auth=v; Path=/mon; HttpOnly; SameSite=Lax; Secure",
-        ),
+        ({"cookie_secure": True}, Caller(), "mon_auth=v; Path=/mon; HttpOnly; SameSite=Lax; Secure"),
         (
             {"cookie_domain": "example.org"},
             Caller(),
             "mon_auth=v; Path=/mon; Domain=example.org; HttpOnly; SameSite=Lax",
         ),
     ],
-)
+)  # fmt: skip
 def test_the_cookie(sessions, config, caller, expected):
     sessions.service.config = AuthConfig(**config)
     assert sessions.cookie("v", caller) == ("Set-Cookie", expected)

@@ -85,12 +85,8 @@ OWN_PAGES = [
     {"origin": "https://mon.test", "host": "mon.test:443"},
     {"origin": "http://MON.test", "host": "mon.test"},
     {"origin": "http://[2001:db8::1]:8080", "host": "[2001:db8::1]:8080"},
-    {
-        "origin": "https://mon.test",
-        "host": "127.0.0.1:8080",
-        "x-forwarded-host": "a.test, mon.test",
-    },
-]
+    {"origin": "https://mon.test", "host": "127.0.0.1:8080", "x-forwarded-host": "a.test, mon.test"},
+]  # fmt: skip
 OTHER_PAGES = [
     {"sec-fetch-site": " Cross-Site"},
     {"sec-fetch-site": "same-site"},

@@ -1,35 +1,21 @@
 """What is counted of sessions is what is listed of them, at every moment; on both kinds."""
 
-from __future__ import annotations
-
 import pytest
-from twisted.internet.task import Clock
 
 from monrest.accounts.credentials import Credentials
 from monrest.accounts.sessions import Sessions
 from monrest.base.values import Caller
 from monrest.config import AuthConfig
 from tests.fakes.clocks import Wall
-from tests.fakes.keystore import Store, result
+from tests.fakes.keystore import result
 
-NOW = 1_700_000_000
 HOME = Caller(address="192.0.2.7", client="198.51.100.9")
 CONFIG = AuthConfig(session_idle=1000.0, session_lifetime=1500.0)
 
 
 @pytest.fixture
-def clock():
-    made = Clock()
-    made.advance(NOW)
-    return made
-
-
-@pytest.fixture
-def sessions(database_url, clock):
-    store = Store(database_url, clock)
-    store.startService()
-    yield Sessions(Credentials(store, clock, Wall(clock), CONFIG))
-    result(store.stopService())
+def sessions(store, clock):
+    return Sessions(Credentials(store, clock, Wall(clock), CONFIG))
 
 
 def counted(sessions):

@@ -1,9 +1,6 @@
 """Profiles that nobody uses are forgotten, those that lock somebody never; on both kinds."""
 
-from __future__ import annotations
-
 import pytest
-from twisted.internet.task import Clock
 
 from monrest.accounts.credentials import Credentials
 from monrest.accounts.model import Profile
@@ -11,9 +8,8 @@ from monrest.accounts.users import Users
 from monrest.base.values import Caller
 from monrest.config import AuthConfig
 from tests.fakes.clocks import Wall
-from tests.fakes.keystore import Store, result
+from tests.fakes.keystore import NOW, result
 
-NOW = 1_700_000_000
 DAY = 86400
 YEAR = 365 * DAY
 HOME = Caller(address="192.0.2.7", client="192.0.2.7")
@@ -36,22 +32,6 @@ HOME = Caller(address="192.0.2.7", client="192.0.2.7")
 )
 def test_outlived(given, days, outlived):
     assert Profile(name="ann", created=NOW, **given).outlived(NOW + days * DAY) is outlived
-
-
-@pytest.fixture
-def clock():
-    made = Clock()
-    made.advance(NOW)
-    return made
-
-
-@pytest.fixture
-def store(database_url, clock):
-    made = Store(database_url, clock)
-    made.startService()
-    yield made
-    made.down = False
-    result(made.stopService())
 
 
 @pytest.fixture

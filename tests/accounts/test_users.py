@@ -4,19 +4,14 @@ import pytest
 from sqlalchemy import func, select
 from twisted.internet.defer import Deferred
 
-from monrest.accounts.attempts import is_right
 from monrest.accounts.credentials import Credentials
 from monrest.accounts.model import Profile
 from monrest.accounts.users import Users
-from monrest.base.errors import TooManyRequests, Unavailable
+from monrest.base.errors import Unavailable
 from monrest.base.values import Caller
 from monrest.config import AuthConfig
-from tests.fakes.audited import audited
 from tests.fakes.clocks import Wall
-from tests.fakes.door import Attempts, Passwords
 from tests.fakes.keystore import NOW, result
-
-__all__ = ["audited"]
 
 HOME = Caller(address="192.0.2.7", client="192.0.2.7")
 BEHIND = Caller(address="10.0.0.1", client="192.0.2.7")
@@ -294,51 +289,3 @@ def test_changes_fail_and_counting_does_not(users, store):
     for change in (users.lock("ann"), users.unlock("ann"), users.succeeded("ann", HOME)):
         with pytest.raises(Unavailable):
             result(change)
-
-
-class Line:
-    """A slowdown that refuses."""
-
-    def attempt(self, address, user):
-        raise TooManyRequests("too many failed logins", "wait", 1)
-
-
-def attempt(users, password="right", name="ann", slowdown=None):
-    passwords = Passwords()
-    passwords.known = {"ann": "right"}
-    return result(
-        is_right(
-            name,
-            password,
-            HOME,
-            passwords=passwords,
-            slowdown=slowdown or Attempts(),
-            users=users,
-        )
-    )
-
-
-def test_attempts(users, store, audited):
-    assert attempt(users) is True
-    assert audited == []
-    assert count(store) == 0
-    assert attempt(users, "s3cret-typo") is False
-    assert attempt(users, "s3cret-typo", "bob") is False
-    assert [(line["action"], line["user"]) for line in audited] == [
-        ("login failed", "ann"),
-        ("login failed", "bob"),
-    ]
-    assert "s3cret-typo" not in str(audited)
-    known, unknown = [{**line, "user": ""} for line in audited]
-    assert known == unknown
-    assert get(users).failed == 1
-    assert get(users, "bob") is None
-    is_locked(users)
-    assert attempt(users) is True
-    assert get(users).failed == 0
-
-
-def test_a_refused_attempt_is_no_failure(users, store, audited):
-    with pytest.raises(TooManyRequests):
-        attempt(users, slowdown=Line())
-    assert (audited, count(store)) == ([], 0)

@@ -1,7 +1,5 @@
 """Cores for the tests of commands: tables in memory, which say what they were asked and told."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from twisted.internet.defer import Deferred

@@ -1,7 +1,5 @@
 """Reports with cores and logs in memory: zones of users, several sites, failures, rights."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
@@ -17,14 +15,12 @@ from monrest.availability import chosen_objects as reportobjects
 from monrest.base.errors import (
     BadRequest,
     Forbidden,
-    NotFound,
     SitesFailed,
     SitesTimedOut,
     Unavailable,
 )
 from monrest.base.values import Column, Identity, RestRequest, Rows, SiteProblem
 from monrest.config import Config
-from monrest.config.sections import DisplayConfig
 from monrest.livestatus.core_errors import QueryTimeoutError, RefusedError
 from monrest.rows.columns import HOSTS, SERVICES
 from tests.fakes.context import make_context
@@ -167,13 +163,6 @@ def test_days_are_those_of_the_user(world, users, zone, day):
     assert wanted.until - wanted.since == (23 if zone is BERLIN else 24) * 3600
 
 
-def test_first_day_of_the_week(world):
-    site = world.site("a", "h")
-    world.config = Config(display=DisplayConfig(first_day_of_week=0))
-    world.get("/hosts/availability", ("timeperiod", "thisweek"), ("backtrack", "0"))
-    assert site.wanted[0].since == at("2024-03-31")
-
-
 def test_what_is_read_of_the_log(world):
     site = world.site("a", "h", services=[("h", "s"), ("i", "s")])
     span = (("start", "9000000"), ("end", "9001000"))
@@ -208,18 +197,6 @@ def test_equal_names_on_several_sites(world):
     ]
     # A single object is of the first site in the order of the configuration.
     assert world.get("/hosts/h/availability").value["time_up"] == 86400
-
-
-def test_a_site_that_fails_beside_another(world):
-    world.site("a", "h", lines=UP)
-    bad = world.site("b", "h")
-    bad.error = RefusedError(400, "no")
-    answer = world.get("/hosts/availability", ("columns", "host"))
-    assert len(answer.rows) == 1
-    assert [one.site for one in answer.failed_sites] == ["b"]
-    single = world.get("/hosts/h/availability")
-    assert single.value["time_up"] == 86400
-    assert [one.site for one in single.failed_sites] == ["b"]
 
 
 def test_when_every_site_fails(world):
@@ -273,30 +250,8 @@ def test_who_may_see_nothing(world):
     assert world.get("/hosts/availability", identity=some).rows == []
 
 
-def test_what_is_not_there_while_a_site_is_down(world):
-    world.site("a")
-    world.problems = (SiteProblem("b", "B", "gone"),)
-    with pytest.raises(NotFound) as caught:
-        world.get("/hosts/h/availability", identity=Identity(user="nobody"))
-    assert [one.site for one in caught.value.problems] == ["b"]
-    answer = world.get("/hosts/availability", identity=Identity(user="nobody"))
-    assert answer.rows == []
-    assert [one.site for one in answer.failed_sites] == ["b"]
-
-
 def test_a_wrong_filter_is_refused_before_the_log_is_read(world):
     site = world.site("a", "h")
     with pytest.raises(BadRequest, match="alias column name used in filter"):
         world.get("/hosts/availability", ("columns", "time_up:n"), ("n", "1"))
     assert site.wanted == []
-
-
-def test_rows_of_both_kinds_have_their_own_keys(world):
-    world.site("a", "h", services=[("h", "s")])
-    answer = world.get("/hosts/availability", ("type", "both"))
-    names = [one.name for one in answer.columns]
-    first, second = ({*names, *answer.expand(row)} for row in answer.rows)
-    assert len(first) == 21
-    assert len(second) == 26
-    assert "time_up" not in second
-    assert "time_ok" not in first

@@ -1,17 +1,13 @@
 """Lists of commands: all or nothing before sending, one result each afterwards."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from monrest.base.errors import BadRequest, Forbidden, RestError, SitesFailed
-from monrest.base.values import SiteProblem
+from monrest.base.errors import BadRequest, Forbidden, RestError
 from monrest.commands.bulk import MOST_COMMANDS
 from tests.api.cores import ANN, NOW, World, host, service
 from tests.examples import examples
-from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
 
 OK = "Command successfully submitted"
 
@@ -170,30 +166,6 @@ def test_lists_are_for_cmd_only(world):
         assert error.description.startswith("request body")
 
 
-def test_refusals_are_those_of_their_entries(world):
-    world.sites[0].refusals["LOG"] = "400: no"
-    answer = world.bulk(enable(1), {"cmd": "log", "log": "x"}, enable(2))
-    assert [one["code"] for one in answer.value] == [200, 400, 200]
-    assert answer.value[1]["error"] == "S1: 400: no"
-    assert answer.value[1]["message"] == "sending command failed"
-    assert [entry["result"] for entry in world.audited] == ["ok", "sending command failed", "ok"]
-
-
-def test_failed_sites_by_entry(world):
-    two = world.site("s2", hosts=[host("other")])
-    two.doubtful, two.doubt = True, SiteProblem("s2", "S2", "cut")
-    answer = world.bulk(enable(1), {"cmd": "enable_host_flap_detection", "host": "other"})
-    assert [one["code"] for one in answer.value] == [200, 502]
-    assert answer.value[1]["message"] == "it is not known whether the command was executed"
-    assert answer.failed_sites == (two.doubt,)
-
-
-def test_nothing_can_be_sent_at_all(world):
-    world.sites[0].fail()
-    world.refused(SitesFailed, "/cmd", document=[enable(1)], structured="")
-    assert [entry["result"] for entry in world.audited] == ["not sent"]
-
-
 def test_entries_choose_their_sites(world):
     two = world.site("s2")
     world.bulk(
@@ -207,14 +179,6 @@ def test_entries_choose_their_sites(world):
     world.bulk({"cmd": "log", "log": "path", "backends": "s1"}, sites=("s2",))
     assert two.told[-1] == "LOG;path"
     assert len(world.sites[0].told) == 2
-
-
-def test_test_only(world):
-    answer = world.bulk(enable(1), enable(2), parameters=(("test_only", "1"),))
-    assert [one["commands"] for one in answer.value] == [
-        line(f"ENABLE_HOST_FLAP_DETECTION;h{n}") for n in (1, 2)
-    ]
-    assert (world.sending, world.audited) == ([], [])
 
 
 @pytest.mark.parametrize("identity", [None, ANN])

@@ -1,7 +1,5 @@
 """Each limit that the reference page shows is the one that is kept."""
 
-from __future__ import annotations
-
 import pkgutil
 import re
 from datetime import UTC

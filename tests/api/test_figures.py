@@ -1,7 +1,5 @@
 """Which format an Accept header means."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

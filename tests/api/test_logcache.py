@@ -5,9 +5,8 @@ from attrs import evolve
 from twisted.internet.task import Clock
 
 from monrest.api.visibility import SYSTEM
-from monrest.base.errors import BadRequest, Forbidden, SitesFailed, SitesTimedOut
+from monrest.base.errors import Forbidden, SitesFailed, SitesTimedOut
 from monrest.base.values import Identity, RestRequest, SiteProblem
-from monrest.logs.importer import Again
 from monrest.logs.model import CachedSite
 from monrest.logs.updates import Updated
 from tests.fakes.context import make_context
@@ -109,41 +108,6 @@ def test_states_of_a_cache(ask, cache, record, status):
     ]
 
 
-def test_all_fields(ask, cache):
-    cache.records["a"] = KNOWN
-    (found, empty) = rows(ask("GET", "/mon/logcache/stats", identity=ANN))
-    assert found == {
-        "cache_version": "1", "compact_duration": 0.0, "compact_till": 0, "data_size": 700,
-        "enabled": 1, "index_size": 70, "items": 7, "key": "a", "last_compact": 0,
-        "last_entry": NOW - 5, "last_reorder": 0, "last_update": NOW - 9, "mode": "", "name": "A",
-        "reorder_duration": 0, "status": "OK", "update_duration": 0.5,
-    }  # fmt: skip
-    assert {**empty, "key": "", "name": "", "status": "", "enabled": 0} == {
-        name: "" if isinstance(value, str) else 0 for name, value in found.items()
-    }
-    assert [one["key"] for one in rows(ask("GET", "/mon/logcache/stats", ("backends", "b")))] == [
-        "b"
-    ]
-
-
-def test_a_time_once_more(ask, cache):
-    cache.result = Updated(inserted=3, removed=2)
-    span = (("from", "-2h"), ("to", str(NOW - 60)))
-    answer = ask("POST", "/mon/logcache/update", *span)
-    assert cache.again == Again(start=NOW - 7200, end=NOW - 60)
-    assert answer.value == {
-        "code": 200, "insert_count": 3, "message": "logcache update finished.",
-        "errors": [],
-    }  # fmt: skip
-    answer = ask("POST", "/mon/logcache/update", *span, ("force", "yes"))
-    assert cache.again == Again(start=NOW - 7200, end=NOW - 60, exactly=True)
-    assert answer.value["message"] == "logcache update finished, 2 lines removed."
-    ask("POST", "/mon/logcache/update", ("from", "-2h"))
-    assert cache.again == Again(start=NOW - 7200, end=NOW + 1)
-    assert ask("POST", "/mon/logcache/update").value["errors"] == []
-    assert cache.again is None
-
-
 def test_update(ask, cache):
     cache.result = Updated(inserted=3, skipped=("b: an update is running already",))
     answer = ask("POST", "/mon/logcache/update")
@@ -165,12 +129,3 @@ def test_update(ask, cache):
     ask("POST", "/mon/logcache/update", identity=Identity(user="x", roles=frozenset({SYSTEM})))
     with pytest.raises(Forbidden):
         ask("POST", "/mon/logcache/update", identity=ANN)
-
-
-def test_switched_off(ask, cache):
-    cache.enabled = False
-    for method, path in (("GET", "/mon/logcache/stats"), ("POST", "/mon/logcache/update")):
-        with pytest.raises(BadRequest) as caught:
-            ask(method, path)
-        assert caught.value.message == "logcache is disabled"
-    assert not cache.asked

@@ -13,23 +13,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pytest_twisted import blockon
-from twisted.internet import reactor
 
 from monrest.api.endpoint import Context
 from monrest.base.errors import RestError
-from monrest.base.values import ADMIN, Document, Identity, RestRequest
-from monrest.config import Config, SiteConfig
-from monrest.demo.service import DemoCore
+from monrest.base.values import ADMIN, Document, Identity
+from monrest.config import Config
 from monrest.logs.ask import ask
 from monrest.rows.columns import SCHEMAS
 from monrest.rows.fetch import fetch
-from monrest.sites.registry import Registry
+from tests.api import asking
 from tests.examples import examples
-from tests.fakes.clocks import Wall
-from tests.fakes.context import NoLogCache, make_context
-from tests.fakes.standstill import Standstill
-from tests.fakes.threads import threaded_memory
+from tests.fakes.context import NoLogCache
+from tests.fakes.demo import demo_context
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
 
@@ -108,24 +103,11 @@ def words(column: str) -> st.SearchStrategy[str]:
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
-    folder = tmp_path_factory.mktemp("core")
-    standstill = Standstill()
-    core = DemoCore(
-        standstill, Wall(standstill), str(folder / "live"), seed=7, hosts=20, services=100
-    )
-    registry = Registry(
-        reactor,
-        [
-            SiteConfig(id="a", name="Alpha", address=f"unix:{folder / 'live'}"),
-            SiteConfig(id="b", name="Beta", address=f"unix:{folder / 'live'}"),
-        ],
-        memory=threaded_memory(reactor),
-    )
-    core.startService()
-    registry.startService()
-    yield make_context(standstill, sites=registry, zone=Config().display.zone())
-    blockon(registry.stopService())
-    blockon(core.stopService())
+    sites = [{"id": "a", "name": "Alpha"}, {"id": "b", "name": "Beta"}]
+    size = {"hosts": 20, "services": 100}
+    zone = Config().display.zone()
+    with demo_context(tmp_path_factory.mktemp("core"), sites, size, zone=zone) as made:
+        yield made
 
 
 @st.composite
@@ -207,9 +189,7 @@ def queries(draw: st.DrawFn) -> tuple[str, tuple[tuple[str, str], ...]]:
 async def answer(
     context: Context, table: str, pairs: tuple[tuple[str, str], ...], *, push: bool
 ) -> Any:
-    request = RestRequest(
-        method="GET", path=f"/{table}", segments=(table,), parameters=pairs, identity=ADMINISTRATOR
-    )
+    request = asking.request(f"/{table}", *pairs, identity=ADMINISTRATOR)
     try:
         if push and SCHEMAS[table].merge == "logs":
             result = await ask(NoLogCache(), context, request, SCHEMAS[table])

@@ -1,7 +1,5 @@
 """Looking for effects: what is asked, when, and what is said about it."""
 
-from __future__ import annotations
-
 import pytest
 from twisted.internet.defer import Deferred
 
@@ -11,7 +9,6 @@ from monrest.base.values import SiteProblem
 from monrest.commands.readback import passes
 from monrest.query.model import Group, Test
 from tests.api.cores import NOW, World, host, service
-from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
 
 PATH = "/hosts/h1/cmd/disable_host_check"
 
@@ -55,12 +52,6 @@ def obey(site, order):
 
 def looks(site):
     return [one for one in site.asked if one.columns != ("name",)]
-
-
-def test_seen(world):
-    answer = world.post(PATH, ("wait", "1"))
-    assert (answer.value["effect"], answer.value["effects"]) == ("seen", {"s1": "seen"})
-    assert world.clock.seconds() - NOW == pytest.approx(0.05, abs=0.02)
 
 
 def test_without_wait_nobody_looks(world):
@@ -120,24 +111,6 @@ def test_of_several_sites_the_least_good(world):
     assert len(looks(world.sites[0])) == 1 < len(looks(two))
 
 
-def test_nothing_to_read_back(world):
-    answer = world.post("/system/cmd/save_state_information", ("wait", "1"))
-    assert answer.value["effect"].startswith("nothing to read back: no core shows")
-    assert world.clock.seconds() == NOW
-
-
-def test_nothing_matched(world):
-    answer = world.post("/hosts/h1/cmd/del_active_host_downtimes", ("wait", "1"))
-    assert answer.value["effect"] == "nothing matched"
-    assert world.clock.seconds() - NOW < 0.1
-
-
-def test_deleted_entries(world):
-    world.sites[0].tables["comments"] = [{"id": 5, "host_name": "h1"}]
-    answer = world.post("/hosts/h1/cmd/del_comment", ("comment_id", "5"), ("wait", "1"))
-    assert answer.value["effect"] == "seen"
-
-
 def test_effect_clears_a_doubt(world):
     """The answer stays what it is, but says that the effect is there."""
     one = world.sites[0]
@@ -193,12 +166,6 @@ def test_site_that_was_told_nothing_has_no_effect(world, command):
     assert list(error.extra["effects"]) == ["s2"]
     assert [one["site"] for one in error.extra["failed_sites"]] == ["s1"]
     assert two.told == [command.upper()]
-
-
-def test_log_lines(world):
-    answer = world.post("/system/cmd/log", ("log", "hello; you"), ("wait", "1"))
-    assert answer.value["effect"] == "seen"
-    assert all(one.waits_long for one in looks(world.sites[0]))
 
 
 def test_core_that_lies_about_types(world):

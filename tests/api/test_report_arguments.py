@@ -1,7 +1,5 @@
 """Arguments of reports: spans, rules, what chooses objects and what filters rows (1.3 to 2.4)."""
 
-from __future__ import annotations
-
 from zoneinfo import ZoneInfo
 
 import pytest

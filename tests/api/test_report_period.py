@@ -1,7 +1,5 @@
 """Time periods of cores: from the log, from the definition, over clock changes, from liars (3.7)."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """What is known of a request that comes again, and when it is made anew."""
 
-from __future__ import annotations
-
 from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock

@@ -14,20 +14,16 @@ from typing import Any
 import orjson
 import pytest
 from pytest_twisted import blockon, ensureDeferred
-from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
 from monrest.api.endpoint import Context
 from monrest.base.errors import Forbidden
 from monrest.base.values import ADMIN, ROLES, Caller, Document, Identity, RestRequest, Rows
-from monrest.config import Config, DisplayConfig, SiteConfig
-from monrest.demo.service import DemoCore
+from monrest.config import Config, DisplayConfig
 from monrest.render.formats import RenderOptions, render
-from monrest.sites.registry import Registry
-from tests.fakes.clocks import Wall
-from tests.fakes.context import KnownContacts, make_context
-from tests.fakes.standstill import Standstill
-from tests.fakes.threads import threaded_memory
+from tests.api import asking
+from tests.fakes.context import KnownContacts
+from tests.fakes.demo import demo_context
 
 SHORT = "authorized_for_"
 _LINE = "peer_key,time,lineno,message,options,command_name,current_contact_email"
@@ -57,28 +53,15 @@ PAST = dict.fromkeys(("/logs", "/alerts", "/notifications"), (("time[gte]", "-12
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     """The demo's core as three sites: for all, for olga's group, for nobody but administrators."""
-    folder = tmp_path_factory.mktemp("core")
-    standstill = Standstill()
-    core = DemoCore(standstill, Wall(standstill), str(folder / "live"), seed=7, history_days=0.25)
     groups = {"a": (), "b": ("webteam", "x"), "c": ("nobody",)}
-    registry = Registry(
-        reactor,
-        [
-            SiteConfig(id=name, name=name, address=f"unix:{folder / 'live'}", groups=of)
-            for name, of in groups.items()
-        ],
-        memory=threaded_memory(reactor),
-    )
-    core.startService()
-    registry.startService()
-    yield make_context(
-        standstill,
-        sites=registry,
+    with demo_context(
+        tmp_path_factory.mktemp("core"),
+        [{"id": name, "name": name, "groups": of} for name, of in groups.items()],
+        {"history_days": 0.25},
         contacts=KnownContacts(olga=("webteam",)),
         config=Config(display=DisplayConfig(expose_custom_variables=("_DEMO",))),
-    )
-    blockon(registry.stopService())
-    blockon(core.stopService())
+    ) as made:
+        yield made
 
 
 class View:
@@ -99,11 +82,7 @@ class View:
         return count
 
     def ask(self, path: str, *parameters: tuple[str, str]) -> Any:
-        segments = tuple(path.strip("/").split("/"))
-        request = RestRequest(
-            method="GET", path=path, segments=segments, parameters=parameters,
-            identity=self.identity,
-        )  # fmt: skip
+        request = asking.request(path, *parameters, identity=self.identity)
         return blockon(Deferred.fromCoroutine(self.context.dispatch(self.context, request)))
 
     def read(self, path: str, names: str, key: int) -> dict[tuple[str, ...], dict[str, Any]] | None:

@@ -1,7 +1,5 @@
 """What of a configuration is hidden, under whatever key it is."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 from attrs import asdict

@@ -3,18 +3,12 @@
 import pytest
 
 from monrest.base.values import Capabilities
-from monrest.query.model import Group
-from monrest.query.model import Test as Line
 from monrest.query.pushdown import Pushable
 from monrest.query.totals import batches, count_rows, merge_stats, plan_stats
 from monrest.rows.statistics_specs import (
-    CONTACT_TOTALS,
     HOST_STATS,
-    HOST_TOTALS,
     SERVICE_STATS,
-    SERVICE_TOTALS,
     check_stats,
-    described,
     with_ratios,
 )
 from tests.table import each
@@ -47,37 +41,22 @@ def counted(spec, **changes):
         ({}, f"{ALWAYS} up plain_up"),
         ({"scheduled_downtime_depth": 2}, f"{ALWAYS} up up_and_scheduled"),
         ({"acknowledged": 1}, f"{ALWAYS} up"),
-        (
-            {"active_checks_enabled": 0},
-            f"{ALWAYS} up plain_up up_and_disabled_active active_checks_disabled_active",
-        ),
+        ({"active_checks_enabled": 0}, f"{ALWAYS} up plain_up up_and_disabled_active active_checks_disabled_active"),
         (
             {"active_checks_enabled": 0, "check_type": 1},
             "total total_passive hard up plain_up up_and_disabled_passive "
             "active_checks_disabled_passive",
         ),
         ({"has_been_checked": 0}, f"{ALWAYS} pending plain_pending"),
-        (
-            {"has_been_checked": 0, "scheduled_downtime_depth": 1},
-            f"{ALWAYS} pending pending_and_scheduled",
-        ),
+        ({"has_been_checked": 0, "scheduled_downtime_depth": 1}, f"{ALWAYS} pending pending_and_scheduled"),
         (
             {"has_been_checked": 0, "active_checks_enabled": 0},
             f"{ALWAYS} pending plain_pending pending_and_disabled active_checks_disabled_active",
         ),
-        (
-            {"state": 1},
-            f"{ALWAYS} down plain_down down_and_unhandled down_hard down_hard_unhandled",
-        ),
-        (
-            {"state": 1, "state_type": 0},
-            "total total_active soft down plain_down down_and_unhandled down_soft",
-        ),
+        ({"state": 1}, f"{ALWAYS} down plain_down down_and_unhandled down_hard down_hard_unhandled"),
+        ({"state": 1, "state_type": 0}, "total total_active soft down plain_down down_and_unhandled down_soft"),
         ({"state": 1, "acknowledged": 1}, f"{ALWAYS} down down_and_ack down_hard"),
-        (
-            {"state": 1, "scheduled_downtime_depth": 1},
-            f"{ALWAYS} down down_and_scheduled down_hard",
-        ),
+        ({"state": 1, "scheduled_downtime_depth": 1}, f"{ALWAYS} down down_and_scheduled down_hard"),
         # Without active checks a host that is down is never unhandled.
         (
             {"state": 1, "active_checks_enabled": 0, "check_type": 1},
@@ -100,7 +79,7 @@ def counted(spec, **changes):
         ({"event_handler_enabled": 0}, f"{ALWAYS} up plain_up eventhandler_disabled"),
         ({"accept_passive_checks": 0}, f"{ALWAYS} up plain_up passive_checks_disabled"),
     ],
-)
+)  # fmt: skip
 def test_host_stats(changes, fields):
     assert counted(HOST_STATS, **changes) == set(fields.split())
 
@@ -111,10 +90,7 @@ def test_host_stats(changes, fields):
         ({}, f"{ALWAYS} ok plain_ok"),
         ({"scheduled_downtime_depth": 1}, f"{ALWAYS} ok ok_and_scheduled"),
         ({"has_been_checked": 0}, f"{ALWAYS} pending plain_pending"),
-        (
-            {"active_checks_enabled": 0},
-            f"{ALWAYS} ok plain_ok ok_and_disabled_active active_checks_disabled_active",
-        ),
+        ({"active_checks_enabled": 0}, f"{ALWAYS} ok plain_ok ok_and_disabled_active active_checks_disabled_active"),
         (
             {"state": 2},
             f"{ALWAYS} critical plain_critical critical_and_unhandled critical_hard "
@@ -130,40 +106,14 @@ def test_host_stats(changes, fields):
             {"state": 3, "state_type": 0},
             "total total_active soft unknown plain_unknown unknown_and_unhandled unknown_soft",
         ),
-        (
-            {"state": 2, "host_state": 1},
-            f"{ALWAYS} critical plain_critical critical_hard critical_on_down_host",
-        ),
+        ({"state": 2, "host_state": 1}, f"{ALWAYS} critical plain_critical critical_hard critical_on_down_host"),
         ({"state": 2, "host_acknowledged": 1}, f"{ALWAYS} critical plain_critical critical_hard"),
-        (
-            {"state": 2, "host_scheduled_downtime_depth": 1},
-            f"{ALWAYS} critical plain_critical critical_hard",
-        ),
+        ({"state": 2, "host_scheduled_downtime_depth": 1}, f"{ALWAYS} critical plain_critical critical_hard"),
         ({"state": 2, "acknowledged": 1}, f"{ALWAYS} critical critical_and_ack critical_hard"),
     ],
-)
+)  # fmt: skip
 def test_service_stats(changes, fields):
     assert counted(SERVICE_STATS, **changes) == set(fields.split())
-
-
-@pytest.mark.parametrize(
-    ("spec", "whole", "names"),
-    [
-        (HOST_TOTALS, HOST_STATS, "down down_and_unhandled pending total unreachable "
-         "unreachable_and_unhandled up"),
-        (SERVICE_TOTALS, SERVICE_STATS, "critical critical_and_unhandled ok pending total "
-         "unknown unknown_and_unhandled warning warning_and_unhandled"),
-    ],
-)  # fmt: skip
-def test_totals_are_part_of_the_stats(spec, whole, names):
-    assert sorted(one.name for one in spec.fields) == sorted(names.split())
-    assert set(spec.fields) <= set(whole.fields)
-
-
-def test_numbers_of_fields():
-    assert len(HOST_STATS.fields) == 42
-    assert len(SERVICE_STATS.fields) == 54
-    assert [one.name for one in CONTACT_TOTALS.fields] == ["total"]
 
 
 CHECKED = {
@@ -178,23 +128,6 @@ def sums(kind, *objects, now=10_000, start=0):
     rows = [[{**CHECKED, **one}[name] for name in columns] for one in objects]
     result = count_rows(spec, rows, {one: at for at, one in enumerate(columns)}, start)
     return merge_stats(spec, [result])
-
-
-@pytest.mark.parametrize("kind", ["hosts", "services"])
-def test_fields_of_check_stats(kind):
-    spans = ["1", "5", "15", "60", "all"]
-    expected = {
-        *(f"{kind}_{y}_{w}_{f}" for y in ("active", "passive") for w in spans
-          for f in ("perc", "sum")),
-        *(f"{kind}_{y}_state_change_{f}" for y in ("active", "passive")
-          for f in ("avg", "max", "min", "sum")),
-        *(f"{kind}_{y}_sum" for y in ("active", "passive")),
-        *(f"{kind}_{y}_{f}" for y in ("execution_time", "latency")
-          for f in ("avg", "max", "min", "sum")),
-    }  # fmt: skip
-    assert len(expected) == 38
-    assert set(with_ratios(kind, sums(kind))) == expected
-    assert set(with_ratios(kind, sums(kind)).values()) == {0}
 
 
 @pytest.mark.parametrize(
@@ -261,18 +194,3 @@ def test_ratios():
     assert found["services_latency_min"] == 0
     assert found["services_active_state_change_avg"] == pytest.approx(5 / 3)
     assert found["services_passive_state_change_avg"] == 8
-
-
-@pytest.mark.parametrize(
-    ("condition", "text"),
-    [
-        (None, "number of hosts"),
-        (Line("state", "=", "1"), "number of hosts with state = 1"),
-        (
-            Group("and", (Line("state", "=", "1"), Line("childs", "!=", ""))),
-            "number of hosts with state = 1 and childs not empty",
-        ),
-    ],
-)
-def test_descriptions(condition, text):
-    assert described("hosts", condition) == text

@@ -1,7 +1,5 @@
 """Large answers that are stored are the same as those that are rows in memory."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 from pytest_twisted import blockon
@@ -11,18 +9,15 @@ from twisted.internet.defer import CancelledError, Deferred
 from monrest.base.concurrency import pause
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.base.room import RowRoom
-from monrest.base.values import ADMIN, Document, Identity, RestRequest, Rows, RowSource
-from monrest.config import Config, SiteConfig
-from monrest.demo.service import DemoCore
+from monrest.base.values import ADMIN, Document, Identity, Rows, RowSource
+from monrest.config import Config
 from monrest.render.formats import RenderOptions, render
 from monrest.rows.columns import SCHEMAS
 from monrest.rows.fetch import fetch, fetch_stats
 from monrest.rows.statistics_specs import SERVICE_TOTALS
-from monrest.sites.registry import Registry
-from tests.fakes.clocks import Wall
-from tests.fakes.context import make_context
-from tests.fakes.standstill import Standstill
-from tests.fakes.threads import Reactor, threaded_memory
+from tests.api import asking
+from tests.fakes.demo import demo_context
+from tests.fakes.threads import Reactor
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
 SOMEBODY = Identity(user="nobody", roles=frozenset({"authorized_for_all_services"}))
@@ -37,12 +32,8 @@ FLOW = (
     (("columns", "peer_key,plugin_output,display_name"),),
     (("state[ne]", "0"),),
     (("backends", "a"), ("sort", "-description")),
-    (
-        ("backends", "a"),
-        ("sort", "state"),
-        ("columns", "state,plugin_output,description,display_name"),
-    ),
-)
+    (("backends", "a"), ("sort", "state"), ("columns", "state,plugin_output,description,display_name")),
+)  # fmt: skip
 """What needs no look at all rows together."""
 REST = (
     (("sort", "-plugin_output"),),
@@ -60,19 +51,11 @@ REST = (
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("core")
-    standstill = Standstill()
-    core = DemoCore(
-        standstill, Wall(standstill), str(folder / "live"), seed=7, hosts=20, services=300
-    )
-    address = f"unix:{folder / 'live'}"
-    sites = [SiteConfig(id=name, name=name.upper(), address=address) for name in "ab"]
-    registry = Registry(reactor, sites, memory=threaded_memory(reactor))
-    core.startService()
-    registry.startService()
-    yield make_context(standstill, sites=registry, zone=Config().display.zone())
-    blockon(registry.stopService())
-    blockon(core.stopService())
+    sites = [{"id": name, "name": name.upper()} for name in "ab"]
+    size = {"hosts": 20, "services": 300}
+    zone = Config().display.zone()
+    with demo_context(tmp_path_factory.mktemp("core"), sites, size, zone=zone) as made:
+        yield made
 
 
 @pytest.fixture
@@ -86,13 +69,7 @@ def packing(context):
 
 
 async def answered(context, pairs, table="services", *, flows=False, identity=ADMINISTRATOR):
-    request = RestRequest(
-        method="GET",
-        path=f"/{table}",
-        segments=(table,),
-        parameters=pairs,
-        identity=identity,
-    )
+    request = asking.request(f"/{table}", *pairs, identity=identity)
     return await fetch(context, request, SCHEMAS[table], late=flows)
 
 
@@ -157,13 +134,7 @@ async def test_what_is_counted_here_needs_no_room(context, packing, where):
 
 
 async def counted(context, where):
-    request = RestRequest(
-        method="GET",
-        path="/services/totals",
-        segments=("services", "totals"),
-        parameters=where,
-        identity=ADMINISTRATOR,
-    )
+    request = asking.request("/services/totals", *where, identity=ADMINISTRATOR)
     return (await fetch_stats(context, request, SCHEMAS["services"], SERVICE_TOTALS)).value
 
 

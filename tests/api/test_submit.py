@@ -1,14 +1,10 @@
 """What becomes of commands: accepted, refused, lost, in doubt; answers and audit lines (1.11)."""
 
-from __future__ import annotations
-
 import pytest
-from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.errors import BadRequest, Forbidden, NotFound, SitesFailed, SitesTimedOut
 from monrest.base.values import SiteProblem
 from tests.api.cores import ANN, NOW, World, host
-from tests.fakes.strict import stray_failures  # noqa: F401  a fixture
 
 CHECK = "/hosts/h1/cmd/enable_host_flap_detection"
 LINE = f"COMMAND [{NOW}] ENABLE_HOST_FLAP_DETECTION;h1"
@@ -28,15 +24,6 @@ def refuse(site):
     site.refusals[NAME] = TEXT
 
 
-def test_success_has_two_members(world):
-    answer = world.post(CHECK)
-    assert answer.value == {
-        "message": "Command successfully submitted",
-        "commands": f"{LINE}\n{LINE}",
-    }
-    assert (answer.status, answer.failed_sites) == (200, ())
-
-
 def test_refusal_of_one_site_is_a_refusal(world):
     refuse(world.sites[1])
     error = world.refused(BadRequest, CHECK)
@@ -53,37 +40,6 @@ def test_refusal_of_all_sites(world):
         refuse(site)
     error = world.refused(BadRequest, CHECK)
     assert error.extra["error"] == f"S1: {TEXT}\nS2: {TEXT}"
-
-
-def test_site_that_may_not_have_the_object_is_named_beside_success(world):
-    world.sites[1].fail()
-    answer = world.post(CHECK)
-    assert answer.value == {
-        "message": "Command successfully submitted",
-        "commands": LINE,
-        "failed_sites": [{"site": "s2", "name": "S2", "reason": "connection refused"}],
-        "accepted_sites": ["s1"],
-    }
-    assert answer.failed_sites == (SiteProblem("s2", "S2", "connection refused"),)
-
-
-@pytest.mark.parametrize("timed_out", [False, True])
-@pytest.mark.parametrize(
-    "asked",
-    [
-        ("/system/cmd/enable_notifications",),
-        (CHECK, ("backends", "s1,s2")),
-        (CHECK, ("backend", "ALL")),
-    ],
-)
-def test_site_that_was_meant_and_not_told_is_an_error(world, asked, timed_out):
-    world.sites[0].fail(timed_out=timed_out)
-    error = world.refused(SitesTimedOut if timed_out else SitesFailed, *asked)
-    assert error.message == "not all sites took the command"
-    assert error.extra["commands"].startswith(f"COMMAND [{NOW}] ENABLE_")
-    assert [one["site"] for one in error.extra["failed_sites"]] == ["s1"]
-    assert error.extra["accepted_sites"] == ["s2"]
-    assert world.audited[-1]["result"] == "not all sites took the command"
 
 
 @pytest.mark.parametrize(
@@ -106,52 +62,12 @@ def in_doubt(site, *, timed_out=False):
     site.doubt = SiteProblem(site.id, site.name, "connection lost", timed_out)
 
 
-@pytest.mark.parametrize(("timed_out", "kind"), [(False, SitesFailed), (True, SitesTimedOut)])
-def test_doubt_is_told_clearly(world, timed_out, kind):
-    del world.sites[1]
-    in_doubt(world.sites[0], timed_out=timed_out)
-    error = world.refused(kind, CHECK)
-    assert type(error) is kind
-    assert error.message == "it is not known whether the command was executed"
-    assert error.extra["commands"] == LINE
-    assert error.extra["failed_sites"] == [
-        {"site": "s1", "name": "S1", "reason": "connection lost", "uncertain": True}
-    ]
-
-
-def test_doubt_about_one_of_two(world):
-    in_doubt(world.sites[1])
-    error = world.refused(SitesFailed, CHECK)
-    assert error.extra["commands"] == f"{LINE}\n{LINE}"
-    assert error.extra["failed_sites"][0]["uncertain"] is True
-    assert error.extra["accepted_sites"] == ["s1"]
-
-
 def test_doubt_beside_a_refusal(world):
     in_doubt(world.sites[1])
     refuse(world.sites[0])
     error = world.refused(BadRequest, CHECK)
     assert error.extra["failed_sites"][0]["uncertain"] is True
     assert error.problems == (world.sites[1].doubt,)
-
-
-def test_audit_of_success(world):
-    world.sites[1].fail()
-    world.post("/hosts/h1/cmd/add_host_comment", ("comment_data", 'say "x"; y'), identity=ANN)
-    assert world.audited == [
-        {
-            "who": "ann",
-            "client": "192.0.2.1",
-            "action": "command",
-            "target": "host h1",
-            "result": "ok",
-            "command": "add_host_comment",
-            "lines": (f'COMMAND [{NOW}] ADD_HOST_COMMENT;h1;1;ann;say "x"; y',),
-            "sites": ("s1",),
-            "failed_sites": ("s2",),
-            "error": "",
-        }
-    ]
 
 
 @pytest.mark.parametrize(
@@ -183,24 +99,3 @@ def test_audit_of_refusals_and_doubts(world):
         "it is not known whether the command was executed",
     ]
     assert world.audited[0]["error"] == f"S1: {TEXT}"
-
-
-def test_who_leaves_is_audited_all_the_same(world, stray_failures):  # noqa: F811
-    """A command that is on its way goes on and is written down."""
-    world.hold = Deferred()
-    found = []
-    request = world.start(CHECK)
-    request.addBoth(found.append)
-    assert (found, world.audited) == ([], [])
-    request.cancel()
-    assert found[0].check(CancelledError)
-    world.hold.callback(None)
-    assert [site.told for site in world.sites] == [[f"{NAME};h1"]] * 2
-    assert [entry["result"] for entry in world.audited] == ["ok"]
-
-
-def test_equal_lines_are_sent_once(world):
-    answer = world.bulk(*[{"cmd": "enable_notifications"}] * 3)
-    assert [site.told for site in world.sites] == [["ENABLE_NOTIFICATIONS"]] * 2
-    assert [one["code"] for one in answer.value] == [200] * 3
-    assert len({one["commands"] for one in answer.value}) == 1

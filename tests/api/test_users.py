@@ -2,9 +2,9 @@
 
 import pytest
 
-from monrest.accounts.user_endpoints import COLUMNS, WHOAMI_COLUMNS
+from monrest.accounts.user_endpoints import COLUMNS
 from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
-from monrest.base.values import ADMIN, READ_ONLY, Contact, SiteProblem
+from monrest.base.values import ADMIN, Contact, SiteProblem
 from tests.fakes.keystore import result
 
 ANN = Contact(groups=frozenset({"b", "a"}), alias="Ann", email="ann@example.org")
@@ -87,33 +87,6 @@ def test_who_changes_whom(house):
         patch(house, "ann", tz="UTC")
 
 
-def test_whoami(house):
-    house.directory.known["ann"] = ANN
-    assert whoami(house) == {
-        "alias": "Ann",
-        "auth_src": "secret_key",
-        "can_submit_commands": 1,
-        "email": "ann@example.org",
-        "groups": ["a", "b"],
-        "has_mon_profile": False,
-        "id": "ann",
-        "last_login": None,
-        "locked": False,
-        "original_username": "ann",
-        "roles": [HOSTS],
-        "tz": None,
-    }
-    house.login()
-    who = whoami(house)
-    assert (who["has_mon_profile"], who["last_login"]) == (True, NOW)
-    assert set(who) == {one.name for one in WHOAMI_COLUMNS}
-
-
-def test_whoami_of_somebody_the_cores_do_not_know(house):
-    who = whoami(house, "nobody")
-    assert (who["alias"], who["email"], who["groups"], who["roles"]) == (None, None, [], [])
-
-
 def test_whoami_tells_the_name_before_it_was_changed(house):
     house.configure(lowercase_user=True)
     who = whoami(house, "ANN")
@@ -126,27 +99,6 @@ def test_whoami_in_the_words_of_the_site(house):
     assert "has_abc_profile" in house.send("GET", "/abc/whoami", headers).value
     answer = house.send("GET", "/abc/users", headers)
     assert "has_abc_profile" in [one.name for one in answer.columns]
-
-
-@pytest.mark.parametrize(
-    ("allowed", "roles", "may"),
-    [
-        (None, (), 1),
-        (True, (), 1),
-        (False, (), 0),
-        (False, ("admin",), 1),
-        (False, ("system_commands",), 1),
-        (True, ("read_only",), 0),
-        (False, ("read_only", "all_host_commands"), 1),
-    ],
-)
-def test_who_may_submit_commands(house, allowed, roles, may):
-    house.configure(roles={**dict.fromkeys(roles, ("ann",)), "reports": ("root",)})
-    house.directory.known["ann"] = Contact(alias="Ann", email="", can_submit_commands=allowed)
-    for record in (whoami(house), get(house, "ann", "ann")):
-        assert record["can_submit_commands"] == may
-        assert (READ_ONLY in record["roles"]) == ("read_only" in roles or not may)
-        assert record["roles"] == sorted(record["roles"])
 
 
 def test_users_of_all_sources(house):
@@ -179,16 +131,6 @@ def test_roles_of_contact_groups(house):
     assert {row["id"]: row["roles"] for row in rows(house)}["ann"] == [HOSTS]
 
 
-def test_others_see_themselves(house):
-    house.directory.known["ann"] = ANN
-    assert [row["id"] for row in rows(house, "ann")] == ["ann"]
-    assert [row["id"] for row in rows(house, "nobody")] == ["nobody"]
-    assert get(house, "ann", "ann")["alias"] == "Ann"
-    for name in ("bob", "root", "nobody"):
-        with pytest.raises(NotFound, match="no such user"):
-            get(house, name, "ann")
-
-
 @pytest.mark.parametrize(
     "name", ["nobody", "*", "a*", "%00", "%0A", "(cli)", "%ED%A0%80", "..%2Fx"]
 )
@@ -199,25 +141,6 @@ def test_unknown_users(house, name):
     ):
         with pytest.raises(NotFound, match="no such user"):
             house.send(method, path, house.as_user("root"))
-
-
-def test_filters_and_columns(house):
-    house.login("bob")
-    assert rows(house, columns="id", sort="-id", limit="1") == [{"id": "root"}]
-    assert rows(house, columns="id", id="ANN") == [{"id": "ann"}]
-    assert rows(house, columns="id", has_mon_profile="1") == [{"id": "bob"}]
-    order(house, "ann", "lock")
-    assert rows(house, columns="id", locked="1") == [{"id": "ann"}]
-    assert rows(house, columns="id", **{"last_login[gt]": "0"}) == [{"id": "bob"}]
-
-
-def test_last_login(house):
-    assert all(row["last_login"] is None for row in rows(house))
-    house.login("bob")
-    assert {row["id"]: row.get("last_login") for row in rows(house)}["bob"] == NOW
-    assert get(house, "ann")["last_login"] is None
-    order(house, "ann", "lock")
-    assert get(house, "ann")["last_login"] is None
 
 
 def test_sites_that_fail_are_told(house):
@@ -233,42 +156,6 @@ def test_users_while_the_password_file_is_gone(house):
     assert [row["id"] for row in rows(house)] == ["ann", "root"]
 
 
-def test_lock_and_unlock(house, audited):
-    cookie, _ = house.login()
-    _, plain = result(house.keys.create(user="ann"))
-    elsewhere = house.another()
-    ways = (cookie, {"x-mon-auth-key": plain}, house.as_user("ann"))
-    for headers in ways:
-        for daemon in (house, elsewhere):
-            assert daemon.send("GET", "/mon/whoami", headers).value["id"] == "ann"
-    assert order(house, "ann", "lock").value == {
-        "code": 200,
-        "message": "ok - user has been locked",
-    }
-    assert (audited[-1]["action"], audited[-1]["user"], audited[-1]["target"]) == (
-        *("user lock", "root", "ann"),
-    )
-    house.clock.advance(5)
-    for headers in ways:
-        for daemon in (house, elsewhere):
-            with pytest.raises(Forbidden, match="account is locked"):
-                daemon.send("GET", "/mon/whoami", headers)
-    assert order(elsewhere, "ann", "unlock").value == {
-        "code": 200,
-        "message": "ok - user has been unlocked",
-    }
-    assert audited[-1]["action"] == "user unlock"
-    assert elsewhere.send("GET", "/mon/whoami", cookie).value["id"] == "ann"
-
-
-def test_a_lock_works_at_once(house):
-    cookie, _ = house.login()
-    house.send("GET", "/mon/whoami", cookie)
-    order(house, "ann", "lock")
-    with pytest.raises(Forbidden):
-        house.send("GET", "/mon/whoami", cookie)
-
-
 def test_users_that_only_keys_know_can_be_locked(house):
     order(house, "from-a-proxy", "lock")
     with pytest.raises(Forbidden, match="locked"):
@@ -281,16 +168,6 @@ def test_names_that_cannot_be_locked(house, name, audited):
         order(house, name, "lock")
     assert audited[-1]["result"] == "invalid user name"
     assert result(house.users.list()) == []
-
-
-@pytest.mark.parametrize("word", ["lock", "unlock"])
-def test_who_may_lock(house, word):
-    for user in ("ann", "bob"):
-        with pytest.raises(Forbidden, match="certain roles: admin"):
-            order(house, "bob", word, user)
-    house.configure(roles={"admin": ("root",), "read_only": ("root",)})
-    with pytest.raises(Forbidden, match="read_only forbids every change"):
-        order(house, "bob", word)
 
 
 def test_locking_takes_no_parameters(house):

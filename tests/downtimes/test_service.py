@@ -21,11 +21,9 @@ from monrest.downtimes.service import DUTY
 from monrest.livestatus.command import Target
 from tests.downtimes.world import BEGIN, DAILY, NOW, SIX, Core, World
 from tests.examples import examples
-from tests.fakes.audited import audited
 from tests.fakes.keystore import result
 from tests.fakes.store import sqlite_url
 
-__all__ = ["audited"]
 MINUTELY = [{"type": "cust", "cust": "* * * * *"}]
 
 

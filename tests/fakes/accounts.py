@@ -1,11 +1,10 @@
 """Everything about accounts as it is in the daemon, without sockets and threads."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os
 
+import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
@@ -23,15 +22,21 @@ from monrest.base.values import ANONYMOUS, Caller, RestRequest
 from monrest.config import AuthConfig, Config
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
-from tests.fakes.keystore import Store, value_of
+from tests.fakes.keystore import Store, result, value_of
 from tests.fakes.store import migrated_sqlite_url
 
 HERE = "192.0.2.7"
 SECRET = "0123456789abcdef" * 4 + "_1"
+KEY, USER = "x-mon-auth-key", "x-mon-auth-user"
+HOSTS, SERVICES = "authorized_for_all_hosts", "authorized_for_all_services"
 
 
 def sha(password):
     return "{SHA}" + base64.b64encode(hashlib.sha1(password.encode()).digest()).decode()
+
+
+def basic(user, password):
+    return {"authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 
 
 class AtOnce:
@@ -141,8 +146,21 @@ class House:
 
     def send(self, *where, **given):
         """The answer to a request, whatever time it takes; raises what it raises."""
+        return self.wait(self.begin(*where, **given))
+
+    def ask(self, headers=None, *, address=HERE, uid=None):
+        """The identity of a caller; ``uid`` comes over a Unix socket."""
+        address, client = (address, address) if uid is None else ("", "unix")
+        caller = Caller(headers=headers or {}, address=address, client=client, uid=uid)
+        return self.wait(Deferred.fromCoroutine(self.authenticator.authenticate(caller)))
+
+    def make(self, **given):
+        """A new API key, as its owner gets it."""
+        return result(self.keys.create(**given))[1]
+
+    def wait(self, deferred):
         found = []
-        self.begin(*where, **given).addBoth(found.append)
+        deferred.addBoth(found.append)
         while not found:
             calls = self.clock.getDelayedCalls()
             assert calls, "never answered"
@@ -157,4 +175,14 @@ class House:
 
     def as_user(self, user):
         """The headers of the secret key for a user."""
-        return {"x-mon-auth-key": SECRET, "x-mon-auth-user": user}
+        return {KEY: SECRET, USER: user}
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A daemon without sockets, whose password file knows ann, bob and root."""
+    made = House(tmp_path)
+    made.write(ann="right", bob="right", root="right")
+    yield made
+    made.store.down = made.store.held = False
+    result(made.store.stopService())

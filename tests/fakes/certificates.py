@@ -1,7 +1,5 @@
 """A certificate authority made on the spot, and what it signs, as PEM files."""
 
-from __future__ import annotations
-
 import datetime as dt
 import ipaddress
 

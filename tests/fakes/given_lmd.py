@@ -1,7 +1,5 @@
 """Whether what ``make test-core`` was given is an LMD, and which sites it has."""
 
-from __future__ import annotations
-
 import json
 import socket
 from functools import lru_cache

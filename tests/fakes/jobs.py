@@ -1,7 +1,5 @@
 """Daemons with jobs on one database, with time that the tests turn."""
 
-from __future__ import annotations
-
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 

@@ -1,7 +1,5 @@
 """The database without threads, which a test can take away, hold back and count."""
 
-from __future__ import annotations
-
 from twisted.internet.defer import Deferred, execute
 
 from monrest.base.errors import Unavailable

@@ -6,8 +6,6 @@ a server of its own. Tests with ``database_url`` run twice, on SQLite and on Pos
 MONREST_CI an error.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

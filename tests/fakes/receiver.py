@@ -1,7 +1,5 @@
 """A receiver of webhooks: an HTTP server in threads that answers as a test says."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

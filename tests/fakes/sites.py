@@ -1,7 +1,5 @@
 """Sites over connections in memory, on a clock."""
 
-from __future__ import annotations
-
 from twisted.internet.task import Clock
 
 from monrest.config.sections import SiteConfig

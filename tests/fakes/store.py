@@ -1,7 +1,5 @@
 """The real database without threads: what is asked of it is done when the call returns."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import cache
 from pathlib import Path

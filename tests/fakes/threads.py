@@ -1,7 +1,5 @@
 """Threads that are none: what they are given is done at once, or when the test says so."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

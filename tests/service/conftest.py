@@ -6,10 +6,7 @@ import pytest
 import pytest_twisted
 from twisted.logger import globalLogPublisher
 
-from tests.fakes.audited import audited
 from tests.service.running import Running
-
-__all__ = ["audited"]
 
 
 @pytest.fixture

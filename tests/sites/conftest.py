@@ -1,9 +1,6 @@
 import pytest
 
 from tests.fakes.sites import Town
-from tests.fakes.strict import stray_failures
-
-__all__ = ["stray_failures", "town"]
 
 
 @pytest.fixture

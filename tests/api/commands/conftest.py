@@ -1,13 +1,8 @@
 """A world of sites, and one that has an object of every kind."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.api.cores import World, host, service
-from tests.fakes.strict import stray_failures
-
-__all__ = ["stray_failures"]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """``POST /cmd`` and the parameters of all commands."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.base.errors import BadRequest, Forbidden
@@ -14,20 +12,14 @@ from tests.api.cores import ANN, AT
     [
         ([("cmd", "enable_notifications")], "ENABLE_NOTIFICATIONS"),
         ([("cmd", "enable_host_check"), ("host", "h1")], "ENABLE_HOST_CHECK;h1"),
-        (
-            [("service", "s1"), ("cmd", "enable_svc_check"), ("host", "h1")],
-            "ENABLE_SVC_CHECK;h1;s1",
-        ),
+        ([("service", "s1"), ("cmd", "enable_svc_check"), ("host", "h1")], "ENABLE_SVC_CHECK;h1;s1"),
         (
             [("host", "h1"), ("hostgroup", "g1"), ("cmd", "enable_hostgroup_svc_checks")],
             "ENABLE_HOSTGROUP_SVC_CHECKS;g1",
         ),
-        (
-            [("contact", "ann"), ("cmd", "enable_contact_svc_notifications")],
-            "ENABLE_CONTACT_SVC_NOTIFICATIONS;ann",
-        ),
+        ([("contact", "ann"), ("cmd", "enable_contact_svc_notifications")], "ENABLE_CONTACT_SVC_NOTIFICATIONS;ann"),
     ],
-)
+)  # fmt: skip
 def test_cmd(world, one, parameters, line):
     world.post("/cmd", *parameters)
     assert one.told == [line]
@@ -69,22 +61,6 @@ def test_structured_json_is_refused(world, one):
     assert one.told == []
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        [("nonsense", "1")],
-        [("host", "h2")],
-        [("comment_data", "x"), ("comment_data", "y")],
-        [("comment_data", "x"), ("persistent_comment", "perhaps")],
-        [],
-    ],
-)
-def test_arguments_are_checked(world, one, parameters):
-    error = world.refused(BadRequest, "/hosts/h1/cmd/add_host_comment", *parameters)
-    assert "comment_data (text, required)" in error.extra["help"]
-    assert one.told == []
-
-
 def test_author_is_the_user(world, one):
     world.post(
         "/hosts/h1/cmd/add_host_comment", ("comment_data", "x; y"), ("comment_author", "boss")
@@ -113,12 +89,6 @@ def test_test_only_while_a_site_is_down(world, one):
     entry = {"cmd": "enable_host_check", "host": "h1"}
     (result,) = world.bulk(entry, parameters=[("test_only", "1")]).value
     assert (result["code"], result["commands"]) == (200, answer.value["commands"])
-
-
-@pytest.mark.parametrize("value", ["0", "", "false"])
-def test_not_test_only(world, one, value):
-    world.post("/hosts/h1/cmd/enable_host_check", ("test_only", value))
-    assert one.told == ["ENABLE_HOST_CHECK;h1"]
 
 
 def test_test_only_refuses_as_the_real_thing(world, one):

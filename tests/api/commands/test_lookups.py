@@ -1,7 +1,5 @@
 """What is looked up before commands are sent."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.base.errors import BadRequest

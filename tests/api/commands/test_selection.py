@@ -1,7 +1,5 @@
 """To which sites commands go."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.base.errors import BadRequest, RestError, SitesFailed
@@ -86,15 +84,6 @@ def test_host_groups_in_arguments_choose_the_sites(world, one):
     )
 
 
-def test_unknown_object_while_a_site_is_down(world, one):
-    world.site("s2").fail()
-    error = world.refused(BadRequest, "/hosts/none/cmd/enable_host_check")
-    assert error.message.endswith("host=none, unreachable sites: S2")
-    assert error.extra["failed_sites"] == [
-        {"site": "s2", "name": "S2", "reason": "connection refused"}
-    ]
-
-
 @pytest.mark.parametrize("key", ["backend", "backends"])
 @pytest.mark.parametrize(("value", "told"), [("s2", (0, 1)), ("S2,s1", (1, 1)), ("ALL", (1, 1))])
 def test_selection(world, one, key, value, told):
@@ -111,26 +100,10 @@ def test_hidden_sites_are_not_meant(world, one):
     assert (len(one.told), len(two.told)) == (1, 1)
 
 
-def test_unknown_site(world, one):
-    error = world.refused(BadRequest, "/system/cmd/log", ("backends", "nope"), ("log", "x"))
-    assert error.message == "failed to find backend(s): nope"
-
-
 def test_no_site(world):
     error = world.refused(RestError, "/system/cmd/enable_notifications")
     assert (error.code, error.message) == (500, "error during request")
     assert error.description.startswith("backend error, no backends available")
-
-
-def test_sites_of_other_groups_do_not_exist(world, one):
-    other = world.site("s2", groups=("admins",))
-    operator = Identity(user="op", roles=frozenset({"authorized_for_system_commands"}))
-    world.post("/system/cmd/enable_notifications", identity=operator)
-    assert (len(one.told), len(other.told)) == (1, 0)
-    error = world.refused(
-        BadRequest, "/system/cmd/enable_notifications", ("backends", "s2"), identity=operator
-    )
-    assert error.message == "failed to find backend(s): s2"
 
 
 def test_all_sites_down(world):

@@ -7,18 +7,6 @@ from monrest.base.errors import Forbidden
 from monrest.base.values import ADMIN, READ_ONLY, Identity
 from monrest.commands.permissions import refusal
 from tests.api.asking import ROOT, answer
-from tests.api.endpoints.given import ANN
-
-
-def test_commands_need_the_admin_role(context, asked):
-    for path in ("/commands", "/commands/ping", "/command/ping"):
-        with pytest.raises(Forbidden) as caught:
-            answer(context, path, identity=ANN)
-        assert caught.value.message == "not authorized"
-        assert caught.value.description == "this path requires certain roles: admin"
-    assert asked == []
-    answer(context, "/commands", identity=Identity(user="bob", roles=frozenset({ADMIN})))
-    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -43,12 +31,6 @@ def test_all_missing_roles_are_named():
     with pytest.raises(Forbidden, match="certain roles: admin, authorized_for_reports"):
         one.check_roles(Identity(user="x", roles=frozenset({"authorized_for_reports"})))
     one.check_roles(ROOT)
-
-
-def test_command_lines_need_their_role(context):
-    for path in ("/hosts/a/commandline", "/services/a/b/commandline"):
-        with pytest.raises(Forbidden, match="not authorized to view the command line"):
-            answer(context, path, identity=ANN)
 
 
 ALL_HOSTS = "authorized_for_all_hosts"

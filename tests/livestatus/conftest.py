@@ -1,3 +1,0 @@
-from tests.fakes.strict import stray_failures
-
-__all__ = ["stray_failures"]

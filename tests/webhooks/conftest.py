@@ -1,5 +1,0 @@
-"""Webhooks are stored on SQLite and on PostgreSQL."""
-
-from tests.fakes.strict import stray_failures
-
-__all__ = ["stray_failures"]
