@@ -1,9 +1,6 @@
 """Rows of large answers and the room that they have, whoever asks for them."""
 
-from __future__ import annotations
-
 import gc
-from functools import partial
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
@@ -13,14 +10,13 @@ from monrest.bp.core_rows import Needs
 from monrest.bp.runner import carriers, gather
 from monrest.commands import lookups
 from monrest.livestatus.framing import BATCH
-from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
 from tests.fakes.livestatus import Script, raw, rows_in_pieces
 from tests.fakes.livestatus.script import as_json, framed
 from tests.fakes.sites import outcome
+from tests.sites import asked
+from tests.sites.asked import HOSTS, LAYOUT, ask
 
-HOSTS = Pushed(table="hosts", columns=("name", "state"))
-LAYOUT = (("name", "string"), ("state", "int"))
 NAMES = [[f"h{at:05} {'x' * 60}", 0] for at in range(3 * BATCH // 70)]
 """More than is read in one go."""
 
@@ -38,8 +34,7 @@ def site(town, id="a"):
 
 
 def fanned(town, *sites, **more):
-    asked = partial(fan_out, sites, lambda *_: HOSTS, LAYOUT, town.clock, **more)
-    return outcome(Deferred.fromCoroutine(asked()))
+    return asked.gather(town, sites, **more)
 
 
 def test_rows_are_given_once_there_is_room(town, room):
@@ -91,7 +86,7 @@ def test_what_can_never_have_room_is_refused_but_for_a_turn(town, room):
 def test_a_full_disk_is_told(town, room):
     core = site(town)
     town.memory.files.most = 100
-    for found in fanned(town, core), outcome(Deferred.fromCoroutine(core.ask(HOSTS, LAYOUT))):
+    for found in fanned(town, core), ask(core):
         town.pass_time(1)
         assert found.pop().check(Unavailable)
 

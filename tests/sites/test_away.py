@@ -1,15 +1,10 @@
 """A core that is away for a moment, as in a reload, and one that does not come back."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
-from twisted.internet.defer import Deferred
 
 from monrest.livestatus.core_errors import ConnectError
-from monrest.query.model import Pushed
-from monrest.sites.fanout import fan_out
 from tests.fakes.livestatus import (
     NAEMON_COLUMNS,
     Script,
@@ -22,14 +17,9 @@ from tests.fakes.livestatus import (
     truncated,
 )
 from tests.fakes.sites import outcome
+from tests.sites.asked import HOSTS, ask, gather
 
-HOSTS = Pushed(table="hosts", columns=("name", "state"))
-LAYOUT = (("name", "string"), ("state", "int"))
 STEP = 0.01
-
-
-def ask(site, pushed=HOSTS, layout=LAYOUT):
-    return outcome(Deferred.fromCoroutine(site.ask(pushed, layout)))
 
 
 def leave(core):
@@ -37,11 +27,6 @@ def leave(core):
     core.up = False
     for talk in list(core.open):
         talk.close()
-
-
-def gather(town, sites):
-    plan = lambda _site, _capabilities: HOSTS  # noqa: E731
-    return outcome(Deferred.fromCoroutine(fan_out(sites, plan, LAYOUT, town.clock)))
 
 
 @pytest.mark.parametrize("away", [0.02, 0.15, 0.5, 1.0, 1.9])
@@ -397,8 +382,7 @@ def test_an_answer_that_had_begun_is_asked_for_once_more(town):
 def test_zero_bytes_on_a_fresh_connection_is_a_bad_query(town):
     script = Script([close_without_answer], status=["r2.13.6-1-icinga2", "r2", 1, 2])
     site = town.site(script=script)
-    pushed = Pushed(table="hosts", columns=("name", "state"))
-    found = ask(site, pushed)
+    found = ask(site)
     town.pass_time(1, STEP)
     assert found[0].value.reason == "connection closed without an answer"
     assert len(script.queries) == 1

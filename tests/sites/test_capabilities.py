@@ -1,7 +1,5 @@
 """What a core is, from its status row and its columns table."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

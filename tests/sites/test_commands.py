@@ -1,7 +1,5 @@
 """Sending commands: order, duplicates, transmissions, what is told of every line, sites that lie."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +20,7 @@ from tests.fakes.livestatus import (
     reset,
 )
 from tests.fakes.sites import Town, outcome
-from tests.sites.orders import log
+from tests.sites.asked import log
 
 NOTHING = {"refused": {}, "doubtful": {}, "unsent": (), "problem": None, "uncertain": False}
 ICINGA = ["r2.13.6-1", "r2.13.6-1-icinga2", 1_700_000_000, 1]

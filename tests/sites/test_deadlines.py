@@ -1,7 +1,5 @@
 """A request may have less time than the sites are given."""
 
-from __future__ import annotations
-
 from twisted.internet.defer import Deferred
 
 from monrest.query.model import Pushed, Test
@@ -11,10 +9,8 @@ from monrest.sites.site import Deadline
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, fall_silent, hang
 from tests.fakes.sites import outcome
-from tests.sites.orders import log
+from tests.sites.asked import HOSTS, LAYOUT, ask, log
 
-HOSTS = Pushed(table="hosts", columns=("name", "state"))
-LAYOUT = (("name", "string"), ("state", "int"))
 LOG = Pushed(
     table="log", columns=("time", "message"), filter=Test("time", ">=", "0"), waits_long=True
 )
@@ -70,7 +66,7 @@ def test_all_of_a_request_has_that_time_together(town):
     limited = site.within(Deadline(2, town.clock.seconds() + 2))
     town.pass_time(2.1)
     before = len(town.cores["a"].script.requests)
-    found = outcome(Deferred.fromCoroutine(limited.ask(HOSTS, LAYOUT)))
+    found = ask(limited)
     assert found[0].value.reason == "timed out after 2 s"
     assert len(town.cores["a"].script.requests) == before
 

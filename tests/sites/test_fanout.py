@@ -1,7 +1,5 @@
 """Many sites at once: concurrency, partial failure, cancellation."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 
@@ -14,17 +12,7 @@ from monrest.query.model import Pushed, Stat, Test
 from monrest.sites.fanout import fan_out
 from tests.fakes.livestatus import Script, hang, invalid_json, refused, rows
 from tests.fakes.sites import outcome
-
-HOSTS = Pushed(table="hosts", columns=("name", "state"))
-LAYOUT = (("name", "string"), ("state", "int"))
-
-
-def hosts(_site, _capabilities):
-    return HOSTS
-
-
-def gather(town, sites, plan=hosts, layout=LAYOUT):
-    return outcome(Deferred.fromCoroutine(fan_out(sites, plan, layout, town.clock)))
+from tests.sites.asked import HOSTS, LAYOUT, gather
 
 
 def later(seconds, *wanted):
@@ -175,7 +163,7 @@ def test_cancelling_ends_everything(town):
         town.site("answered"),
         town.site("pending", up=None),
     ]
-    request = Deferred.fromCoroutine(fan_out(sites, hosts, LAYOUT, town.clock))
+    request = Deferred.fromCoroutine(fan_out(sites, lambda *_: HOSTS, LAYOUT, town.clock))
     gone = weakref.ref(request)
     found = outcome(request)
     town.clock.advance(0)
@@ -190,12 +178,3 @@ def test_cancelling_ends_everything(town):
     assert gone() is None
     assert len(gather(town, sites[:2])) == 0
     town.clock.advance(0)
-
-
-def test_equal_queries_are_built_once_for_many_sites(town):
-    sites = [town.site(f"s{n}") for n in range(5)]
-    found = gather(town, sites, lambda *_: HOSTS)
-    town.clock.advance(0)
-    assert len(found[0].answers) == 5
-    sent = {id(town.cores[site.id].talks[0].written[-1]) for site in sites}
-    assert len(sent) == 1

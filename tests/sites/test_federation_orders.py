@@ -1,7 +1,5 @@
 """Lines for a core as commands of the API: what comes back is the line."""
 
-from __future__ import annotations
-
 from datetime import UTC
 
 from monrest.commands.arguments import Defaults, parse

@@ -1,7 +1,5 @@
 """What a core would be asked, as a question to another instance: it means the same there."""
 
-from __future__ import annotations
-
 from datetime import UTC
 from urllib.parse import parse_qsl
 

@@ -1,7 +1,5 @@
 """HTTP with another instance over sockets: TLS, limits, time-outs, what is sent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -110,25 +108,6 @@ async def failure(deferred):
     with pytest.raises(Exception) as caught:
         await deferred
     return caught.value
-
-
-async def test_what_is_sent_and_what_comes_back():
-    world = World()
-    remote = world.remote()
-    assert await remote.call("GET", "/sites?a=b", 5) == b"[]"
-    whom = OnBehalfOf("ö l", ("one", "two"))
-    assert await remote.call("POST", "/x", 5, whom, b"[1]", reads=False) == b"[]"
-    (first, second) = world.page.seen
-    assert first[:2] == ("GET", "/mon/r/v1/sites?a=b")
-    assert first[2]["x-mon-auth-key"] == "the-key"
-    assert first[2]["x-mon-federation"] == "me"
-    assert "x-mon-auth-user" not in first[2]
-    assert second[2]["x-mon-auth-user"] == "ö l"
-    assert second[2]["x-mon-federation"] == "one,two,me"
-    assert second[2]["content-type"] == "application/json"
-    assert second[3] == b"[1]"
-    assert second[2]["connection"] == "close"
-    await world.close()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The sites that an address of another instance stands for, as its list changes."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 from twisted.internet.defer import Deferred, fail, succeed

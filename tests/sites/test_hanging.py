@@ -1,31 +1,17 @@
 """A core that takes connections and says nothing, and one that is only slow."""
 
-from __future__ import annotations
-
 import pytest
 from twisted.internet.defer import Deferred
 
 from monrest.base.errors import SitesTimedOut
 from monrest.livestatus.core_errors import HangingError
 from monrest.query.model import Pushed, Test
-from monrest.sites.fanout import fan_out
 from tests.fakes.livestatus import Script, framed, hang, rows, slow_drip
-from tests.fakes.sites import outcome
+from tests.sites.asked import HOSTS, LAYOUT, ask, gather
 
-HOSTS = Pushed(table="hosts", columns=("name", "state"))
-LAYOUT = (("name", "string"), ("state", "int"))
 REASON = "hangs: no sign of life within 1 s"
 ICINGA2 = ["r2.13.6-1-icinga2", "r2.13.6-1", 1_700_000_000, 1]
 SHINKEN = ["2.4", "2.4-shinken", 1_700_000_000, 1]
-
-
-def ask(site, pushed=HOSTS, layout=LAYOUT):
-    return outcome(Deferred.fromCoroutine(site.ask(pushed, layout)))
-
-
-def gather(town, sites):
-    plan = lambda _site, _capabilities: HOSTS  # noqa: E731
-    return outcome(Deferred.fromCoroutine(fan_out(sites, plan, LAYOUT, town.clock)))
 
 
 def freeze(script):

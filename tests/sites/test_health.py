@@ -1,7 +1,5 @@
 """The circuit breaker: what takes a site down, what brings it back, what it costs meanwhile."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 
@@ -13,7 +11,6 @@ from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
     ProtocolError,
-    QueryTimeoutError,
     RefusedError,
     StoppedError,
 )
@@ -82,15 +79,6 @@ def test_pending_until_the_first_probe(patient):
     assert outcome(patient.breaker.verdict()) == [None]
 
 
-def test_pending_and_dead(patient):
-    waiting = outcome(patient.breaker.verdict())
-    patient.fail()
-    assert waiting[0].value.reason == "connection refused"
-    assert patient.state == "down"
-    assert patient.breaker.health.last_error == "connection refused"
-    assert outcome(patient.breaker.verdict())[0].value.reason == patient.breaker.error.reason
-
-
 def test_a_cancelled_waiter_is_forgotten(patient):
     waiter = patient.breaker.verdict()
     found = outcome(waiter)
@@ -156,48 +144,6 @@ def test_many_failures_do_not_put_the_probe_off(patient):
         patient.breaker.failed(ConnectError("no such socket"), 1000.0)
         patient.clock.advance(0.1)
     assert len(patient.probes) == 2
-    patient.succeed()
-
-
-def test_a_time_out_without_any_sign_of_life_proves_it_dead(patient):
-    patient.succeed()
-    sent = patient.clock.seconds()
-    patient.clock.advance(5)
-    patient.breaker.suspect()
-    patient.clock.advance(0)
-    assert patient.probing
-    patient.clock.advance(4)
-    patient.breaker.failed(QueryTimeoutError(9), sent)
-    assert patient.state == "down"
-    assert patient.breaker.error.timed_out
-    patient.succeed()  # late, but alive
-    assert patient.state == "up"
-
-
-def test_one_slow_query_does_not_take_a_living_site_down(patient):
-    patient.succeed()
-    patient.clock.advance(2)
-    sent = patient.clock.seconds()
-    patient.clock.advance(5)
-    patient.breaker.suspect()
-    patient.clock.advance(0)
-    patient.succeed()
-    patient.clock.advance(4)
-    patient.breaker.failed(QueryTimeoutError(9), sent)
-    assert patient.state == "up"
-    assert patient.breaker.error is None
-
-
-def test_other_answers_are_signs_of_life_as_well(patient):
-    patient.succeed()
-    sent = patient.clock.seconds()
-    patient.clock.advance(4)
-    patient.breaker.alive = patient.clock.seconds()
-    patient.clock.advance(4)
-    patient.breaker.failed(QueryTimeoutError(8), sent)
-    assert patient.state == "up"
-    patient.clock.advance(0)
-    assert patient.probing
     patient.succeed()
 
 

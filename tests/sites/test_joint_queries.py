@@ -1,7 +1,5 @@
 """What is asked of several sites of an LMD in one turn is one request, and each gets its own."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 from attrs import evolve

@@ -1,7 +1,5 @@
 """How soon it shows at the sites of an LMD that it has ended, and that it is there again."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.config.sections import LmdConfig

@@ -1,7 +1,5 @@
 """Rows of other cores in the common layout."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Which sites a request means, and taking over a new configuration."""
 
-from __future__ import annotations
-
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -46,44 +44,6 @@ def world():
     assert done == [None]
     assert not any(core.open for core in world.cores.values())
     assert not world.clock.getDelayedCalls()
-
-
-@pytest.mark.parametrize(
-    ("items", "ids"),
-    [
-        ((), "ac"),
-        (("",), "ac"),
-        (("ALL",), "abcd"),
-        (("LOCAL",), "ad"),
-        (("b",), "b"),
-        (("Beta",), "b"),
-        (("Alpha",), "ad"),
-        (("Europe",), "ab"),
-        (("Asia", "a"), "acd"),
-        (("d", "a", "d"), "ad"),
-        (("LOCAL", "c", ""), "acd"),
-    ],
-)
-def test_selection(world, items, ids):
-    assert world.ids(*items) == ids
-
-
-@pytest.mark.parametrize(
-    ("items", "named"),
-    [
-        (("x",), "x"),
-        (("x", "a", "y", "x"), "x, y"),
-        (("all",), "all"),
-        (("local",), "local"),
-        (("europe",), "europe"),
-        (("a,b",), "a,b"),
-    ],
-)
-def test_unknown_sites_are_refused_as_a_whole(world, items, named):
-    with pytest.raises(BadRequest) as caught:
-        world.ids(*items)
-    assert caught.value.message == f"failed to find backend(s): {named}"
-    assert caught.value.description.startswith("backends: ")
 
 
 def test_nothing_is_configured():

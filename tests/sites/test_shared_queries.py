@@ -1,7 +1,5 @@
 """Equal queries that are under way at the same moment are sent once."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
@@ -12,16 +10,12 @@ from monrest.livestatus.inbox import StoredRows
 from monrest.query.model import Pushed, Test
 from monrest.sites.asking import prepare
 from monrest.sites.commands import send
-from monrest.sites.fanout import fan_out
 from monrest.sites.inflight import MOST_ROWS, SharedQueries
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, hang, rows
 from tests.fakes.sites import outcome
 from tests.fakes.threads import Reactor, own_memory
-from tests.sites.orders import log
-
-HOSTS = Pushed(table="hosts", columns=("name", "state"))
-LAYOUT = (("name", "string"), ("state", "int"))
+from tests.sites.asked import HOSTS, LAYOUT, gather, log
 
 
 class Asked:
@@ -137,14 +131,7 @@ def test_rows_that_are_stored_are_for_one_reader(asked, hosts):
 def test_requests_of_many_are_one_for_the_core(town):
     script = Script(default=rows(["h1", 0]))
     site = town.site(script=script)
-    asks = [
-        outcome(
-            Deferred.fromCoroutine(
-                fan_out([site], lambda *_: HOSTS, LAYOUT, town.clock, shared=True)
-            )
-        )
-        for _ in range(50)
-    ]
+    asks = [gather(town, [site], shared=True) for _ in range(50)]
     town.clock.advance(0)
     assert len(script.queries) == 1
     assert all(one[0].answers[0].rows == [["h1", 0]] for one in asks)
@@ -154,7 +141,7 @@ def test_requests_that_are_not_shared_are_asked_each(town):
     script = Script(default=rows(["h1", 0]))
     site = town.site(script=script)
     for _ in range(3):
-        outcome(Deferred.fromCoroutine(fan_out([site], lambda *_: HOSTS, LAYOUT, town.clock)))
+        gather(town, [site])
     town.pass_time(1)
     assert len(script.queries) == 3
 
@@ -163,19 +150,11 @@ def test_a_command_ends_the_waiting_for_older_answers(town):
     """What was asked before a command does not say what it has changed."""
     script = Script([hang], default=rows(["h1", 1]))
     site = town.site(script=script)
-
-    def asks():
-        return outcome(
-            Deferred.fromCoroutine(
-                fan_out([site], lambda *_: HOSTS, LAYOUT, town.clock, shared=True)
-            )
-        )
-
-    before = asks()
+    before = gather(town, [site], shared=True)
     sent = outcome(Deferred.fromCoroutine(send([(site, log(1))], town.clock, Wall(town.clock))))
     town.pass_time(1)
     assert len(sent) == 1
-    after = asks()
+    after = gather(town, [site], shared=True)
     town.pass_time(1)
     assert not before
     assert after[0].answers[0].rows == [["h1", 1]]

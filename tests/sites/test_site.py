@@ -1,15 +1,11 @@
 """One site: detection, restarts, what ``/sites`` shows, reasons without addresses."""
 
-from __future__ import annotations
-
 import pytest
-from twisted.internet.defer import Deferred
 
 from monrest.base.values import SiteProblem
 from monrest.livestatus.core_errors import (
     ConnectError,
     LivestatusError,
-    ProtocolError,
     RefusedError,
     StoppedError,
 )
@@ -27,13 +23,7 @@ from tests.fakes.livestatus import (
     table_of,
 )
 from tests.fakes.sites import outcome
-
-HOSTS = Pushed(table="hosts", columns=("name", "state"))
-LAYOUT = (("name", "string"), ("state", "int"))
-
-
-def ask(site, pushed=HOSTS, layout=LAYOUT):
-    return outcome(Deferred.fromCoroutine(site.ask(pushed, layout)))
+from tests.sites.asked import ask
 
 
 def test_detected_at_connect(town):
@@ -57,13 +47,6 @@ def test_identity(town):
     assert (far.local, far.address) == (False, "core.example:6557")
     odd = town.site("z", address="https://core.example/mon")
     assert (odd.local, odd.address) == (False, "https://core.example/mon")
-
-
-def test_rows_of_one_site(town):
-    site = town.site()
-    found = ask(site)
-    town.clock.advance(0)
-    assert found == [[["h1", 0]]]
 
 
 def test_asking_a_pending_site_waits_for_it(town):
@@ -287,14 +270,6 @@ def test_reasons_hide_the_address(town):
     named = town.site("c", address="tcp:core:6557")
     assert named.problem(LivestatusError("the core is core:6557")).reason == "the core is …"
     assert town.site("d", up=False).last_error == "connection refused"
-
-
-def test_wrong_column_count_names_both(town):
-    site = town.site(script=Script([rows(["h1"])]))
-    found = ask(site)
-    town.clock.advance(0)
-    assert isinstance(found[0].value, ProtocolError)
-    assert site.problem(found[0].value).reason == "protocol error: 1 columns instead of 2"
 
 
 @pytest.mark.parametrize(
