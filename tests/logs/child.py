@@ -3,8 +3,6 @@
 It says ``slice`` before each question to its core, so that it can be killed anywhere.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

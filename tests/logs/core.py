@@ -1,7 +1,5 @@
 """A core's log for the tests of the cache: lines that appear, whatever their time says."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from sqlalchemy import select

@@ -1,7 +1,5 @@
 """Log lines written short: ``line(-100, "OK H")``."""
 
-from __future__ import annotations
-
 START = 1_700_000_000 // 120 * 120
 """A multiple of the two minutes to which transitions of time periods are rounded."""
 HOST, SERVICE = ("h", ""), ("h", "s")

@@ -4,8 +4,6 @@ Nothing of the daemon is used. Availability goes second by second. An outage is 
 that are bad, among all states that an object had, one after the other.
 """
 
-from __future__ import annotations
-
 import re
 
 HOST_WORDS = ("up", "down", "unreachable")

@@ -1,7 +1,5 @@
 """A time is imported once more: what is missing comes back, and by force what is wrong goes."""
 
-from __future__ import annotations
-
 import pytest
 from sqlalchemy import and_, delete, update
 

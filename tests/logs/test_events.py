@@ -1,7 +1,5 @@
 """What is read of lines (7.3), also of lines that nobody should have written."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import asdict
 from hypothesis import given
@@ -38,20 +36,14 @@ def state(key, number, *, soft=False, output="out"):
         ("INITIAL SERVICE STATE: h;s;(unknown);HARD;1;out", state(("h", "s"), 3)),
         ("CURRENT SERVICE STATE: h;s;PENDING;HARD;1;", state(("h", "s"), 0, output="")),
         ("SERVICE ALERT: h;a;b;CRITICAL;HARD;1;out", state(("h", "a;b"), 2)),
-        (
-            "SERVICE ALERT: Größe;Disk /var: 5 €;OK;HARD;1;out",
-            state(("Größe", "Disk /var: 5 €"), 0),
-        ),
+        ("SERVICE ALERT: Größe;Disk /var: 5 €;OK;HARD;1;out", state(("Größe", "Disk /var: 5 €"), 0)),
         ("SERVICE ALERT: h;s;CRITICAL", state(("h", "s"), 2, output="")),
         ("HOST DOWNTIME ALERT: h;STARTED; x", {"time": 5, "key": ("h", ""), "started": True}),
         ("HOST DOWNTIME ALERT: h;STOPPED; x", {"time": 5, "key": ("h", ""), "started": False}),
         ("HOST DOWNTIME ALERT: h;CANCELLED; x", {"time": 5, "key": ("h", ""), "started": False}),
-        (
-            "SERVICE DOWNTIME ALERT: h;a;b;STARTED; x",
-            {"time": 5, "key": ("h", "a;b"), "started": True},
-        ),
+        ("SERVICE DOWNTIME ALERT: h;a;b;STARTED; x", {"time": 5, "key": ("h", "a;b"), "started": True}),
     ],
-)
+)  # fmt: skip
 def test_lines(text, expected):
     assert event(text) == expected
 

@@ -1,7 +1,5 @@
 """Short logs, A1 to A23, and a whole day, with the numbers that follow from them."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.availability.account import Period, Rules, availability
@@ -76,16 +74,13 @@ CASES = [
      {}, {"up": 810, "down": 190}, [(610, 800)], None),
     ("A8", HOST, [(-100, "UP"), (200, "stop"), (600, "start"), (610, "INITIAL DOWN"), (800, "UP")],
      NOTHING_RUNS, {"up": 410, "notrunning": 400, "down": 190}, [(610, 800)], None),
-    ("A9", HOST, [(-100, "UP"), (-50, "stop"), (400, "start")], NOTHING_RUNS,
-     {"notrunning": 400, "up": 600}, [], None),
+    ("A9", HOST, [(-100, "UP"), (-50, "stop"), (400, "start")], NOTHING_RUNS, {"notrunning": 400, "up": 600}, [], None),
     # The times of transitions are rounded, so they stand a little later than on the page.
     ("A10", SERVICE,
      [(-120, "OK"), (-120, "P -1;0"), (240, "P 0;1"), (300, "CRIT"), (600, "P 1;0"), (800, "OK")],
      {}, {"outside": 640, "ok": 60, "critical": 300}, [(300, 600)], None),
-    ("A11", SERVICE, [(400, "CRIT")], {"initial": 0}, {"ok": 400, "critical": 600},
-     [(400, 1000)], None),
-    ("A12", SERVICE, [(400, "CRIT")], {"initial": 1}, {"warning": 400, "critical": 600},
-     [(400, 1000)], None),
+    ("A11", SERVICE, [(400, "CRIT")], {"initial": 0}, {"ok": 400, "critical": 600}, [(400, 1000)], None),
+    ("A12", SERVICE, [(400, "CRIT")], {"initial": 1}, {"warning": 400, "critical": 600}, [(400, 1000)], None),
     ("A13", HOST, [(400, "DOWN")], {"initial": 0}, {"up": 400, "down": 600}, [(400, 1000)], None),
     ("A14", SERVICE, [(-500, "CRIT"), (-300, "DT+ service"), (250, "DTx service")], {},
      {"critical": 1000, "s_critical": 250}, [(0, 1000)], [(250, 1000)]),
@@ -98,8 +93,7 @@ CASES = [
     ("A18", SERVICE, [(0, "CRIT"), (1000, "OK")], {}, {"critical": 1000}, [(0, 1000)], None),
     ("A19", SERVICE, [(-1, "WARN"), (100, "DT+ service"), (300, "DT- service")], {},
      {"warning": 1000, "s_warning": 200}, [], None),
-    ("A20", SERVICE, [(100, "DT+ service"), (300, "DT- service")], {},
-     {"nodata": 1000, "s_nodata": 200}, [], None),
+    ("A20", SERVICE, [(100, "DT+ service"), (300, "DT- service")], {}, {"nodata": 1000, "s_nodata": 200}, [], None),
     ("A21", HOST, [(-1, "UP"), (100, "DOWN"), (200, "UNREACH"), (300, "UP")], {},
      {"up": 800, "down": 100, "unreachable": 100}, [(100, 300)], None),
     ("A22", SERVICE,

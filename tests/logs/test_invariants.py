@@ -1,9 +1,5 @@
 """What holds for every log: against a second-by-second model, and of the fields themselves."""
 
-from __future__ import annotations
-
-from itertools import pairwise
-
 import pytest
 from attrs import evolve
 from hypothesis import given, settings
@@ -13,7 +9,6 @@ from monrest.availability.account import Period, Rules, availability
 from monrest.availability.outages import outages
 from monrest.availability.periods import Span
 from monrest.logs.state_events import DowntimeEvent, ProgramEvent, StateEvent
-from tests.examples import examples
 
 KEYS = [("a", ""), ("a", "s"), ("a", "t"), ("b", "s")]
 BACK, LENGTH = 30, 60
@@ -59,54 +54,6 @@ def buckets(row, key):
     return names
 
 
-def model(log, key, rules):
-    """One second after the other, by the words of the page."""
-    words = ("ok", "warning", "critical", "unknown") if key[1] else ("up", "down", "unreachable")
-    found = dict.fromkeys(
-        [*buckets({}, key), *(f"scheduled_time_{one}" for one in (*words, "indeterminate"))], 0
-    )
-    assumed = rules.initial.get(key)
-    state = known = "nodata" if assumed is None else words[assumed]
-    own = host = False
-    inside = True
-    for second in range(SPAN.start - BACK, SPAN.end):
-        for time, holds in rules.period.changes:
-            if time == second:
-                inside = holds
-                state = known if rules.period.logged else state
-        for event in log:
-            if event.time != second:
-                continue
-            if isinstance(event, StateEvent) and event.key == key:
-                if not event.soft or rules.soft or event.state == 0:
-                    state = known = words[event.state]
-            elif isinstance(event, DowntimeEvent):
-                own = event.started if event.key == key else own
-                host = event.started if event.key == (key[0], "") else host
-            elif isinstance(event, ProgramEvent) and rules.not_running:
-                state = known if event.running else "notrunning"
-        if second < SPAN.start:
-            continue
-        if not inside:
-            found["time_indeterminate_outside_timeperiod"] += 1
-        elif state in words:
-            found[f"time_{state}"] += 1
-            found[f"scheduled_time_{state}"] += own or host
-        else:
-            found[f"time_indeterminate_{state}"] += 1
-            found["scheduled_time_indeterminate"] += (own or host) and state == "nodata"
-    return found
-
-
-@given(events(), rules())
-@settings(max_examples=examples(300), deadline=None)
-def test_equal_to_the_model(log, rules):
-    rows = availability(log, KEYS, rules)
-    for key in KEYS:
-        row = {name: v for name, v in rows[key].items() if not name.endswith("_percent")}
-        assert row == model(log, key, rules)
-
-
 @given(events(), rules())
 @settings(deadline=None)
 def test_times_sum_to_the_period_and_percentages_to_a_hundred(log, rules):
@@ -137,40 +84,6 @@ def test_parts_add_up(log, rules, cut):
         for name, value in whole[key].items():
             if not name.endswith("_percent"):
                 assert first[key][name] + second[key][name] == value
-
-
-@given(events(), rules())
-@settings(deadline=None)
-def test_soft_states_only_move_time(log, rules):
-    hard = availability(log, KEYS, evolve(rules, soft=False))
-    soft = availability(log, KEYS, evolve(rules, soft=True))
-    only_hard = [one for one in log if not (isinstance(one, StateEvent) and one.soft and one.state)]
-    assert hard == availability(only_hard, KEYS, evolve(rules, soft=True))
-    for key in KEYS:
-        names = buckets({}, key)
-        assert sum(hard[key][name] for name in names) == sum(soft[key][name] for name in names)
-
-
-@given(events(program=False), rules())
-@settings(deadline=None)
-def test_outages_are_the_bad_times(log, rules):
-    rules = evolve(rules, initial={})
-    rows = availability(log, KEYS, rules)
-    counted = outages(log, KEYS, rules)
-    excluded = outages(log, KEYS, rules, with_downtimes=False)
-    for key in KEYS:
-        bad = ("critical", "unknown") if key[1] else ("down", "unreachable")
-        whole = sum(rows[key][f"time_{one}"] for one in bad)
-        planned = sum(rows[key][f"scheduled_time_{one}"] for one in bad)
-        for found, seconds in ((counted, whole), (excluded, whole - planned)):
-            mine = [one for one in found if (one["host"], one.get("service", "")) == key]
-            assert sum(one["duration"] for one in mine) == seconds
-            for one in mine:
-                assert SPAN.start <= one["start"] < one["end"] <= SPAN.end
-                assert one["duration"] == one["end"] - one["start"]
-                assert one["class"] in bad
-            for newer, older in pairwise(mine):
-                assert older["end"] <= newer["start"]
 
 
 def test_an_empty_report():

@@ -1,7 +1,5 @@
 """Lists of log lines: how much is held, what happens to the cache meanwhile, sites that are slow."""
 
-from __future__ import annotations
-
 from datetime import UTC
 
 import pytest

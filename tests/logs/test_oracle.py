@@ -1,7 +1,5 @@
 """Reports over random logs say what a slow and independent calculation says."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Named ranges: their bounds, clock changes, several zones."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 

@@ -5,8 +5,6 @@ The cache ends before the newest lines, some lines are late, some hosts are gone
 sees everything or only what he is a contact of.
 """
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 from pytest_twisted import blockon
 from twisted.internet import reactor
 from twisted.internet.defer import ensureDeferred
-from twisted.internet.task import Clock
 
 from monrest.api.visibility import HOSTS, SERVICES, SYSTEM
 from monrest.base.errors import RestError
@@ -32,6 +29,7 @@ from monrest.store.database import Database
 from tests.examples import examples
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
+from tests.fakes.standstill import Standstill
 from tests.fakes.threads import threaded_memory
 
 NOW = 1_795_242_791
@@ -129,23 +127,6 @@ def line(random):
     )
 
 
-class Standstill:
-    """A reactor on which no time passes: sockets work, delayed calls never come."""
-
-    def __init__(self):
-        self.clock = Clock()
-        self.clock.advance(NOW)
-
-    def seconds(self):
-        return self.clock.seconds()
-
-    def callLater(self, delay, *args, **more):
-        return (self.clock if delay else reactor).callLater(delay, *args, **more)
-
-    def __getattr__(self, name):
-        return getattr(reactor, name)
-
-
 @pytest.fixture(scope="module")
 def on_sqlite(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sqlite")
@@ -157,13 +138,6 @@ def on_postgresql(tmp_path_factory, postgres_server):
     name = postgres_server.create()
     yield from world(tmp_path_factory.mktemp("postgresql"), postgres_server.url(name))
     postgres_server.drop(name)
-
-
-class Nobody:
-    """Users of whom no profile is known."""
-
-    async def get(self, name):
-        return None
 
 
 def world(folder, url, **more):
@@ -212,7 +186,6 @@ def world(folder, url, **more):
         standstill,
         sites=registry,
         logcache=cache,
-        users=Nobody(),
         zone=Config().display.zone(),
         config=Config(),
     )

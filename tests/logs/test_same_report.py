@@ -4,8 +4,6 @@ Random reports over the random logs of ``test_same_answer``, of which the cache 
 some hours before the end. Half of the caches are compacted but for the last two days.
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

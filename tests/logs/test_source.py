@@ -1,7 +1,5 @@
 """Slices of a core's log: complete, in order, bounded, and asked for in terms of each core."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
