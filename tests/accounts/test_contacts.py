@@ -210,15 +210,6 @@ def test_one_site_that_is_away_leaves_in_force_what_it_said(town):
     assert of(town, contacts, seconds=4).groups == {"wheel", "web"}
 
 
-def test_a_site_that_is_no_longer_configured_says_nothing_more(town):
-    hall = Hall(core(town, "a", Phonebook(groups=["wheel"])), core(town, "b"))
-    contacts = Contacts(hall, town.clock)
-    assert of(town, contacts).groups == {"wheel"}
-    hall.sites = hall.sites[1:]
-    town.pass_time(300, 1)
-    assert of(town, contacts).groups == frozenset()
-
-
 def test_a_slow_core_holds_up_nobody_who_is_known(town):
     script = Script(default=Phonebook(groups=["ops"]), columns=CONTACT_COLUMNS)
     contacts = Contacts(Hall(town.site("a", script, timeout=30.0)), town.clock)

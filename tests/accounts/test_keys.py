@@ -147,44 +147,12 @@ def test_what_is_no_key_finds_none(keys, spoil):
     assert find(keys, spoil(plain)) is None
 
 
-def test_a_look_up_is_good_for_four_seconds(keys, store, clock):
-    key, plain = make(keys)
-    assert find(keys, plain) == key
-    read = store.reads
-    clock.advance(3.9)
-    assert find(keys, plain) == key
-    assert store.reads == read
-    clock.advance(0.1)
-    assert find(keys, plain) == key
-    assert store.reads == read + 1
-
-
 def test_a_deleted_key_is_refused_at_once(keys):
     key, plain = make(keys)
     find(keys, plain)
     assert result(keys.delete(key.hashed_key)) is True
     assert find(keys, plain) is None
     assert result(keys.delete(key.hashed_key)) is False
-
-
-def test_a_key_deleted_by_another_daemon_is_refused_well_within_five_seconds(keys, store, clock):
-    key, plain = make(keys)
-    find(keys, plain)
-    assert result(Keys(Credentials(store, clock, Wall(clock), AuthConfig())).delete(key.hashed_key))
-    clock.advance(4)
-    assert find(keys, plain) is None
-
-
-def test_a_look_up_that_runs_beside_a_deletion_does_not_bring_the_key_back(keys, store):
-    key, plain = make(keys)
-    store.held = True
-    running = Deferred.fromCoroutine(keys.find(plain))  # has read, and has not answered yet
-    late, store.waiting, store.held = store.waiting, [], False
-    assert result(keys.delete(key.hashed_key))
-    store.waiting = late
-    store.release()
-    result(running)
-    assert find(keys, plain) is None
 
 
 def test_a_deletion_that_failed_leaves_nothing_remembered(keys, store):
@@ -216,34 +184,6 @@ def test_misses_are_bounded(keys, monkeypatch):
     for number in range(10):
         assert find(keys, f"{number:064d}_1") is None
     assert len(keys.service._misses) == 3
-
-
-def test_many_keys_are_not_remembered_for_ever(keys, monkeypatch):
-    monkeypatch.setattr(credentials, "_MOST_KEPT", 3)
-    plains = [make(keys)[1] for _ in range(5)]
-    for plain in plains:
-        assert find(keys, plain) is not None
-    assert len(keys.service._kept) == 3
-    assert find(keys, plains[0]) is not None
-
-
-def test_while_the_database_is_away_keys_work_for_the_grace(keys, store, clock):
-    _, plain = make(keys)
-    _, other = make(keys)
-    find(keys, plain)
-    store.down = True
-    clock.advance(3)
-    assert find(keys, plain).confirmed
-    with pytest.raises(Unavailable):
-        find(keys, other)
-    clock.advance(56)
-    assert not find(keys, plain).confirmed
-    clock.advance(1)
-    with pytest.raises(Unavailable):
-        find(keys, plain)
-    store.down = False
-    assert find(keys, plain).confirmed
-    assert find(keys, other).confirmed
 
 
 def test_without_a_grace_keys_work_as_long_as_they_are_fresh(keys, store, clock):

@@ -106,26 +106,6 @@ def test_a_lock_that_may_have_been_stored_is_looked_up(users, another, store):
     assert is_locked(users)
 
 
-def test_requests_do_not_ask_the_database_each_time(users, store, clock):
-    for number in range(100):
-        assert not is_locked(users, f"user{number}")
-    assert store.reads == 1
-    clock.advance(4)
-    is_locked(users)
-    assert store.reads == 2
-
-
-def test_many_requests_share_one_question(users, store):
-    store.held, answers = True, []
-    asking = [Deferred.fromCoroutine(users.is_locked("ann")) for _ in range(10)]
-    for one in asking:
-        one.addBoth(answers.append)
-    asking[0].cancel()
-    assert store.reads == 1
-    store.release()
-    assert answers[1:] == [False] * 9
-
-
 def is_guessed(users, name="ann"):
     return result(users.is_guessed(name))
 
@@ -266,19 +246,6 @@ def test_nobody_comes_in_while_nothing_is_known(users, store):
         is_locked(users)
     store.down = False
     assert not is_locked(users)
-
-
-def test_a_database_that_hangs_holds_nobody_up_for_long(users, store, clock):
-    result(users.lock("ann"))
-    assert is_locked(users)
-    clock.advance(4)
-    store.held, answers = True, []
-    Deferred.fromCoroutine(users.is_locked("ann")).addBoth(answers.append)
-    assert answers == []
-    clock.advance(2)
-    assert answers == [True]
-    assert is_locked(users)
-    store.release()
 
 
 def test_changes_fail_and_counting_does_not(users, store):

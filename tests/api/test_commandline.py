@@ -11,7 +11,6 @@ from monrest.base.errors import Forbidden, SitesFailed
 from monrest.base.values import Column, Identity, Rows, SiteProblem
 from monrest.config import DisplayConfig, SiteConfig
 from monrest.rows import commandline
-from monrest.rows.columns import HOSTS, SERVICES
 from monrest.sites.fanout import Gathered, SiteAnswer
 from monrest.sites.registry import Registry
 from tests.api import asking
@@ -130,41 +129,6 @@ def test_who_sees_command_lines(context, cores, level, roles, allowed):
     assert text.startswith("you are not authorized to view the command line")
     assert (CONFIGURATION in text) is (level == 1)
     assert cores.asked == []
-
-
-def test_a_line_of_a_host(context, cores):
-    shown(context, 2)
-    cores.objects = [web01()]
-    found = answer(context, "/hosts/web*/commandline")
-    assert records(found) == [
-        {
-            "check_command": "check_x!secret",
-            "command_line": "/plug/x -H 10.1 -p secret k1",
-            "error": "",
-            "host_name": "web01",
-            "peer_key": "a",
-            "peer_name": "A",
-            "peer_section": "Default",
-        }
-    ]
-    assert found.failed_sites == (PROBLEM,)
-    assert found.backend_seconds == 0.25
-    ((_, schema, extra),) = cores.asked
-    assert schema is HOSTS
-    assert [(one.column, one.op) for one in extra] == [("name", "~~")]
-
-
-def test_a_line_of_a_service(context, cores):
-    shown(context, 2)
-    host = {f"host_{name}": value for name, value in web01().items() if "peer" not in name}
-    cores.objects = [web01(name=None, address=None, custom_variables={}, description="x", **host)]
-    (found,) = records(answer(context, "/services/web01/x/commandline"))
-    assert found["service_description"] == "x"
-    assert found["host_name"] == "web01"
-    assert found["command_line"] == "/plug/x -H 10.1 -p secret k1"
-    ((_, schema, extra),) = cores.asked
-    assert schema is SERVICES
-    assert [one.column for one in extra] == ["host_name", "description"]
 
 
 def test_what_is_to_be_hidden_is_hidden_from_everybody(context, cores):

@@ -43,23 +43,6 @@ def test_control_characters_reach_no_argument(command):
                 assert one.name in raised.value.message + raised.value.description
 
 
-LAST_TEXTS = {"comment_data", "plugin_output", "performance_data", "log", "value", "comment"}
-
-
-@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
-def test_semicolons_are_data_only_in_the_last_text(command):
-    unlocked = configured(lock_author_names=False)
-    good = _good(command)
-    for one in command.arguments:
-        given = {**good, one.name: "a;b"}
-        if one.name in LAST_TEXTS or one.name == "eventhandler":
-            assert parse(command, given, unlocked)[one.name] == "a;b"
-        else:
-            with pytest.raises(BadRequest) as raised:
-                parse(command, given, unlocked)
-            assert one.name in raised.value.message
-
-
 def test_a_line_end_of_two_characters_is_one():
     assert argument("sites", "log", "log", "a\r\nb\rc\td") == "a b c d"
     found = argument("hosts", "process_host_check_result", "plugin_output", "a\r\nb\nc\\nd\te")

@@ -3,11 +3,9 @@
 import pytest
 from attrs import evolve
 
-from monrest.base.errors import BadRequest
 from monrest.commands.arguments import parse, unused
-from monrest.livestatus.catalogue import ALL, find
+from monrest.livestatus.catalogue import find
 from tests.commands.reading import NOW, PLAIN, argument, configured, read, refused
-from tests.table import each
 
 
 def test_defaults_of_a_downtime():
@@ -74,18 +72,6 @@ def test_other_defaults():
 def test_an_empty_optional_argument_is_the_default():
     found = read("hosts", "schedule_host_downtime", comment_data="x", start_time="", duration=" ")
     assert (found["start_time"], found["duration"]) == (str(NOW), "0")
-
-
-@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
-def test_required_arguments_are_named(command):
-    required = [one for one in command.arguments if one.required]
-    if required:
-        with pytest.raises(BadRequest) as raised:
-            parse(command, {}, PLAIN)
-        assert raised.value.message == f"missing argument: {required[0].name}"
-        assert raised.value.description == f"{required[0].name} is a required argument"
-    else:
-        assert set(parse(command, {}, PLAIN)) == {one.name for one in command.arguments}
 
 
 def test_a_required_text_must_not_be_empty_where_the_core_wants_one():

@@ -312,10 +312,7 @@ def test_texts_that_a_core_changes_are_known_again(site):
             *("hosts", "acknowledge_host_problem", Target("hosts", "alpha"), {"comment": "x"}),
             "host alpha has no problem to acknowledge",
         ),
-        (
-            *("hosts", "remove_host_acknowledgement", Target("hosts", "alpha"), {}),
-            "host alpha is not acknowledged",
-        ),
+        (*("hosts", "remove_host_acknowledgement", Target("hosts", "alpha"), {}), "host alpha is not acknowledged"),
         (
             *("services", "del_all_svc_comments", Target("services", "alpha", "load"), {}),
             "service load on host alpha has no comments",
@@ -324,14 +321,8 @@ def test_texts_that_a_core_changes_are_known_again(site):
             *("hosts", "change_custom_host_var", Target("hosts", "alpha")),
             *({"name": "_nosuch", "value": "1"}, "host alpha has no custom variable NOSUCH"),
         ),
-        (
-            *("sites", "del_svc_comment", Target("sites"), {"comment_id": "7"}),
-            "there is no service comment 7",
-        ),
-        (
-            *("sites", "del_downtime_by_host_name", Target("sites"), {"hostname": "alpha"}),
-            "no downtime matches",
-        ),
+        (*("sites", "del_svc_comment", Target("sites"), {"comment_id": "7"}), "there is no service comment 7"),
+        (*("sites", "del_downtime_by_host_name", Target("sites"), {"hostname": "alpha"}), "no downtime matches"),
         (
             *("sites", "del_downtime_by_start_time_comment", Target("sites"), {}),
             "without any filter no downtime is deleted",
@@ -344,7 +335,7 @@ def test_texts_that_a_core_changes_are_known_again(site):
             ),
         ),
     ],
-)
+)  # fmt: skip
 def test_commands_that_match_nothing_say_so(site, kind, name, target, given, reason):
     command = find(kind, name)
     _, effect = effect_of(site, command, target, given)

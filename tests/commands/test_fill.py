@@ -65,18 +65,6 @@ def test_braces_in_values_are_no_placeholders():
     assert order.fields == ("[|{comment_data}]", "1", "{comment_data}", "{host}")
 
 
-@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
-def test_what_the_last_field_may_hold(command):
-    found = orders(command, target_of(command.kind), arguments_for(command))
-    for order in found:
-        last = command.template.rpartition(";")[2]
-        texts = ("comment_data", "value", "log", "eventhandler", "{comment}")
-        if "plugin_output" in last:
-            assert order.last == "output"
-        else:
-            assert order.last == ("text" if any(one in last for one in texts) else "field")
-
-
 @each("kind", ["hosts", "hostgroups", "servicegroups", "contacts"])
 @each("name", ["", "a;b", "a\nb", "a\rb", "a\x00b", "a\x85b", "\ud800"])
 def test_names_that_would_break_a_line(kind, name):
