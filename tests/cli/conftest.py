@@ -1,7 +1,5 @@
 """Fixtures of the command line: a fake daemon, and the command in this process."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from monrest.cli.api_keys import table
 from monrest.cli.main import main
 
 PATH = "/mon/r/mon/api_keys"
@@ -36,13 +35,6 @@ def test_create_for_a_superuser(fake, monrest):
     ran = monrest("key", "create", "--superuser", "--force-user", "bot", "--json", "-q")
     assert (ran.status, json.loads(ran.out), ran.err) == (0, MADE, "")
     assert fake.seen[0].json == {"superuser": 1, "force_user": "bot"}
-
-
-def test_create_for_oneself(fake, monrest):
-    fake.answers[PATH] = (200, MADE)
-    assert monrest("key", "create", "--key", "own_1").status == 0
-    assert fake.seen[0].json == {}
-    assert fake.seen[0].headers["X-Mon-Auth-Key"] == "own_1"
 
 
 def test_the_administrator_of_the_socket_must_say_for_whom(tmp_path, monkeypatch, capfd):
@@ -91,19 +83,6 @@ def test_list(fake, monrest, monkeypatch):
     assert json.loads(monrest("key", "list", "--json").out) == ROWS
     fake.answers[PATH] = (200, {"no": "list"})
     assert "expected a list of keys" in monrest("key", "list").err
-
-
-def test_columns_are_aligned():
-    lines = table(ROWS).splitlines()
-    assert (
-        len(
-            {
-                line.index(word)
-                for line, word in zip(lines, ("OWNER", "(super", "(super", "olga"), strict=True)
-            }
-        )
-        == 1
-    )
 
 
 def test_revoke(fake, monrest):

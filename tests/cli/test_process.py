@@ -74,18 +74,6 @@ def test_over_a_unix_socket(tmp_path):
         fake.close()
 
 
-def test_settings_of_a_file(fake, tmp_path):
-    fake.answers["/mon/r/x"] = (200, b"x")
-    folder = tmp_path / "config" / "monrest"
-    folder.mkdir(parents=True)
-    (folder / "client.toml").write_text(f'url = "{fake.url}"\nkey = "abc_1"\nuser = "olga"\n')
-    (folder / "client.toml").chmod(0o600)
-    ran = command("r", "/x", home=tmp_path)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"x", b"")
-    headers = fake.seen[0].headers
-    assert (headers["X-Mon-Auth-Key"], headers["X-Mon-Auth-User"]) == ("abc_1", "olga")
-
-
 def test_nobody_listens(tmp_path):
     url = free_address()
     ran = command("r", "/x", home=tmp_path, MONREST_URL=url)

@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import inspect
 import json
-import pydoc
 import socket
 import ssl
 import subprocess
@@ -741,16 +740,6 @@ async def test_requests_run_at_the_same_time_each_on_its_connection(fake, kind):
 def test_a_client_for_twisted_names_the_one_for_asyncio():
     with pytest.raises(TypeError, match="with asyncio use AsyncioClient"):
         asyncio.run(AsyncClient("unix:/none").get("/hosts"))
-
-
-def test_methods_show_how_they_are_called():
-    for kind in (Client, AsyncioClient, AsyncClient):
-        shown = str(inspect.signature(kind.command))
-        assert shown.startswith("(self, /, name: 'str', *, sites: 'Sequence[str]' = (), **arg")
-        assert kind.command.__doc__.startswith("Send a command")
-        client = kind("unix:/none")
-        assert str(inspect.signature(client.command)).startswith("(name: 'str'")
-    assert "Send a command" in pydoc.render_doc(Client)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """CSV output: header, fields, quoting, objects, errors."""
 
-from __future__ import annotations
-
 import csv
 import math
 
@@ -10,7 +8,7 @@ from hypothesis import strategies as st
 
 from monrest.base.values import Column, Document, Rows
 from monrest.render.csv import csv_field
-from monrest.render.formats import RenderOptions, error_document, render
+from monrest.render.formats import RenderOptions, render
 from tests.table import each
 
 
@@ -68,16 +66,6 @@ def test_header_and_rows_in_asked_order_with_names_quoted():
     assert lines(answer) == '#state;"sum(a:b)";x\\ny\n0;h;1\n1;i;2\n'
 
 
-def test_header_is_left_out_on_demand():
-    assert lines(Rows(columns=columns("a"), rows=[[1]]), headers=False) == "1\n"
-    assert lines(Rows(columns=columns("a"), rows=[]), headers=False) == ""
-
-
-def test_no_rows_give_the_header_alone():
-    assert lines(Rows(columns=columns("a", "b"), rows=[])) == "#a;b\n"
-    assert lines(Document(value=[])) == "#\n"
-
-
 def test_without_asked_columns_the_keys_of_the_first_row_rule():
     answer = Rows(
         columns=columns("name", "Z"),
@@ -101,14 +89,6 @@ def test_lists_and_scalars_as_documents():
     assert lines(Document(value=[{"b": 1, "a": 2}, {"a": 3}])) == "#a;b\n2;1\n3;\n"
     assert lines(Document(value=["x", "y"])) == "#value\nx\ny\n"
     assert lines(Document(value=7)) == "#value\n7\n"
-
-
-def test_errors_have_their_four_keys():
-    rendered = error_document(400, "error during request", "limit: no", RenderOptions(format="csv"))
-    assert b"".join(rendered.pieces) == (
-        b'#key;value\ncode;400\ndescription;"limit: no"\nfailed;true\n'
-        b"message;error during request\n"
-    )
 
 
 def test_text_that_is_no_unicode_does_not_break_the_answer():

@@ -1,7 +1,5 @@
 """Excel output, read back with openpyxl."""
 
-from __future__ import annotations
-
 import io
 import math
 import zipfile
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 from monrest.base.errors import BadRequest, ClientLeftError
 from monrest.base.values import Column, Document, Rows
 from monrest.render import xlsx
-from monrest.render.formats import RenderOptions, error_document, render
+from monrest.render.formats import RenderOptions, render
 from tests.examples import examples
 from tests.table import each
 
@@ -33,16 +31,6 @@ def sheet_of(answer):
     book = openpyxl.load_workbook(file_of(answer))
     assert book.sheetnames == ["data"]
     return book["data"]
-
-
-def test_headers_of_the_response():
-    rendered = render(Rows(columns=columns("a"), rows=[]), EXCEL)
-    assert rendered.content_type == (
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-    )
-    assert rendered.disposition == 'attachment; filename="rest.xlsx"'
-    assert EXCEL.slow
-    assert not RenderOptions(format="csv").slow
 
 
 def test_sheet_has_a_styled_header_and_a_filter():
@@ -130,15 +118,6 @@ def test_expanded_keys_and_documents():
     document = Document(value={"b": 1, "a": "x"})
     assert list(sheet_of(document).values) == [("key", "value"), ("a", "x"), ("b", 1)]
     assert list(sheet_of(Document(value=[])).values) == []
-
-
-def test_errors_are_sheets_too():
-    rendered = error_document(404, "unknown rest path: /x", "why", EXCEL)
-    book = openpyxl.load_workbook(io.BytesIO(b"".join(rendered.pieces)))
-    assert list(book["data"].values) == [
-        ("key", "value"), ("code", 404), ("description", "why"), ("failed", "true"),
-        ("message", "unknown rest path: /x"),
-    ]  # fmt: skip
 
 
 def test_what_a_sheet_cannot_hold_is_refused_by_name():

@@ -1,7 +1,5 @@
 """Sites that are missing in an answer are named in its body, as far as the format lets one."""
 
-from __future__ import annotations
-
 import io
 import json
 

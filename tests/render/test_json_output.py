@@ -65,17 +65,6 @@ def test_nesting_beyond_every_limit_ends_in_null():
     assert json.loads(text)[0]["a"][0][0] is not None
 
 
-def test_expand_adds_keys_in_order_and_never_overrides():
-    rows = Rows(
-        columns=columns("state", "name"),
-        rows=[[1, "h1", "perf"], [2, "h2", ""]],
-        expand=lambda row: {"zeta": row[2], "Alpha": 1, "state": 99} if row[2] else {},
-    )
-    assert text_of(rows) == (
-        '[{"Alpha":1,"name":"h1","state":1,"zeta":"perf"},{"name":"h2","state":2}]\n'
-    )
-
-
 @pytest.mark.parametrize(
     "value",
     [{"b": [1, {"d": 1, "c": []}], "a": {}}, [], {}, [{"b": 1, "a": 2}], 5, "text", None, True],

@@ -1,14 +1,12 @@
 """The text table: borders, widths, values, control characters."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import wcswidth
 
 from monrest.base.values import Column, Document, Rows
-from monrest.render.formats import TEXT, RenderOptions, error_document, render
+from monrest.render.formats import TEXT, RenderOptions, render
 from monrest.render.text import shown
 
 
@@ -20,20 +18,6 @@ def table(answer):
 
 def columns(*names):
     return tuple(Column(name) for name in names)
-
-
-def test_the_table_of_the_description():
-    answer = Rows(
-        columns=columns("name", "groups"), rows=[["db01", ["linux"]], ["web01", ["web", "linux"]]]
-    )
-    assert table(answer) == (
-        "+-------+-----------+\n"
-        "| name  | groups    |\n"
-        "+-------+-----------+\n"
-        "| db01  | linux     |\n"
-        "| web01 | web,linux |\n"
-        "+-------+-----------+\n"
-    )
 
 
 def test_wide_characters_count_two_cells():
@@ -48,23 +32,6 @@ def test_no_rows_show_the_header_or_nothing():
     )
     assert table(Document(value=[])) == ""
     assert table(Rows(columns=(), rows=[[]])) == ""
-
-
-def test_objects_and_errors_as_key_and_value():
-    assert table(Document(value={"b": 1, "a": None})) == (
-        "+-----+-------+\n"
-        "| key | value |\n"
-        "+-----+-------+\n"
-        "| a   |       |\n"
-        "| b   | 1     |\n"
-        "+-----+-------+\n"
-    )
-    rendered = error_document(404, "unknown rest path: /x", "", RenderOptions(format="text"))
-    lines = b"".join(rendered.pieces).decode().splitlines()[3:-1]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert [key for key, _ in cells] == ["code", "description", "failed", "message"]
-    assert dict(cells)["failed"] == "1"
-    assert dict(cells)["message"] == "unknown rest path: /x"
 
 
 def test_expanded_keys_become_columns():

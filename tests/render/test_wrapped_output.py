@@ -1,13 +1,11 @@
 """Wrapped JSON: meta of columns, name rules, failed sites, errors."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from monrest.base.values import Column, Document, Rows, SiteProblem
-from monrest.render.formats import RenderOptions, error_document, render
+from monrest.base.values import Column, Document, Rows
+from monrest.render.formats import RenderOptions, render
 from monrest.render.wrapped import by_name
 from tests.table import each
 
@@ -149,22 +147,6 @@ def test_documents_give_their_keys_sorted_or_in_the_declared_order():
     assert [column["name"] for column in listed["meta"]["columns"]] == ["y", "z"]
 
 
-def test_failed_sites_are_named_in_meta():
-    problem = SiteProblem("prod", "Production", "connection refused", timed_out=True)
-    for answer in (
-        Rows(columns=(), rows=[], failed_sites=(problem,)),
-        Document(value={}, failed_sites=(problem,)),
-    ):
-        assert wrapped(answer)["meta"]["failed_sites"] == [
-            {
-                "peer_key": "prod",
-                "peer_name": "Production",
-                "reason": "connection refused",
-                "timed_out": True,
-            }
-        ]
-
-
 @pytest.mark.parametrize("count", [0, 1, 500])
 def test_pretty_is_the_same_value_indented_throughout(count):
     def answer():
@@ -176,15 +158,6 @@ def test_pretty_is_the_same_value_indented_throughout(count):
     text = b"".join(render(answer(), options).pieces).decode()
     assert json.loads(text) == wrapped(answer())
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
-
-
-def test_errors_are_never_wrapped():
-    rendered = error_document(
-        404, "unknown rest path: /x", "/index lists all", RenderOptions(format="wrapped_json")
-    )
-    assert b"".join(rendered.pieces) == (
-        b'{"code":404,"description":"/index lists all","failed":true,"message":"unknown rest path: /x"}\n'
-    )
 
 
 def test_dictionaries_are_called_strings_for_want_of_a_word():

@@ -1,7 +1,5 @@
 """An Alertmanager is told states again and again, so that none is left firing on either side."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Posts over real sockets to receivers that are slow, endless, or not who they say they are."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

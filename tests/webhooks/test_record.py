@@ -1,7 +1,5 @@
 """What may be in a webhook, where it may send to, and what it sends."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import suppress

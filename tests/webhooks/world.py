@@ -1,7 +1,5 @@
 """Daemons on one database, with events that a test makes up and receivers that do as they are told."""
 
-from __future__ import annotations
-
 from itertools import count
 from types import SimpleNamespace
 
