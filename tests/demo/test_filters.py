@@ -101,16 +101,8 @@ def test_filters_are_joined_by_and(bench):
         (["And: 0"], ALL),
         (["Or: 0"], []),
         (["Filter: name = beta", "Or: 1"], ["beta"]),
-        (
-            ["Filter: name = alpha", "Filter: name = beta", "Filter: groups >= red", "And: 2",
-             "Or: 2"],
-            ["alpha"],
-        ),
-        (
-            ["Filter: name = alpha", "Filter: name = beta", "Or: 2", "Negate:",
-             "Filter: state = 0"],
-            ["gamma"],
-        ),
+        (["Filter: name = alpha", "Filter: name = beta", "Filter: groups >= red", "And: 2", "Or: 2"], ["alpha"]),
+        (["Filter: name = alpha", "Filter: name = beta", "Or: 2", "Negate:", "Filter: state = 0"], ["gamma"]),
     ],
 )  # fmt: skip
 def test_the_stack(bench, lines, names):

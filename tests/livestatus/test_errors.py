@@ -1,7 +1,5 @@
 """Reasons for the user: short, and without paths and addresses."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest

@@ -1,7 +1,5 @@
 """Command lines: nothing that a field holds starts a line, shifts a field or loses a backslash."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

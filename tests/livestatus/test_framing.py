@@ -1,7 +1,5 @@
 """Reading what cores send: headers, bodies in any pieces, and everything that is wrong."""
 
-from __future__ import annotations
-
 import json
 
 import orjson

@@ -1,7 +1,5 @@
 """Large answers are kept as the core wrote them, until somebody goes through their rows."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 from hypothesis import given, settings

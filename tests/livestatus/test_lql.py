@@ -1,7 +1,5 @@
 """Requests: the template, the stack of filters, and that nothing can be injected."""
 
-from __future__ import annotations
-
 import operator
 import re
 
@@ -91,15 +89,9 @@ NOT_T2 = Test("b", "!>=", "x y")
         (T3, ["Filter: c ~"]),
         (Group("and", ()), []),
         (Group("and", (T1,)), ["Filter: a = 1"]),
-        (
-            Group("and", (T1, Group("and", (T2, T3)))),
-            ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~"],
-        ),
+        (Group("and", (T1, Group("and", (T2, T3)))), ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~"]),
         (Group("or", (T1, T2)), ["Filter: a = 1", "Filter: b >= x y", "Or: 2"]),
-        (
-            Group("or", (T1, Group("or", (T2, T3)))),
-            ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~", "Or: 3"],
-        ),
+        (Group("or", (T1, Group("or", (T2, T3)))), ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~", "Or: 3"]),
         (
             Group("or", (T1, Group("and", (T2, T3)))),
             ["Filter: a = 1", "Filter: b >= x y", "Filter: c ~", "And: 2", "Or: 2"],
@@ -109,7 +101,7 @@ NOT_T2 = Test("b", "!>=", "x y")
         (Group("or", (T1, Group("and", ()))), []),
         (Group("and", (T1, Group("and", ()))), ["Filter: a = 1"]),
     ],
-)
+)  # fmt: skip
 def test_filters(tree, expected):
     assert body(Pushed(table="hosts", filter=tree)) == expected
 

@@ -1,7 +1,5 @@
 """Pools over real sockets: Unix, TCP and TLS with a certificate authority of our own."""
 
-from __future__ import annotations
-
 import os
 import select
 import socket

@@ -1,7 +1,5 @@
 """What cores say about commands, in whatever pieces it arrives."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -110,19 +110,10 @@ S1 = [
         variables={"WORKER": "local", "NUM": "10"},
         latency=0.875,
     ),
-    host(
-        "db01", 0, ["linux"], ["ping", "sql"], perf_data="rta=12.5ms;3000;5000;0; pl=20%;80;100;;"
-    ),
+    host("db01", 0, ["linux"], ["ping", "sql"], perf_data="rta=12.5ms;3000;5000;0; pl=20%;80;100;;"),
     host("web02", 1, ["web", "linux"], ["ping", "http"], variables={"WORKER": "remote"}),
-    host(
-        "router1",
-        1,
-        [],
-        ["ping", "if"],
-        perf_data="rta=0.000ms;3000;5000;0; pl=100%;80;100;;",
-        last_state_change=0,
-    ),
-]
+    host("router1", 1, [], ["ping", "if"], perf_data="rta=0.000ms;3000;5000;0; pl=100%;80;100;;", last_state_change=0),
+]  # fmt: skip
 DISK = host("disk", 0, [], [], perf_data="used-01=7 rta=5")
 EVERYBODY = View()
 NOBODY = View(

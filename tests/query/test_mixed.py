@@ -1,7 +1,5 @@
 """Filters on values that are a text in one row, a list in the next and missing in a third."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

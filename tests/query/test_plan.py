@@ -124,18 +124,10 @@ def planned(
         ("_WORKER[gt]→1", None, False),
         ("pl[gt]→1", None, False),
         ("peer_key→s1", None, False),
-        (
-            "q→name = a or state = 1",
-            Group("or", (Test("name", "=", "a"), Test("state", "=", "1"))),
-            True,
-        ),
+        ("q→name = a or state = 1", Group("or", (Test("name", "=", "a"), Test("state", "=", "1"))), True),
         ("q→name = a or pl > 1", None, False),
         ("q→name = a and pl > 1", Test("name", "=", "a"), False),
-        (
-            "name→a&state→1",
-            Group("and", (Test("name", "=", "a"), Test("state", "=", "1"))),
-            True,
-        ),
+        ("name→a&state→1", Group("and", (Test("name", "=", "a"), Test("state", "=", "1"))), True),
     ],
 )  # fmt: skip
 def test_filters_for_naemon(params: str, expected: object, exact: bool) -> None:
@@ -148,24 +140,15 @@ def test_filters_for_naemon(params: str, expected: object, exact: bool) -> None:
     ("params", "expected"),
     [
         ("name→web01", Test("name", "=", "web01")),
-        (
-            "state→1",
-            Group("and", (Test("has_been_checked", "=", "1"), Test("state", "=", "1"))),
-        ),
-        (
-            "state→0",
-            Group("or", (Test("has_been_checked", "=", "0"), Test("state", "=", "0"))),
-        ),
-        (
-            "state[ne]→0",
-            Group("and", (Test("has_been_checked", "=", "1"), Test("state", "!=", "0"))),
-        ),
+        ("state→1", Group("and", (Test("has_been_checked", "=", "1"), Test("state", "=", "1")))),
+        ("state→0", Group("or", (Test("has_been_checked", "=", "0"), Test("state", "=", "0")))),
+        ("state[ne]→0", Group("and", (Test("has_been_checked", "=", "1"), Test("state", "!=", "0")))),
         ("state[gt]→0", None),
         ("last_check[gt]→5", None),
         ("_WORKER→local", None),
         ("check_command→ping", None),
     ],
-)
+)  # fmt: skip
 def test_filters_for_icinga_2(params: str, expected: object) -> None:
     assert planned(params, ICINGA).pushed.filter == expected
 
@@ -242,16 +225,12 @@ COUNT = Stat("count")
         ("columns→count(*)", (), (COUNT,)),
         ("columns→count(*),state", ("state",), (COUNT,)),
         ("columns→avg(state),name", ("name",), (COUNT, Stat("sum", "state"))),
-        (
-            "columns→min(last_check),max(last_check)",
-            (),
-            (COUNT, Stat("min", "last_check"), Stat("max", "last_check")),
-        ),
+        ("columns→min(last_check),max(last_check)", (), (COUNT, Stat("min", "last_check"), Stat("max", "last_check"))),
         ("columns→count(*),peer_name", (), (COUNT,)),
         ("columns→uniq(),state", ("state",), (COUNT,)),
         ("columns→count(*)&state→1", (), (COUNT,)),
     ],
-)
+)  # fmt: skip
 def test_aggregation_goes_down(params: str, columns: object, stats: object) -> None:
     made = planned(params)
     assert (made.pushed.columns, made.pushed.stats) == (columns, stats)

@@ -6,8 +6,6 @@ nothing more fits into the file size that the process is allowed, then gets more
 rows with its token for as long as it has the duty, and says when that changes.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import sys

@@ -1,7 +1,5 @@
 """What the tests of the store write and look for, and processes that write."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One transaction for each piece of work, on both databases with the same meaning."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An acknowledged change is there after a kill at any instant, and none is there by half."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

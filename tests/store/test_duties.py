@@ -1,7 +1,5 @@
 """A duty is held by one living daemon: with processes that die and freeze, and with any order."""
 
-from __future__ import annotations
-
 import signal
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Asking a server whether it answers, on a clock: when, and what follows."""
 
-from __future__ import annotations
-
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 

@@ -1,7 +1,5 @@
 """Whether the database can be used, and a start before it can."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 

@@ -1,7 +1,5 @@
 """A database that hangs, or a statement that does not end: given up, and its thread is free."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Merging a patch: the table of the reference, and what holds for every patch."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

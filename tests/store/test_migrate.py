@@ -1,7 +1,5 @@
 """The migrations bring databases of 0.1 and 0.2 to the declared tables, and refuse what they do not know."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A database that is full, gone or restarted: 503, and used again when it is back."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

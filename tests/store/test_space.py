@@ -1,7 +1,5 @@
 """The file of an embedded database gives back what was deleted."""
 
-from __future__ import annotations
-
 import sqlite3
 
 from twisted.internet import reactor

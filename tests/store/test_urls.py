@@ -1,7 +1,5 @@
 """What ``database.url`` may be; told without a connection and without repeating it."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.config import ConfigError, loads

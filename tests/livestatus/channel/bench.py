@@ -1,7 +1,5 @@
 """A command channel on a clock, and a core that the test plays by hand."""
 
-from __future__ import annotations
-
 from twisted.internet.task import Clock
 
 from monrest.livestatus.command_channel import STOP_LIMIT, CommandChannel

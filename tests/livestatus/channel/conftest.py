@@ -1,7 +1,5 @@
 """A channel of which nothing is left over."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.livestatus.channel.bench import Bench

@@ -1,7 +1,5 @@
 """The command channel: whatever happens, in any order."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

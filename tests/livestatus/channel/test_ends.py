@@ -1,7 +1,5 @@
 """The command channel: who waits no more, and the end."""
 
-from __future__ import annotations
-
 import pytest
 from twisted.internet.defer import CancelledError
 

@@ -1,7 +1,5 @@
 """The command channel: it is certain that nothing was sent."""
 
-from __future__ import annotations
-
 from tests.livestatus.channel.bench import ROW, THREE, sent
 
 

@@ -1,7 +1,5 @@
 """The command channel: lines in their order, on one connection."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.livestatus.core_errors import BrokenConnectionError

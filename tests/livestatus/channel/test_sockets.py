@@ -1,7 +1,5 @@
 """The command channel over real sockets."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command channel: what nobody knows, and that nothing is sent again."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.livestatus.core_errors import ProtocolError, QueryTimeoutError

@@ -1,7 +1,5 @@
 """A pool on a clock, with connections in memory."""
 
-from __future__ import annotations
-
 from twisted.internet.task import Clock
 
 from monrest.livestatus.pool import CoreRequest, Pool

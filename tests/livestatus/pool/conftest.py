@@ -1,7 +1,5 @@
 """Pools of which nothing is left over."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.livestatus.pool.bench import Bench

@@ -1,7 +1,5 @@
 """Each query is answered exactly once, also when whoever hears it first cancels another."""
 
-from __future__ import annotations
-
 import pytest
 from twisted.internet.defer import CancelledError
 

@@ -1,7 +1,5 @@
 """How many connections a pool opens, for whom, and which it keeps."""
 
-from __future__ import annotations
-
 from tests.fakes.livestatus import Script, answer_and_close, framed
 from tests.livestatus.pool.bench import ASK, OK
 

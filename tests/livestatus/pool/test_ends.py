@@ -1,7 +1,5 @@
 """Queries that are cancelled, pools that are retired or stopped."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,7 +1,5 @@
 """What a core may do wrong, and which queries are sent again."""
 
-from __future__ import annotations
-
 import pytest
 
 from monrest.livestatus.core_errors import (

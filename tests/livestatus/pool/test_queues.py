@@ -1,7 +1,5 @@
 """Queries of the log one by one, urgent ones before all others."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fakes.livestatus import framed

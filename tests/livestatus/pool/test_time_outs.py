@@ -1,7 +1,5 @@
 """How long a query may take."""
 
-from __future__ import annotations
-
 from monrest.livestatus.core_errors import ConnectError, QueryTimeoutError
 from tests.fakes.livestatus import Script, slow_drip
 from tests.livestatus.pool.bench import OK
