@@ -216,11 +216,11 @@ def test_a_problem_that_gets_hard_without_a_line_is_told(world):
 
 
 def test_what_lines_tell_objects_do_not_tell_again(world):
-    for number in range(400):
+    for number in range(150):
         world.core.change("ping", number % 3, kind="HARD" if number % 7 else "SOFT")
         world.pass_(0.7)
     assert {by for by, *_ in world.of("state")} == {"line"}
-    assert len(world.of("state")) == 400
+    assert len(world.of("state")) == 150
 
 
 def test_soft_states_and_objects_that_are_gone_are_not_told(world):

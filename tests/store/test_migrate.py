@@ -14,6 +14,7 @@ from sqlalchemy import inspect, text
 from monrest.store import engines, migrate
 from monrest.store.database import Database, StoreError
 from monrest.store.tables import all_tables
+from tests.fakes.store import sqlite_url
 from tests.store.rows import add, names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -238,9 +239,9 @@ def test_a_second_daemon_waits_for_the_migration_of_the_first(
     assert looked_at(postgres_url, differences) == []
 
 
-def test_a_built_package_has_the_migrations(database_url, tmp_path):
+def test_a_built_package_has_the_migrations(tmp_path):
     """``pip install .`` and not only the checkout."""
-    built = tmp_path / "built"
+    built, url = tmp_path / "built", sqlite_url(tmp_path)
     subprocess.run(
         [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib", str(built)],
         cwd=ROOT,
@@ -253,7 +254,7 @@ def test_a_built_package_has_the_migrations(database_url, tmp_path):
         "import monrest; print(monrest.__file__)"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code, database_url],
+        [sys.executable, "-c", code, url],
         cwd=built,
         env={**os.environ, "PYTHONPATH": str(built)},
         check=True,
@@ -261,4 +262,4 @@ def test_a_built_package_has_the_migrations(database_url, tmp_path):
         text=True,
     )
     assert ran.stdout.strip() == str(built / "monrest" / "__init__.py")
-    assert looked_at(database_url, differences) == []
+    assert looked_at(url, differences) == []
