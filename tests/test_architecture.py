@@ -143,7 +143,7 @@ record = model.checked({"name": "n", "url": "http://192.0.2.1/", "team": "web"})
 values = {"record": {**record, "owner": "ann"}, "secrets": [], "token": "t", "note": "ring Ann"}
 with engines.migrating(url).begin() as connection:
     number = store.add(1, "ann", values, 10)(connection)
-    old, new = map(model.shown, store.several()(connection))
+    old, new = map(model.webhook_record, store.several()(connection))
     assert new["id"] == number == 2
 print(json.dumps([old, new, {one.name: one.description for one in endpoints.COLUMNS}]))
 """

@@ -48,7 +48,7 @@ async def is_right(
     return right
 
 
-def nobody(
+def not_authenticated(
     message: str, description: str, caller: Caller, names: Names, *, passwords: bool
 ) -> NotAuthenticated:
     """Make the error for a caller of whom nothing is known; it says how to come in.

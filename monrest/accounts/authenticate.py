@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import define, evolve, field
 
-from monrest.accounts.attempts import WRONG, is_right, nobody
+from monrest.accounts.attempts import WRONG, is_right, not_authenticated
 from monrest.accounts.model import secret_hash
 from monrest.accounts.roles import EVERYTHING, RoleTable, restricted
 from monrest.accounts.secret_key import is_key
@@ -223,7 +223,9 @@ class Authenticator:
         self, caller: Caller, message: str = _LOGIN_REQUIRED, description: str = WRONG
     ) -> NotAuthenticated:
         """Make the error for a caller without credentials, or with wrong ones."""
-        return nobody(message, description, caller, self.names, passwords=self.passwords.configured)
+        return not_authenticated(
+            message, description, caller, self.names, passwords=self.passwords.configured
+        )
 
     async def _by_cookie(self, caller: Caller) -> Identity | None:
         value = self._cookie_of(caller)
@@ -372,7 +374,7 @@ class Proxies:
     """
 
     trusted: tuple[Network, ...]
-    _known: dict[str, bool] = field(factory=dict, init=False)
+    _trusted: dict[str, bool] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, trusted: Iterable[str]) -> Proxies:
@@ -381,12 +383,12 @@ class Proxies:
 
     def trusts(self, address: str) -> bool:
         """Whether the neighbour with this address may name clients; none without an address."""
-        trusted = self._known.get(address)
+        trusted = self._trusted.get(address)
         if trusted is None:
-            if len(self._known) >= _REMEMBERED_ADDRESSES:
-                self._known.clear()
+            if len(self._trusted) >= _REMEMBERED_ADDRESSES:
+                self._trusted.clear()
             read = _address(address)
-            trusted = self._known[address] = read is not None and self._among(read)
+            trusted = self._trusted[address] = read is not None and self._among(read)
         return trusted
 
     def client(self, peer: str, forwarded_for: str) -> str:

@@ -35,12 +35,12 @@ _REMEMBERED = 4096
 _COLUMNS = ("name", "alias", "email", "can_submit_commands")
 
 
-NOBODY = Contact()
+NO_CONTACT = Contact()
 """A user who is no contact anywhere, as far as is known."""
 
 
 @frozen
-class _Known:
+class _Remembered:
     """What each site said, and all of it together.
 
     ``until`` is when to ask again; before that when there are other sites than ``sites``.
@@ -61,11 +61,11 @@ class Contacts:
     lifetime: float = LIFETIME
     workers: Workers = field(factory=Workers)
     _state: bytes = field(default=b"", init=False)
-    _known: dict[str, _Known] = field(factory=dict, init=False)
+    _remembered: dict[str, _Remembered] = field(factory=dict, init=False)
     _running: dict[str, _Question] = field(factory=dict, init=False)
 
     async def of(self, user: str) -> Contact:
-        """Give what is known of ``user``; ``NOBODY`` when no site can be asked and none ever was.
+        """The contact of ``user``; ``NO_CONTACT`` when no site can be asked and none ever was.
 
         Requests for one user at the same time share an answer. What was known is given when the
         cores need longer than a few seconds.
@@ -73,7 +73,7 @@ class Contacts:
         if self._state != (state := self.workers.state("contacts")):
             self._state = state
             self._expire()
-        remembered, sites = self._known.get(user), self.registry.sites
+        remembered, sites = self._remembered.get(user), self.registry.sites
         if (
             remembered is not None
             and remembered.sites is sites
@@ -81,7 +81,7 @@ class Contacts:
         ):
             return remembered.contact
         if not sites:
-            return NOBODY
+            return NO_CONTACT
         question = self._running.get(user)
         if question is None:
             question = self._running[user] = _Question()
@@ -99,15 +99,15 @@ class Contacts:
         self.workers.changed("contacts")
 
     def _expire(self) -> None:
-        self._known = {
-            user: evolve(remembered, until=0.0) for user, remembered in self._known.items()
+        self._remembered = {
+            user: evolve(remembered, until=0.0) for user, remembered in self._remembered.items()
         }
 
     def _asked(self, result: Contact | Failure, user: str, question: _Question) -> None:
         self._running.pop(user, None)
         question.answer(result)
 
-    async def _ask(self, user: str, remembered: _Known | None) -> Contact:
+    async def _ask(self, user: str, remembered: _Remembered | None) -> Contact:
         sites = self.registry.sites
         share = sites[0].memory.room.share()
         about_groups = Deferred.fromCoroutine(self._read(sites, _about_groups(user), share))
@@ -128,16 +128,16 @@ class Contacts:
         if silent:
             log.debug("contact data of {user} not read from {sites}", user=user, sites=silent)
         if len(silent) == len(sites) and remembered is None:
-            return NOBODY
+            return NO_CONTACT
         contact = _joined(parts.values())
         # Sites that were silent are asked again soon, and not with every request.
         lifetime = min(self.lifetime, _RETRY) if silent else self.lifetime
-        while len(self._known) >= _REMEMBERED:
-            del self._known[next(iter(self._known))]
-        self._known[user] = _Known(sites, parts, contact, self.clock.seconds() + lifetime)
+        while len(self._remembered) >= _REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        self._remembered[user] = _Remembered(sites, parts, contact, self.clock.seconds() + lifetime)
         return contact
 
-    async def everybody(
+    async def all_contacts(
         self, sites: Sequence[Site]
     ) -> tuple[dict[str, Contact], tuple[SiteProblem, ...]]:
         """Give all contacts of ``sites`` by name, asked now, and the sites that did not answer."""
@@ -232,7 +232,7 @@ def _about_groups(user: str) -> PlanSite:
 def _contact(answer: SiteAnswer | None) -> Contact:
     """Read the entry of one site; the columns are those that its core has."""
     if answer is None or not answer.rows:
-        return NOBODY
+        return NO_CONTACT
     entry = dict(zip(answer.asked.columns, answer.rows[0], strict=False))
     may = entry.get("can_submit_commands")
     return Contact(
@@ -245,7 +245,7 @@ def _contact(answer: SiteAnswer | None) -> Contact:
 def _joined(parts: Iterable[Contact]) -> Contact:
     """Put together what the sites say, in their order: the first one that knows them names them."""
     contacts = tuple(parts)
-    named = next((contact for contact in contacts if contact.alias is not None), NOBODY)
+    named = next((contact for contact in contacts if contact.alias is not None), NO_CONTACT)
     may = [
         contact.can_submit_commands
         for contact in contacts

@@ -159,7 +159,7 @@ class Credentials(Service):
                 self._kept[key] = _Kept(value, begun, state)
                 return value
 
-    def made(self, kind: Kind[Any], name: str) -> None:
+    def created(self, kind: Kind[Any], name: str) -> None:
         """Note that there is something new."""
         self._misses.pop((kind.mark, name), None)
 
@@ -296,7 +296,7 @@ class HashedKind(Kind[C]):
         use = self.service.uses.get((self.mark, hashed))
         return credential if use is None else self.with_use(credential, use)
 
-    async def found(self, hashed: str, *, anew: bool = False) -> C | None:
+    async def lookup(self, hashed: str, *, anew: bool = False) -> C | None:
         """Give the one of this hash; Unavailable when the database is and nothing recent is known.
 
         ``anew``: what is kept is not fresh enough.

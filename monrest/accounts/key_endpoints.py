@@ -32,7 +32,7 @@ from monrest.query.scan import UNPRINTABLE
 from monrest.store.stored import shown_columns, shown_values
 
 
-def _known(parameter: str, name: str) -> None:
+def _check_role(parameter: str, name: str) -> None:
     if full_role(name) not in ROLES:
         short = ", ".join(role.removeprefix("authorized_for_") for role in ROLES)
         raise BadRequest(
@@ -53,7 +53,7 @@ _ROLES = NameList(
     "all that the key may give, repeatable or a list; roles that you do not hold are left out, and "
     "no role at all when the list is empty",
     most=100,
-    check=_known,
+    check=_check_role,
     number="at most {most} names",
     title="too many roles",
 )
@@ -95,7 +95,7 @@ class _Asked:
 class KeyRecords(Records[ApiKey]):
     """API keys: administrators deal with all of them, others with their own."""
 
-    noun = "api key"
+    word = "api key"
     title = "key"
     path = "/mon/api_keys"
     key = "id"

@@ -32,7 +32,7 @@ class Keys(HashedKind[ApiKey]):
         Unavailable when the database is and nothing recent is known. ``last_used`` and
         ``last_from`` are as old as what is kept.
         """
-        return await self.found(secret_hash(plain)) if _FORM.fullmatch(plain) else None
+        return await self.lookup(secret_hash(plain)) if _FORM.fullmatch(plain) else None
 
     def used(self, key: ApiKey, caller: Caller) -> None:
         """Note who used the key; stored within ten seconds, together with other uses."""
@@ -82,7 +82,7 @@ class Keys(HashedKind[ApiKey]):
             connection.execute(insert(api_keys), [key.values()])
 
         await self.service.database.change(store)
-        self.service.made(self, key.hashed_key)
+        self.service.created(self, key.hashed_key)
         return key, plain
 
     async def owned(self, user: str) -> int:

@@ -66,7 +66,7 @@ class Passwords:
         """
         await self._look()
         key = self._key(user, password)
-        checked = self._known(key)
+        checked = self._remembered(key)
         if checked is not None:
             return checked
         running = self._running.get(key)
@@ -124,7 +124,7 @@ class Passwords:
             htpasswd.matches(password, file.hashes[names[at]])
         return False
 
-    def _known(self, key: bytes) -> bool | None:
+    def _remembered(self, key: bytes) -> bool | None:
         right, until = self._results.get(key, (None, 0.0))
         return right if self.clock.seconds() < until else None
 

@@ -24,35 +24,35 @@ EVERYTHING = frozenset(ROLES) - {READ_ONLY}
 class RoleTable:
     """The rows of ``[auth.roles]`` or ``[auth.contactgroup_roles]``, ready to be asked.
 
-    ``everybody``: roles held even by users without any contact group. ``rules``: (full role
+    ``for_all``: roles held even by users without any contact group. ``rules``: (full role
     name, test of one name).
     """
 
-    everybody: frozenset[str]
+    for_all: frozenset[str]
     rules: tuple[tuple[str, Matches], ...]
 
     @classmethod
     def of(cls, roles: Mapping[str, Iterable[str]]) -> RoleTable:
         """Read a table of role to names; entries may hold several names between commas."""
-        everybody, rules = set(), []
+        for_all, rules = set(), []
         for role, entries in roles.items():
             names = {name.strip() for entry in entries for name in entry.split(",")} - {""}
             if "*" in names:
-                everybody.add(full_role(role))
+                for_all.add(full_role(role))
             elif names:
                 rules.append((full_role(role), _matcher(names)))
-        return cls(frozenset(everybody), tuple(rules))
+        return cls(frozenset(for_all), tuple(rules))
 
     def held(self, names: Iterable[str]) -> frozenset[str]:
         """Give the roles that go with these names (of a user or of groups)."""
         given = tuple(names)
-        return self.everybody | {
+        return self.for_all | {
             role for role, matches in self.rules if any(matches(name) for name in given)
         }
 
     @property
     def empty(self) -> bool:
-        return not self.rules and not self.everybody
+        return not self.rules and not self.for_all
 
 
 def restricted(roles: frozenset[str], limit: frozenset[str] | None) -> frozenset[str]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from attrs import frozen
 
-from monrest.accounts.attempts import WRONG, is_right, nobody
+from monrest.accounts.attempts import WRONG, is_right, not_authenticated
 from monrest.accounts.model import DIGEST, Session, secret_hash
 from monrest.accounts.passwords import Passwords
 from monrest.accounts.sessions import Sessions, cookie_of
@@ -41,7 +41,7 @@ _PASSWORD = "password"  # noqa: S105  the parameter's name
 class SessionRecords(Records[Session]):
     """Sessions of users that the password file still has: administrators see all of them."""
 
-    noun = "session"
+    word = "session"
     title = "session"
     path = "/mon/sessions"
     key = "id"
@@ -134,7 +134,7 @@ class SessionRecords(Records[Session]):
             users=self.users,
         )
         if not right or hashed is None:
-            raise nobody("login failed", WRONG, caller, context.names, passwords=False)
+            raise not_authenticated("login failed", WRONG, caller, context.names, passwords=False)
         if await self.users.is_locked(user):
             audit(user, caller, "login failed", result="locked")
             raise Forbidden(context.config.auth.locked_message)

@@ -46,16 +46,16 @@ class Sessions(HashedKind[Session]):
         if _FORM.fullmatch(value) is None:
             return None
         hashed = secret_hash(value)
-        session = await self.found(hashed)
+        session = await self.lookup(hashed)
         if session is not None and not self._lives(session):
-            session = await self.found(hashed, anew=True)  # another daemon may know of later use
+            session = await self.lookup(hashed, anew=True)  # another daemon may know of later use
         if session is None or not self._lives(session):
             return None
         self.service.uses[self.mark, hashed] = Use(self.now())
         return session
 
-    async def found(self, hashed: str, *, anew: bool = False) -> Session | None:
-        session = await super().found(hashed, anew=anew)
+    async def lookup(self, hashed: str, *, anew: bool = False) -> Session | None:
+        session = await super().lookup(hashed, anew=anew)
         return None if session is None else self.current(session, hashed)
 
     def with_use(self, session: Session, use: Use) -> Session:
@@ -117,7 +117,7 @@ class Sessions(HashedKind[Session]):
         surplus = await self.service.database.change(_begin(session))
         if surplus:
             self.service.forget(self, *surplus)
-        self.service.made(self, session.hashed_id)
+        self.service.created(self, session.hashed_id)
         return session, value
 
     async def clean(self) -> int:

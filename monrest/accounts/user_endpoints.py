@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from attrs import evolve, frozen
 
 from monrest.accounts import usernames
-from monrest.accounts.contacts import NOBODY, Contacts
+from monrest.accounts.contacts import NO_CONTACT, Contacts
 from monrest.accounts.model import Profile, zone_called
 from monrest.accounts.passwords import Passwords
 from monrest.accounts.roles import RoleTable
@@ -59,16 +59,16 @@ async def figures(
     users: Users, contacts: Contacts, passwords: Passwords, sites: Sequence[Site], auth: AuthConfig
 ) -> dict[str, float]:
     """Count all users and those who are locked."""
-    seen, _ = await contacts.everybody(sites)
+    seen, _ = await contacts.all_contacts(sites)
     profiles = {profile.name: profile.locked for profile in await users.list()}
-    known_users = _known(seen, profiles, await _configured(passwords, auth))
+    known_users = _user_names(seen, profiles, await _configured(passwords, auth))
     return {
         "users_locked_total": sum(profiles.get(name, False) for name in known_users),
         "users_total": len(known_users),
     }
 
 
-def _known(*sources: Iterable[str]) -> frozenset[str]:
+def _user_names(*sources: Iterable[str]) -> frozenset[str]:
     """Give all users of whom a contact, a profile or the configuration tells."""
     return frozenset(name for names in sources for name in names if "*" not in name)
 
@@ -127,7 +127,7 @@ _CHANGED = (
 class UserRecords(Records[dict[str, Any]]):
     """Who the users are, and what may be changed about them."""
 
-    noun = "user"
+    word = "user"
     title = "user"
     path = "/mon/users"
     key = "id"
@@ -173,13 +173,15 @@ class UserRecords(Records[dict[str, Any]]):
         self.figures.expire("users")
         if not request.identity.may(ADMIN):
             return await super().answer_list(context, request, where)
-        contacts, problems = await self.contacts.everybody(context.sites.sites)
+        contacts, problems = await self.contacts.all_contacts(context.sites.sites)
         profiles = {profile.name: profile for profile in await self.users.list()}
-        users = _known(contacts, profiles, await _configured(self.passwords, context.config.auth))
+        users = _user_names(
+            contacts, profiles, await _configured(self.passwords, context.config.auth)
+        )
         roles = _Roles(context.config.auth)
 
         def row(name: str) -> dict[str, Any]:
-            contact = contacts.get(name, NOBODY)
+            contact = contacts.get(name, NO_CONTACT)
             return _record(context, roles.identity(name, contact), contact, profiles.get(name))
 
         answer = await self.listed(context, request, list(map(row, sorted(users))))

@@ -49,14 +49,14 @@ class UserNames:
 
     config: AuthConfig
     _replace: Callable[[str], str] = field(init=False)
-    _known: dict[str, UserName] = field(factory=dict, init=False)
+    _read: dict[str, UserName] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._replace = _replacing(self.config.user_replace)
 
     def read(self, text: str, where: str) -> UserName:
         """Give the name behind ``text``; BadRequest, naming ``where``, when it is none."""
-        read = self._known.get(text)
+        read = self._read.get(text)
         if read is None:
             check(text, where)
             name = text
@@ -66,9 +66,9 @@ class UserNames:
                 name = name.upper()
             name = self._replace(name)
             check(name, where)
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            read = self._known[text] = UserName(name, text)
+            if len(self._read) >= _REMEMBERED:
+                self._read.clear()
+            read = self._read[text] = UserName(name, text)
         return read
 
 

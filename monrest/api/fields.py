@@ -79,7 +79,7 @@ class Field(ABC):
     """A field of a record or a parameter of an endpoint, with the one reader of its values.
 
     ``needed`` says what is expected where nothing would be wrong. ``title`` is the message of
-    errors where it does not name the field. ``shown`` describes the column of a record where that
+    errors where it does not name the field. ``in_rows`` describes the column of a record where that
     differs from the ``description`` and ``type`` of what is sent; None: records do not show it.
     """
 
@@ -88,7 +88,7 @@ class Field(ABC):
     type: ParameterType = field(default="string", kw_only=True)
     needed: str = field(default="", kw_only=True)
     title: str = field(default="", kw_only=True)
-    shown: Shown | str | None = field(default="", kw_only=True)
+    in_rows: Shown | str | None = field(default="", kw_only=True)
     required: bool = field(
         default=Factory(lambda self: bool(self.needed), takes_self=True), kw_only=True
     )
@@ -104,10 +104,10 @@ class Field(ABC):
     @property
     def column(self) -> Column | None:
         """The column of the field in records as they are shown."""
-        if isinstance(self.shown, str):
-            text = self.shown or self.description
+        if isinstance(self.in_rows, str):
+            text = self.in_rows or self.description
             return Column(self.name, _COLUMN_TYPES[self.type], "", text)
-        return None if self.shown is None else self.shown.column(self.name)
+        return None if self.in_rows is None else self.in_rows.column(self.name)
 
     def asked(self, parameters: Parameters, at: Reading = AS_IT_IS) -> Any:
         """Give what the last parameter of this name says; one that is empty says nothing."""

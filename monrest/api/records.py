@@ -112,7 +112,7 @@ class RecordLimits:
     ``owned`` and ``size`` are configured.
     """
 
-    noun: str
+    word: str
     document: TableColumn[Any]
     owner: ColumnElement[str] | None = None
     owned: int = 500
@@ -131,7 +131,7 @@ class RecordLimits:
         owned = f"`{self.setting}` ({self.owned})" if self.setting else f"{self.owned:,}"
         size = f"{_megabytes(self.size)} of memory"
         size = f"`{self.size_setting}` ({size})" if self.size_setting else size
-        most = f"{self.count:,} {self.noun} and {size} in all"
+        most = f"{self.count:,} {self.word} and {size} in all"
         if self.owner is None:
             return f"At most {most}."
         return f"At most {owned} of a user in {_megabytes(self.owned_size)} of memory, and {most}."
@@ -153,13 +153,13 @@ class RecordLimits:
         (mine, my_size), (count, size) = self._used(connection, owner)
         if before is None and (mine > self.owned or count > self.count):
             raise Conflict(
-                f"too many {self.noun}",
+                f"too many {self.word}",
                 f"expected at most {self.owned} of a user and {self.count} in all",
             )
         where = f" ({self.size_setting})" if self.size_setting else ""
         if my_size > self.owned_size or size > self.size:
             raise Conflict(
-                f"the {self.noun} are too large together",
+                f"the {self.word} are too large together",
                 f"expected at most {_megabytes(self.owned_size)} of a user and "
                 f"{_megabytes(self.size)} in all{where}, as they are in memory; remove some or "
                 "make them smaller",
@@ -315,14 +315,14 @@ class Save:
 class Records(ABC, Generic[T]):
     """A family; ``T`` is one record together with what the user may do with it.
 
-    ``noun`` stands in messages, ``title`` in the audit log and in the index. ``key`` is the last
-    segment of the path and the column that says which record it is. ``shown`` are the declared
-    columns where they differ from those of every row. ``optional`` columns are absent where they
+    ``word`` stands in messages, ``title`` in the audit log and in the index. ``key`` is the last
+    segment of the path and the column that says which record it is. ``answer_columns`` are the
+    declared columns where they differ from those of every row. ``optional`` columns are absent where they
     are null. ``texts`` are for the reference page, by verb. ``verbs`` are the endpoints that the
     family has, with what of their declaration is its own. ``done`` is what a change answers.
     """
 
-    noun: ClassVar[str]
+    word: ClassVar[str]
     title: ClassVar[str]
     path: ClassVar[str]
     key: ClassVar[str]
@@ -330,9 +330,9 @@ class Records(ABC, Generic[T]):
     columns: ClassVar[tuple[Column, ...]]
     fields: ClassVar[Fields] = Fields(())
     limits: ClassVar[RecordLimits]
-    shown: ClassVar[tuple[Column, ...]] = ()
+    answer_columns: ClassVar[tuple[Column, ...]] = ()
     optional: ClassVar[frozenset[str]] = frozenset()
-    made: ClassVar[Column]
+    key_column: ClassVar[Column]
     created: ClassVar[str]
     create_roles: ClassVar[tuple[str, ...]] = ()
     write_roles: ClassVar[tuple[str, ...]] = ()
@@ -395,9 +395,9 @@ class Records(ABC, Generic[T]):
         return {k: value for k, value in row.items() if k not in self.optional or value is not None}
 
     def missing(self) -> NotFound:
-        return NotFound(f"no such {self.noun}")
+        return NotFound(f"no such {self.word}")
 
-    async def one(self, context: Context, request: RestRequest, key: str) -> T:
+    async def find_one(self, context: Context, request: RestRequest, key: str) -> T:
         """Give the record of a path; NotFound also where the user must not know of it."""
         records = await self.find(context, request, key)
         if not records:
@@ -425,10 +425,10 @@ class Records(ABC, Generic[T]):
     async def answer_one(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        record = await self.one(context, request, where[0])
+        record = await self.find_one(context, request, where[0])
         (row,) = await self.rows(context, [record])
         value = self.shown_alone(row)
-        columns = self.shown or self.columns_of(context)
+        columns = self.answer_columns or self.columns_of(context)
         return await reselect(context, request, Document(value=value, columns=columns))
 
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
@@ -436,7 +436,7 @@ class Records(ABC, Generic[T]):
             sent = fields_of(request)
             key = await self.add(context, request, Save(fields=sent, sent=sent))
             line.target = str(key)
-        return Document(value={"message": self.created, self.made.name: key, "count": 1})
+        return Document(value={"message": self.created, self.key_column.name: key, "count": 1})
 
     async def put(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
         """Answer POST to one, which replaces it."""
@@ -449,7 +449,7 @@ class Records(ABC, Generic[T]):
         self, context: Context, request: RestRequest, key: str, *, patch: bool
     ) -> Answer:
         with audited(request, f"{self.title} change", key) as line:
-            old = await self.one(context, request, key)
+            old = await self.find_one(context, request, key)
             line.target = self.name(old)
             await self.require_write(context, request, old)
             sent = fields_of(request)
@@ -460,20 +460,20 @@ class Records(ABC, Generic[T]):
             save = Save(fields=fields, sent=sent, patch=patch)
             if not await self.replace(context, request, old, save):
                 raise Conflict(
-                    f"the {self.noun} was changed meanwhile", "read it again and repeat this"
+                    f"the {self.word} was changed meanwhile", "read it again and repeat this"
                 )
-        return self._done(f"successfully saved 1 {self.noun}.")
+        return self._done(f"successfully saved 1 {self.word}.")
 
     async def delete(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         with audited(request, f"{self.title} delete", where[0]) as line:
-            old = await self.one(context, request, where[0])
+            old = await self.find_one(context, request, where[0])
             line.target = self.name(old)
             await self.require_removal(context, request, old)
             if not await self.remove(old):
                 raise self.missing()
-        return self._done(f"successfully removed 1 {self.noun}.")
+        return self._done(f"successfully removed 1 {self.word}.")
 
     def _done(self, message: str) -> Document:
         value = {"message": message, "count": 1}
@@ -487,7 +487,7 @@ class Records(ABC, Generic[T]):
     @classmethod
     def _endpoint(cls, verb: Verb) -> Endpoint:
         item = f"{cls.path}/<{cls.key}>"
-        columns = cls.shown or cls.columns
+        columns = cls.answer_columns or cls.columns
         text = cls.texts.get(verb, _MERGED if verb == "change" else "")
         if verb == "list":
             return Endpoint(
@@ -530,7 +530,7 @@ class Records(ABC, Generic[T]):
                 path=cls.path,
                 text=f"{text} {cls.limits.description}".strip(),
                 parameters=(*parameters, *cls.create_parameters),
-                columns=(*cls.done, cls.made),
+                columns=(*cls.done, cls.key_column),
                 roles=cls.create_roles or cls.write_roles,
             )
         return writing

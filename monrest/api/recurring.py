@@ -129,11 +129,11 @@ class RecurringRecords(StoredRecords[R]):
 class Scheduler(Generic[R]):
     """Plans the times of ``records`` and works at their rows, for the service of a family.
 
-    ``noun`` stands in the log. ``stepped`` is done where the clock of the machine was set.
+    ``word`` stands in the log. ``stepped`` is done where the clock of the machine was set.
     """
 
     log: Logger
-    noun: str
+    word: str
     duty: str
     records: RecurringRecords[R]
     database: Database
@@ -188,10 +188,10 @@ class Scheduler(Generic[R]):
             if failure.check(RestError, DutyLostError):
                 reason = str(failure.value)
                 self.log.warn(
-                    "{noun} {number}: {reason}", noun=self.noun, number=number, reason=reason
+                    "{word} {number}: {reason}", word=self.word, number=number, reason=reason
                 )
             else:
-                self.log.failure("{noun} {number} failed", failure, noun=self.noun, number=number)
+                self.log.failure("{word} {number} failed", failure, word=self.word, number=number)
             return _PAUSE
 
         def done(pause: float | None) -> None:

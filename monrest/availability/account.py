@@ -146,7 +146,7 @@ class _Object:
     own: DowntimeFlag
     host: DowntimeFlag
     state: int = field(init=False)
-    known: int = field(init=False)
+    last_known: int = field(init=False)
     since: int = 0
     inside: bool = True
     seen: int = 0
@@ -155,7 +155,7 @@ class _Object:
     scheduled: list[int] = field(factory=lambda: [0] * _BUCKETS)
 
     def __attrs_post_init__(self) -> None:
-        self.state = self.known = self.assumed
+        self.state = self.last_known = self.assumed
 
 
 @frozen
@@ -211,7 +211,7 @@ class Availability:
                 return  # nothing changes, and the time is accounted for when something does
             else:
                 self._add(account, time)
-            account.state = account.known = state
+            account.state = account.last_known = state
         elif isinstance(event, DowntimeEvent):
             for account in self._downtimes.concerned(event):
                 self._account(account, time)
@@ -248,9 +248,9 @@ class Availability:
             if inside is not None:
                 account.inside = inside
                 if running:
-                    account.state = account.known
+                    account.state = account.last_known
             else:
-                account.state = account.known if running else NOTRUNNING
+                account.state = account.last_known if running else NOTRUNNING
         self._add(account, time)
 
     def _add(self, account: _Object, time: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from monrest.accounts.contacts import NOBODY
+from monrest.accounts.contacts import NO_CONTACT
 from monrest.api.endpoint import Context
 from monrest.api.lists import local_schema, select
 from monrest.api.visibility import HOSTS as ALL_HOSTS
@@ -318,7 +318,7 @@ async def _explain(
         not chosen.problems
         and not identity.may(ALL_HOSTS)
         and not identity.may(ALL_SERVICES)
-        and await context.contacts.of(identity.user) == NOBODY
+        and await context.contacts.of(identity.user) == NO_CONTACT
     ):
         raise Forbidden(
             f"insufficient permissions for user {identity.user}",

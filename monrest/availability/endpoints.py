@@ -21,7 +21,13 @@ from monrest.api.lists import local_schema, reselect, select, sparse
 from monrest.api.zones import zone_of
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
 from monrest.availability.chosen_objects import Scope, choose, in_hostgroup, in_servicegroup
-from monrest.availability.report import AVAILABILITY, OUTAGE, AccountAnswer, AccountReport, made
+from monrest.availability.report import (
+    AVAILABILITY,
+    OUTAGE,
+    AccountAnswer,
+    AccountReport,
+    answer_of,
+)
 from monrest.availability.report_arguments import ARGUMENTS, TYPE, ObjectKinds, asked
 from monrest.base.errors import NotFound
 from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
@@ -120,7 +126,7 @@ def _handler(
         # What takes its time is to read the logs, and only that counts as progress.
         choosing = evolve(request, progress=nobody_follows)
         chosen = await choose(cache, context, choosing, scope(arguments), wanted)
-        account = await made(cache, context, request, zone, report, wanted, chosen)
+        account = await answer_of(cache, context, request, zone, report, wanted, chosen)
         if single:
             return await _single(
                 context, inner, account, HOST_TIMES if kind == "hosts" else SERVICE_TIMES

@@ -46,7 +46,7 @@ class _Object:
     inside: bool = True
     seen: int = 0
     running: _Running | None = None
-    found: list[Outage] = field(factory=list)
+    outages: list[Outage] = field(factory=list)
 
 
 @define(eq=False)
@@ -97,7 +97,7 @@ class Outages:
         self._turn(outage, self.rules.span.end)
         if outage.running is not None:
             self._close(outage, self.rules.span.end)
-        return outage.found[::-1]
+        return outage.outages[::-1]
 
     def _turn(self, outage: _Object, time: int) -> None:
         """Follow the changes of the time period up to a moment."""
@@ -133,7 +133,7 @@ class Outages:
             text = f"{kind} {words_of(line.key)[line.state].upper()}"
             if not line.soft:
                 text += " (HARD)"
-            outage.found.append(Outage(start, end, line.state, text, line.output))
+            outage.outages.append(Outage(start, end, line.state, text, line.output))
 
 
 def outages(

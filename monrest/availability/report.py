@@ -156,7 +156,7 @@ def _place(record: AccountRecord) -> tuple[bool, str, str]:
     return "service" in record, record["host"], record.get("service", "")
 
 
-async def made(
+async def answer_of(
     cache: LogCache,
     context: Context,
     request: RestRequest,

@@ -67,7 +67,7 @@ class Metrics:
 
     clock: IReactorTime
     workers: Workers = field(factory=Workers)
-    _known: dict[str, float] = field(factory=dict, init=False)
+    _values: dict[str, float] = field(factory=dict, init=False)
     _offered: dict[str, _Offered] = field(factory=dict, init=False)
 
     def fill(self, values: Mapping[str, float]) -> None:
@@ -75,7 +75,7 @@ class Metrics:
         unknown = values.keys() - _NAMES
         if unknown:
             raise ValueError(f"no such figure: {', '.join(sorted(unknown))}")
-        self._known.update(values)
+        self._values.update(values)
 
     def offer(self, title: str, source: MetricSource) -> None:
         """Ask ``source`` from now on, instead of the one that had this title before."""
@@ -92,7 +92,7 @@ class Metrics:
         for _, result in await DeferredList(waiting, consumeErrors=True):
             if isinstance(result, Failure):
                 result.raiseException()
-        return dict(sorted(self._known.items()))
+        return dict(sorted(self._values.items()))
 
     def _wait(self, offered: _Offered) -> Deferred[None]:
         """Wait until the answer of a source is new enough; several share an answer."""

@@ -161,7 +161,7 @@ _OBJECTS_TEXT = (
 class ProcessRecords(Records[StoredProcess]):
     """Business processes that are asked for and changed."""
 
-    noun = "business process"
+    word = "business process"
     title = "business process"
     path = "/mon/bp"
     key = "nr"
@@ -170,7 +170,7 @@ class ProcessRecords(Records[StoredProcess]):
     fields = PROCESS
     limits = LIMITS
     write_roles = (ROLE,)
-    made = Column("data", "object", "", "the business process")
+    key_column = Column("data", "object", "", "the business process")
     done = (_MESSAGE, _LEFT_OUT)
     verbs: ClassVar = {
         "list": {
@@ -279,7 +279,7 @@ class ProcessRecords(Records[StoredProcess]):
     async def answer_one(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        process = await self.one(context, request, where[0])
+        process = await self.find_one(context, request, where[0])
         theirs, problems = await self.mask_for(context, request.identity, [process])
         (row,) = await self.rows(context, theirs)
         value = Document(value=row, columns=COLUMNS, failed_sites=problems)
@@ -306,7 +306,7 @@ class ProcessRecords(Records[StoredProcess]):
         """The definition goes live; a patch is merged into what is stored then."""
         with audited(request, "bp change", key) as line:
             _require_writable(context)
-            before = await self.one(context, request, key)
+            before = await self.find_one(context, request, key)
             line.details["name"] = before.definition.name
             values = {
                 name: value for name, value in read_attributes(request).items() if name in _STORED
@@ -323,7 +323,7 @@ class ProcessRecords(Records[StoredProcess]):
     ) -> Answer:
         with audited(request, "bp delete", where[0]) as line:
             _require_writable(context)
-            before = await self.one(context, request, where[0])
+            before = await self.find_one(context, request, where[0])
             line.details["name"] = before.definition.name
             if not await self.bp.delete(before.nr):
                 raise self.missing()
@@ -344,12 +344,12 @@ class ProcessRecords(Records[StoredProcess]):
         "results go to the core as after a regular calculation, except those of a draft.",
         shape="object",
         parameters=(),
-        columns=(made, _MESSAGE),
+        columns=(key_column, _MESSAGE),
     )
     async def refresh(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        before = await self.one(context, request, where[0])
+        before = await self.find_one(context, request, where[0])
         await _check_refresh(context, request.identity, before.definition.name)
         done = await self.bp.refresh(before)
         (theirs,), problems = await self.mask_for(context, request.identity, [done.process])
@@ -373,7 +373,7 @@ class ProcessRecords(Records[StoredProcess]):
     async def objects(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        process = await self.one(context, request, where[0])
+        process = await self.find_one(context, request, where[0])
         return await _answer(context, request, await self.bp.runner.objects(process))
 
     @Endpoint(
@@ -386,7 +386,7 @@ class ProcessRecords(Records[StoredProcess]):
     async def recursive(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        process = await self.one(context, request, where[0])
+        process = await self.find_one(context, request, where[0])
         by_number = {process.id: process for process in await self.find(context, request, None)}
         return await _answer(context, request, await self._linked(context, process, by_number))
 

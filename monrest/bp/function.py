@@ -143,7 +143,7 @@ class StatusObjects(NodeObjects):
         if self.op == "!=":
             return NodeRows(services=[row for row in rows if row[SERVICE] != self.service])
         (pattern,) = self.patterns
-        matches = compile_pattern(pattern, ignore_case=True, parameter="status").found
+        matches = compile_pattern(pattern, ignore_case=True, parameter="status").matches
         wanted = self.op == "~"
         return NodeRows(services=[row for row in rows if matches(text(row[SERVICE])) == wanted])
 

@@ -361,7 +361,7 @@ _FILTERS = _Names(
     "list of filters for all nodes",
     longest=100,
     item=_listed(_FILTER.match),
-    shown="filters of all nodes",
+    in_rows="filters of all nodes",
 )
 
 _NODE = Fields(
@@ -389,21 +389,21 @@ NODES = Ruled(
     rule=_nodes,
     nested=True,
     most=f"{_MOST_NODES} nodes, {_MOST_EDGES} children",
-    shown=Shown("list of nodes with their functions and states", "object"),
+    in_rows=Shown("list of nodes with their functions and states", "object"),
 )
 
 PROCESS = Fields(
     (
         Ruled(_NAME.name, _NAME.description, rule=_name, most=f"{_LONGEST_NAME} characters"),
         _Text("template", "template of its host in the core",
-              shown="template of its host in the core; empty: the usual one"),
+              in_rows="template of its host in the core; empty: the usual one"),
         Choice("rankDir", "TB (default) or LR: drawing direction", ("TB", "LR"), default="TB",
-               expected="TB or LR", shown="TB: drawn vertically, LR: horizontally"),
+               expected="TB or LR", in_rows="TB: drawn vertically, LR: horizontally"),
         Ruled("state_type", "both (default) or hard: core states that count", rule=_state_type,
-              shown="core states that count: both, or hard only"),
+              in_rows="core states that count: both, or hard only"),
         _FILTERS,
         Flag("create_host_object", "0: no host is made in the core; default 1", default=1,
-             shown="1: a host is made for it in the core"),
+             in_rows="1: a host is made for it in the core"),
         NODES,
     )
 )  # fmt: skip

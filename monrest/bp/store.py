@@ -92,7 +92,7 @@ def _links(document: StoredDocument, exports: Mapping[str, Mapping[str, int]]) -
 MOST_NODES = 20_000
 """Nodes of all processes: what a list of them shows."""
 
-LIMITS = RecordLimits(noun="business processes", document=bp_processes.c.definition, count=1_000)
+LIMITS = RecordLimits(word="business processes", document=bp_processes.c.definition, count=1_000)
 
 DRAFT_SECONDS = 86400
 """How long a draft is kept that is not committed, until the next one is made."""

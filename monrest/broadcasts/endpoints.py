@@ -47,7 +47,7 @@ LOGIN_COLUMNS = tuple(
 
 broadcasts = Broadcast.table
 LIMITS = RecordLimits(
-    noun="broadcasts",
+    word="broadcasts",
     document=broadcasts.c.record,
     owner=broadcasts.c.record["author"].as_string(),
     owned=100,
@@ -108,7 +108,7 @@ def remove(connection: Connection, old: Broadcast) -> bool:
 class Broadcasts(Records[Broadcast]):
     """Who sees which broadcasts, and what becomes of one that is sent."""
 
-    noun = "broadcast"
+    word = "broadcast"
     title = "broadcast"
     path = "/mon/broadcasts"
     key = "file"
@@ -116,7 +116,7 @@ class Broadcasts(Records[Broadcast]):
     columns = COLUMNS
     fields = FIELDS
     limits = LIMITS
-    made = Column("file", "string", "", "name of the new broadcast")
+    key_column = Column("file", "string", "", "name of the new broadcast")
     created = "successfully created broadcast."
     create_parameters = (Parameter(name="file", description="its name"),)
     write_roles = (ROLE,)
@@ -150,7 +150,7 @@ class Broadcasts(Records[Broadcast]):
         now, zone = context.wall.now(), context.zone
 
         def work() -> list[dict[str, Any]]:
-            rows = [model.shown(broadcast, now, zone) for broadcast in broadcasts]
+            rows = [model.broadcast_record(broadcast, now, zone) for broadcast in broadcasts]
             return [{**row, "html": markdown.html(row["text"])} for row in rows]
 
         return await context.threads.run(work)

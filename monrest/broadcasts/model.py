@@ -95,22 +95,22 @@ FIELDS = Fields(
         _Text("text", "Markdown, also with HTML; front matter between two lines `---` with a "
               "`key: value` each; `{{key}}` is replaced", longest=markdown.LONGEST_TEXT,
               needed="the message of the broadcast",
-              shown="the text without front matter, macros replaced"),
+              in_rows="the text without front matter, macros replaced"),
         Choice("annotation", "its icon", ("info", "warning"),
-               expected="info, warning or nothing", shown="its icon: info, warning or none"),
+               expected="info, warning or nothing", in_rows="its icon: info, warning or none"),
         NameList("contacts", "users that see it, a list or with commas, `!` in front for those "
                  "who do not; none: all users", most=1000, item=_signed,
-                 shown="users that see it; ! in front: do not"),
+                 in_rows="users that see it; ! in front: do not"),
         NameList("contactgroups", "contact groups, in the same way", most=1000, item=_signed,
-                 shown="groups that see it; ! in front: do not"),
+                 in_rows="groups that see it; ! in front: do not"),
         Date("expires", "date, or a time such as `+7d`",
-             shown="date from which it is not shown any more"),
+             in_rows="date from which it is not shown any more"),
         Date("hide_before", "date, or a time such as `tomorrow`",
-             shown="date from which it is shown"),
-        Flag("loginpage", "1: show it before the login", shown="1: shown before the login, too"),
-        Flag("panorama", "1: show it on dashboards", shown="1: shown on dashboards, too"),
+             in_rows="date from which it is shown"),
+        Flag("loginpage", "1: show it before the login", in_rows="1: shown before the login, too"),
+        Flag("panorama", "1: show it on dashboards", in_rows="1: shown on dashboards, too"),
         Flag("template", "1: never show it",
-             shown="1: only a pattern for others, never shown"),
+             in_rows="1: only a pattern for others, never shown"),
     ),
     computed=frozenset(
         {"active", "author", "authoremail", "expires_ts", "file", "frontmatter",
@@ -127,7 +127,7 @@ def checked(given: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str, Any
     return record
 
 
-def shown(broadcast: Broadcast, now: float, zone: tzinfo) -> dict[str, Any]:
+def broadcast_record(broadcast: Broadcast, now: float, zone: tzinfo) -> dict[str, Any]:
     """One broadcast as it is shown, without ``html``."""
     stored = broadcast.record
     front, text = markdown.parted(stored["text"])

@@ -117,7 +117,7 @@ def revoke(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     identifiers = [part.argument for part in parts if part.argument is not None]
     client, path = _client((*given, *own))
     hashes = [str(row.get("hashed_key")) for row in _rows(body_of(client, path, client.api(path)))]
-    keys = [_found(identifier, hashes) for identifier in identifiers]
+    keys = [_whole_hash(identifier, hashes) for identifier in identifiers]
     for identifier in dict.fromkeys(keys):
         target = f"{path}/{quote(identifier, safe='')}"
         body = body_of(client, target, client.api(target, method="DELETE"))
@@ -128,7 +128,7 @@ def revoke(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     return 0
 
 
-def _found(beginning: str, hashes: Iterable[str]) -> str:
+def _whole_hash(beginning: str, hashes: Iterable[str]) -> str:
     fits = [hashed for hashed in hashes if hashed.startswith(beginning)]
     if beginning in fits:
         return beginning

@@ -95,7 +95,7 @@ def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterat
 
     from monrest.config.frontend import Size
     from monrest.config.layers import keys_of, spelled, table_of
-    from monrest.instance.hidden_settings import shown
+    from monrest.instance.hidden_settings import display_value
 
     kinds = keys_of(type(table))
     for attribute in fields(type(table)):
@@ -108,7 +108,7 @@ def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterat
         elif isinstance(value, Mapping) and value:
             for name, item in value.items():
                 origin = origin_of((*at, name)) or origin_of(at) or _DEFAULT
-                yield Setting(f"{spelled(at)}.{name}", shown(item, name), origin, False)
+                yield Setting(f"{spelled(at)}.{name}", display_value(item, name), origin, False)
         elif value is not None and not (
             # A list of tables of which there is none has no keys.
             value == () and any(table_of(inner) for inner in get_args(kinds[attribute.name]))
@@ -118,7 +118,9 @@ def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterat
                 value = f"{value >> 20}MB"
             # The name of a file is no secret, what is in it may be one.
             name = "" if attribute.name.endswith("_file") else attribute.name
-            yield Setting(spelled(at), shown(value, name), origin_of(at) or _DEFAULT, is_default)
+            yield Setting(
+                spelled(at), display_value(value, name), origin_of(at) or _DEFAULT, is_default
+            )
 
 
 def _toml(value: Any) -> str:

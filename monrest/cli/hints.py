@@ -33,7 +33,7 @@ def hints(
     elif reply.status == _NOT_FOUND:
         if b"unknown" not in body:
             return
-        near = nearest(source, _known(client))
+        near = nearest(source, _names(client))
         if near:
             yield f"monrest r: did you mean {' or '.join(near)}?"
 
@@ -54,7 +54,7 @@ def _who(settings: ClientSettings) -> str:
     return f"{hint}; --key, MONREST_KEY or key in ~/.config/monrest/client.toml give one"
 
 
-def _known(client: Requester) -> list[str]:
+def _names(client: Requester) -> list[str]:
     """The paths that the daemon has; none when it does not tell."""
     try:
         reply = client.api("/index?columns=url", prefix="json")

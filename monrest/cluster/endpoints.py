@@ -49,7 +49,7 @@ _STEPS = local_schema("cluster_restart", STEPS, ())
 _MESSAGE = Column("message", "string", "", "what was done")
 
 
-def _shown(step: RestartStep) -> dict[str, Any]:
+def _step_record(step: RestartStep) -> dict[str, Any]:
     return {
         "changed": step.changed,
         "message": step.message,
@@ -168,7 +168,7 @@ class ClusterEndpoints:
         self._require()
         require_only(request)
         pongs = await self.cluster.heartbeat()
-        documents = {name: None if pong is None else pong.shown for name, pong in pongs.items()}
+        documents = {name: None if pong is None else pong.document for name, pong in pongs.items()}
         return Document(value={"message": "heartbeat send", "nodes": documents})
 
     @Endpoint(
@@ -226,7 +226,7 @@ class ClusterEndpoints:
     ) -> Answer:
         self._require()
         await self.cluster.look()
-        return await select(context, request, _STEPS, map(_shown, self.cluster.steps))
+        return await select(context, request, _STEPS, map(_step_record, self.cluster.steps))
 
     @Endpoint(
         path="/mon/cluster/<id>/maintenance",

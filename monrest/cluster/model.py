@@ -67,7 +67,7 @@ class Pong:
     ready: bool
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _SHOWN}
 
     @classmethod

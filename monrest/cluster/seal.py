@@ -54,15 +54,15 @@ def number_of_call(key: bytes, credentials: str, url: str) -> str | None:
 class Used:
     """The numbers of calls that were answered, as many as there is room for."""
 
-    _known: dict[str, None] = field(factory=dict, init=False)
+    _seen: dict[str, None] = field(factory=dict, init=False)
 
     def first(self, number: str) -> bool:
         """Whether a call with this number comes for the first time."""
-        if number in self._known:
+        if number in self._seen:
             return False
-        self._known[number] = None
-        if len(self._known) > _REMEMBERED:
-            del self._known[next(iter(self._known))]
+        self._seen[number] = None
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
         return True
 
 

@@ -286,11 +286,11 @@ def _within(name: str, number: int, span: tuple[int, int]) -> int:
 
 def _no_time(name: str, text: str, what: str) -> BadRequest:
     return BadRequest(
-        f"failed to parse time in {name}", f"{shown(text)} is not a valid {what} definition"
+        f"failed to parse time in {name}", f"{excerpt(text)} is not a valid {what} definition"
     )
 
 
-def shown(text: str) -> str:
+def excerpt(text: str) -> str:
     """A sent value as an error may repeat it: printable and not long."""
     text = "".join(letter if letter.isprintable() else "?" for letter in text.strip())
     return text if len(text) <= 100 else f"{text[:100]}..."

@@ -17,7 +17,7 @@ from monrest.api.zones import zone_of
 from monrest.base.errors import BadRequest, Forbidden, NotFound, RestError
 from monrest.base.values import Identity, SiteProblem
 from monrest.commands import describe
-from monrest.commands.arguments import Defaults, parse, shown, unused
+from monrest.commands.arguments import Defaults, excerpt, parse, unused
 from monrest.commands.asked import AskedCommand
 from monrest.commands.fill import Removal, check_target, named, orders, removal
 from monrest.commands.lookups import (
@@ -237,7 +237,7 @@ class Preparation:
             hint = {} if self.problems else {"help": suggestion(wanted.target.kind, wanted.command)}
             raise NotFound(
                 "no such command",
-                f"there is no command {shown(wanted.command)} "
+                f"there is no command {excerpt(wanted.command)} "
                 f"for type {singular(wanted.target.kind)}",
                 extra=hint,
             )
@@ -289,7 +289,7 @@ def _place(job: PreparedCommand, objects: FoundTargets, now: float) -> None:
         if other.kind in ENTRY_TABLES:
             job.narrow(objects, argument, other)
         elif target.kind == "sites":
-            job.keep(objects, other, f"{argument}={shown(other.name)}")
+            job.keep(objects, other, f"{argument}={excerpt(other.name)}")
         else:
             job.fail(objects)
             missing = [site.name for site in job.sites if site.id not in objects.on(other)]
@@ -297,7 +297,7 @@ def _place(job: PreparedCommand, objects: FoundTargets, now: float) -> None:
                 raise BadRequest(
                     f"invalid value for {argument}",
                     f"{argument}: there is no {describe.kind_in_words(other.kind)} "
-                    f"{shown(other.name)} on {', '.join(missing)}",
+                    f"{excerpt(other.name)} on {', '.join(missing)}",
                 )
     common = orders(job.command, target, job.arguments)
     job.removal = removal(job.command, target, job.arguments, now)

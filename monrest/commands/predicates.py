@@ -89,7 +89,7 @@ class CommandedRows:
     limit: Callable[[Target], CoreFilter | None]
     key: str = field(default="name", kw_only=True)
     prefix: str = field(default="", kw_only=True)
-    one: bool = field(default=False, kw_only=True)
+    single: bool = field(default=False, kw_only=True)
 
     def called(self, target: Target) -> str:
         return self.words.format(name=target.name, service=target.service)
@@ -99,7 +99,7 @@ def _test(column: str, op: str = "=") -> Callable[[Target], CoreFilter]:
     return lambda target: Test(column, op, target.name)
 
 
-HOST = CommandedRows("hosts", "host {name}", _test("name"), one=True)
+HOST = CommandedRows("hosts", "host {name}", _test("name"), single=True)
 SERVICE = CommandedRows(
     "services",
     "service {service} on host {name}",
@@ -107,7 +107,7 @@ SERVICE = CommandedRows(
         "and", (Test("host_name", "=", target.name), Test("description", "=", target.service))
     ),
     key="description",
-    one=True,
+    single=True,
 )
 SERVICES_OF_HOST = CommandedRows(
     "services", "services of host {name}", _test("host_name"), key="description"
@@ -130,7 +130,7 @@ HOSTS_OF_SERVICEGROUP = CommandedRows(
 SERVICES_OF_SERVICEGROUP = CommandedRows(
     "services", "services of service group {name}", _test("groups", ">=")
 )
-CONTACT = CommandedRows("contacts", "contact {name}", _test("name"), one=True)
+CONTACT = CommandedRows("contacts", "contact {name}", _test("name"), single=True)
 CONTACTS = CommandedRows("contacts", "contacts of contact group {name}", _test("groups", ">="))
 CORE = CommandedRows("status", "the core", lambda _target: None)
 
@@ -146,7 +146,7 @@ def _effect(
 ) -> Effect:
     """An effect on the rows of a place, of which there must be some."""
     called = place.called(sent.target)
-    missing = f"there {'is' if place.one else 'are'} no {called}"
+    missing = f"there {'is' if place.single else 'are'} no {called}"
     return Effect(
         table=place.table,
         columns=columns,

@@ -383,14 +383,14 @@ class _Sums:
 
     core: Core
     _serial: int = -1
-    _known: dict[int, Counter[str]] = field(factory=dict)
+    _sums: dict[int, Counter[str]] = field(factory=dict)
 
     def of(self, item: Host | ObjectGroup[Any]) -> Counter[str]:
         if self._serial != self.core.state_serial:
-            self._serial, self._known = self.core.state_serial, {}
-        sums = self._known.get(id(item))
+            self._serial, self._sums = self.core.state_serial, {}
+        sums = self._sums.get(id(item))
         if sums is None:
-            sums = self._known[id(item)] = Counter()
+            sums = self._sums[id(item)] = Counter()
             for member in [item] if isinstance(item, Host) else item.members:
                 if isinstance(member, Service):
                     _count_service(sums, member)

@@ -259,7 +259,7 @@ class _Registration:
     """Registers the objects of a site, whose files have been checked."""
 
     def __init__(self, objects: Iterable[ConfigObject]) -> None:
-        self.found = Inventory()
+        self.result = Inventory()
         self.records: dict[str, list[_Record]] = {kind: [] for kind in OBJECT_TYPES}
         for item in objects:
             self.records[item.type].append(_Record(item.type, item.path, item.attributes))
@@ -275,7 +275,7 @@ class _Registration:
         self.services_in = self._members("service", self.services)
 
     def inventory(self) -> Inventory:
-        objects = self.found
+        objects = self.result
         for number, (name, record) in enumerate(self._by_name("command").items()):
             objects.commands[name] = CheckCommand(number, name, record.text("command_line"))
         attributes = OBJECT_TYPES["timeperiod"].attributes
@@ -360,13 +360,13 @@ class _Registration:
         groups: dict[str, list[str]] = {name: [] for name in self.contacts}
         for number, (name, record) in enumerate(self.contactgroups.items()):
             members = tuple(self.contacts_in[name])
-            self.found.contactgroups[name] = ContactGroup(
+            self.result.contactgroups[name] = ContactGroup(
                 number, name, record.text("alias"), members
             )
             for member in members:
                 groups[member].append(name)
         for number, (name, record) in enumerate(self.contacts.items()):
-            self.found.contacts[name] = CoreContact(
+            self.result.contacts[name] = CoreContact(
                 id=number,
                 name=name,
                 addresses=tuple(record.text(f"address{index}") for index in range(1, 7)),
@@ -391,7 +391,7 @@ class _Registration:
             values = self._checkable(record, Host.letters)
             places = record.names("3d_coords") or (*record.names("2d_coords"), "0")
             x, y, z = map(number_of, places[:3] if len(places) > 2 else "000")
-            self.found.hosts[name] = Host(
+            self.result.hosts[name] = Host(
                 id=number,
                 name=name,
                 filename=record.path,
@@ -405,7 +405,7 @@ class _Registration:
         # One definition may stand for services on many hosts.
         made_for: dict[int, dict[str, Any]] = {}
         for number, ((name, description), record) in enumerate(self.services.items()):
-            host = self.found.hosts[name]
+            host = self.result.hosts[name]
             values = made_for.get(id(record))
             if values is None:
                 values = made_for[id(record)] = self._checkable(record, Service.letters)
@@ -419,11 +419,11 @@ class _Registration:
                 custom_variables=record.custom_variables(),
                 **values | {attribute: getattr(host, attribute) for attribute in inherited},
             )
-            self.found.services[name, description] = service
+            self.result.services[name, description] = service
             host.services.append(service)
 
     def _make_groups(self) -> None:
-        inventory = self.found
+        inventory = self.result
         names: dict[int, list[str]] = {id(target): [] for target in inventory.targets()}
         tables: tuple[tuple[str, dict[str, Any], Mapping[Any, Any], Mapping[str, Any]], ...] = (
             ("hostgroup", inventory.hostgroups, inventory.hosts, self.hosts_in),
@@ -441,7 +441,7 @@ class _Registration:
 
     def _link(self) -> None:
         """Parents, dependencies, and who may see an object: its contacts, by escalations too."""
-        hosts, services = self.found.hosts, self.found.services
+        hosts, services = self.result.hosts, self.result.services
         for name, host in hosts.items():
             parents = dict.fromkeys(self.hosts[name].names("parents"))
             host.parents = [hosts[parent] for parent in parents if parent in hosts]
@@ -454,7 +454,7 @@ class _Registration:
             pairs = zip(parts[::2], parts[1::2], strict=True)
             service.parents = [services[pair] for pair in pairs if pair in services]
         shared: dict[tuple[str, ...], frozenset[str]] = {}
-        for target in self.found.targets():
+        for target in self.result.targets():
             names = target.contacts
             target.authorized = shared.setdefault(names, frozenset(names))
         for record in self.records["hostescalation"]:

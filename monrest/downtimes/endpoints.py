@@ -156,7 +156,7 @@ def _complete(
 class RecurringDowntimeRecords(Records[Downtime]):
     """Needs the permission to command all objects, on all sites, for every change."""
 
-    noun = "downtime"
+    word = "downtime"
     title = "recurring downtime"
     path = "/mon/recurring_downtimes"
     key = "file"
@@ -169,7 +169,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
         Parameter(name="backends", description="comma list of sites, default: all of them"),
     )
     create_parameters = (Parameter(name="file", description="first number", type="integer"),)
-    made = Column("file", "string", "", "number of the new downtime")
+    key_column = Column("file", "string", "", "number of the new downtime")
     created = "successfully created downtime."
     list_parameters = (*LIST_PARAMETERS, *SITE_PARAMETERS)
     texts: ClassVar = {

@@ -134,27 +134,27 @@ _Minutes = partial(Number, least=1, most=10 * 366 * 24 * 60)
 
 FIELDS = Fields(
     (
-        _Names(HOST, "hosts, a list or with commas", shown="hosts"),
+        _Names(HOST, "hosts, a list or with commas", in_rows="hosts"),
         _Names(SERVICE, "services, each on each of the hosts"),
         _Names(HOSTGROUP, "host groups"),
         _Names(SERVICEGROUP, "service groups"),
         Choice("target", "type of the objects", TARGETS,
-               shown=f"type of its objects: {', '.join(TARGETS)}"),
+               in_rows=f"type of its objects: {', '.join(TARGETS)}"),
         Ruled("schedule", "list of objects with `type` day, week, month, monthday or cust, and "
               "`minute`, `hour`, `week_day` (0 to 7, with commas), `day`, `month_day` (as "
               "`1st_Monday`, `Last_Friday`) or `cust` (five cron fields)", type="list",
               rule=schedule.read, most=f"{schedule.MOST_ENTRIES} entries",
-              shown="when it comes, a list of objects"),
+              in_rows="when it comes, a list of objects"),
         _Minutes("duration", "minutes, default 120", default=120,
-                 shown=Shown("how long a downtime lasts", "number", "minutes")),
+                 in_rows=Shown("how long a downtime lasts", "number", "minutes")),
         _Minutes("flex_range", "minutes, default 720", default=720,
-                 shown=Shown("for how long one that is not fixed may begin", "number", "minutes")),
+                 in_rows=Shown("for how long a flexible one may begin", "number", "minutes")),
         Number("fixed", "0 for flexible, default 1", least=0, most=1, default=1, words=True,
-               shown=Shown("1: begins at its time; 0: with the first problem after it", "boolean")),
+               in_rows=Shown("1: begins at its time; 0: with the next problem", "boolean")),
         Number("childoptions", "for hosts", least=0, most=2, words=True,
-               shown="for hosts: 1 their children as well, triggered; 2 too"),
+               in_rows="for hosts: 1 their children as well, triggered; 2 too"),
         Ruled("comment", "default `automatic downtime`", rule=_comment,
-              most=f"{_LONGEST_COMMENT} characters", shown="comment of the downtimes"),
+              most=f"{_LONGEST_COMMENT} characters", in_rows="comment of the downtimes"),
     ),
     computed=frozenset(
         {"backend", "backends", "created_by", "edited_by", "error", "file", "fixable", "id",

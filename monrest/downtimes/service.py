@@ -87,7 +87,7 @@ class RecurringDowntimes(Service):
     def __attrs_post_init__(self) -> None:
         self._scheduler = Scheduler(
             log=self.log,
-            noun="recurring downtime",
+            word="recurring downtime",
             duty=DUTY,
             records=STORED,
             database=self.database,

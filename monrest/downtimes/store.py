@@ -22,7 +22,7 @@ _KEPT = 7 * 86400
 
 downtimes, occurrences = Downtime.table, Occurrence.table
 LIMITS = RecordLimits(
-    noun="recurring downtimes",
+    word="recurring downtimes",
     document=downtimes.c.record,
     owner=downtimes.c.record["created_by"].as_string(),
 )

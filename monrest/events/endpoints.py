@@ -89,13 +89,13 @@ _WORDINGS = {
 class SharedBeat:
     """A heartbeat as the next of many clients gets it too; it knows the last one only."""
 
-    _known: tuple[Wording | None, str, float] = field(init=False, default=(None, "", 0.0))
+    _last: tuple[Wording | None, str, float] = field(init=False, default=(None, "", 0.0))
     _data: bytes = field(init=False, default=b"")
 
     def of(self, wording: Wording, cursor: str, now: float) -> bytes:
-        worded, place, chunk = self._known
+        worded, place, chunk = self._last
         if worded is not wording or place != cursor or not 0 <= now - chunk < _SAME_BEAT:
-            self._known = (wording, cursor, now)
+            self._last = (wording, cursor, now)
             self._data = wording.beside("heartbeat", cursor, now, {})
         return self._data
 

@@ -20,7 +20,7 @@ def _events(common: Common) -> Events:
         jobs=jobs.here,
         logs=common.the(LogCache).source,
     )
-    jobs.told.hear(events.tell_ended)
+    jobs.job_ended.hear(events.tell_ended)
     common.the(Staging).saved.hear(events.tell_saved)
     return events
 

@@ -66,7 +66,7 @@ class LineEvents:
         for time, message in lines:
             if time != second:
                 second, number, before = time, 0, numbers.get(time, 0)
-            for kind, host, service, data in self._told(time, message):
+            for kind, host, service, data in self._parsed(time, message):
                 number += 1
                 if number <= before:
                     continue
@@ -98,7 +98,7 @@ class LineEvents:
             self.hard[key] = state
         return old
 
-    def _told(self, time: int, message: str) -> Iterator[Parsed]:
+    def _parsed(self, time: int, message: str) -> Iterator[Parsed]:
         kind, colon, rest = message[STAMP:].partition(": ")
         if not colon:
             if _STARTS in kind:

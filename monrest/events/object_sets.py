@@ -52,13 +52,13 @@ class ObjectSet:
     who: Identity
     tree: FilterTree | None
     clock: IReactorTime
-    _known: frozenset[tuple[str, str, str]] = field(init=False, default=frozenset())
+    _current: frozenset[tuple[str, str, str]] = field(init=False, default=frozenset())
     _until: float = field(init=False, default=0.0)
     _runs: Collection[object] = field(init=False, default=())
 
     def holds(self, site: str, host: str, service: str) -> bool:
         """Whether the object is among them, as far as was read."""
-        return (site, host, service) in self._known
+        return (site, host, service) in self._current
 
     def stale(self, sites: Collection[Site]) -> bool:
         """Whether the cores have to be asked again before anything is decided."""
@@ -96,7 +96,7 @@ class ObjectSet:
             objects.update((row[0], row[1], row[2] if len(row) > 2 else "") for row in rows)
         if len(errors) > 1 or (errors and self._tree(HOSTS) is False):
             raise errors[-1]
-        objects.update(key for key in self._known if key[0] in failed)
+        objects.update(key for key in self._current if key[0] in failed)
         age = MOST_AGE
         if any(
             site.capabilities and site.capabilities.kind not in _STARTED_TO_CHANGE for site in sites
@@ -107,7 +107,7 @@ class ObjectSet:
         )
         if failed or not all(map(_LASTING.fullmatch, columns)):
             age = _CHANGING_COLUMNS
-        self._known, self._runs = frozenset(objects), runs
+        self._current, self._runs = frozenset(objects), runs
         self._until = self.clock.seconds() + age
 
     def _tree(self, schema: TableSchema) -> FilterTree | Literal[False] | None:

@@ -121,7 +121,7 @@ class EventSelection:
         """What the user gets of an event; None when it is not for them."""
         if event.type not in self.wanted.types or not self._sees(event):
             return None
-        data = self._shown(event)
+        data = self._data(event)
         if self._test is None and self._cells is None:
             return data
         row = self._row(event, data)
@@ -148,7 +148,7 @@ class EventSelection:
             return True
         return self._seen is not None and self._seen.holds(event.site, event.host, event.service)
 
-    def _shown(self, event: Event) -> Mapping[str, Any]:
+    def _data(self, event: Event) -> Mapping[str, Any]:
         """Its data; arguments of commands may be as secret as the configuration."""
         if event.type != "command" or self.who.may(CONFIGURATION):
             return event.data

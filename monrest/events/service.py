@@ -31,7 +31,7 @@ from monrest.events.model import Cursor, Event, site_subject
 from monrest.events.selection import EventSelection
 from monrest.events.watch import SiteWatch
 from monrest.jobs.model import Job
-from monrest.jobs.store import one as one_job
+from monrest.jobs.store import read_job
 from monrest.logs.source import LogSource
 from monrest.sites.registry import Registry
 from monrest.sites.site import Site
@@ -319,7 +319,7 @@ class Events(Service):
 
         async def tell() -> None:
             with suppress(Unavailable):
-                job = await self.database.run(one_job(number))
+                job = await self.database.run(read_job(number))
                 if job is not None and job.ended is not None:
                     self._tell_job(job, "ended" if job.rc == 0 else "failed")
 

@@ -156,7 +156,7 @@ class SiteWatch:
     _ready: bool = field(init=False, default=False)
     _waiting: list[Deferred[None]] = field(init=False, factory=list)
     _run: Deferred[None] | None = field(init=False, default=None)
-    _shown: ShownObjects | None = field(init=False, default=None)
+    _objects: ShownObjects | None = field(init=False, default=None)
     _start: int = field(init=False, default=0)
     """When the core was started whose log was looked at."""
     _silent: bool = field(init=False, default=False)
@@ -260,7 +260,7 @@ class SiteWatch:
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.stop()
-        self._site, self._seeded, self._shown = site, False, None
+        self._site, self._seeded, self._objects = site, False, None
 
     async def _begin(self, site: Site) -> None:
         if _waits(site):
@@ -269,7 +269,7 @@ class SiteWatch:
             await self._position(site)
         if not self._seeded:
             await self._seed(site)
-        if self._shown is None:
+        if self._objects is None:
             await self._begin_to_compare(site)
 
     async def _watched(self, site: Site) -> None:
@@ -387,8 +387,8 @@ class SiteWatch:
             key: problem.state for key, problem in problems.items() if problem.hard
         }
         self._reader.complete = True
-        if self._shown is not None:
-            self._shown.states = self._reader.states
+        if self._objects is not None:
+            self._objects.states = self._reader.states
         self._seeded = True
 
     async def _lines(
@@ -433,7 +433,7 @@ class SiteWatch:
         if _waits(site):
             ask = partial(self._rows, site)
             await objects.look_at_ends(ask, now, await present_problems(ask))
-            self._shown = objects
+            self._objects = objects
             return
         self._start = 0
         await self._look_for_lines(site, now)
@@ -446,14 +446,14 @@ class SiteWatch:
             self._recent.extend(map(_brief, LineEvents(self.id).events(lines)))
             if len(lines) > MOST_LINES_BACK:
                 late = []
-        self._shown = objects
+        self._objects = objects
         await self._keep([event.event for event in late if not self._is_told(event)])
 
     async def _seen(
         self, site: Site, now: int
     ) -> tuple[Mapping[ObjectKey, ProblemState] | None, list[ShownEvent]]:
         """What objects show that is new; also all problems when states are compared."""
-        objects, core = self._shown, site.capabilities
+        objects, core = self._objects, site.capabilities
         assert objects is not None
         assert core is not None
         waits, problems = _waits(site), None
@@ -475,9 +475,9 @@ class SiteWatch:
 
     def _is_shown_soon(self, event: Event) -> bool:
         """Whether objects show soon that an acknowledgement or a comment has begun or is over."""
-        assert self._shown is not None
+        assert self._objects is not None
         if event.type == "state":
-            return self._shown.acknowledged((event.host, event.service))
+            return self._objects.acknowledged((event.host, event.service))
         keeps_comment = event.type in ("acknowledgement", "comment")
         return keeps_comment or event.data.get("command_name") in _REMOVES
 
@@ -485,7 +485,7 @@ class SiteWatch:
         self, site: Site, problems: Mapping[ObjectKey, ProblemState], news: Sequence[Event]
     ) -> list[Event]:
         """Hard states that no line has told; two looks have to say the same."""
-        reader, objects = self._reader, self._shown
+        reader, objects = self._reader, self._objects
         assert objects is not None
         present = {key: problem.state for key, problem in problems.items() if problem.hard}
         # A line that was read after the objects knows better.

@@ -37,10 +37,10 @@ class ApiDescription:
     async def read(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         del request
         if self._page is None:
-            self._page = await context.threads.run(lambda: self._made(context))
+            self._page = await context.threads.run(lambda: self._new_page(context))
         return self._page
 
-    def _made(self, context: Context) -> Page:
+    def _new_page(self, context: Context) -> Page:
         endpoints = context.dispatch.router.endpoints
         document = openapi(endpoints, context.names, __version__, examples())
         body = orjson.dumps(document)

@@ -49,14 +49,14 @@ class Backends:
 
     tables: list[dict[str, Any]] = field(factory=list)
     comments: list[str] = field(factory=list)
-    known: list[KnownSite] = field(factory=list)
+    sites: list[KnownSite] = field(factory=list)
 
     def named(self, text: str) -> KnownSite | None:
         by_key, by_name = self._by_words()
         return by_key.get(text) or by_name.get(text)
 
     def _by_words(self) -> tuple[dict[str, KnownSite], dict[str, KnownSite]]:
-        return {site.key: site for site in self.known}, {site.name: site for site in self.known}
+        return {site.key: site for site in self.sites}, {site.name: site for site in self.sites}
 
     def remembered(self, value: Any) -> dict[str, str]:
         """The ids and names of sites that a record is for, all of them if empty.
@@ -77,7 +77,7 @@ class Backends:
         sections = whole.get("sections")
         for section in sections if isinstance(sections, list) else []:
             path = str(section).strip("/")
-            for site in self.known:
+            for site in self.sites:
                 if site.section == path or site.section.startswith(f"{path}/"):
                     names[site.key] = site.name
         return names
@@ -150,7 +150,7 @@ def _read_peer(
     if tool:
         table["configtool"] = tool
     backends.tables.append(table)
-    backends.known.append(KnownSite(key=key, name=name, section=table.get("section", "Default")))
+    backends.sites.append(KnownSite(key=key, name=name, section=table.get("section", "Default")))
     lines.add(KIND, peer.where, Outcome.NEW, f"{key} {name!r} at {address}")
     _lost(lines, peer, key, options, len(addresses))
 

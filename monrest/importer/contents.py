@@ -138,12 +138,14 @@ class Contents:
             try:
                 profile = self._profile(file, value)
             except RestError as error:
-                self._tell(USERS, file.shown, Outcome.REFUSED, "", error.description)
+                self._tell(USERS, file.display, Outcome.REFUSED, "", error.description)
             except (TypeError, ValueError, AttributeError, OverflowError):
-                self._tell(USERS, file.shown, Outcome.REFUSED, "", "expected values of other types")
+                self._tell(
+                    USERS, file.display, Outcome.REFUSED, "", "expected values of other types"
+                )
             else:
                 if profile is not None:
-                    self.profiles.append((file.shown, profile))
+                    self.profiles.append((file.display, profile))
 
     def _profile(self, file: DataFile, value: Mapping[str, Any]) -> Profile | None:
         name = file.stem
@@ -158,14 +160,14 @@ class Contents:
         if roles and "*" in name:
             # In auth.roles it would mean others as well.
             self._tell(
-                USERS, file.shown, Outcome.REFUSED, "auth.roles", "expected a name without *"
+                USERS, file.display, Outcome.REFUSED, "auth.roles", "expected a name without *"
             )
         else:
             for role in roles:
                 self.roles.setdefault(role.removeprefix("authorized_for_"), []).append(name)
         if teams := _texts(value.get("teams")):
             self._tell(
-                USERS, file.shown, Outcome.LEFT, f"teams: {', '.join(teams)}", "no such thing"
+                USERS, file.display, Outcome.LEFT, f"teams: {', '.join(teams)}", "no such thing"
             )
         login = value.get("login")
         login = login if isinstance(login, Mapping) else {}
@@ -260,7 +262,7 @@ class Contents:
             if file.stem in live:
                 document = self.installation.document(PROCESSES, file)
                 if document != self.installation.document(PROCESSES, live[file.stem]):
-                    self._tell(PROCESSES, file.shown, Outcome.LEFT, file.stem,
+                    self._tell(PROCESSES, file.display, Outcome.LEFT, file.stem,
                                "changes that were not committed")  # fmt: skip
             else:
                 files.append((file, True))
@@ -269,7 +271,7 @@ class Contents:
             if value is not None:
                 yield from self._checked(
                     PROCESSES,
-                    file.shown,
+                    file.display,
                     self._process,
                     file,
                     value,
@@ -295,7 +297,7 @@ class Contents:
         changed = self.now if draft else float(file.changed)
         return Adoption(
             PROCESSES,
-            file.shown,
+            file.display,
             f"{number} {definition.name!r}",
             process_statements.adopt(number, definition, changed, draft=draft),
             tuple(losses),
@@ -303,12 +305,12 @@ class Contents:
         )
 
     def _by_hand(self, file: DataFile, name: str, what: str) -> None:
-        self._tell(PROCESSES, file.shown, Outcome.HINT, f"{name}: {what}",
+        self._tell(PROCESSES, file.display, Outcome.HINT, f"{name}: {what}",
                    "to be written in Python, see bp.functions_dir")  # fmt: skip
 
     def reports(self, config: Config, zone: tzinfo) -> Iterator[Adoption]:
         for file, value in self._documents(REPORTS, "reports", _REPORT):
-            yield from self._checked(REPORTS, file.shown, self._report, file, value, config, zone)
+            yield from self._checked(REPORTS, file.display, self._report, file, value, config, zone)
 
     def _report(
         self, file: DataFile, value: dict[str, Any], config: Config, zone: tzinfo
@@ -318,7 +320,8 @@ class Contents:
         given = {name: item for name, item in value.items() if name not in ("backends", "var")}
         template = given.get("template") or "sla_report.tt"
         if template not in TEMPLATES:
-            self._tell(REPORTS, file.shown, Outcome.LEFT, f"{number} {_text(given.get('name'))!r}",
+            self._tell(REPORTS, file.display, Outcome.LEFT,
+                       f"{number} {_text(given.get('name'))!r}",
                        f"its template {_text(template)} is to be written anew, see "
                        "reports.templates")  # fmt: skip
             return None
@@ -343,7 +346,7 @@ class Contents:
         sites = self.backends.remembered(value.get("backends"))
         return Adoption(
             REPORTS,
-            file.shown,
+            file.display,
             f"{number} {record['name']!r} of {user or 'nobody'}",
             report_statements.adopt(number, record, sites, self.now, zone),
             tuple(notes),
@@ -354,7 +357,7 @@ class Contents:
         files = list(self._documents(DOWNTIMES, "downtimes", _DOWNTIME))
         for file, value in sorted(files, key=lambda pair: number_of(pair[0].stem) is None):
             yield from self._checked(
-                DOWNTIMES, file.shown, self._downtime, file, value, config, zone
+                DOWNTIMES, file.display, self._downtime, file, value, config, zone
             )
 
     def _downtime(
@@ -394,13 +397,13 @@ class Contents:
             " ".join(filter(None, (target.name, target.service))) for target in what[:3]
         )
         return Adoption(
-            DOWNTIMES, file.shown, f"{number or 'new'} {record['target']} {names}", work,
+            DOWNTIMES, file.display, f"{number or 'new'} {record['target']} {names}", work,
             tuple(losses), ("for all sites",) if value.get("backends") is None else (),
         )  # fmt: skip
 
     def broadcasts(self, zone: tzinfo) -> Iterator[Adoption]:
         for file, value in self._documents(BROADCASTS, "broadcast", _BROADCAST):
-            yield from self._checked(BROADCASTS, file.shown, self._broadcast, file, value, zone)
+            yield from self._checked(BROADCASTS, file.display, self._broadcast, file, value, zone)
 
     def _broadcast(self, file: DataFile, value: Mapping[str, Any], zone: tzinfo) -> Adoption:
         name = broadcast_model.file_name(file.stem)
@@ -410,7 +413,7 @@ class Contents:
         record["author"] = record["author"] or ""
         return Adoption(
             BROADCASTS,
-            file.shown,
+            file.display,
             f"{name} {record['name']!r}",
             broadcast_statements.adopt(name, record, file.changed),
             notes=("a template",) if record["template"] else (),
@@ -430,7 +433,7 @@ class Contents:
             if value is not None:
                 yield from self._checked(
                     DASHBOARDS,
-                    file.shown,
+                    file.display,
                     self._dashboard,
                     file,
                     value,
@@ -440,10 +443,10 @@ class Contents:
     def _program(self, file: DataFile) -> None:
         first = file.content.partition(b"\n")[0]
         if first.startswith(b"#!") and b"perl" not in first:
-            self._tell(DASHBOARDS, file.shown, Outcome.HINT, file.stem,
+            self._tell(DASHBOARDS, file.display, Outcome.HINT, file.stem,
                        "a program: copy it to panorama.folder")  # fmt: skip
         else:
-            self._tell(DASHBOARDS, file.shown, Outcome.LEFT, file.stem,
+            self._tell(DASHBOARDS, file.display, Outcome.LEFT, file.stem,
                        "a program that only the old front end can run")  # fmt: skip
 
     def _backups(self) -> dict[str, list[DataFile]]:
@@ -469,7 +472,7 @@ class Contents:
             try:
                 past[at] = self._dashboard_record(former, [])
             except RestError as error:
-                self._tell(DASHBOARDS, by_time[at].shown, Outcome.REFUSED, "", error.description)
+                self._tell(DASHBOARDS, by_time[at].display, Outcome.REFUSED, "", error.description)
         maintenance = self._maintenance(file.stem)
         if maintenance is not None:
             notes.append("in maintenance")
@@ -478,7 +481,7 @@ class Contents:
         title = _text(record["tab"]["xdata"].get("title"))
         return Adoption(
             DASHBOARDS,
-            file.shown,
+            file.display,
             f"{file.stem} {title!r} of {record['user'] or 'nobody'}",
             dashboard_statements.adopt(file.stem, record, file.changed, past, maintenance),
             tuple(losses),
@@ -514,7 +517,7 @@ class Contents:
         if var is None:
             return
         if (facts := var / "node_control" / "_conf.json").exists():
-            self._tell(OTHERS, self.installation.shown(facts), Outcome.HINT, "[nodecontrol]",
+            self._tell(OTHERS, self.installation.display(facts), Outcome.HINT, "[nodecontrol]",
                        "settings of node-control are to be written by hand")  # fmt: skip
         staged = [_STAGED.fullmatch(path.name) for path in _inside(var)]
         for key in sorted({match[1] for match in staged if match is not None}):
@@ -524,7 +527,7 @@ class Contents:
         teams = var / "teams"
         names = sorted(path.name for path in _inside(teams))
         if names:
-            self._tell(OTHERS, self.installation.shown(teams), Outcome.LEFT, ", ".join(names),
+            self._tell(OTHERS, self.installation.display(teams), Outcome.LEFT, ", ".join(names),
                        "there are no teams")  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class DataFile:
 
     path: Path
     stem: str
-    shown: str
+    display: str
     changed: int
     executable: bool
     content: bytes = field(repr=False)
@@ -196,7 +196,7 @@ class Installation:
         content = self.read(CONFIGURATION, path, _MOST_TEXT)
         if content is None:
             return SettingBlock()
-        block, problems = parse(content, self.shown(path))
+        block, problems = parse(content, self.display(path))
         problems += list(_unusual(block))
         for problem in problems:
             self.lines.add(CONFIGURATION, problem.where, Outcome.REFUSED, "", problem.reason)
@@ -230,7 +230,7 @@ class Installation:
             status = path.stat()
             executable = bool(status.st_mode & 0o111)
             changed = max(0, int(status.st_mtime))
-            yield DataFile(path, files[file], self.shown(path), changed, executable, content)
+            yield DataFile(path, files[file], self.display(path), changed, executable, content)
 
     def document(self, kind: str, file: DataFile) -> dict[str, Any] | None:
         """The object of JSON in a file; a line where it is none."""
@@ -239,13 +239,13 @@ class Installation:
             value = orjson.loads(file.content)
         except orjson.JSONDecodeError as error:
             value = None
-            where = f"{file.shown}:{error.lineno}"
+            where = f"{file.display}:{error.lineno}"
             if re.match(rb"\s*\$VAR1\s*=", file.content):
                 reason = "it is an old form of data with code: save it once in the old front end"
             else:
                 reason = f"expected JSON: {error.msg}"
         else:
-            where = file.shown
+            where = file.display
         if isinstance(value, dict):
             return value
         self.lines.add(kind, where, Outcome.REFUSED, "", reason)
@@ -256,7 +256,7 @@ class Installation:
         content = self.small_file(kind, path)
         if content is None:
             return None
-        return self.document(kind, DataFile(path, "", self.shown(path), 0, False, content))
+        return self.document(kind, DataFile(path, "", self.display(path), 0, False, content))
 
     def small_file(self, kind: str, path: Path) -> bytes | None:
         """The content of a file of configuration or data, None where there is none."""
@@ -289,9 +289,9 @@ class Installation:
         return any(real.is_relative_to(folder) for folder in self._allowed)
 
     def _refuse(self, kind: str, path: Path, reason: str) -> None:
-        self.lines.add(kind, self.shown(path), Outcome.REFUSED, "", reason)
+        self.lines.add(kind, self.display(path), Outcome.REFUSED, "", reason)
 
-    def shown(self, path: Path) -> str:
+    def display(self, path: Path) -> str:
         """A path for people: relative to the installation where it lies in there."""
         base = self.root if path.is_relative_to(self.root) else None
         text = path.relative_to(base) if base else path

@@ -243,7 +243,7 @@ class _Import:
         if present is not None:
             sites = [KnownSite(key=site.id, name=site.name, section=site.section)
                      for site in present.sites]  # fmt: skip
-            contents.backends = Backends(known=sites)
+            contents.backends = Backends(sites=sites)
         files = [*self._secret(installation, config), *files]
         zone = config.display.zone()
         adoptions = [
@@ -359,7 +359,9 @@ class _Import:
                 self._transact(url, adoptions, files, Path(config.server.var_dir))
             except SQLAlchemyError as error:
                 reason = engines.without_secrets(error_text(error), url)
-                raise RefusedImportError(f"database.url: {engines.shown(url)}: {reason}") from None
+                raise RefusedImportError(
+                    f"database.url: {engines.display_url(url)}: {reason}"
+                ) from None
         if path is not None and missing and self.request.apply:
             _give_away(path, owner_of(Path(config.server.var_dir)))
 

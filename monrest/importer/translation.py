@@ -125,7 +125,7 @@ class Translation:
         """Put a value into a table, and tell; values of commands and the like are not shown."""
         self.document.setdefault(table, {})[key] = value
         self.places[table, key] = where
-        text = "" if _QUIET.search(key) else f" = {_shown(value)}"
+        text = "" if _QUIET.search(key) else f" = {_display(value)}"
         outcome = Outcome.CHANGED if note else Outcome.NEW
         self._tell(where, outcome, f"{table}.{key}{text}", note)
 
@@ -189,7 +189,7 @@ class Translation:
         if path is not None:
             self.htpasswd = parts.small_file("passwords", path)
             if self.htpasswd is not None:
-                self._check_passwords(parts.shown(path), self.htpasswd)
+                self._check_passwords(parts.display(path), self.htpasswd)
         elif setting is not None:
             self._tell(setting.where, Outcome.REFUSED, "auth.htpasswd_file", "no such file")
 
@@ -219,7 +219,7 @@ class Translation:
                     members["admin"] = [*members.get("admin", []), *new]
                     self._tell(
                         " + ".join(_ADMIN_BY_BOTH), Outcome.CHANGED,
-                        f"auth.{table}.admin += {_shown(new)}",
+                        f"auth.{table}.admin += {_display(new)}",
                         "who had both was an administrator",
                     )  # fmt: skip
         for table, members in (("roles", users), ("contactgroup_roles", groups)):
@@ -227,7 +227,9 @@ class Translation:
             if clean:
                 self.document.setdefault("auth", {})[table] = clean
             for role, names in clean.items():
-                self._tell(f"{_SHORT}{role}", Outcome.NEW, f"auth.{table}.{role} = {_shown(names)}")
+                self._tell(
+                    f"{_SHORT}{role}", Outcome.NEW, f"auth.{table}.{role} = {_display(names)}"
+                )
                 for name in names:
                     if "*" in name and name != "*":
                         reason = "* stands for any text here, and names are matched whole"
@@ -460,7 +462,7 @@ def _is_zone(text: str) -> bool:
     return True
 
 
-def _shown(value: Any) -> str:
+def _display(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):

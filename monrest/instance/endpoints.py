@@ -25,7 +25,7 @@ from monrest.base.hidden import HIDDEN
 from monrest.base.values import Answer, Column, Document, RestRequest
 from monrest.commands.listing import url_of
 from monrest.config import Config
-from monrest.instance.hidden_settings import shown
+from monrest.instance.hidden_settings import display_value
 from monrest.instance.stats import FigureEndpoints
 from monrest.livestatus.catalogue import ALL
 
@@ -151,7 +151,7 @@ class InstanceEndpoints:
         text="Every option with its value or default, by the tables of the configuration file, "
         "beside what follows from it. Texts whose name has `auth`, `key`, `secret`, `pass` or "
         "`token` in it, credentials inside of URLs, and what such words are given inside of "
-        f"commands, are shown as `{HIDDEN}`; `secret_key_file` is left out.",
+        f"commands, are display_value as `{HIDDEN}`; `secret_key_file` is left out.",
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=SETTING_COLUMNS,
@@ -161,7 +161,7 @@ class InstanceEndpoints:
         config = context.config
         path = str(Path(self.config_path).resolve()) if self.config_path else ""
         value = {
-            **shown(asdict(config)),
+            **display_value(asdict(config)),
             "config_file": path,
             "etc_path": str(Path(path).parent) if path else "",
             "hostname": socket.gethostname(),

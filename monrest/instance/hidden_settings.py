@@ -47,16 +47,16 @@ _GIVEN = tuple(
 """What stands before a secret, and the secret."""
 
 
-def shown(value: Any, name: str = "") -> Any:
+def display_value(value: Any, name: str = "") -> Any:
     """A value of the configuration for an administrator's eyes, keys sorted.
 
     Numbers and flags are no secrets under any name.
     """
     if isinstance(value, Mapping):
         keys = sorted(key for key in value if key not in _OMITTED)
-        return {key: shown(value[key], key) for key in keys}
+        return {key: display_value(value[key], key) for key in keys}
     if isinstance(value, (list, tuple)):
-        return [shown(item, name) for item in value]
+        return [display_value(item, name) for item in value]
     if not isinstance(value, str) or not value:
         return value
     return HIDDEN if _SECRET.search(name) else without_secrets(value)

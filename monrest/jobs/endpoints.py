@@ -132,7 +132,7 @@ def _again(context: Context, request: RestRequest, job: Job) -> Document:
 class JobRecords(Records[Job]):
     """Background jobs: administrators deal with all of them, others with their own."""
 
-    noun = "job"
+    word = "job"
     title = "background job"
     path = "/mon/jobs"
     key = "id"
@@ -251,7 +251,7 @@ class JobRecords(Records[Job]):
         longest = min(_WAIT.default, max(0.0, context.config.server.request_timeout - _MARGIN))
         require_only(request, _WAIT.name)
         seconds = min(float(_WAIT.asked(request.parameters)), longest)
-        job: Job | None = await self.one(context, request, where[0])
+        job: Job | None = await self.find_one(context, request, where[0])
         assert job is not None
         if job.ended is None and seconds > 0:
             job = await self.jobs.wait(job.id, seconds)
@@ -276,7 +276,7 @@ class JobRecords(Records[Job]):
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         """Cancel one that has not ended, and remove another."""
-        job = await self.one(context, request, where[0])
+        job = await self.find_one(context, request, where[0])
         if job.ended is not None:
             if not await self.jobs.remove(job.id):
                 raise self.missing()

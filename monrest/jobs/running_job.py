@@ -148,13 +148,13 @@ class Kept:
 class Keeper:
     """Stores a result in pieces, so that it is never whole in memory.
 
-    While pieces cannot be stored it waits, for a minute at most. ``told`` gets the bytes that are
-    stored so far.
+    While pieces cannot be stored it waits, for a minute at most. ``progress`` gets the bytes
+    that are stored so far.
     """
 
     clock: IReactorTime
     keep: Keep
-    told: Callable[[int], object]
+    progress: Callable[[int], object]
 
     async def take(self, result: AnswerFile, outcome: JobEnd) -> Kept:
         """Store ``result``; ``outcome`` comes back with its size, beside what is left.
@@ -166,7 +166,7 @@ class Keeper:
         while stored + len(data) < size:
             await patiently(partial(self.keep, number, data), self.clock, PATIENCE)
             stored, number = stored + len(data), number + 1
-            self.told(stored)
+            self.progress(stored)
             data = result.read(stored, _PIECE)
         text = ""
         if outcome.content_type.startswith(_TEXT_TYPES):
@@ -262,7 +262,7 @@ class JobRunner:
             keep=lambda at, data: self.database.change(
                 statements.keep(live.job, at, data, self.limits())
             ),
-            told=live.storing_result,
+            progress=live.storing_result,
         )
         try:
             answer = await work.call(live.progress)

@@ -200,7 +200,7 @@ class Jobs(Service):
     config: JobsConfig
     who: Callable[[Caller], Awaitable[Identity]]
     duty: Callable[[], bool] = lambda: True
-    told: Signal[[int]] = field(factory=Signal)
+    job_ended: Signal[[int]] = field(factory=Signal)
     workers: Workers = field(factory=Workers)
     node: DaemonNode = field(init=False)
     _slots: Slots = field(init=False)
@@ -257,7 +257,7 @@ class Jobs(Service):
 
     async def get(self, number: int) -> Job | None:
         """Of any user. Raises Unavailable."""
-        job = await self.database.run(statements.one(number))
+        job = await self.database.run(statements.read_job(number))
         return None if job is None else self.as_it_is(job)
 
     async def ending(self, number: int) -> str | None:
@@ -370,7 +370,7 @@ class Jobs(Service):
         self._slots.leave(live)
         self._wake(live)
         self.workers.tell("job ended", live.job.id)
-        self.told(live.job.id)
+        self.job_ended(live.job.id)
 
     async def cancel(self, job: Job, user: str) -> Job | None:
         """End a job that has not ended; as it is when that is done, or after 10 seconds.
@@ -393,7 +393,7 @@ class Jobs(Service):
 
     async def remove(self, number: int) -> bool:
         """Delete an ended job with its result; False when there is none. Raises Unavailable."""
-        job = await self.database.run(statements.one(number))
+        job = await self.database.run(statements.read_job(number))
         if job is None or job.ended is None:
             return False
         await discard(self.database, number)

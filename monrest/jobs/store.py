@@ -36,7 +36,7 @@ _UNENDED = jobs.c.ended.is_(None)
 
 
 @transaction
-def one(connection: Connection, number: int) -> Job | None:
+def read_job(connection: Connection, number: int) -> Job | None:
     return Job.find(connection, number)
 
 

@@ -105,7 +105,7 @@ class CommandConnection(Protocol):
 
     def connectionMade(self) -> None:
         self.ready = True
-        self.channel.made(self)
+        self.channel.connected(self)
 
     def send(self, lines: bytes) -> None:
         """Send what was allowed a moment ago; no turn of the reactor may lie in between.
@@ -274,7 +274,7 @@ class CommandChannel:
         self._next()
         self._check_stopped()
 
-    def made(self, connection: CommandConnection) -> None:
+    def connected(self, connection: CommandConnection) -> None:
         """The connection can be used by the transmission that waits for it."""
         if connection is not self._connection:
             connection.abort()

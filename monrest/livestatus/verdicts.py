@@ -103,20 +103,20 @@ class BarrierReader(VerdictReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._said = ""
+        self._refusal = ""
 
     @property
     def amid(self) -> bool:
-        return bool(self.rest or self._said)
+        return bool(self.rest or self._refusal)
 
     def _take(self) -> bool:
         refusal = _REFUSAL.match(self.rest)
         # A refusal may have more lines than its first one.
-        if refusal or (self._said and not _HEADER.match(self.rest)):
+        if refusal or (self._refusal and not _HEADER.match(self.rest)):
             line, _, self.rest = self.rest.partition(b"\n")
-            if refusal and not self._said:
+            if refusal and not self._refusal:
                 text = line[4:].decode("utf-8", "replace")
-                self._said = f"{line[:3].decode()}: {core_text(text)}"
+                self._refusal = f"{line[:3].decode()}: {core_text(text)}"
             return True
         answer = self._framed()
         if answer is None:
@@ -126,8 +126,8 @@ class BarrierReader(VerdictReader):
             raise ProtocolError(f"the query behind a command was answered with {status}")
         if len(parse_rows(body, 1)) != 1:
             raise ProtocolError("the query behind a command was not answered with one row")
-        self.verdicts.append(Verdict(refusal=self._said) if self._said else ACCEPTED)
-        self._said = ""
+        self.verdicts.append(Verdict(refusal=self._refusal) if self._refusal else ACCEPTED)
+        self._refusal = ""
         return True
 
 

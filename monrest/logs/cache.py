@@ -283,7 +283,7 @@ class LogCache(Service):
 
         The core is asked which objects the user is a contact of, so LivestatusError is raised.
         """
-        cached = await self._reader.read(records.known(site.id))
+        cached = await self._reader.read(records.cached_site(site.id))
         piece = planned.piece(cached, present(site, self.wall))
         if piece is None:
             return None

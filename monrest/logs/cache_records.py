@@ -131,7 +131,7 @@ def record(connection: Connection, site: str) -> CachedSite | None:
 
 
 @transaction
-def known(connection: Connection, site: str) -> CachedSite | None:
+def cached_site(connection: Connection, site: str) -> CachedSite | None:
     """What is noted about ``site``, without looking at its lines."""
     return of_site(connection, site)
 

@@ -47,7 +47,7 @@ class CachedLog:
 
     async def objects(self, site: Site, wanted: Wanted) -> list[ObjectKey] | None:
         """Which hosts and services the log tells states of; None unless all of it is there."""
-        cached = await self.reader.read(records.known(site.id))
+        cached = await self.reader.read(records.cached_site(site.id))
         piece = self._piece(site, cached, wanted)
         if cached is None or piece is None or not _covers(piece, wanted):
             return None
@@ -60,7 +60,7 @@ class CachedLog:
     async def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
         """See ``LogSource``. A site that is down is not asked where the cache has everything."""
         low = wanted.since
-        record = await self.reader.read(records.known(site.id))
+        record = await self.reader.read(records.cached_site(site.id))
         piece = self._piece(site, record, wanted)
         begins = piece is not None and piece.start <= low and wanted.classes is not None
         if piece is None or not (begins or _covers(piece, wanted)):

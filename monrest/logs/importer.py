@@ -242,7 +242,7 @@ class _Run:
 
     async def _ends_with_newest(self, now: int) -> None:
         """Cover up to the newest line: without one the clock of the core is not known."""
-        cached = await self._known()
+        cached = await self._cached()
         newest = cached.last_entry if cached.last_entry is not None else cached.covered_from
         assert newest is not None
         assert cached.covered_from is not None
@@ -251,7 +251,7 @@ class _Run:
 
     async def backward(self) -> None:
         """Everything down to the configured beginning."""
-        cached = await self._known()
+        cached = await self._cached()
         first, wanted = cached.covered_from, cached.wanted_from
         assert first is not None
         assert wanted is not None
@@ -269,7 +269,7 @@ class _Run:
 
     async def again(self, again: Again) -> None:
         """Import a time that is covered once more, and all that is missing back to its start."""
-        cached = await self._known()
+        cached = await self._cached()
         assert cached.covered_from is not None
         assert cached.covered_until is not None
         newest = max(cached.covered_until, cached.last_entry or 0)
@@ -386,7 +386,7 @@ class _Run:
             added=self.written.added + done.added, removed=self.written.removed + done.removed
         )
 
-    async def _known(self) -> CachedSite:
+    async def _cached(self) -> CachedSite:
         cached = await self.of.database.run(records.record(self.of.site.id))
         assert cached is not None
         return cached

@@ -149,10 +149,10 @@ class Builder:
             return _COMPARED[test.op](lines.c[test.column], int(test.value))
         if test.op in ("=", "!="):
             return _COMPARED[test.op](self.column(test.column), test.value)
-        condition = self._found(test.column, test.value, folded=test.op.endswith("~~"))
+        condition = self._matching(test.column, test.value, folded=test.op.endswith("~~"))
         return not_(condition) if test.op[0] == "!" else condition
 
-    def _found(self, name: str, pattern: str, *, folded: bool) -> ColumnElement[bool]:
+    def _matching(self, name: str, pattern: str, *, folded: bool) -> ColumnElement[bool]:
         if self._postgres:
             condition: ColumnElement[bool] = self._plain(name).bool_op("~*" if folded else "~")(
                 pattern
@@ -213,4 +213,4 @@ def _whole(rows: list[list[Any]], pushed: Pushed) -> list[list[Any]]:
 
 
 def _search(pattern: str, folded: int, text: str) -> bool:
-    return compile_pattern(pattern, ignore_case=bool(folded), parameter="q").found(text)
+    return compile_pattern(pattern, ignore_case=bool(folded), parameter="q").matches(text)

@@ -43,7 +43,7 @@ def answer(request: Request, seconds: Callable[[], float]) -> AnswerSteps:
         if declared is not None and declared.type not in ("list", "dict"):
             keys.append((declared.getter(), descending))
     rows = _cut(_sorted(rows, keys), request)
-    columns = request.shown()
+    columns = request.output_columns()
     writer = CellWriter(layout, [column for _, column in columns])
     pieces: list[str] = []
     size = 0

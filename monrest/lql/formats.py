@@ -149,7 +149,7 @@ class _Neighbours:
     writers: list[tuple[ValueOf, Encode]]
     empty: str
     between: str
-    known: dict[int, str] = field(factory=dict)
+    cells: dict[int, str] = field(factory=dict)
 
     def texts(self, rows: Rows) -> Iterable[str]:
         if not self.writers:
@@ -157,7 +157,7 @@ class _Neighbours:
         if self.step is None:
             return self._write(rows)
         neighbours = list(map(self.step, rows))
-        texts = self.known
+        texts = self.cells
         fresh = {
             id(item): item for item in neighbours if item is not None and id(item) not in texts
         }

@@ -71,7 +71,7 @@ class Request:
             return self.headers
         return not self.columns and not self.stats
 
-    def shown(self) -> list[tuple[str, Column | None]]:
+    def output_columns(self) -> list[tuple[str, Column | None]]:
         """The columns that a row shows: all of the table without Columns and Stats."""
         if self.columns or self.stats:
             return self.columns

@@ -73,7 +73,7 @@ class Part:
     step: ValueOf | None = None
     optional: bool = False
 
-    def shown(self) -> dict[str, Column]:
+    def listed_columns(self) -> dict[str, Column]:
         names = [self.prefix + column.name for column in self.columns]
         return {
             name: evolve(column, name=name, step=self.step, optional=self.optional)
@@ -102,7 +102,9 @@ class Table:
     columns: Mapping[str, Column] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        columns = {name: column for part in self.parts for name, column in part.shown().items()}
+        columns = {
+            name: column for part in self.parts for name, column in part.listed_columns().items()
+        }
         object.__setattr__(self, "columns", dict(sorted(columns.items())))
 
     def find(self, name: str) -> Column | None:

@@ -21,7 +21,7 @@ from monrest.base.values import Answer, Column, Document, Progress, RestRequest
 from monrest.jobs.endpoints import result_url
 from monrest.jobs.running_job import JobWork
 from monrest.jobs.service import Jobs
-from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, shown
+from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, node_record
 from monrest.nodecontrol.service import NodeControl
 from monrest.nodecontrol.store import StoredNodes
 from monrest.query.column_names import TableSchema
@@ -106,7 +106,7 @@ def _schema(names: Names) -> TableSchema:
     return local_schema("nodes", columns, (), {"last_job": "string"})
 
 
-def _shown(log: Log) -> dict[str, Any]:
+def _log_record(log: Log) -> dict[str, Any]:
     return {
         "failed": log.failed,
         "name": log.name,
@@ -143,7 +143,7 @@ class NodeEndpoints:
 
     def _record(self, context: Context, site: Site, stored: StoredNodes) -> dict[str, Any]:
         node = stored.nodes.get(site.id, Node(site=site.id))
-        row = shown(node, stored.logs.get(site.id, {}), context.wall.now())
+        row = node_record(node, stored.logs.get(site.id, {}), context.wall.now())
         settings = self.nodecontrol.settings(site)
         own = socket.gethostname() if site.local else site.name
         row |= {
@@ -178,7 +178,9 @@ class NodeEndpoints:
         log = await self.nodecontrol.output(self._site(context, request, where[0]), where[1])
         if log is None:
             raise NotFound("no such log")
-        return await reselect(context, request, Document(value=_shown(log), columns=LOG_COLUMNS))
+        return await reselect(
+            context, request, Document(value=_log_record(log), columns=LOG_COLUMNS)
+        )
 
     @Endpoint(
         path="/mon/node-control/nodes/<peer_key>/cmd/<operation>",
@@ -228,7 +230,7 @@ class NodeEndpoints:
         async def done(progress: Progress) -> Answer:
             logs = await control.perform(site, operation, await started, progress)
             problem = f"{logs[-1].name} failed" if logs and logs[-1].failed == BROKEN else ""
-            return _result(operation, problem, {"logs": [_shown(log) for log in logs]})
+            return _result(operation, problem, {"logs": [_log_record(log) for log in logs]})
 
         try:
             job = await self.jobs.start(_work(request, done))

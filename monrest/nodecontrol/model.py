@@ -177,7 +177,7 @@ def steps(settings: ControlledNode | None, operation: str) -> tuple[tuple[str, s
     return tuple((name, text) for name in names if (text := command(settings, name)))
 
 
-def shown(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, Any]:
+def node_record(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, Any]:
     """A node without what the configuration says about it, in neutral words."""
     data = node.data
     row: dict[str, Any] = {name: data.get(name, "") for name in _TEXTS}

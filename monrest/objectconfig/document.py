@@ -139,9 +139,9 @@ class Block:
         False: nothing changed, and the text is what it was. Raises UnwritableError.
         """
         wanted = _cleaned(self.type, attributes)
-        if self._says(wanted):
+        if self._reads_as(wanted):
             return False
-        if self.original is not None and self.original._says(wanted):
+        if self.original is not None and self.original._reads_as(wanted):
             self._restore(self.original)
             return True
         original = self.original or self.copy()
@@ -158,7 +158,7 @@ class Block:
             self.original,
         )  # fmt: skip
 
-    def _says(self, wanted: Mapping[str, str]) -> bool:
+    def _reads_as(self, wanted: Mapping[str, str]) -> bool:
         """Whether attributes are those it has; the order of date rules counts."""
         own = _cleaned(self.type, self.attributes)
         return own == wanted and (self.type != "timeperiod" or list(own) == list(wanted))

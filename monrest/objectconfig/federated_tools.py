@@ -222,7 +222,7 @@ def _refusal(site: FederatedSite, error: RefusedByRemoteError) -> RestError:
         return all_sites_failed((site.problem(error),))
     words = [error.document.get(name) for name in ("message", "description")]
     message, description = (
-        site.shown(first_line(word)) if isinstance(word, str) else "" for word in words
+        site.public_reason(first_line(word)) if isinstance(word, str) else "" for word in words
     )
     text = error.document.get("help")
     extra = {"help": text} if isinstance(text, str) else {}

@@ -37,7 +37,7 @@ class Disk:
     lock: DeferredLock = field(init=False, factory=DeferredLock)
     saving: DeferredLock = field(init=False, factory=DeferredLock)
     _model: SiteModel | None = field(init=False, default=None)
-    _known: dict[tuple[str, str], Marks] = field(init=False, factory=dict)
+    _remembered: dict[tuple[str, str], Marks] = field(init=False, factory=dict)
     _begun: int = field(init=False, default=0)
 
     async def read(self) -> SiteModel:
@@ -50,14 +50,14 @@ class Disk:
 
     def keep(self, marks: Mapping[tuple[str, str], Marks]) -> None:
         """Remember the ids of texts about to be saved, by path and SHA-256."""
-        self._known.update(marks)
+        self._remembered.update(marks)
 
     async def _load(self) -> SiteModel:
         """Read what changed; ids that were kept for a text count more than its lines."""
         before = self._model
         if before is None:
-            self._known |= await self.database.run(store.ids_of(self.site))
-        remembered = self._known
+            self._remembered |= await self.database.run(store.ids_of(self.site))
+        remembered = self._remembered
         missing: dict[str, str] = {}
 
         def recorded(path: str, sha256: str) -> Marks | None:
@@ -73,7 +73,7 @@ class Disk:
             if kept:
                 remembered |= kept
                 model = await self.threads.run(lambda: load(self.tool, before, recorded))
-        self._known = {}
+        self._remembered = {}
         return model
 
 

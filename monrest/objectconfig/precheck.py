@@ -114,7 +114,7 @@ def _syntax(model: SiteModel) -> Iterator[str]:
 @define(eq=False)
 class _Precheck:
     model: SiteModel
-    _known: dict[str, Collection[str]] = field(init=False, factory=dict)
+    _remembered: dict[str, Collection[str]] = field(init=False, factory=dict)
     _matching: dict[tuple[str, str], bool] = field(init=False, factory=dict)
 
     def values(self) -> Iterator[str]:
@@ -251,13 +251,13 @@ class _Precheck:
 
     def _exists(self, reference: Reference) -> bool:
         kind, name = reference.type, reference.name
-        present = self._known.get(kind)
+        present = self._remembered.get(kind)
         if present is None:
             names = self.model.names
             present = set(names.real_names(kind))
             if kind in _TEMPLATES_TOO:
                 present.update(names.template_names(kind))
-            self._known[kind] = present
+            self._remembered[kind] = present
         if name in present:
             return True
         if _EXPRESSION.isdisjoint(name):

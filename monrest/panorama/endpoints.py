@@ -138,18 +138,18 @@ _TOLD = (Column("message", "string", "", "what was done"),)
 class DashboardRecords(Records[AccessibleDashboard]):
     """The dashboards that a user sees, and what is stored of one that is sent."""
 
-    noun = "dashboard"
+    word = "dashboard"
     title = "dashboard"
     path = "/mon/panorama"
     key = "nr"
     summary = "dashboards"
     columns = COLUMNS
-    shown = _SHOWN
+    answer_columns = _SHOWN
     optional = frozenset({"maintenance"})
     limits = statements.LIMITS
     fields = Fields((), computed=records.COMPUTED)
     further_parameters = _PARAMETERS
-    made = Column("nr", "number", "", "number of the new dashboard")
+    key_column = Column("nr", "number", "", "number of the new dashboard")
     created = "successfully created dashboard."
     texts: ClassVar = {
         "list": "All that the user may see, by title: administrators all, others their own and "
@@ -203,7 +203,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
     ) -> list[dict[str, Any]]:
         del context
         return [
-            records.shown(
+            records.dashboard_record(
                 dashboard.dashboard, dashboard.may, dashboard.present, dashboard.maintenance
             )
             for dashboard in dashboards
@@ -216,7 +216,9 @@ class DashboardRecords(Records[AccessibleDashboard]):
 
     def document(self, dashboard: AccessibleDashboard) -> dict[str, Any]:
         """Give what is stored, with what panels show at present."""
-        whole = records.shown(dashboard.dashboard, dashboard.may, dashboard.present, None)
+        whole = records.dashboard_record(
+            dashboard.dashboard, dashboard.may, dashboard.present, None
+        )
         return {key: value for key, value in whole.items() if key not in records.COMPUTED}
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> int:
@@ -278,7 +280,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def backups(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        dashboard = await self.one(context, request, where[0])
+        dashboard = await self.find_one(context, request, where[0])
         dashboard.require(Level.WRITE)
         rows = [
             {
@@ -324,7 +326,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
         return Document(value={"message": f"maintenance mode removed from dashboard {title}"})
 
     async def _set(self, context: Context, request: RestRequest, nr: str, text: str | None) -> str:
-        dashboard = await self.one(context, request, nr)
+        dashboard = await self.find_one(context, request, nr)
         what = "maintenance end" if text is None else "maintenance begin"
         with audited(request, f"dashboard {what}", dashboard.nr):
             dashboard.require(Level.WRITE)

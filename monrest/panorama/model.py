@@ -343,7 +343,7 @@ def shared(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     )
 
 
-def shown(
+def dashboard_record(
     dashboard: Dashboard,
     may: Level,
     present: Mapping[str, Any],

@@ -28,7 +28,7 @@ _OLD = 14 * _DAY
 
 dashboards = Dashboard.table
 LIMITS = RecordLimits(
-    noun="dashboards",
+    word="dashboards",
     document=dashboards.c.record,
     owner=dashboards.c.record["user"].as_string(),
     size=PanoramaConfig().memory,

@@ -22,7 +22,7 @@ from monrest.query.select import Reader
 
 @define(eq=False)
 class _Group:
-    shown: list[Any]
+    values: list[Any]
     count: int = 0
     cells: list[Any] = field(factory=list)
 
@@ -101,7 +101,7 @@ class Groups:
     def groups_into(self, others: Groups) -> None:
         """Add the groups of the same aggregation over other rows."""
         for other in others.groups.values():
-            group = self._group(other.shown)
+            group = self._group(other.values)
             group.count += other.count
             for position, cell in enumerate(self._cells):
                 join = _JOIN[cell.kind]
@@ -136,7 +136,7 @@ class Groups:
         rows: list[Row] = []
         for key in in_order(list(self.groups), lambda key: key, reverse=False):
             group = self.groups[key]
-            values, cells = iter(group.shown), iter(group.cells)
+            values, cells = iter(group.values), iter(group.cells)
             row: Row = []
             for item in self.bound.selected or ():
                 if item.kind == "value":

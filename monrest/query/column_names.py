@@ -327,20 +327,20 @@ ColumnSource: TypeAlias = CoreSource | SiteSource | Derived | Variable | PerfLis
 class ColumnNames:
     """The names of one collection over the selected sites.
 
-    ``known``: further core columns that at least one selected core has, with their types.
+    ``core_columns``: further core columns that at least one selected core has, with their types.
     ``quoted`` q keys and parameters resolve alike, except that ``q_aliases`` need ``in_q``.
     """
 
     schema: TableSchema
-    known: Mapping[str, str] = field(factory=dict, eq=False)
-    made: dict[Any, Any] = field(factory=dict, eq=False)
+    core_columns: Mapping[str, str] = field(factory=dict, eq=False)
+    kept: dict[Any, Any] = field(factory=dict, eq=False)
     """What was derived from these names once and serves every later request."""
 
     def keep(self, key: object, value: object) -> None:
         """Remember ``value`` under ``key``; what clients can make different is bounded."""
-        if len(self.made) >= _MOST_KEPT:
-            self.made.clear()
-        self.made[key] = value
+        if len(self.kept) >= _MOST_KEPT:
+            self.kept.clear()
+        self.kept[key] = value
 
     def find(self, name: str, *, in_q: bool = False) -> ColumnSource | None:
         """The source of ``name``, or None when nothing on this collection can have it."""
@@ -354,8 +354,8 @@ class ColumnNames:
             source = self._declared(schema.q_aliases[name])
         if source is not None:
             return source
-        if name in self.known:
-            return CoreSource(Column(name), core_word(self.known[name]))
+        if name in self.core_columns:
+            return CoreSource(Column(name), core_word(self.core_columns[name]))
         if name.startswith("_"):
             for column, prefix in sorted(schema.custom, key=lambda pair: -len(pair[1])):
                 if name.startswith(prefix) and len(name) > len(prefix):

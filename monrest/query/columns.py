@@ -170,13 +170,13 @@ class _Reader:
     """Reads expressions, counting their functions. Positions are those in ``text``."""
 
     text: str = ""
-    found: dict[int, Bracket] = Factory(dict)
+    brackets: dict[int, Bracket] = Factory(dict)
     calls: int = 0
     weight: int = 0
 
     def read(self, text: str) -> Expression:
         self.text = text.strip()
-        self.found = brackets(self.text)
+        self.brackets = brackets(self.text)
         return self._expression(0, len(self.text), 0)
 
     def _expression(self, start: int, end: int, depth: int) -> Expression:
@@ -206,7 +206,7 @@ class _Reader:
         if call is None and not text.startswith("("):
             return None
         opening = start + call.end() - 1 if call else start
-        bracket = self.found[opening]
+        bracket = self.brackets[opening]
         if call and bracket.end < 0:
             raise _wrong(f"expected closing bracket in {printable(text)}")
         if bracket.end != end - 1:

@@ -65,7 +65,7 @@ def _scalar_test(condition: Condition, operand: Operand, *, folded: bool) -> Val
         return _equality(operand, folded=folded)
     if op in ("~", "~~"):
         assert isinstance(operand, Pattern)
-        matches = operand.found
+        matches = operand.matches
         return lambda value: matches(value if type(value) is str else text_of(value))
     if op == "!>=":
         raise BadRequest(
@@ -111,7 +111,7 @@ def _list_test(condition: Condition, operand: Operand, *, folded: bool) -> Value
     op = condition.op
     if op in ("~", "~~"):
         assert isinstance(operand, Pattern)
-        matches = operand.found
+        matches = operand.matches
         return lambda value: any(
             matches(text) for element in _elements(value) for text in _texts(element)
         )

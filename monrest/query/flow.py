@@ -170,7 +170,7 @@ def picker(positions: Sequence[Any]) -> Getter:
 def whole_recipe(bound: Bound, shape: Layout) -> Recipe:
     """All defaults sorted by name; made once for each layout and view."""
     key = (shape, bound.view)
-    recipe: Recipe | None = bound.names.made.get(key)
+    recipe: Recipe | None = bound.names.kept.get(key)
     if recipe is not None:
         return recipe
     schema = bound.names.schema

@@ -32,7 +32,7 @@ class Limit:
 
     left: Callable[[], bool] = bool
     seconds: float = SECONDS
-    made: int = field(default=0, init=False)
+    size: int = field(default=0, init=False)
     _end: float = field(default=0.0, init=False)
 
     def __enter__(self) -> Self:
@@ -48,7 +48,7 @@ class Limit:
 
     def renew(self) -> None:
         """Begin another answer: each row of a stream is one by itself."""
-        self.seconds, self.made = SECONDS, 0
+        self.seconds, self.size = SECONDS, 0
 
     def check(self) -> None:
         """Raise BadRequest past the limit, ClientLeftError when the client has left."""
@@ -67,8 +67,8 @@ class Limit:
         def apply(row: Any) -> Any:
             value = read(row)
             if type(value) is str or type(value) is list:
-                self.made += len(value)
-                if self.made > MOST_MADE:
+                self.size += len(value)
+                if self.size > MOST_MADE:
                     raise BadRequest(
                         "error during request",
                         f"functions make at most {MOST_MADE} characters in one answer: "

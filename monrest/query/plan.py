@@ -100,7 +100,7 @@ def _any_column(schema: TableSchema) -> str:
 def _default_layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
     """What the default columns need, made once for each collection and set of cores."""
     key = ("layout", tuple(core.key for core in cores))
-    layout: Layout | None = bound.names.made.get(key)
+    layout: Layout | None = bound.names.kept.get(key)
     if layout is not None:
         return layout
     schema = bound.names.schema
@@ -137,7 +137,7 @@ def core_type(bound: Bound, name: str) -> CoreType:
     if isinstance(source, CoreSource):
         return source.core_type
     # A derived column may carry the name of the core column that it is computed from.
-    return core_word(bound.names.known.get(name, "string"))
+    return core_word(bound.names.core_columns.get(name, "string"))
 
 
 def plan(

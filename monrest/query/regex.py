@@ -57,7 +57,7 @@ class Pattern:
     _compiled: Any = field(repr=False)
     weight: int
 
-    def found(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Whether the pattern matches somewhere in the first 64 KiB of ``text``."""
         return self._search(text if len(text) <= MOST_TEXT else text[:MOST_TEXT])
 

@@ -68,7 +68,7 @@ def as_numbers(condition: Condition, source: CoreSource, names: ColumnNames) -> 
             raise _wrong(condition, kind, ",".join(words), pending=False)
         return Condition(condition.column, condition.op, str(number), condition.parameter)
     negated = condition.op.startswith("!")
-    each = [_one(condition, source, names, kind, word, negated=negated) for word in words]
+    each = [_of_word(condition, source, names, kind, word, negated=negated) for word in words]
     return Group("and" if negated else "or", tuple(each))
 
 
@@ -95,7 +95,7 @@ def _numbers(kind: StateKind) -> dict[str, int]:
     return {word: number for kind in kinds for word, number in NUMBERS[kind].items()}
 
 
-def _one(
+def _of_word(
     condition: Condition,
     source: CoreSource,
     names: ColumnNames,

@@ -47,7 +47,7 @@ def _plain(value: Any) -> str:
     return dumps(value).decode()
 
 
-def shown(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """One value as the text of a cell, without any control character."""
     if type(value) is int:
         return digits(value)
@@ -90,12 +90,12 @@ def text_table(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> 
     table, missing = table_of(answer), failed_sites(answer)
 
     def cells_of(row: Row) -> Row:
-        return [shown(value) for value in table.values(row)]
+        return [cell_text(value) for value in table.values(row)]
 
     def lines() -> Iterator[bytes]:
         if not table.names:
             return
-        header = [shown(name) for name in table.names]
+        header = [cell_text(name) for name in table.names]
         widths = [width(cell) for cell in header]
         # What is made while it is read is made twice, and nothing of it is kept.
         kept = isinstance(table.rows, list)
@@ -121,6 +121,6 @@ def text_table(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> 
     def fragments() -> Iterator[bytes]:
         yield from lines()
         if missing:
-            yield f"{shown(missing)}\n".encode()
+            yield f"{cell_text(missing)}\n".encode()
 
     return gathered(fragments())

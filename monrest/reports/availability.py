@@ -23,7 +23,7 @@ from monrest.availability.account import (
 from monrest.availability.chosen_objects import Scope, choose
 from monrest.availability.outages import Outage, Outages
 from monrest.availability.periods import Span
-from monrest.availability.report import AccountRecord, AccountReport, made
+from monrest.availability.report import AccountRecord, AccountReport, answer_of
 from monrest.availability.report_arguments import ObjectKinds, ReportArguments, asked
 from monrest.base.errors import BadRequest
 from monrest.logs.state_events import LogEvent, ObjectKey
@@ -396,7 +396,7 @@ async def availability_or_outages(builder: ReportBuilder, *, outages: bool) -> S
     builder.missing(chosen.problems.values())
     require_room(sum(map(len, chosen.states.values())), len(parts), settings.breakdown)
     report = _account(settings.unavailable, [part.start for part in parts])
-    account = await made(builder.cache, context, builder.request, zone, report, wanted, chosen)
+    account = await answer_of(builder.cache, context, builder.request, zone, report, wanted, chosen)
     builder.missing(account.problems)
     hosts, services = await other_names(builder)
 

@@ -100,7 +100,7 @@ def _limit(request: RestRequest) -> tuple[str, ...] | None:
 class ReportRecords(Records[AccessibleReport]):
     """Which user sees which reports, and how one that is sent is stored."""
 
-    noun = "report"
+    word = "report"
     title = "report"
     path = "/mon/reports"
     key = "nr"
@@ -118,7 +118,7 @@ class ReportRecords(Records[AccessibleReport]):
         _USER,
     )
     create_parameters = (Parameter(name="nr", description="first number", type="integer"),)
-    made = Column("id", "number", "", "number of the new report")
+    key_column = Column("id", "number", "", "number of the new report")
     created = "successfully saved 1 report."
     create_roles = (ROLE,)
     texts: ClassVar = {
@@ -296,7 +296,7 @@ _SAFE = (
 async def generate(
     family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
 ) -> Answer:
-    accessible = await family.one(context, request, where[0])
+    accessible = await family.find_one(context, request, where[0])
     report = accessible.report
     fields = fields_of(request)
     with audited(request, "report generate", where[0]):
@@ -333,7 +333,7 @@ async def generate(
 async def output(
     family: ReportRecords, context: Context, request: RestRequest, where: tuple[str, ...]
 ) -> Answer:
-    report = (await family.one(context, request, where[0])).report
+    report = (await family.find_one(context, request, where[0])).report
     wanted = _format(request, _forms(family.reports, report))
     kept = await family.database.run(statements.result(report.number, wanted))
     if kept is None:

@@ -244,28 +244,28 @@ FIELDS = Fields(
     (
         Ruled("params", "parameters of the template, an object, in a form as JSON (so are "
               "`send_types` and `permissions`)", type="object", rule=_params, nested=True,
-              shown=Shown("parameters of the template, an object")),
+              in_rows=Shown("parameters of the template, an object")),
         Ruled("permissions", "list of objects with `type` user or group, `name` a list of names "
               "(`*`: all users) and `perm` ro or rw", type="list", rule=_permissions, nested=True,
               most=f"{_MOST_ENTRIES} entries",
-              shown=Shown("who else may read or change it, a list of objects")),
+              in_rows=Shown("who else may read or change it, a list of objects")),
         Flag("is_public", "1: all users may read it"),
         Text("name", "name, default `New Report`", longest=_LONGEST_NAME, default="New Report",
-             shown="name"),
+             in_rows="name"),
         Text("desc", "description", longest=_LONGEST_TEXT, refused=CONTROL_BUT_LINES),
         Ruled("to", "mail addresses with commas", rule=partial(_addresses, "to"),
-              most=f"{_MOST_ADDRESSES} addresses", shown="mail addresses that get it"),
+              most=f"{_MOST_ADDRESSES} addresses", in_rows="mail addresses that get it"),
         Ruled("cc", "mail addresses with commas", rule=partial(_addresses, "cc"),
-              most=f"{_MOST_ADDRESSES} addresses", shown="mail addresses that get a copy"),
+              most=f"{_MOST_ADDRESSES} addresses", in_rows="mail addresses that get a copy"),
         Choice("failed_backends", "cancel (default): nothing is made while one of its sites does "
                "not answer; continue: without that site", (CANCEL, CONTINUE), default=CANCEL,
-               expected=f"{CANCEL} or {CONTINUE}", shown=None),
+               expected=f"{CANCEL} or {CONTINUE}", in_rows=None),
         Ruled("send_types", "list of objects with `type` day, week, month, monthday or cust, and "
               "`minute`, `hour`, `week_day`, `day`, `month_day` or `cust`, as the schedule of "
               "recurring downtimes", type="list", nested=True,
               rule=partial(schedule.read, name="send_types"),
               most=f"{schedule.MOST_ENTRIES} entries",
-              shown="when it is made and sent, a list of objects"),
+              in_rows="when it is made and sent, a list of objects"),
     ),
     computed=frozenset(
         {"nr", "backend", "backends", "readonly", "failed", "error", "long_error", "var"}

@@ -111,7 +111,7 @@ class Reports(Service):
     def __attrs_post_init__(self) -> None:
         self._scheduler = Scheduler(
             log=self.log,
-            noun="report",
+            word="report",
             duty=DUTY,
             records=statements.STORED,
             database=self.database,
@@ -354,7 +354,7 @@ class Runs:
 
         async def call(progress: Progress) -> Answer:
             nonlocal ended
-            await reports.alone(run.report, lambda: self._made(run, token, progress))
+            await reports.alone(run.report, lambda: self._make(run, token, progress))
             ended = True
             return Document(value={"message": "report finished", "id": run.report.number})
 
@@ -371,7 +371,7 @@ class Runs:
         if not ended and reports.goes_on and job is not None and job.canceled_by is not None:
             await self._over(run, token, f"canceled by {job.canceled_by}")
 
-    async def _made(self, run: Run, token: Token, progress: Progress) -> None:
+    async def _make(self, run: Run, token: Token, progress: Progress) -> None:
         """Make it, and store it together with what follows."""
         reports = self.reports
         try:

@@ -33,7 +33,7 @@ _KEPT = 31 * 86400
 
 reports, runs = Report.table, Run.table
 LIMITS = RecordLimits(
-    noun="reports", document=reports.c.record, owner=reports.c.record["user"].as_string()
+    word="reports", document=reports.c.record, owner=reports.c.record["user"].as_string()
 )
 
 

@@ -413,7 +413,7 @@ class _Batch:
     share: Share
     _hidden: Hidden = field(init=False)
     _shape: Layout = field(init=False)
-    _made: dict[tuple[str, int], Pushed] = field(factory=dict, init=False)
+    _plans: dict[tuple[str, int], Pushed] = field(factory=dict, init=False)
     """What is asked, for each kind of core: of hundreds of sites most have the same."""
 
     def __attrs_post_init__(self) -> None:
@@ -453,7 +453,7 @@ class _Batch:
             return None
         start = _program_start(site)
         key = (capabilities.key, start if asks_for_start(self.spec) else 0)
-        plan = self._made.get(key)
+        plan = self._plans.get(key)
         if plan is None:
             part = push_all(bound.row_filter, table, capabilities, bound.view)
             plan = plan_stats(self.spec, table, part, self.seen, capabilities, start)
@@ -461,7 +461,7 @@ class _Batch:
                 names = [name for name, _ in self._shape.columns if capabilities.has(table, name)]
                 where = both(self.seen, part.filter)
                 plan = Pushed(table=table, columns=tuple(names), filter=where)
-            self._made[key] = plan
+            self._plans[key] = plan
         return plan
 
     async def _counted(

@@ -65,14 +65,14 @@ class Plans:
     forced: CoreFilter | None
     single: bool
     push_down: bool
-    made: dict[tuple[str, frozenset[str]], SitePlan | None] = field(factory=dict)
+    plans: dict[tuple[str, frozenset[str]], SitePlan | None] = field(factory=dict)
     asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(factory=dict)
 
     def of(self, capabilities: Capabilities) -> SitePlan | None:
         """What a kind of core is asked; None when it has nothing of the collection."""
         key = (capabilities.key, capabilities.ordered)
-        if key not in self.made:
-            self.made[key] = plan(
+        if key not in self.plans:
+            self.plans[key] = plan(
                 self.bound,
                 self.shape,
                 capabilities,
@@ -80,7 +80,7 @@ class Plans:
                 single=self.single,
                 push_down=self.push_down,
             )
-        return self.made[key]
+        return self.plans[key]
 
     def pushed(self, _: Site, capabilities: Capabilities) -> Pushed | None:
         plan = self.of(capabilities)
@@ -141,13 +141,13 @@ async def question(
         # Of other cores than before something else may be asked.
         if tuple(map(_CORE, sites)) == kept.cores:
             return kept if same else evolve(kept, listed=listed, sites=sites)
-    fresh, lasts = await _made(context, request, schema, extra, forced, push_down=push_down)
+    fresh, lasts = await _new_question(context, request, schema, extra, forced, push_down=push_down)
     if lasts:
         context.request_cache.keep(key, fresh)
     return fresh
 
 
-async def _made(
+async def _new_question(
     context: Context,
     request: RestRequest,
     schema: TableSchema,

@@ -172,9 +172,9 @@ class _Sending:
         self.written += outcome.written
         for at, verdict in enumerate(outcome.verdicts, first):
             if verdict.refusal:
-                self.refused[at] = site.shown(verdict.refusal)
+                self.refused[at] = site.public_reason(verdict.refusal)
             elif verdict.doubt:
-                self.doubtful[at] = site.shown(verdict.doubt)
+                self.doubtful[at] = site.public_reason(verdict.doubt)
         error = outcome.error
         if outcome.verdicts:
             site.breaker.hear()
@@ -192,7 +192,7 @@ class _Sending:
                 self.missed = now
             if now - self.missed < GRACE:
                 return  # nothing more was sent: the rest may be, when the core is back
-        reason = f"{site.shown(error.reason)}: not known whether it was executed"
+        reason = f"{site.public_reason(error.reason)}: not known whether it was executed"
         for at in doubtful:
             self.doubtful[at] = reason
         raise error

@@ -70,7 +70,7 @@ class SiteList:
     restricted: bool = field(init=False)
     federated: bool = field(init=False)
     """Whether some are of other instances."""
-    _shown: tuple[Site, ...] = field(init=False)
+    _visible: tuple[Site, ...] = field(init=False)
     """The sites that are meant when nothing is selected."""
 
     @restricted.default
@@ -81,7 +81,7 @@ class SiteList:
     def _of_others(self) -> bool:
         return any(isinstance(site, FederatedSite) for site in self.sites)
 
-    @_shown.default
+    @_visible.default
     def _not_hidden(self) -> tuple[Site, ...]:
         return tuple(site for site in self.sites if not site.hidden)
 
@@ -123,7 +123,7 @@ class SiteList:
         """
         wanted = dict.fromkeys(item for item in items if item)
         if not wanted:
-            return self._shown
+            return self._visible
         # Once for each site, because a client may send thousands of names.
         meant: dict[str, set[str]] = {}
         for site in self.sites:
@@ -188,7 +188,7 @@ class Registry(Service):
     _retired: list[SiteSource[Any]] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self._sources = tuple(self._made(config) for config in self._wanted())
+        self._sources = tuple(self._source(config) for config in self._wanted())
         self._relist()
 
     def _wanted(self) -> list[SiteConfig | LmdConfig]:
@@ -196,7 +196,7 @@ class Registry(Service):
         lmd = [self.lmd] if self.lmd is not None and self.lmd.addresses else []
         return [*self.configs, *lmd]
 
-    def _made(self, config: SiteConfig | LmdConfig) -> SiteSource[Any]:
+    def _source(self, config: SiteConfig | LmdConfig) -> SiteSource[Any]:
         if not isinstance(config, SiteConfig):
             return LmdSource(
                 reactor=self.reactor, config=config, changed=self._relist, memory=self.memory
@@ -292,7 +292,7 @@ class Registry(Service):
             if kept is not None:
                 old.remove(kept)
             else:
-                kept = self._made(config)
+                kept = self._source(config)
                 if self.running:
                     kept.startService()
             sources.append(kept)

@@ -212,7 +212,7 @@ class Site:
     @property
     def last_error(self) -> str:
         """One line without paths and addresses; empty while up."""
-        return self.shown(self.health.last_error)
+        return self.public_reason(self.health.last_error)
 
     @property
     def quiet(self) -> bool:
@@ -340,7 +340,7 @@ class Site:
 
     def problem(self, error: LivestatusError) -> SiteProblem:
         """What to tell the user about a failure of this site."""
-        reason = self.shown(first_line(error.reason))
+        reason = self.public_reason(first_line(error.reason))
         return SiteProblem(self.id, self.name, reason, error.timed_out)
 
     def broken(self, error: LivestatusError) -> SiteProblem:
@@ -353,7 +353,7 @@ class Site:
         """What to tell the user when only some of the sites behind it have answered."""
         return SiteProblem(self.id, self.name, "incomplete: sites of the other side have failed")
 
-    def shown(self, reason: str) -> str:
+    def public_reason(self, reason: str) -> str:
         """A text of the core without the site's address."""
         for text in self._hide:
             if text in reason:

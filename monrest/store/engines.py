@@ -53,7 +53,7 @@ def is_sqlite(url: URL) -> bool:
     return url.drivername == "sqlite"
 
 
-def shown(url: URL) -> str:
+def display_url(url: URL) -> str:
     """Spell a URL for people: no password, and of its options only where the server is."""
     where = {key: value for key, value in url.query.items() if key in ("host", "port", "dbname")}
     return url.set(query=where).render_as_string(hide_password=True)

@@ -60,7 +60,7 @@ def upgrade(url: URL) -> None:
             let_shrink(engine, Path(url.database or ""))
     except SQLAlchemyError as error:
         reason = engines.without_secrets(error_text(error), url)
-        text = f"database.url: {engines.shown(url)}: {reason}"
+        text = f"database.url: {engines.display_url(url)}: {reason}"
         raise StoreError(text, away=is_away(error)) from None
     finally:
         engine.dispose()

@@ -240,7 +240,7 @@ class Responder:
         if isinstance(answer, Document) and answer.plain:
             options = RenderOptions(pretty=options.pretty)
         compress = self._headers(request, *KINDS[options.format])
-        body, answer = await self._made(answer, options, compress=compress)
+        body, answer = await self._make_body(answer, options, compress=compress)
         if answer.failed_sites:
             request.name_failed_sites(problem.site for problem in answer.failed_sites)
         request.answered()
@@ -293,7 +293,7 @@ class Responder:
                 assert answer.without is not None
                 answer = answer.without(broken)
 
-    async def _made(
+    async def _make_body(
         self, answer: Rows | Document, options: RenderOptions, *, compress: bool
     ) -> tuple[bytes | AnswerFile, Rows | Document]:
         """The whole body and of which answer it is; a large one in a file, compressed if wanted.

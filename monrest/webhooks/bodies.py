@@ -63,7 +63,7 @@ def severity_of(event: Event) -> str:
     return "" if state is None else _SEVERITIES[bool(event.service)][state]
 
 
-def _said(event: Event, name: str) -> str:
+def _word(event: Event, name: str) -> str:
     value = event.data.get(name)
     return "" if value is None else str(value)
 
@@ -76,7 +76,7 @@ def object_of(event: Event) -> str:
 
 
 def title_of(event: Event) -> str:
-    words = [event.type, _said(event, "action")]
+    words = [event.type, _word(event, "action")]
     if event.type in ("state", "notification"):
         words = [] if event.type == "state" else [event.type]
         words.append(state_name(event))
@@ -88,7 +88,7 @@ def title_of(event: Event) -> str:
 def text_of(event: Event) -> str:
     """The output of the check, else a comment, else a reason of the daemon."""
     names = ("plugin_output", "comment", "reason", "options")
-    return next((text for name in names if (text := _said(event, name))), "")[:_LONGEST_TEXT]
+    return next((text for name in names if (text := _word(event, name))), "")[:_LONGEST_TEXT]
 
 
 def _cloudevents(told_event: ToldEvent, _: Webhook) -> MessageBody:

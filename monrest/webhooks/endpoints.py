@@ -34,8 +34,8 @@ from monrest.webhooks.model import (
     Webhook,
     WebhookSecret,
     checked,
-    shown,
     shown_delivery,
+    webhook_record,
 )
 from monrest.webhooks.present import require_objects
 from monrest.webhooks.service import Webhooks
@@ -56,14 +56,16 @@ COLUMNS = record_columns(Webhook, FIELDS, Column("owner", "string", "", "in whos
 DELIVERY_COLUMNS = shown_columns(Delivery)
 _DELIVERIES = local_schema("deliveries", DELIVERY_COLUMNS, ())
 _MESSAGE = Column("message", "string", "", "what was done")
-_SECRET = Column("secret", "string", "", "the secret, `whsec_…`, which is never shown again")
+_SECRET = Column(
+    "secret", "string", "", "the secret, `whsec_…`, which is never webhook_record again"
+)
 
 
 @frozen(kw_only=True, eq=False)
 class WebhookRecords(Records[Webhook]):
     """Administrators deal with all webhooks, others with their own."""
 
-    noun = "webhook"
+    word = "webhook"
     title = "webhook"
     path = "/mon/webhooks"
     key = "id"
@@ -72,12 +74,12 @@ class WebhookRecords(Records[Webhook]):
     fields = FIELDS
     limits = LIMITS
     further_parameters = (_OWNER,)
-    made = Column("id", "number", "", "number of the new webhook")
+    key_column = Column("id", "number", "", "number of the new webhook")
     created = "successfully created webhook"
     # A secret is not kept as the result of a job is.
     verbs: ClassVar = {
         **Records.verbs,
-        "create": {"columns": (*DONE, made, _SECRET), "at_once": True},
+        "create": {"columns": (*DONE, key_column, _SECRET), "at_once": True},
     }
     texts: ClassVar = {
         "list": "Administrators see all, others their own. A key or session that is limited to "
@@ -111,11 +113,11 @@ class WebhookRecords(Records[Webhook]):
 
     async def rows(self, context: Context, hooks: Iterable[Webhook]) -> list[dict[str, Any]]:
         del context
-        return [shown(hook) for hook in hooks]
+        return [webhook_record(hook) for hook in hooks]
 
     def document(self, hook: Webhook) -> dict[str, Any]:
         """What a patch is merged into; values of headers stay hidden."""
-        return {**hook.record, "headers": shown(hook)["headers"]}
+        return {**hook.record, "headers": webhook_record(hook)["headers"]}
 
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:
         with audited(request, "webhook create") as line:
@@ -204,7 +206,7 @@ class WebhookRecords(Records[Webhook]):
         at_once=True,
     )
     async def test(self, context: Context, request: RestRequest, where: tuple[str, ...]) -> Answer:
-        hook = await self.one(context, request, where[0])
+        hook = await self.find_one(context, request, where[0])
         with audited(request, "webhook test", where[0]):
             result = await self.webhooks.test(hook)
         return Document(
@@ -228,7 +230,7 @@ class WebhookRecords(Records[Webhook]):
     async def resume(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        hook = await self.one(context, request, where[0])
+        hook = await self.find_one(context, request, where[0])
         with audited(request, "webhook resume", where[0]):
             await self.database.change(statements.resume(hook.number))
         return Document(value={"message": "the webhook is resumed", "count": 1})
@@ -252,7 +254,7 @@ class WebhookRecords(Records[Webhook]):
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         """Make another secret, beside which the present one signs for a while."""
-        hook = await self.one(context, request, where[0])
+        hook = await self.find_one(context, request, where[0])
         with audited(request, "webhook rotate", where[0]):
             hours = _HOURS.read(fields_of(request).get("hours"))
             now = context.wall.now()
@@ -277,7 +279,7 @@ class WebhookRecords(Records[Webhook]):
     async def deliveries(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        hook = await self.one(context, request, where[0])
+        hook = await self.find_one(context, request, where[0])
         deliveries = await self.database.run(statements.list_deliveries(hook.number))
         return await select_rows(context, request, _DELIVERIES, map(shown_delivery, deliveries))
 
@@ -293,7 +295,7 @@ class WebhookRecords(Records[Webhook]):
     async def resend(
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
-        hook = await self.one(context, request, where[0])
+        hook = await self.find_one(context, request, where[0])
         with audited(request, "webhook resend", f"{where[0]}/{where[1]}"):
             seq = number_of(where[1])
             if seq is None or not await self.database.change(statements.repeat(hook.number, seq)):

@@ -124,24 +124,24 @@ FIELDS = Fields(
     (
         Text("name", "what it is for", longest=300, needed="what it is for"),
         Ruled("url", "http or https, where the events are sent to by POST", rule=_url,
-              shown="where events are sent to", most=f"{LONGEST_URL} characters", required=True),
+              in_rows="where events are sent to", most=f"{LONGEST_URL} characters", required=True),
         Flag("enabled", "0: nothing is sent, and what happens meanwhile is left out", default=1,
-             shown="0: nothing is sent"),
+             in_rows="0: nothing is sent"),
         Text("filter", "query string of `/events`, such as `types=state&host_groups[gte]=web`; "
              "empty: all that the owner may see", longest=LONGEST_FILTER, stripped=False,
-             shown="query string that selects events, as for `/events`"),
+             in_rows="query string that selects events, as for `/events`"),
         Choice("body", "form of what is sent; where there is a `template`, that is the default",
-               BODY_FORMS, default="cloudevents", shown="form of what is sent"),
+               BODY_FORMS, default="cloudevents", in_rows="form of what is sent"),
         Ruled("template", "for the body `template`: JSON whose texts have placeholders, such as "
               "`{\"text\": \"{{ data.host_name }}\"}`", type="object", rule=_template, nested=True,
               most=f"{placeholders.LONGEST_TEMPLATE} bytes, {placeholders.MOST_PLACEHOLDERS} "
-              "placeholders", shown="what the body template is made of"),
+              "placeholders", in_rows="what the body template is made of"),
         Ruled("headers", "further headers by name; their values are never shown, and `***` keeps "
               "the one that is stored", type="object", rule=_headers, nested=True,
               most=f"{MOST_HEADERS} headers of {LONGEST_HEADER} characters",
-              shown="further headers; their values are not shown"),
+              in_rows="further headers; their values are not shown"),
         NameList("roles", "roles that the owner has here at most; none: all of them", most=100,
-                 check=_known_role, shown="roles that the owner has here at most; none: all"),
+                 check=_known_role, in_rows="roles that the owner has here at most; none: all"),
     ),
     computed=frozenset(
         {"id", "paused", "paused_since", "last_delivery", "last_error", "last_error_time",
@@ -293,7 +293,7 @@ def checked(given: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -
     return {**record, "headers": headers, "roles": [full_role(role) for role in record["roles"]]}
 
 
-def shown(hook: Webhook) -> dict[str, Any]:
+def webhook_record(hook: Webhook) -> dict[str, Any]:
     """A webhook as it is shown: no secret, no value of a header."""
     headers = dict.fromkeys(hook.record["headers"], HIDDEN)
     return {**hook.record, "headers": headers, **shown_values(hook)}

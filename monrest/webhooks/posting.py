@@ -282,7 +282,7 @@ class _Addresses:
     """Collects what a resolver finds."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.addresses: list[str] = []
         self.done: Deferred[Sequence[str]] = Deferred(lambda _: self._leave())
         self._left = False
 
@@ -293,8 +293,8 @@ class _Addresses:
         del resolution
 
     def addressResolved(self, address: Any) -> None:
-        self.found.append(str(address.host))
+        self.addresses.append(str(address.host))
 
     def resolutionComplete(self) -> None:
         if not self._left:
-            self.done.callback(self.found)
+            self.done.callback(self.addresses)

@@ -35,7 +35,7 @@ KEPT = 200
 webhooks, deliveries = Webhook.table, Delivery.table
 
 LIMITS = RecordLimits(
-    noun="webhooks",
+    word="webhooks",
     document=webhooks.c.record,
     owner=webhooks.c.record["owner"].as_string(),
     owned=WebhooksConfig().per_user,

@@ -2,7 +2,7 @@
 
 from twisted.internet.defer import Deferred
 
-from monrest.accounts.contacts import NOBODY, Contacts
+from monrest.accounts.contacts import NO_CONTACT, Contacts
 from monrest.base.values import Contact
 from tests.fakes.keystore import value_of
 from tests.fakes.livestatus import (
@@ -89,8 +89,8 @@ def test_a_contact(town):
 
 
 def test_who_is_no_contact(town):
-    assert of(town, Contacts(Hall(core(town)), town.clock)) == NOBODY
-    assert of(town, Contacts(Hall(), town.clock)) == NOBODY
+    assert of(town, Contacts(Hall(core(town)), town.clock)) == NO_CONTACT
+    assert of(town, Contacts(Hall(), town.clock)) == NO_CONTACT
 
 
 def test_several_sites_are_put_together(town):
@@ -156,8 +156,8 @@ def test_users_do_not_share_what_is_known(town):
     book = Phonebook({"ann": ("Ann", "a@example.org", 1)})
     contacts = Contacts(Hall(core(town, book=book)), town.clock)
     assert of(town, contacts).alias == "Ann"
-    assert of(town, contacts, "bob") == NOBODY
-    assert of(town, contacts, "Ann") == NOBODY
+    assert of(town, contacts, "bob") == NO_CONTACT
+    assert of(town, contacts, "Ann") == NO_CONTACT
 
 
 def test_everybody_who_asks_at_the_same_time_shares_one_question(town):
@@ -182,7 +182,7 @@ def test_a_client_that_leaves_does_not_end_the_question_of_the_others(town, stra
 
 def test_nothing_known_and_no_site_to_ask(town):
     contacts = Contacts(Hall(core(town, up=False)), town.clock)
-    assert of(town, contacts) == NOBODY
+    assert of(town, contacts) == NO_CONTACT
 
 
 def test_what_is_known_stays_while_the_cores_are_away(town):
@@ -193,7 +193,7 @@ def test_what_is_known_stays_while_the_cores_are_away(town):
     script.default = hang
     town.pass_time(300, 1)
     assert of(town, contacts, seconds=4) == known
-    assert of(town, contacts, "bob", seconds=4) == NOBODY
+    assert of(town, contacts, "bob", seconds=4) == NO_CONTACT
     script.default = Phonebook(groups=["new"])
     town.pass_time(60, 1)
     assert of(town, contacts).groups == {"new"}

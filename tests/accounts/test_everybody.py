@@ -43,8 +43,8 @@ def core(town, id, contacts, groups, columns=COLUMNS):
     return town.site(id, Script(default=answer, columns=columns))
 
 
-def everybody(town, *sites):
-    found = outcome(Deferred.fromCoroutine(Contacts(None, town.clock).everybody(sites)))
+def all_contacts(town, *sites):
+    found = outcome(Deferred.fromCoroutine(Contacts(None, town.clock).all_contacts(sites)))
     if not found:
         town.pass_time(60)
     (value,) = found
@@ -55,7 +55,7 @@ def test_contacts_of_all_sites_with_their_groups(town):
     with_rights = [*COLUMNS, ["contacts", "can_submit_commands", "int"]]
     first = core(town, "a", [("ann", "Ann"), ("bob", "Bob")], [("ops", ["ann", "ghost"])])
     second = core(town, "b", [("ann", "Another")], [("web", ["ann", "bob"])], with_rights)
-    found, problems = everybody(town, first, second)
+    found, problems = all_contacts(town, first, second)
     assert problems == ()
     assert found == {
         "ann": Contact(
@@ -67,16 +67,16 @@ def test_contacts_of_all_sites_with_their_groups(town):
 
 @pytest.mark.parametrize("members", [None, "ann", 7, [None, 3], [["ann"]]])
 def test_members_of_wrong_types(town, members):
-    found, _ = everybody(town, core(town, "a", [("ann", "Ann")], [("ops", members)]))
+    found, _ = all_contacts(town, core(town, "a", [("ann", "Ann")], [("ops", members)]))
     assert found["ann"].alias == "Ann"
 
 
 def test_sites_that_do_not_answer_are_named(town):
     silent = town.site("b", Script(default=hang, columns=COLUMNS))
-    found, problems = everybody(town, core(town, "a", [("ann", "Ann")], []), silent)
+    found, problems = all_contacts(town, core(town, "a", [("ann", "Ann")], []), silent)
     assert set(found) == {"ann"}
     assert [problem.site for problem in problems] == ["b"]
-    found, problems = everybody(town, silent)
+    found, problems = all_contacts(town, silent)
     assert found == {}
     assert [problem.site for problem in problems] == ["b"]
-    assert everybody(town) == ({}, ())
+    assert all_contacts(town) == ({}, ())

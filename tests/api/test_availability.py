@@ -9,7 +9,7 @@ from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
-from monrest.accounts.contacts import NOBODY
+from monrest.accounts.contacts import NO_CONTACT
 from monrest.accounts.model import Profile
 from monrest.availability import chosen_objects as reportobjects
 from monrest.base.errors import (
@@ -73,7 +73,7 @@ class Users:
 
 class Contacts:
     async def of(self, user):
-        return NOBODY if user == "nobody" else evolve(NOBODY, alias=user)
+        return NO_CONTACT if user == "nobody" else evolve(NO_CONTACT, alias=user)
 
 
 class World:

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from monrest.config import Config
-from monrest.instance.hidden_settings import HIDDEN, shown, without_secrets
+from monrest.instance.hidden_settings import HIDDEN, display_value, without_secrets
 from tests.table import each
 
 
@@ -23,7 +23,7 @@ from tests.table import each
     ],
 )  # fmt: skip
 def test_what_is_hidden(value, expected):
-    assert orjson.dumps(shown(value)) == orjson.dumps(expected)
+    assert orjson.dumps(display_value(value)) == orjson.dumps(expected)
 
 
 @each(
@@ -82,7 +82,7 @@ def test_no_form_shows_it(name, form, before):
     assume("=" not in before)
     assert SECRET not in without_secrets(f"{before} {text}")
     assert SECRET not in without_secrets(text)
-    assert SECRET not in orjson.dumps(shown({name: before + SECRET})).decode()
+    assert SECRET not in orjson.dumps(display_value({name: before + SECRET})).decode()
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_long_texts_are_no_trouble(text):
 
 
 def test_nothing_of_the_defaults_is_hidden():
-    assert HIDDEN not in orjson.dumps(shown(asdict(Config()))).decode()
+    assert HIDDEN not in orjson.dumps(display_value(asdict(Config()))).decode()

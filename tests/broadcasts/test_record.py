@@ -1,4 +1,4 @@
-"""What may be in a broadcast, who sees it and when it is shown."""
+"""What may be in a broadcast, who sees it and when it is broadcast_record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from monrest.base.errors import BadRequest
-from monrest.broadcasts.model import Broadcast, checked, file_name, shown, usual_name
+from monrest.broadcasts.model import Broadcast, broadcast_record, checked, file_name, usual_name
 from tests.table import each
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -130,12 +130,12 @@ def test_active(given, active):
 def test_what_is_shown():
     one = made(name="Title", text="---\nTitle: Mine\nx: y\n---\n{{title}} {{name}} {{x}} {{date}} {{no}}",
                expires="+1d", more=1)  # fmt: skip
-    row = shown(one, NOW, BERLIN)
+    row = broadcast_record(one, NOW, BERLIN)
     assert row["text"] == "Mine Title y 11:00:00 {{no}}"
     assert row["raw_text"].startswith("---")
     assert row["frontmatter"] == {"Title": "Mine", "x": "y"}
     assert (row["author"], row["authoremail"], row["more"]) == ("none", "none", 1)
     assert (row["expires_ts"], row["hide_before_ts"], row["active"]) == (NOW + 86400, 0, 1)
-    later = shown(evolve(one, changed=int(NOW)), NOW + 86400 * 2, BERLIN)
+    later = broadcast_record(evolve(one, changed=int(NOW)), NOW + 86400 * 2, BERLIN)
     assert later["macros"]["date"] == "2026-11-21 11:00:00"
     assert later["active"] == 0

@@ -23,7 +23,7 @@ def test_a_call_and_its_answer():
     assert seal.number_of_call(KEY, credentials, URL) == number
     answer = seal.sealed(KEY, number, ANSWER)
     assert seal.is_sealed(KEY, number, answer)
-    assert Pong.read(answer).shown["node_id"] == "7"
+    assert Pong.read(answer).document["node_id"] == "7"
 
 
 def test_the_secret_key_itself_is_not_the_key():

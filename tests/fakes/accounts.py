@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
 from monrest.accounts.authenticate import Authenticator
-from monrest.accounts.contacts import NOBODY
+from monrest.accounts.contacts import NO_CONTACT
 from monrest.accounts.credentials import Credentials
 from monrest.accounts.keys import Keys
 from monrest.accounts.passwords import Passwords
@@ -53,9 +53,9 @@ class Directory:
         self.known, self.problems = {}, ()
 
     async def of(self, user):
-        return self.known.get(user, NOBODY)
+        return self.known.get(user, NO_CONTACT)
 
-    async def everybody(self, sites):
+    async def all_contacts(self, sites):
         return dict(self.known), self.problems
 
 

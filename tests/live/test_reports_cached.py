@@ -206,7 +206,7 @@ def test_a_first_import_as_a_job(fresh, liar):
             lambda: (row := client.rows(f"/mon/jobs/{number}"))["message"] and row,
             "it says how far",
         )
-        assert row["message"] == "s1: somebody else imports its lines"
+        assert row["message"] == "s1: another process imports its lines"
         assert 0 <= row["percent"] < 50
         (stats,) = client.rows("/mon/logcache/stats")
         assert stats["status"].startswith("running update since")

@@ -169,7 +169,7 @@ def test_an_import_of_somebody_else_is_followed_and_taken_over(long, clock, data
     done(database.change(records.write(lease, NOW + 10, (), **covered)))
     turn(clock, 10)
     assert not following.called
-    assert told.texts[-1] == "a: somebody else imports its lines"
+    assert told.texts[-1] == "a: another process imports its lines"
     assert 45 < told.percents[-1] < 55
     turn(clock, 30)
     assert done(following).inserted > 0

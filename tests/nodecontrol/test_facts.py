@@ -17,7 +17,7 @@ from monrest.nodecontrol.gather import (
     full_name,
     os_release,
 )
-from monrest.nodecontrol.model import GatherError, Node, facts_of, outcome, shown
+from monrest.nodecontrol.model import GatherError, Node, facts_of, node_record, outcome
 from tests.fakes.jobs import AtOnce
 
 
@@ -107,7 +107,7 @@ def test_whatever_a_gatherer_says_is_refused_by_name_or_shown(said):
     except GatherError as error:
         found = error
     else:
-        row = shown(Node(site="a", data=facts), {}, 0)
+        row = node_record(Node(site="a", data=facts), {}, 0)
         assert orjson.loads(orjson.dumps(row["facts"])) == facts
         assert row.keys() >= said.keys() - {"other"}
         return
@@ -159,5 +159,5 @@ async def test_a_source_that_is_missing_is_an_error_and_no_zero(monkeypatch, tmp
     )
     for words in (*expected, f"{gone}: No such file", "os_updates: expected apt-get"):
         assert found.problem.count(words) == 1, found.problem
-    row = shown(Node(site="a", data=found.data), {}, 0)
+    row = node_record(Node(site="a", data=found.data), {}, 0)
     assert (row["memfree"], row["cpu_perc"], row["dist_disk_total"]) == (None, None, None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
 from monrest.panorama import store as statements
-from monrest.panorama.model import Dashboard, Level, checked, level, parted, shown
+from monrest.panorama.model import Dashboard, Level, checked, dashboard_record, level, parted
 from monrest.panorama.scripted import header, relaxed
 
 VALUES = st.recursive(
@@ -35,7 +35,7 @@ def test_anything_is_refused_or_becomes_a_record(given_):
         assert "expected" in refusal.description
         return
     kept, present = parted(record)
-    row = shown(Dashboard(nr="1", record=kept), Level.OWNER, present, None)
+    row = dashboard_record(Dashboard(nr="1", record=kept), Level.OWNER, present, None)
     again = checked(row, "ann")
     assert again == record
 

@@ -116,7 +116,7 @@ S1 = [
 ]  # fmt: skip
 DISK = host("disk", 0, [], [], perf_data="used-01=7 rta=5")
 EVERYBODY = View()
-NOBODY = View(
+NO_CONTACT = View(
     commands=False,
     variables=Visibility(patterns=("WORKER",), all_visible=False),
     contact="ann",

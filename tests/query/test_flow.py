@@ -18,7 +18,7 @@ from monrest.query.limit import Limit
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.rows.columns.checkable_columns import HOSTS, SERVICES
-from tests.query.pipeline import EVERYBODY, NOBODY, NOW
+from tests.query.pipeline import EVERYBODY, NO_CONTACT, NOW
 
 CONSTANTS = {
     "peer_key": "s1", "peer_name": "S1", "peer_section": "Default", "program_start": 77,
@@ -49,7 +49,7 @@ class InBatches:
 
 @given(
     st.sampled_from([HOSTS, SERVICES]),
-    st.sampled_from([EVERYBODY, NOBODY]),
+    st.sampled_from([EVERYBODY, NO_CONTACT]),
     st.sampled_from(
         ["", "", "columns=state,peer_key,groups", "columns=peer_name", "offset=1&limit=2"]
     ),

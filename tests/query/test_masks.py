@@ -16,7 +16,7 @@ from monrest.query.model import Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.rows.columns import LOGS
-from tests.query.test_pipeline import EVERYBODY, NOBODY, NOW, run
+from tests.query.test_pipeline import EVERYBODY, NO_CONTACT, NOW, run
 
 TYPES = {name: one.core_type for name, one in LOGS.columns.items() if isinstance(one, CoreColumn)}
 NAEMON = Capabilities(kind="naemon", tables={"log": TYPES}, key="log")
@@ -82,7 +82,7 @@ CONTACT = ",".join(
 )
 
 
-def rows(params: str, view: View = NOBODY) -> Any:
+def rows(params: str, view: View = NO_CONTACT) -> Any:
     return run(params, sites=LINES, view=view, schema=LOGS, core=NAEMON)
 
 
@@ -101,7 +101,7 @@ def test_arguments_of_event_handlers_are_cut(columns: str) -> None:
 @pytest.mark.parametrize("arguments", [True, False])
 def test_arguments_of_commands_that_configure_are_cut(arguments: bool) -> None:
     """Also where everybody sees command lines: they are as secret as custom variables."""
-    view = evolve(NOBODY, commands=arguments)
+    view = evolve(NO_CONTACT, commands=arguments)
     (row,) = rows("lineno→5", view)
     assert row["options"] == "CHANGE_CUSTOM_SVC_VAR;…"
     assert row["message"] == "[1795242791] EXTERNAL COMMAND: CHANGE_CUSTOM_SVC_VAR;…"
@@ -212,6 +212,6 @@ EVERY_LINE = str(Test("time", ">=", "0"))
     ],
 )
 def test_cores_filter_only_where_nothing_gets_lost(condition: str, sent: str) -> None:
-    found = pushed(condition, NOBODY)
+    found = pushed(condition, NO_CONTACT)
     assert sent in found if sent else found == EVERY_LINE
     assert pushed(condition, EVERYBODY) != EVERY_LINE

@@ -21,7 +21,7 @@ from tests.query.pipeline import (
     EVERYBODY,
     HOSTS,
     NAEMON,
-    NOBODY,
+    NO_CONTACT,
     NOW,
     S1,
     column,
@@ -215,15 +215,15 @@ def test_a_label_never_overwrites_a_column() -> None:
 
 
 def test_what_may_not_be_seen_is_masked_everywhere() -> None:
-    (row,) = run("name→web01", view=NOBODY)
+    (row,) = run("name→web01", view=NO_CONTACT)
     assert row["check_command"] == "ping"
     assert row["custom_variables"] == {"WORKER": "local"}
     assert row["custom_variable_names"] == ["WORKER"]
     assert row["custom_variable_values"] == ["local"]
     assert "_NUM" not in row
-    assert names("_NUM[gt]→5", view=NOBODY) == []
-    assert names("check_command[regex]→200", view=NOBODY) == []
-    assert run("columns→_NUM,check_command&name→web01", view=NOBODY) == [
+    assert names("_NUM[gt]→5", view=NO_CONTACT) == []
+    assert names("check_command[regex]→200", view=NO_CONTACT) == []
+    assert run("columns→_NUM,check_command&name→web01", view=NO_CONTACT) == [
         {"_NUM": None, "check_command": "ping"}
     ]
 
@@ -315,5 +315,5 @@ def test_plans_need_the_table() -> None:
 )
 def test_secrets_are_known_under_every_prefix(name: str, kind: str) -> None:
     assert secret(name) == kind
-    assert NOBODY.masks(name) is bool(kind)
+    assert NO_CONTACT.masks(name) is bool(kind)
     assert not EVERYBODY.masks(name)

@@ -25,7 +25,7 @@ from tests.table import each
 
 
 def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
-    return compile_pattern(pattern, ignore_case=ignore_case, parameter="x").found(text)
+    return compile_pattern(pattern, ignore_case=ignore_case, parameter="x").matches(text)
 
 
 @each(
@@ -82,8 +82,8 @@ def test_the_length_is_limited_in_bytes() -> None:
 @pytest.mark.parametrize("pattern", ["z", "z+$", "(?i)Z$"])
 def test_only_the_first_64_kib_are_looked_at(pattern: str) -> None:
     compiled = compile_pattern(pattern, ignore_case=False, parameter="x")
-    assert compiled.found("a" * (MOST_TEXT - 1) + "z")
-    assert not compiled.found("a" * MOST_TEXT + "z")
+    assert compiled.matches("a" * (MOST_TEXT - 1) + "z")
+    assert not compiled.matches("a" * MOST_TEXT + "z")
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_large_programs(pattern: str, text: str, expected: bool) -> None:
 def test_escaped_text_is_found_where_it_stands(text: str, around: str, ignore_case: bool) -> None:
     assume(len(text.encode("utf-8", "replace")) < 300 and max(text, default="") < "\ud800")
     pattern = compile_pattern(escape(text), ignore_case=ignore_case, parameter="x")
-    assert pattern.found(around + text + around)
+    assert pattern.matches(around + text + around)
     if not ignore_case:
-        assert pattern.found(around) is (text in around)
+        assert pattern.matches(around) is (text in around)
 
 
 @pytest.mark.parametrize(

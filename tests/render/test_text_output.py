@@ -7,7 +7,7 @@ from wcwidth import wcswidth
 
 from monrest.base.values import Column, Document, Rows
 from monrest.render.formats import TEXT, RenderOptions, render
-from monrest.render.text import shown
+from monrest.render.text import cell_text
 
 
 def table(answer):
@@ -64,7 +64,7 @@ def test_expanded_keys_become_columns():
     ],
 )
 def test_cells(value, expected):
-    assert shown(value) == expected
+    assert cell_text(value) == expected
 
 
 @given(

@@ -15,22 +15,22 @@ from monrest.web.channel import RemoteEnd, peer_of
 from tests.fakes.door import Session
 
 ROOT = "/mon/r"
-NOBODY = {"X-Mon-Auth-Key": None, "X-Mon-Auth-User": None}
+NO_CONTACT = {"X-Mon-Auth-Key": None, "X-Mon-Auth-User": None}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def test_a_public_path_asks_nobody_who_it_is(room, ask):
-    assert ask(f"{ROOT}/open", "POST", NOBODY).status == 200
+    assert ask(f"{ROOT}/open", "POST", NO_CONTACT).status == 200
     assert room.seen[0].identity.source == "none"
     assert ask(f"{ROOT}/open", "POST", {"X-Mon-Auth-Key": "wrong"}).status == 200
-    assert ask(f"{ROOT}/open", "GET", NOBODY).status == 401
-    assert ask(f"{ROOT}/hosts", "POST", NOBODY).status == 401
+    assert ask(f"{ROOT}/open", "GET", NO_CONTACT).status == 401
+    assert ask(f"{ROOT}/hosts", "POST", NO_CONTACT).status == 401
 
 
 @pytest.fixture
 def by_cookie(room):
     room.sessions.known["c0ffee"] = Session(csrf_token="t0ken")
-    return {**NOBODY, **FORM, "Cookie": "other=1; mon_auth=c0ffee"}
+    return {**NO_CONTACT, **FORM, "Cookie": "other=1; mon_auth=c0ffee"}
 
 
 def test_reading_needs_no_token(room, ask, by_cookie):

@@ -14,7 +14,7 @@ from monrest.config.check import problems_of
 from monrest.events.group import ToldEvent
 from monrest.webhooks import bodies, placeholders
 from monrest.webhooks.following import filter_of
-from monrest.webhooks.model import HIDDEN, Webhook, checked, shown
+from monrest.webhooks.model import HIDDEN, Webhook, checked, webhook_record
 from monrest.webhooks.posting import AllowedTargets
 from monrest.webhooks.present import require_objects
 from tests.table import each
@@ -67,7 +67,7 @@ def test_what_is_refused(fields, text):
 def test_values_of_headers_are_not_shown_and_stay_when_they_come_back():
     stored = checked({**MADE, "headers": {"Authorization": "Bearer 1", "X-A": "2"}})
     hook = Webhook(number=1, record={**stored, "owner": "olga"})
-    seen = shown(hook)
+    seen = webhook_record(hook)
     assert seen["headers"] == {"Authorization": HIDDEN, "X-A": HIDDEN}
     again = checked({**seen, "headers": {**seen["headers"], "X-A": "3"}}, stored)
     assert again["headers"] == {"Authorization": "Bearer 1", "X-A": "3"}

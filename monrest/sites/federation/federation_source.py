@@ -53,7 +53,7 @@ class FederationSource(SiteSource[FederatedSite]):
     instance: Callable[[], str]
     memory: AnswerMemory
     remote: Remote = field()
-    _found: Mapping[str, Facts] = field(init=False, factory=dict)
+    _facts: Mapping[str, Facts] = field(init=False, factory=dict)
     _tables: dict[str, Mapping[str, Mapping[str, str]]] = field(init=False, factory=dict)
     _looking: Shared[None] | None = field(init=False, default=None)
     _work: Deferred[None] | None = field(init=False, default=None)
@@ -69,7 +69,7 @@ class FederationSource(SiteSource[FederatedSite]):
 
     def lists(self, remote_id: str) -> bool:
         """Whether the other side has this site, as far as is known."""
-        return remote_id in self._found
+        return remote_id in self._facts
 
     def doubt(self) -> None:
         """Something failed: the last list proves nothing any more."""
@@ -157,7 +157,7 @@ class FederationSource(SiteSource[FederatedSite]):
         return await records(body, self.memory.threads)
 
     def _take(self, listed: Sequence[Facts]) -> None:
-        self._found = {facts.id: facts for facts in listed}
+        self._facts = {facts.id: facts for facts in listed}
         used = {facts.core for facts in listed}
         self._tables = {core: columns for core, columns in self._tables.items() if core in used}
         old, before = {site.id: site for site in self.sites}, self.configs()

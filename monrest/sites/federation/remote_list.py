@@ -71,7 +71,7 @@ def facts(records: Sequence[Record], instance: str) -> tuple[Facts, ...]:
         raise ProtocolError(f"a list of more than {_MOST_SITES} sites")
     sites: dict[str, Facts] = {}
     for record in records:
-        own_facts = _one(record)
+        own_facts = _facts_of(record)
         if own_facts.id in sites:
             raise ProtocolError(f"two sites with the id {own_facts.id}")
         near = max(len(own_facts.instances), len(own_facts.keys)) <= MOST_HOPS
@@ -80,7 +80,7 @@ def facts(records: Sequence[Record], instance: str) -> tuple[Facts, ...]:
     return tuple(sites.values())
 
 
-def _one(record: Record) -> Facts:
+def _facts_of(record: Record) -> Facts:
     key, name = record.get("id"), record.get("name")
     if not isinstance(key, str) or not _ID.match(key) or not isinstance(name, str):
         raise ProtocolError("a site without id and name")

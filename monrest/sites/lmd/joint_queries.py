@@ -105,7 +105,7 @@ class SiteShare:
         if self.asked.stored is not None:
             self.asked.stored.begin_as(_Lines)
 
-    def made(self, rows: list[Row]) -> list[Row]:
+    def own_rows(self, rows: list[Row]) -> list[Row]:
         """The wanted rows out of those that were sent, without the id of the site."""
         return rows if self.asked.transform is None else self.asked.transform(rows)
 
@@ -139,7 +139,7 @@ class JointQuery:
                 answer = await self._stored(inbox, stored)
             else:
                 for share, rows in self._parted(answer):
-                    share.rows += share.made(rows)
+                    share.rows += share.own_rows(rows)
             assert isinstance(answer, WrappedRows)
             failed.update(answer.failed)
         return failed
@@ -153,7 +153,7 @@ class JointQuery:
                 if left():
                     raise ClientLeftError
                 for share, rows in self._parted(last):
-                    line = orjson.dumps(share.made(rows)) + b"\n"
+                    line = orjson.dumps(share.own_rows(rows)) + b"\n"
                     places.append((share, inbox.write(line), len(line)))
             return last, places
 

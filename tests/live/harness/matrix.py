@@ -77,7 +77,7 @@ REPORTS_ROLE = "authorized_for_reports"
 MAKE_REPORT = "-xx oxxxxxxxxxxoxx xxo"
 PUBLIC_REPORT = "-oo oooooooooooooo ooo"
 CHANGE_REPORT = "-xx oxxxxxxxxxxxxx xxo"
-NOBODY = "-nn nnnnnnnnnnnnnn nnn"
+NO_CONTACT = "-nn nnnnnnnnnnnnnn nnn"
 PROCESSES = "-ff afffffafffffff ffa"
 PROCESS = "-nn onnnnnonnnnnnn nno"
 WRITE_PROCESS = "-xx oxxxxxoxxxxxxx xxo"
@@ -226,7 +226,7 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/jobs": (OWN, "/mon/jobs", ""),
     "GET /mon/jobs/<id>": (OWN_RECORD, "/mon/jobs/{job}", ""),
     "GET /mon/jobs/<id>/output": (OWN_RECORD, "/mon/jobs/{job}/output", ""),
-    "DELETE /mon/jobs/<id>": (NOBODY, "/mon/jobs/1", ""),
+    "DELETE /mon/jobs/<id>": (NO_CONTACT, "/mon/jobs/1", ""),
     "GET /mon/broadcasts": (OWN, "/mon/broadcasts", ""),
     "POST /mon/broadcasts": (BROADCASTS, "/mon/broadcasts text=x", "roles: " + BROADCASTS_ROLE),
     "GET /mon/broadcasts/<file>": (OWN, "/mon/broadcasts/{broadcast}", ""),
@@ -283,7 +283,7 @@ TABLE: dict[str, tuple[str, str, str]] = {
         "/mon/recurring_downtimes/{recurring} duration=5",
         "permission denied",
     ),
-    "DELETE /mon/recurring_downtimes/<file>": (NOBODY, "/mon/recurring_downtimes/999", ""),
+    "DELETE /mon/recurring_downtimes/<file>": (NO_CONTACT, "/mon/recurring_downtimes/999", ""),
     "GET /mon/bp": (PROCESSES, "/mon/bp", ""),
     "POST /mon/bp": (WRITE_PROCESS, "/mon/bp name=x", BP),
     "GET /mon/bp/<nr>": (PROCESS, "/mon/bp/{process}", ""),
@@ -306,11 +306,11 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "POST /mon/webhooks/<id>/resume": (WEBHOOK, "/mon/webhooks/{webhook}/resume", ""),
     "POST /mon/webhooks/<id>/rotate": (WEBHOOK, "/mon/webhooks/{webhook}/rotate", ""),
     "POST /mon/webhooks/<id>/deliveries/<nr>/resend": (
-        NOBODY,
+        NO_CONTACT,
         "/mon/webhooks/{webhook}/deliveries/999999/resend",
         "",
     ),
-    "DELETE /mon/webhooks/<id>": (NOBODY, "/mon/webhooks/999999", ""),
+    "DELETE /mon/webhooks/<id>": (NO_CONTACT, "/mon/webhooks/999999", ""),
     "POST /mon/webhooks": (
         MAKE_DASHBOARD,
         "/mon/webhooks name=x&url=http://192.0.2.10/",
@@ -319,9 +319,9 @@ TABLE: dict[str, tuple[str, str, str]] = {
     "GET /mon/panorama": (OWN, "/mon/panorama", ""),
     "POST /mon/panorama": (MAKE_DASHBOARD, "/mon/panorama", DENIED),
     "GET /mon/panorama/<nr>": (OWN, "/mon/panorama/{dashboard}", ""),
-    "POST /mon/panorama/<nr>": (NOBODY, "/mon/panorama/999999", ""),
+    "POST /mon/panorama/<nr>": (NO_CONTACT, "/mon/panorama/999999", ""),
     "PATCH /mon/panorama/<nr>": (CHANGE_DASHBOARD, "/mon/panorama/{dashboard} user=admin", DENIED),
-    "DELETE /mon/panorama/<nr>": (NOBODY, "/mon/panorama/999999", ""),
+    "DELETE /mon/panorama/<nr>": (NO_CONTACT, "/mon/panorama/999999", ""),
     "GET /mon/panorama/<nr>/backups": (
         CHANGE_DASHBOARD,
         "/mon/panorama/{dashboard}/backups",
@@ -362,7 +362,7 @@ TABLE: dict[str, tuple[str, str, str]] = {
         "may only be read",
     ),
     "PATCH /mon/reports/<nr>": (CHANGE_REPORT, "/mon/reports/{report} name=x", "may only be read"),
-    "DELETE /mon/reports/<nr>": (NOBODY, "/mon/reports/999", ""),
+    "DELETE /mon/reports/<nr>": (NO_CONTACT, "/mon/reports/999", ""),
     "POST /mon/reports/<nr>/generate": (PUBLIC_REPORT, "/mon/reports/{report}/generate", ""),
     "GET /mon/reports/<nr>/report": (PUBLIC_REPORT, "/mon/reports/{report}/report?type=json", ""),
     "POST /mon/login": (PUBLIC, "/mon/login login=olga&password=sesame", ""),
@@ -439,6 +439,6 @@ TABLE: dict[str, tuple[str, str, str]] = {
             ("/core", "/core", "disable_notifications"),
         )
     },
-    "DELETE /comments/<id>": (NOBODY, "/comments/2147483646", ""),
-    "DELETE /downtimes/<id>": (NOBODY, "/downtimes/2147483646", ""),
+    "DELETE /comments/<id>": (NO_CONTACT, "/comments/2147483646", ""),
+    "DELETE /downtimes/<id>": (NO_CONTACT, "/downtimes/2147483646", ""),
 }

@@ -6,7 +6,7 @@ import pytest
 import pytest_twisted
 
 from monrest.objectconfig.save import SaveRoom, Writable, Write, write
-from tests.objectconfig.staging.files import NOBODY, sha256
+from tests.objectconfig.staging.files import NO_CONTACT, sha256
 from tests.objectconfig.staging.site import Daemon, Site
 
 
@@ -82,7 +82,7 @@ def asuser(tmp_path):
         yield lambda function, groups=(): function()
         return
     for path in [tmp_path, *tmp_path.rglob("*")]:
-        os.chown(path, NOBODY, NOBODY)
+        os.chown(path, NO_CONTACT, NO_CONTACT)
     parents = [path for path in tmp_path.parents if path.owner() == "root"]
     modes = {path: path.stat().st_mode for path in parents}
     for path in parents:
@@ -92,8 +92,8 @@ def asuser(tmp_path):
 
     def call(function, groups=()):
         os.setgroups(groups)
-        os.setegid(NOBODY)
-        os.seteuid(NOBODY)
+        os.setegid(NO_CONTACT)
+        os.seteuid(NO_CONTACT)
         try:
             return function()
         finally:

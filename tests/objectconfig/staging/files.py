@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-NOBODY = 65534
+NO_CONTACT = 65534
 
 
 def sha256(data):

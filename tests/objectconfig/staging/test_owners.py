@@ -10,7 +10,7 @@ import pytest
 
 from monrest.base.errors import Forbidden
 from monrest.objectconfig.save import Writable, Write, write
-from tests.objectconfig.staging.files import NOBODY, sha256, tree, untouched
+from tests.objectconfig.staging.files import NO_CONTACT, sha256, tree, untouched
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
 
@@ -40,7 +40,7 @@ def attempt(conf, room, asuser):
         warnings = asuser(work, (CORE.pw_gid,))
         after = path.stat()
         assert path.read_bytes() == b"new"
-        assert (after.st_uid, after.st_gid) == (NOBODY, group)
+        assert (after.st_uid, after.st_gid) == (NO_CONTACT, group)
         assert stat.S_IMODE(after.st_mode) == mode
         return [text.removeprefix(f"{path}: ") for text in warnings]
 
@@ -62,9 +62,9 @@ def warning(owner):
         # What all users may read, its old owner may read as well.
         (OTHER.pw_uid, CORE.pw_gid, 0o664, 0o775, warning("bin")),
         # A file of our own loses nothing.
-        (NOBODY, CORE.pw_gid, 0o640, 0o775, []),
-        (NOBODY, NOBODY, 0o600, 0o775, []),
-        (NOBODY, CORE.pw_gid, 0o664, 0o1775, []),
+        (NO_CONTACT, CORE.pw_gid, 0o640, 0o775, []),
+        (NO_CONTACT, NO_CONTACT, 0o600, 0o775, []),
+        (NO_CONTACT, CORE.pw_gid, 0o664, 0o1775, []),
     ],
 )
 def test_group_and_mode_are_kept(attempt, owner, group, mode, folder, expected):
@@ -74,7 +74,7 @@ def test_group_and_mode_are_kept(attempt, owner, group, mode, folder, expected):
 @pytest.mark.parametrize(
     ("owner", "group", "mode", "folder", "expected"),
     [
-        (NOBODY, OTHER.pw_gid, 0o660, 0o775, ": group bin cannot be kept"),
+        (NO_CONTACT, OTHER.pw_gid, 0o660, 0o775, ": group bin cannot be kept"),
         (CORE.pw_uid, OTHER.pw_gid, 0o666, 0o775, ": group bin cannot be kept"),
         # Its owner is no member of the group, and could not start the core on it any more.
         (OTHER.pw_uid, CORE.pw_gid, 0o660, 0o775, ": owner bin cannot be kept, and could not"),

@@ -19,7 +19,7 @@ from monrest.objectconfig.save import (
     recover_all,
     write,
 )
-from tests.objectconfig.staging.files import NOBODY, sha256, tree, untouched
+from tests.objectconfig.staging.files import NO_CONTACT, sha256, tree, untouched
 
 
 def test_files_are_changed_made_and_deleted_together(conf, saved):
@@ -62,7 +62,7 @@ def test_the_last_version_is_kept(conf, room, saved):
 def test_mode_owner_and_group_of_a_file_are_kept(conf, saved):
     path = conf / "a.cfg"
     if os.getuid() == 0:
-        os.chown(path, NOBODY, NOBODY)
+        os.chown(path, NO_CONTACT, NO_CONTACT)
     path.chmod(0o2640)
     before = path.stat()
     assert saved({"a.cfg": b"new"}) == ()
