@@ -317,9 +317,10 @@ class Records(ABC, Generic[T]):
 
     ``word`` stands in messages, ``title`` in the audit log and in the index. ``key`` is the last
     segment of the path and the column that says which record it is. ``answer_columns`` are the
-    declared columns where they differ from those of every row. ``optional`` columns are absent where they
-    are null. ``texts`` are for the reference page, by verb. ``verbs`` are the endpoints that the
-    family has, with what of their declaration is its own. ``done`` is what a change answers.
+    declared columns where they differ from those of every row. ``optional`` columns are absent
+    where they are null. ``texts`` are for the reference page, by verb. ``verbs`` are the endpoints
+    that the family has, with what of their declaration is its own. ``done`` is what a change
+    answers.
     """
 
     word: ClassVar[str]
