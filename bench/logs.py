@@ -166,7 +166,7 @@ def asked(reader: Engine, planned: CachePlan, end: int) -> tuple[float, list[Any
     """Seconds of one question to the cache about all of its time, and what it gave."""
     started = time.perf_counter()
     with reader.connect() as connection:
-        piece = planned.piece(records.known("main")(connection), float(end))
+        piece = planned.piece(records.cached_site("main")(connection), float(end))
         assert piece is not None
         question = CacheQuestion(pushed=planned.plan.pushed, once=True)
         found = page("main", piece, question, piece.start, piece.end, 0)(connection)

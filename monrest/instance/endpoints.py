@@ -151,7 +151,7 @@ class InstanceEndpoints:
         text="Every option with its value or default, by the tables of the configuration file, "
         "beside what follows from it. Texts whose name has `auth`, `key`, `secret`, `pass` or "
         "`token` in it, credentials inside of URLs, and what such words are given inside of "
-        f"commands, are display_value as `{HIDDEN}`; `secret_key_file` is left out.",
+        f"commands, are shown as `{HIDDEN}`; `secret_key_file` is left out.",
         shape="object",
         parameters=OBJECT_PARAMETERS,
         columns=SETTING_COLUMNS,

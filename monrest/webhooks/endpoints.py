@@ -57,7 +57,7 @@ DELIVERY_COLUMNS = shown_columns(Delivery)
 _DELIVERIES = local_schema("deliveries", DELIVERY_COLUMNS, ())
 _MESSAGE = Column("message", "string", "", "what was done")
 _SECRET = Column(
-    "secret", "string", "", "the secret, `whsec_…`, which is never webhook_record again"
+    "secret", "string", "", "the secret, `whsec_…`, which is never shown again"
 )
 
 

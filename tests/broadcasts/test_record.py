@@ -1,4 +1,4 @@
-"""What may be in a broadcast, who sees it and when it is broadcast_record."""
+"""What may be in a broadcast, who sees it and when it is shown."""
 
 from __future__ import annotations
 
