@@ -81,7 +81,7 @@ class CommandedRows:
     """The rows on which a command acts, which ``words`` name.
 
     ``key`` is the column that tells them apart, ``prefix`` goes before the columns that are their
-    own, ``one``: it is a single object.
+    own, ``single``: it is a single object.
     """
 
     table: str
