@@ -56,9 +56,7 @@ COLUMNS = record_columns(Webhook, FIELDS, Column("owner", "string", "", "in whos
 DELIVERY_COLUMNS = shown_columns(Delivery)
 _DELIVERIES = local_schema("deliveries", DELIVERY_COLUMNS, ())
 _MESSAGE = Column("message", "string", "", "what was done")
-_SECRET = Column(
-    "secret", "string", "", "the secret, `whsec_…`, which is never shown again"
-)
+_SECRET = Column("secret", "string", "", "the secret, `whsec_…`, which is never shown again")
 
 
 @frozen(kw_only=True, eq=False)
