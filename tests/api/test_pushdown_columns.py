@@ -26,6 +26,7 @@ from monrest.query.column_names import CoreColumn, TableSchema
 from monrest.rows.columns import SCHEMAS
 from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry
+from tests.examples import some
 from tests.fakes.clocks import Wall
 from tests.fakes.context import NoLogCache, make_context
 from tests.fakes.given_lmd import lmd_sites
@@ -118,7 +119,8 @@ async def test_each_column_by_each_operator(context: Context, name: str) -> None
     different: list[str] = []
     for column, core_type in columns(schema):
         found = await rows(context, schema, ("columns", column), *window, push=False)
-        for op, text in operands([row[0] for row in found], core_type):
+        tried = operands([row[0] for row in found], core_type)
+        for op, text in tried if CORE else some(tried, 0.5, seed=column):
             pairs = (("columns", key), (f"{column}[{op}]", text), *window)
             pushed, local = await both_ways(context, schema, pairs)
             # A core that works may have changed meanwhile: what differs differs again.

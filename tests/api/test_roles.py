@@ -1,6 +1,6 @@
 """Two roles together show what either shows alone, and nothing more, over the embedded core.
 
-Every pair of roles asks every list and statistic: its rows are the union of what the two roles
+Each pair of roles asks every list and statistic: its rows are the union of what the two roles
 see, each value is hidden only if both hide it, and a refusal needs both to be refused.
 """
 
@@ -22,10 +22,12 @@ from monrest.base.values import ADMIN, ROLES, Caller, Document, Identity, RestRe
 from monrest.config import Config, DisplayConfig
 from monrest.render.formats import RenderOptions, render
 from tests.api import asking
+from tests.examples import some
 from tests.fakes.context import KnownContacts
 from tests.fakes.demo import demo_context
 
 SHORT = "authorized_for_"
+PAIRS = some(combinations(ROLES, 2))
 _LINE = "peer_key,time,lineno,message,options,command_name,current_contact_email"
 LISTS: Mapping[str, tuple[str, int]] = {
     "/hosts": ("peer_key,name,check_command,event_handler,custom_variables,contacts,_DEMO", 2),
@@ -106,14 +108,14 @@ class View:
 
 @pytest.fixture(scope="module")
 def views(context: Context) -> Mapping[frozenset[str], View]:
-    """What is seen with no role, with each one and with each two."""
-    sets = [(), *((role,) for role in ROLES), *combinations(ROLES, 2)]
+    """What is seen with no role, with each one and with the pairs."""
+    sets = [(), *((role,) for role in ROLES), *PAIRS]
     return {frozenset(roles): View(context, *roles) for roles in sets}
 
 
 def pairs(views: Mapping[frozenset[str], View]) -> Iterator[tuple[str, View, View, View]]:
     """A pair of roles as text, what is seen with both, with the one and with the other."""
-    for one, other in combinations(ROLES, 2):
+    for one, other in PAIRS:
         both = views[frozenset({one, other})]
         yield f"{one} and {other}", both, views[frozenset({one})], views[frozenset({other})]
 
