@@ -1,5 +1,6 @@
 """How many examples a property is tried with, and how many combinations of a table."""
 
+import math
 import os
 import random
 
@@ -17,5 +18,5 @@ def some(items, share=0.25, seed=""):
     Another ``seed`` gives other ones.
     """
     items = list(items)
-    count = len(items) if SHARE >= 1 else max(1, round(len(items) * share))
+    count = len(items) if SHARE >= 1 else math.ceil(len(items) * share)
     return random.Random(f"{seed}{len(items)}").sample(items, count)

@@ -229,5 +229,5 @@ def test_users_are_not_kept_for_ever(town, monkeypatch):
     contacts = Contacts(Hall(core(town)), town.clock)
     for number in range(10):
         of(town, contacts, f"user{number}")
-    assert len(contacts._known) == 3
+    assert len(contacts._remembered) == 3
     assert not contacts._running

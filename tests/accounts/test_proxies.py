@@ -85,7 +85,7 @@ def test_many_addresses_are_not_remembered_for_ever():
     proxies = Proxies.of(("127.0.0.1",))
     for number in range(3000):
         proxies.trusts(f"192.0.{number // 256}.{number % 256}")
-    assert len(proxies._known) <= 1024
+    assert len(proxies._trusted) <= 1024
 
 
 def test_what_is_no_network_is_refused():

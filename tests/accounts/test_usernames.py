@@ -69,7 +69,7 @@ def test_many_names_are_not_remembered_for_ever():
     names = UserNames(AuthConfig())
     for number in range(5000):
         names.read(f"user{number}", "x")
-    assert len(names._known) <= 4096
+    assert len(names._read) <= 4096
 
 
 @given(st.text(max_size=300), st.booleans())

@@ -44,7 +44,7 @@ def test_a_number_is_good_for_one_call():
     assert all(used.first(one) for one in numbers)
     assert not any(used.first(one) for one in numbers)
     assert used.first(seal.new_number())
-    assert len(used._known) == len(numbers)
+    assert len(used._seen) == len(numbers)
 
 
 @given(st.text(max_size=120), st.text(max_size=40))

@@ -83,7 +83,7 @@ def admin(daemon):
 
 
 @pytest.fixture(scope="module")
-def cached_site(daemon, admin) -> Mapping[str, str]:
+def known(daemon, admin) -> Mapping[str, str]:
     """Ids that are only known at run time."""
     with daemon.client("olga") as olga:
         key = olga.post_json("/mon/api_keys", {"comment": "hers"}).json
