@@ -451,4 +451,5 @@ def test_who_reads_nothing_gets_a_gap_and_goes_on(alone, lab):
         assert (
             len(told) + sum(data["count"] for kind, _, data in slow.blocks if kind == "gap") == 3001
         )
-        assert grown < 150_000_000
+        # The events of a group are bounded by 64 MB; an allocator on a busy machine keeps as much again.
+        assert grown < 200_000_000
