@@ -121,6 +121,8 @@ def test_who_may_not_any_more_has_nothing_begun(guarded, slow, how):
         running = begun(admin, "GET", "/services?background=1")
         assert slow.waiting.wait(300)
         with As(guarded.port, X_Mon_Auth_Key=key) as olga:
+            # Over the same connection, and so to the same one of several workers.
+            olga.connection, admin.connection = admin.connection, None
             form = {"body": "comment_data=late&background=1",
                     "headers": {"Content-Type": "application/x-www-form-urlencoded"}}  # fmt: skip
             waiting = begun(olga, "POST", "/hosts/web01/cmd/add_host_comment", **form)
