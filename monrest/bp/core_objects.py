@@ -320,8 +320,8 @@ class Candidates:
                 reasons[number] = refusal
         await self.write(good)
         return {
-            number: Refusal(suspect_.objects, reasons[number])
-            for number, suspect_ in suspects.items()
+            number: Refusal(refused.objects, reasons[number])
+            for number, refused in suspects.items()
             if number in held
         }
 

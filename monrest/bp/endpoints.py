@@ -424,20 +424,20 @@ async def _answer(context: Context, request: RestRequest, keys: set[ObjectName])
     query = parse_query(request.parameters)
     sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
     inner = evolve(request, parameters=sites)
-    rows_ = _ObjectRows()
+    seen = _ObjectRows()
     for schema, kind in ((HOSTS, "host"), (SERVICES, "service")):
         wanted = {key for key in keys if bool(key[1]) == (kind == "service")}
         if wanted:
-            await rows_.fetch(context, inner, schema, kind, wanted)
-    problems = tuple(rows_.problems.values())
-    if not rows_.records:
+            await seen.fetch(context, inner, schema, kind, wanted)
+    problems = tuple(seen.problems.values())
+    if not seen.records:
         # Nothing says whether a name in a filter is a typing error.
         context.sites.select(request.sites or query.backends)
         return Rows(columns=(_TYPE, _HOST_NAME), rows=[], failed_sites=problems)
-    answer = await select(context, request, rows_.schema(), rows_.sorted())
-    optional = frozenset(rows_.columns) - {"_type", "host_name"}
+    answer = await select(context, request, seen.schema(), seen.sorted())
+    optional = frozenset(seen.columns) - {"_type", "host_name"}
     answer = sparse(request, answer, optional)
-    return evolve(answer, failed_sites=problems, backend_seconds=rows_.seconds)
+    return evolve(answer, failed_sites=problems, backend_seconds=seen.seconds)
 
 
 def _limit(keys: set[ObjectName]) -> tuple[FilterTree, ...]:

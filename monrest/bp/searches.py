@@ -294,16 +294,16 @@ def _value_test(text_filter: TextFilter, kind: _Kind, held: CoreType, moment: Mo
 
 def _operand(text: str, op: Operator, kind: _Kind, moment: Moment) -> tuple[str | float, Operator]:
     """Read a number, a moment or a duration; an age is compared as the moment it began."""
-    number_: float | None
+    operand: float | None
     if kind.reads == "time":
-        number_ = parse_time(text, moment.now, moment.zone)
+        operand = parse_time(text, moment.now, moment.zone)
     elif kind.reads in ("age", "duration"):
-        number_ = parse_duration(text)
-        if number_ is not None and kind.reads == "age":
-            number_, op = moment.now - number_, _TURNED.get(op, op)
+        operand = parse_duration(text)
+        if operand is not None and kind.reads == "age":
+            operand, op = moment.now - operand, _TURNED.get(op, op)
     else:
-        number_ = number_of(text)
-    return (text if number_ is None else number_), op
+        operand = number_of(text)
+    return (text if operand is None else operand), op
 
 
 _TURNED: Mapping[Operator, Operator] = {">=": "<=", "<=": ">="}

@@ -18,7 +18,7 @@ from monrest.base.truth import flag
 from monrest.base.values import Answer, Caller, Endless, Identity, Outlet, RestRequest
 from monrest.events.filter import COLUMNS, EventFilter, read_filter
 from monrest.events.follower import Follower
-from monrest.events.group import Gap, ToldEvent, Write
+from monrest.events.group import Gap, StreamEvent, Write
 from monrest.events.model import TYPES, Cursor, read_cursor, rfc3339
 from monrest.events.service import Events
 from monrest.events.snapshot import PresentProblems, problems
@@ -39,16 +39,17 @@ _RETRY = 3000
 """Milliseconds after which a browser connects again."""
 
 
-def _as_event(told_event: ToldEvent) -> bytes:
-    body = orjson.dumps(told_event.event.cloud_event(told_event.data))
-    place = b"id: %s\n" % told_event.cursor.encode() if told_event.cursor else b""
-    return b"%sevent: %s\ndata: %s\n\n" % (place, told_event.event.type.encode(), body)
+def _as_event(stream_event: StreamEvent) -> bytes:
+    body = orjson.dumps(stream_event.event.cloud_event(stream_event.data))
+    place = b"id: %s\n" % stream_event.cursor.encode() if stream_event.cursor else b""
+    return b"%sevent: %s\ndata: %s\n\n" % (place, stream_event.event.type.encode(), body)
 
 
-def _as_line(told_event: ToldEvent) -> bytes:
-    whole = told_event.event.cloud_event(told_event.data)
+def _as_line(stream_event: StreamEvent) -> bytes:
+    whole = stream_event.event.cloud_event(stream_event.data)
     return (
-        orjson.dumps(whole | ({"cursor": told_event.cursor} if told_event.cursor else {})) + b"\n"
+        orjson.dumps(whole | ({"cursor": stream_event.cursor} if stream_event.cursor else {}))
+        + b"\n"
     )
 
 
@@ -132,7 +133,7 @@ class StreamListener:
             follower.took(end)
             self.outlet.write(data)
 
-    def take(self, events: Sequence[ToldEvent]) -> None:
+    def take(self, events: Sequence[StreamEvent]) -> None:
         if self.left is not None:
             events = events[: self.left]
             self.left -= len(events)
@@ -268,7 +269,7 @@ class EventEndpoints:
         events = [event for event, _ in present.problems]
         await group.prepare(events)
         present_events = [
-            ToldEvent(event, data, "")
+            StreamEvent(event, data, "")
             for event in events
             if (data := group.judge(event)) is not None
         ]

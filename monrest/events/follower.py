@@ -15,7 +15,7 @@ from monrest.base.errors import Unavailable
 from monrest.base.values import Identity
 from monrest.events import store
 from monrest.events.filter import EventFilter
-from monrest.events.group import Gap, ListenerGroup, ToldEvent
+from monrest.events.group import Gap, ListenerGroup, StreamEvent
 from monrest.events.line_events import CLASSES, LineEvents
 from monrest.events.model import Cursor, Event, Place, line_id, read_cursor
 from monrest.livestatus.core_errors import LivestatusError
@@ -47,7 +47,7 @@ class EventListener(Protocol):
     def serve(self, follower: Follower) -> None:
         """Take what its group has for it from ``follower.at`` on, and set that."""
 
-    def take(self, events: Sequence[ToldEvent]) -> None:
+    def take(self, events: Sequence[StreamEvent]) -> None:
         """Take events that are for it alone, because it is behind the others."""
 
     def miss(self, gap: Gap) -> None:
@@ -162,7 +162,7 @@ class Follower:
         self.at = at
         self._note(self.group.ring[at - 1 - self.group.start])
 
-    def _note(self, event: ToldEvent) -> None:
+    def _note(self, event: StreamEvent) -> None:
         self._last, self._time = event.cursor, int(event.event.time)
 
     def resume(self) -> None:
@@ -295,7 +295,7 @@ class Follower:
                 yield events
 
     async def _take(self, events: Sequence[Event]) -> None:
-        group, items = self.group, list[ToldEvent]()
+        group, items = self.group, list[StreamEvent]()
         await group.prepare(events)
         for event in events:
             if event.place is not None and event.site in self._cursor.places:
@@ -304,7 +304,7 @@ class Follower:
                 self._cursor = evolve(self._cursor, number=event.number)
             data = group.judge(event)
             if data is not None:
-                items.append(ToldEvent(event, data, str(self._cursor)))
+                items.append(StreamEvent(event, data, str(self._cursor)))
         if items:
             self.listener.take(items)
             self._note(items[-1])

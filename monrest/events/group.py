@@ -39,7 +39,7 @@ _BUDGET = 0.008
 
 
 @frozen
-class ToldEvent:
+class StreamEvent:
     """An event as a stream tells it: ``data`` are its columns, ``cursor`` goes on behind it."""
 
     event: Event
@@ -67,7 +67,7 @@ class GroupMember(Protocol):
         """Take what there is, as far as there is room for it."""
 
 
-Write = Callable[[ToldEvent], bytes]
+Write = Callable[[StreamEvent], bytes]
 
 
 @define(eq=False)
@@ -83,7 +83,7 @@ class ListenerGroup:
     number: int
     """The events up to there were judged, or happened before."""
     members: dict[GroupMember, None] = field(init=False, factory=dict)
-    ring: deque[ToldEvent] = field(init=False, factory=deque)
+    ring: deque[StreamEvent] = field(init=False, factory=deque)
     size: int = field(init=False, default=0)
     """About how many bytes wait."""
     start: int = field(init=False, default=0)
@@ -163,7 +163,7 @@ class ListenerGroup:
             self.number = event.number
             data = self.judge(event)
             if data is not None:
-                self._append(ToldEvent(event, data, str(self.cursor())))
+                self._append(StreamEvent(event, data, str(self.cursor())))
             if at % _BATCH == _BATCH - 1:
                 self.pump()
                 await pause(self.clock)
@@ -176,7 +176,7 @@ class ListenerGroup:
             self.log.warn("an event cannot be judged: {reason}", reason=error)
             return None
 
-    def _append(self, event: ToldEvent) -> None:
+    def _append(self, event: StreamEvent) -> None:
         if self.members:
             self.ring.append(event)
             self.size += event.event.size
@@ -185,7 +185,7 @@ class ListenerGroup:
                 # A member that has not got it has a gap.
                 self.lost = self._pop().cursor
 
-    def _pop(self) -> ToldEvent:
+    def _pop(self) -> StreamEvent:
         event = self.ring.popleft()
         self.start += 1
         self.size -= event.event.size
@@ -208,7 +208,7 @@ class ListenerGroup:
             chunk = self._chunks[at, write] = (b"".join(parts), end)
         return chunk
 
-    def items(self, at: int, most: int) -> list[ToldEvent]:
+    def items(self, at: int, most: int) -> list[StreamEvent]:
         """Some events from the number ``at`` on."""
         begin = at - self.start
         return list(islice(self.ring, begin, begin + most))

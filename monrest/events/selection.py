@@ -79,7 +79,7 @@ class EventSelection:
         self._test = reader.tests(bound.row_filter)
         if bound.selected is not None:
             self._cells = tuple(
-                (item.item.key, reader.item(at)) for at, item in enumerate(bound.selected)
+                (selected.item.key, reader.item(at)) for at, selected in enumerate(bound.selected)
             )
 
     async def look(self) -> None:

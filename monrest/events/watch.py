@@ -298,7 +298,7 @@ class SiteWatch:
             elif now - 2 * self._behind(site) > low:
                 # Nothing for some time: the core need not look so far back.
                 self._settled = now - self._behind(site)
-            await self._keep([event.event for event in seen if not self._is_told(event)])
+            await self._keep([change.event for change in seen if not self._is_reported(change)])
             if problems is not None:
                 await self._keep(await self._missed(site, problems, news))
             if not noted:
@@ -447,7 +447,7 @@ class SiteWatch:
             if len(lines) > MOST_LINES_BACK:
                 late = []
         self._objects = objects
-        await self._keep([event.event for event in late if not self._is_told(event)])
+        await self._keep([change.event for change in late if not self._is_reported(change)])
 
     async def _seen(
         self, site: Site, now: int
@@ -534,7 +534,7 @@ class SiteWatch:
             if core.icinga2 and start > now - BACK:
                 await self._keep([started_again(self.id, site_subject(self.id), start)])
 
-    def _is_told(self, seen: ShownEvent) -> bool:
+    def _is_reported(self, seen: ShownEvent) -> bool:
         """Whether the log tells the same."""
         _, subject, texts = _brief(seen.event)
         for time, other, other_texts in reversed(self._recent):

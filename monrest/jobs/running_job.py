@@ -67,8 +67,8 @@ class JobWork:
 class RunningJob:
     """``turn`` fires when it may begin; ``doing`` is all that a cancellation ends.
 
-    ``reason``: why it was canceled. ``unsaid``: its progress is not stored yet. ``storing``: its
-    end is being stored, which nothing stops any more.
+    ``reason``: why it was canceled. ``unreported``: its progress is not stored yet. ``storing``:
+    its end is being stored, which nothing stops any more.
     """
 
     job: Job
@@ -79,7 +79,7 @@ class RunningJob:
     _begun: float = field(init=False)
     doing: Deferred[Any] | None = field(default=None, init=False)
     reason: str = field(default="", init=False)
-    unsaid: bool = field(default=False, init=False)
+    unreported: bool = field(default=False, init=False)
     storing: bool = field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -98,7 +98,7 @@ class RunningJob:
             remaining=None if remaining is None else max(0.0, remaining),
             message=storable(message, LONGEST_MESSAGE),
         )
-        self.unsaid = True
+        self.unreported = True
 
     def storing_result(self, size: int) -> None:
         """Note that the answer is there and ``size`` bytes of it are stored."""
@@ -107,7 +107,7 @@ class RunningJob:
 
     def begin(self) -> None:
         self.job = evolve(self.job, started=self.wall.now(), message="")
-        self.unsaid = True
+        self.unreported = True
 
     def cancel(self, reason: str, user: str | None = None) -> None:
         """End it as soon as it can be; nothing happens when it has ended already."""

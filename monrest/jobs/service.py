@@ -89,16 +89,16 @@ class JobHousekeeping:
         for live in before.values():
             if live.age >= longest:
                 live.cancel(f"it was not done after {longest:g} seconds (jobs.timeout)")
-        unsaid = [live for live in before.values() if live.unsaid and not live.storing]
-        for live in unsaid:
-            live.unsaid = False
-        work = statements.report(self.node.run, [live.job for live in unsaid])
+        unreported = [live for live in before.values() if live.unreported and not live.storing]
+        for live in unreported:
+            live.unreported = False
+        work = statements.report(self.node.run, [live.job for live in unreported])
         began = self.timer()
         try:
             unended = await self.database.change(work)
         except BaseException as error:
-            for live in unsaid:
-                live.unsaid = True
+            for live in unreported:
+                live.unreported = True
             if isinstance(error, Unavailable):
                 return
             raise

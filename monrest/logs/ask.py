@@ -127,7 +127,7 @@ _FEWEST = 500
 
 
 @frozen
-class _Told:
+class _SiteOutcome:
     """What is known of a site in the end: its lines, and that it is down all the same."""
 
     lines: SiteLines
@@ -208,12 +208,12 @@ class LogReading:
         require_sites(self.sites)
         began = self.context.clock.seconds()
         outcomes = await asked_in_time(self.context, self.request, self.sites, self._of_site)
-        parts: list[_Told] = []
+        parts: list[_SiteOutcome] = []
         problems: list[SiteProblem] = []
         for _, outcome in outcomes:
-            if isinstance(outcome, _Told):
+            if isinstance(outcome, _SiteOutcome):
                 parts.append(outcome)
-            problem = outcome.problem if isinstance(outcome, _Told) else outcome
+            problem = outcome.problem if isinstance(outcome, _SiteOutcome) else outcome
             if problem is not None:
                 problems.append(problem)
         if not parts:
@@ -224,7 +224,7 @@ class LogReading:
         seconds = self.context.clock.seconds() - began
         return evolve(result, failed_sites=tuple(problems), backend_seconds=seconds)
 
-    async def _of_site(self, site: Site) -> _Told:
+    async def _of_site(self, site: Site) -> _SiteOutcome:
         """All lines of a site; raise LivestatusError where they are not all to be had.
 
         What is wholly in the cache is told although the site is down, and so is that it is.
@@ -238,14 +238,14 @@ class LogReading:
                 self._reached(site, cached.reached)
             if complete and cached.whole:
                 error = site.breaker.error
-                return _Told(lines, None if error is None else site.problem(error))
+                return _SiteOutcome(lines, None if error is None else site.problem(error))
         await site.verdict()
         assert site.capabilities is not None
         planned = self.plans.of(site.capabilities)
         if planned is not None:
             await self._from_core(site, planned, lines, None if cached is None else cached.reached)
         self._reached(site, self._top)
-        return _Told(lines)
+        return _SiteOutcome(lines)
 
     async def _cached(self, site: Site) -> tuple[CachedSlices | None, bool]:
         """What the cache has, unless the core must be asked as well and is down.

@@ -252,11 +252,11 @@ def _compared(
             fresh.append(line)
     moved: list[dict[str, int]] = []
     left = [_key(key, line) for key, all_ in there.items() if key not in again for line in all_]
-    for key, told_lines in again.items():
+    for key, given_lines in again.items():
         by_number: dict[int, list[_Present]] = defaultdict(list)
         for present in there[key]:
             by_number[present.lineno].append(present)
-        unknown = [line for line in told_lines if not _taken(by_number, line[LINENO])]
+        unknown = [line for line in given_lines if not _taken(by_number, line[LINENO])]
         spare = [line for same in by_number.values() for line in same]
         for line, present in zip(unknown, spare, strict=False):
             moved.append({**_key(key, present), "new": line[LINENO]})

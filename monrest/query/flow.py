@@ -139,7 +139,7 @@ def straight(bound: Bound, shape: Layout) -> Recipe | None:
         return None
     if bound.selected is None:
         return whole_recipe(bound, shape)
-    last = {item.item.key: item for item in bound.selected}
+    last = {selected.item.key: selected for selected in bound.selected}
     positions = [position_of(bound, shape.index, item.inner) for item in last.values()]
     if None in positions:
         return None

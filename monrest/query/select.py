@@ -202,7 +202,9 @@ def select_from_object(
     row = list(value.values())
     reader = ObjectReader(bound, {name: at for at, name in enumerate(value)}, limit=limit)
     assert bound.selected is not None
-    items = {item.item.key: at for at, item in enumerate(bound.selected) if item.kind == "value"}
+    items = {
+        chosen.item.key: at for at, chosen in enumerate(bound.selected) if chosen.kind == "value"
+    }
     (values,) = reader.values([row], [reader.item(at) for at in items.values()])
     selected = dict(zip(items, values, strict=True))
     return selected, tuple(column.warning for column in bound.unknown if column.name not in value)

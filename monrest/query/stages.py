@@ -223,7 +223,7 @@ def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Rows
     if bound.selected is None:
         whole = evolve(whole_recipe(bound, shape), inserted=None)
         return Rows(columns=whole.columns, rows=whole.finished(rows), expand=whole.expand)
-    last = {item.item.key: at for at, item in enumerate(bound.selected)}
+    last = {selected.item.key: at for at, selected in enumerate(bound.selected)}
     wanted = [bound.selected[at] for at in last.values()]
     columns = tuple(_measured(bound, reader, item, rows) for item in wanted)
     positions = [position_of(bound, reader.index, item.inner) for item in wanted]
@@ -234,9 +234,9 @@ def chosen(bound: Bound, shape: Layout, reader: Reader, rows: list[Row]) -> Rows
     return Rows(columns=columns, rows=rows)
 
 
-def _measured(bound: Bound, reader: Reader, item: Selected, rows: list[Row]) -> Column:
-    """The column of an item; labels of performance data have the units that rows give them."""
-    assert item.inner is not None
+def _measured(bound: Bound, reader: Reader, selected: Selected, rows: list[Row]) -> Column:
+    """The column of a selected item; labels of performance data have the units that rows give."""
+    assert selected.inner is not None
 
     def column_of(name: str) -> Column | None:
         source = bound.names.find(name)
@@ -244,10 +244,10 @@ def _measured(bound: Bound, reader: Reader, item: Selected, rows: list[Row]) -> 
             return None if source is None else source.column
         return _label(reader, name, rows[:_MEASURED])
 
-    labels = (bound.names.find(ref.name) for ref in references(item.inner))
+    labels = (bound.names.find(ref.name) for ref in references(selected.inner))
     if not rows or not any(isinstance(source, PerfValueSource) for source in labels):
-        return item.column
-    return described(item.inner, item.item.key, column_of)
+        return selected.column
+    return described(selected.inner, selected.item.key, column_of)
 
 
 def _label(reader: Reader, name: str, rows: Sequence[Row]) -> Column:

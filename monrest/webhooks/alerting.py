@@ -16,7 +16,7 @@ from attrs import define, evolve, field, frozen
 from monrest.base.errors import RestError
 from monrest.events.filter import EventFilter
 from monrest.events.follower import Who
-from monrest.events.group import Gap, ToldEvent
+from monrest.events.group import Gap, StreamEvent
 from monrest.events.model import Event, object_subject, rfc3339
 from monrest.store.database import Database
 from monrest.webhooks import store as statements
@@ -121,7 +121,7 @@ class AlertFollowing(Following):
         """Give what is followed: states, with which alerts begin and end."""
         return evolve(super().wanted(), types=frozenset({"state"}))
 
-    def take(self, events: Sequence[ToldEvent]) -> None:
+    def take(self, events: Sequence[StreamEvent]) -> None:
         if events and not self.over:
             self.stored()
 

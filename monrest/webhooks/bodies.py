@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import orjson
 from attrs import frozen
 
-from monrest.events.group import ToldEvent
+from monrest.events.group import StreamEvent
 from monrest.events.model import Event, rfc3339
 from monrest.query.states import NUMBERS
 from monrest.webhooks import placeholders
@@ -91,15 +91,15 @@ def text_of(event: Event) -> str:
     return next((text for name in names if (text := _word(event, name))), "")[:_LONGEST_TEXT]
 
 
-def _cloudevents(told_event: ToldEvent, _: Webhook) -> MessageBody:
+def _cloudevents(stream_event: StreamEvent, _: Webhook) -> MessageBody:
     return MessageBody(
         content_type="application/cloudevents+json; charset=utf-8",
-        data=orjson.dumps(told_event.event.cloud_event(told_event.data)),
+        data=orjson.dumps(stream_event.event.cloud_event(stream_event.data)),
     )
 
 
-def _plain(told_event: ToldEvent, _: Webhook) -> MessageBody:
-    event = told_event.event
+def _plain(stream_event: StreamEvent, _: Webhook) -> MessageBody:
+    event = stream_event.event
     lines = [f"{rfc3339(event.time)} {title_of(event)}", text_of(event)]
     text = "\n".join(line for line in lines if line) + "\n"
     return MessageBody(
@@ -112,8 +112,8 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _slack(told_event: ToldEvent, _: Webhook) -> MessageBody:
-    event = told_event.event
+def _slack(stream_event: StreamEvent, _: Webhook) -> MessageBody:
+    event = stream_event.event
     title, text = _escaped(title_of(event)), _escaped(text_of(event))
     attachment: dict[str, Any] = {
         "fallback": title,
@@ -124,8 +124,8 @@ def _slack(told_event: ToldEvent, _: Webhook) -> MessageBody:
     return _json({"text": title, "attachments": [attachment]})
 
 
-def _oncall(told_event: ToldEvent, hook: Webhook) -> MessageBody:
-    event = told_event.event
+def _oncall(stream_event: StreamEvent, hook: Webhook) -> MessageBody:
+    event = stream_event.event
     return _json(
         {
             "alert_uid": f"{hook.token[:8]}:{event.site}:{event.subject}",
@@ -136,10 +136,10 @@ def _oncall(told_event: ToldEvent, hook: Webhook) -> MessageBody:
     )
 
 
-def _template(told_event: ToldEvent, hook: Webhook) -> MessageBody:
-    event = told_event.event
+def _template(stream_event: StreamEvent, hook: Webhook) -> MessageBody:
+    event = stream_event.event
     values = {
-        **event.cloud_event(told_event.data),
+        **event.cloud_event(stream_event.data),
         "site": event.site,
         "object": object_of(event),
         "title": title_of(event),
@@ -154,7 +154,7 @@ def _json(value: Any) -> MessageBody:
     return MessageBody(content_type=JSON, data=orjson.dumps(value))
 
 
-BodyForm: TypeAlias = Callable[[ToldEvent, Webhook], MessageBody]
+BodyForm: TypeAlias = Callable[[StreamEvent, Webhook], MessageBody]
 
 _FORMS: Mapping[str, BodyForm] = {
     "cloudevents": _cloudevents,
@@ -165,10 +165,10 @@ _FORMS: Mapping[str, BodyForm] = {
 }
 
 
-def body_of(told_event: ToldEvent, hook: Webhook) -> MessageBody:
+def body_of(stream_event: StreamEvent, hook: Webhook) -> MessageBody:
     """BodyError where none can be made."""
     try:
-        body = _FORMS[str(hook.record["body"])](told_event, hook)
+        body = _FORMS[str(hook.record["body"])](stream_event, hook)
     except (orjson.JSONEncodeError, RecursionError) as error:
         raise BodyError(f"no JSON can be made of it: {error}") from None
     if len(body.data) > LARGEST_BODY:

@@ -21,7 +21,7 @@ from monrest.base.errors import RestError
 from monrest.base.values import Identity
 from monrest.events.filter import EventFilter, read_filter
 from monrest.events.follower import EventListener, Follower, Who
-from monrest.events.group import Gap, ToldEvent
+from monrest.events.group import Gap, StreamEvent
 from monrest.events.model import Cursor, read_cursor
 from monrest.query.target import parameters
 from monrest.store.duties import Duties, DutyLostError, Token
@@ -56,13 +56,13 @@ def filter_of(text: str) -> EventFilter:
     return read_filter(parameters(text.lstrip().lstrip("?").encode()))
 
 
-def queued_events(hook: Webhook, events: Sequence[ToldEvent]) -> list[QueuedEvent]:
+def queued_events(hook: Webhook, events: Sequence[StreamEvent]) -> list[QueuedEvent]:
     """Make what is sent of events, which takes its time."""
     queued = []
-    for told_event in events:
-        event, error, kind, body = told_event.event, None, JSON, b""
+    for stream_event in events:
+        event, error, kind, body = stream_event.event, None, JSON, b""
         try:
-            message = body_of(told_event, hook)
+            message = body_of(stream_event, hook)
             kind, body = message.content_type, message.data
         except BodyError as problem:
             error = str(problem)
@@ -74,7 +74,7 @@ def queued_events(hook: Webhook, events: Sequence[ToldEvent]) -> list[QueuedEven
                 subject=f"{event.site}:{event.subject}",
                 content_type=kind,
                 body=body,
-                cursor=told_event.cursor,
+                cursor=stream_event.cursor,
                 error=error,
             )
         )
@@ -104,7 +104,7 @@ class Following:
     stored: Callable[[], object]
     refused: Callable[[str], object]
     over: bool = field(init=False, default=False)
-    _events: deque[ToldEvent] = field(init=False, factory=deque)
+    _events: deque[StreamEvent] = field(init=False, factory=deque)
     _follower: Follower | None = field(init=False, default=None)
     _noted: float = field(init=False)
     _beginning: Deferred[None] | None = field(init=False, default=None)
@@ -148,7 +148,7 @@ class Following:
             follower.took(follower.at + len(events))
             self.take(events)
 
-    def take(self, events: Sequence[ToldEvent]) -> None:
+    def take(self, events: Sequence[StreamEvent]) -> None:
         """Take events, and store them as soon as those before them are."""
         if self.over:
             return
@@ -204,7 +204,7 @@ class Following:
         if self._follower is not None and not self.over:
             self._follower.resume()
 
-    async def keep(self, events: Sequence[ToldEvent]) -> int:
+    async def keep(self, events: Sequence[StreamEvent]) -> int:
         """Store what the first of these events mean; give how many, 0 where none can be."""
         hook = self.hook
         queued = await self.threads.run(lambda: queued_events(hook, events))

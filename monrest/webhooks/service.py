@@ -21,7 +21,7 @@ from monrest.base.concurrency import Periodic, Threads, ended
 from monrest.base.errors import Unavailable
 from monrest.base.values import Identity
 from monrest.config import WebhooksConfig
-from monrest.events.group import ToldEvent
+from monrest.events.group import StreamEvent
 from monrest.events.model import Event, rfc3339
 from monrest.store.database import Database, Work
 from monrest.store.duties import Duties, DutyLostError, Token
@@ -41,7 +41,7 @@ _PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for the answers of receivers."""
 
 AsOwner = Callable[[str, frozenset[str] | None], Awaitable[Identity]]
-"""Says as whom a webhook looks: its owner with at most these roles."""
+"""As whom a webhook looks: its owner with at most these roles."""
 
 
 @define(eq=False)
@@ -230,7 +230,7 @@ class Webhooks(Service):
             body = orjson.dumps([alert])
             message = message_id(hook.token, f"test {now}")
             return await post_signed(self.sender, hook, message, JSON, body, now)
-        content = body_of(ToldEvent(event, event.data, ""), hook)
+        content = body_of(StreamEvent(event, event.data, ""), hook)
         message = message_id(hook.token, f"test {now}")
         return await post_signed(
             self.sender, hook, message, content.content_type, content.data, now

@@ -263,7 +263,7 @@ class HookState:
 
 
 Judge: TypeAlias = Callable[[Webhook], tuple[list[Tried], HookState]]
-"""Says what becomes of messages that were sent, and of the webhook that is stored."""
+"""What becomes of messages that were sent, and of the webhook that is stored."""
 
 
 @frozen(kw_only=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from monrest.base.errors import BadRequest
 from monrest.config import Config, WebhooksConfig
 from monrest.config.check import problems_of
-from monrest.events.group import ToldEvent
+from monrest.events.group import StreamEvent
 from monrest.webhooks import bodies, placeholders
 from monrest.webhooks.following import filter_of
 from monrest.webhooks.model import HIDDEN, Webhook, checked, webhook_record
@@ -273,7 +273,7 @@ def test_no_value_breaks_out_of_its_text(value):
 def body(form, one, **more):
     record = {**checked({**MADE, "body": form, **more}), "owner": "olga"}
     return bodies.body_of(
-        ToldEvent(one, one.data, "c"), Webhook(number=1, record=record, token="t" * 32)
+        StreamEvent(one, one.data, "c"), Webhook(number=1, record=record, token="t" * 32)
     )
 
 

@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 
 from monrest.base.values import Identity
 from monrest.config import WebhooksConfig
-from monrest.events.group import ToldEvent
+from monrest.events.group import StreamEvent
 from monrest.events.model import Cursor, Event, object_subject
 from monrest.events.snapshot import PresentProblems
 from monrest.store.duties import Duties
@@ -49,7 +49,7 @@ class Follower:
             base, number = self.cursor.base, self.cursor.number or 0
             if one.time >= base if base is not None else one.number > number:
                 self.cursor = Cursor(one.number)
-                told.append(ToldEvent(one, one.data, str(self.cursor)))
+                told.append(StreamEvent(one, one.data, str(self.cursor)))
         if told:
             self.listener.take(told)
 
