@@ -152,7 +152,8 @@ async def gone(number):
     def dead():
         try:
             return ") Z" in Path(f"/proc/{number}/stat").read_text()
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
+            # The second one: the process ended between the opening and the reading.
             return True
 
     waiting: Deferred[None] = Deferred.fromCoroutine(until(dead))
