@@ -4,15 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8080
 
-.PHONY: demo test plan test-core lint types unit coverage bench examples contract docs book pages deb clean
+.PHONY: demo test plan real test-core lint types unit coverage bench examples contract docs book pages deb clean
 
 # The book is built beside it, where it is not there yet: /mon/docs/book has it half a minute later.
 demo: $(VENV)/.book
 	@[ -e docs/_build/index.html ] || nice $(MAKE) book >/dev/null 2>&1 &
 	@exec $(BIN)/twistd --nodaemon --pidfile= monrest --demo --port $(PORT)
 
-# Types are checked beside the tests, and what is wrong with them is said after these.
-test: plan $(VENV)/.tools lint
+# System packages are installed beside those of Python. Types are checked beside the tests, and what is
+# wrong with them is printed after these.
+test: plan
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.tools real
+	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory types >$(VENV)/types.txt 2>&1 & types=$$!; \
 	$(MAKE) --no-print-directory unit; unit=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((unit + types))
@@ -29,11 +32,14 @@ lint: $(VENV)/.tools
 types: $(VENV)/.tools
 	$(BIN)/mypy
 
-# Modules are compiled once, also where the environment says that they are not to be kept.
-unit bench: export PYTHONDONTWRITEBYTECODE =
-unit: $(VENV)/.tools
+# Real cores and other programs, and the samples of configuration that come with them.
+real:
 	sh tests/install-cores.sh || [ -z "$$MONREST_CI" ]
 	sh tests/fetch-samples.sh || [ -z "$$MONREST_CI" ]
+
+# Modules are compiled once, also where the environment says that they are not to be kept.
+unit bench: export PYTHONDONTWRITEBYTECODE =
+unit: $(VENV)/.tools real
 	TMPDIR="$$(sh tests/scratch.sh)" $(BIN)/python -m pytest -q \
 	    --numprocesses $$(($$(nproc) * 2 + 2)) --dist loadfile --no-loadscope-reorder
 
@@ -98,6 +104,7 @@ $(VENV)/.book: $(VENV)/.runtime
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[book]'
 	touch $@
 
-$(VENV)/.tools: $(VENV)/.runtime
+# With all of the runtime, for pip takes half a minute each time that it is called.
+$(VENV)/.tools: $(VENV)/bin/python setup.py
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
-	touch $@
+	touch $(VENV)/.runtime $@
