@@ -114,14 +114,18 @@ def _is_option(target: HostOrService, reason: str, options: frozenset[str]) -> b
 
 
 def dependency_fails(core: Core, link: DependsOn) -> bool:
-    master = link.master
-    if not core.in_period(link.period):
-        return False
-    if not master.has_been_checked:
-        return "p" in link.criteria
-    if master.letter(master.hard_state) in link.criteria:
-        return True
-    return link.inherits_parent and any(
-        dependency_fails(core, above)
-        for above in (*master.execution_dependencies, *master.notification_dependencies)
-    )
+    """Whether the master, or one above it that counts as well, is in a state of the criteria."""
+    links, passed = [link], set()
+    while links:
+        link = links.pop()
+        # Objects may depend on each other in a circle.
+        if link in passed or not core.in_period(link.period):
+            continue
+        passed.add(link)
+        master = link.master
+        state = master.letter(master.hard_state) if master.has_been_checked else "p"
+        if state in link.criteria:
+            return True
+        if master.has_been_checked and link.inherits_parent:
+            links += (*master.execution_dependencies, *master.notification_dependencies)
+    return False

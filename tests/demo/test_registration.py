@@ -1,8 +1,11 @@
 """Expansion and checks of a whole site."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from monrest.demo.inventory import ObjectConfigError, make_inventory, read
+from monrest.demo.notifications import dependency_fails
 
 BASE = """
 define command {
@@ -217,6 +220,23 @@ def test_host_dependencies_are_every_pair():
     assert found["h2"].execution_dependencies[0].inherits_parent
     # A host does not depend on itself.
     assert links(found["h3"])["execution"] == masters[1:]
+
+
+def test_hosts_may_depend_on_each_other_in_a_circle():
+    hosts = site(
+        HOSTS
+        + define("hostdependency", "host_name h1", "dependent_host_name h2", "inherits_parent 1",
+                 "execution_failure_criteria d")
+        + define("hostdependency", "host_name h2", "dependent_host_name h1", "inherits_parent 1",
+                 "execution_failure_criteria u")
+    ).hosts  # fmt: skip
+    core = SimpleNamespace(in_period=lambda period: True)
+    for host in hosts.values():
+        host.has_been_checked = 1
+    [link] = hosts["h2"].execution_dependencies
+    assert not dependency_fails(core, link)
+    hosts["h2"].state = hosts["h2"].last_hard_state = 2
+    assert dependency_fails(core, link)
 
 
 def test_contacts_of_escalations_see_the_object():
