@@ -3,7 +3,9 @@
 What each user sees of groups is compared with what the same user sees in ``/hosts`` and ``/services``.
 """
 
+from contextlib import ExitStack
 from functools import cached_property
+from itertools import product
 
 import pytest
 from harness.daemon import site
@@ -40,8 +42,8 @@ _OF_AN_OBJECT = (
 class View:
     """What a user sees through a daemon."""
 
-    def __init__(self, client, config):
-        self.client, self.config = client, config
+    def __init__(self, client, strict):
+        self.client, self.strict, self.collections = client, strict, {}
 
     @cached_property
     def hosts(self):
@@ -54,8 +56,12 @@ class View:
         )
 
     def rows(self, collection):
-        names = ",".join([*SCHEMAS[collection].columns, "peer_key"])
-        return self.client.post_form(f"/{collection}", {"columns": names}).json
+        """All columns of a collection, which no test changes."""
+        if collection not in self.collections:
+            names = ",".join([*SCHEMAS[collection].columns, "peer_key"])
+            answer = self.client.post_form(f"/{collection}", {"columns": names}).json
+            self.collections[collection] = answer
+        return self.collections[collection]
 
 
 def in_state(objects, word, *, hard=False):
@@ -98,59 +104,53 @@ def with_state(objects, *names):
     return sorted([one[name] for name in names] for one in objects)
 
 
-@pytest.fixture(scope="module", params=["cores", "lmd", "federation"])
-def daemon(request, embedded, shared):
-    sections = {"auth.roles": ROLES}
+@pytest.fixture(
+    scope="module",
+    params=list(product(["cores", "lmd", "federation"], [False, True])),
+    ids=lambda param: f"{param[0]}-{'strict' if param[1] else 'loose'}",
+)
+def views(request, embedded, shared):
+    """What each user sees; of a strict daemon a host's contact does not see its services."""
+    kind, strict = request.param
+    sections = {"auth.roles": ROLES, "auth": {"strict_host_authorization": strict}}
     sites = [site("a", embedded), site("b", embedded)]
-    if request.param == "lmd":
+    if kind == "lmd":
         lmd = shared.keep(FakeLmd(shared.folder() / "lmd", dict.fromkeys("ab", embedded.socket)))
-        sites, sections = [], {**sections, "lmd": {"address": lmd.address}}
-    if request.param == "federation":
+        sites, sections["lmd"] = [], {"address": lmd.address}
+    if kind == "federation":
         # The other side knows these users as administrators: what they see is decided here.
         everybody = {"auth.roles": {"admin": ["admin", *USERS]}}
         far = shared.daemon([site("core", embedded)], sections=everybody).start()
         sites = [site("a", embedded), far_site("b", far, superuser_key(far))]
     daemon = shared.daemon(sites, sections=sections).start()
-    both_up(daemon)
-    return daemon
-
-
-def both_up(daemon):
-    with daemon.client() as admin:
-        until(lambda: sum(admin.values("/sites", "connected")) == 2, "both sites are up")
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["loose", "strict"])
-def strict(request, daemon):
-    """Whether a host's contact does not see its services."""
-    daemon.sections["auth"]["strict_host_authorization"] = request.param
-    daemon.write_config()
+    with ExitStack() as clients:
+        views = {user: View(clients.enter_context(daemon.client(user)), strict) for user in USERS}
+        until(
+            lambda: sum(views["admin"].client.values("/sites", "connected")) == 2,
+            "both sites are up",
+        )
+        yield views
     daemon.stop()
-    daemon.start()
-    both_up(daemon)
-    return request.param
 
 
-@pytest.fixture(scope="module")
-def whole(daemon, strict):
-    with daemon.client() as admin:
-        yield View(admin, strict)
+@pytest.fixture
+def whole(views):
+    return views["admin"]
 
 
-@pytest.fixture(scope="module", params=USERS)
-def view(request, daemon, strict):
-    with daemon.client(request.param) as client:
-        yield View(client, strict)
+@pytest.fixture(params=USERS)
+def view(request, views):
+    return views[request.param]
 
 
-def test_users_see_what_they_shall(view, strict):
+def test_users_see_what_they_shall(view):
     counts = (len(view.hosts), len(view.services))
     assert (
         counts
         == {
             "admin": (12, 22),
             "viewer": (12, 22),
-            "olga": (2, 2 if strict else 10),
+            "olga": (2, 2 if view.strict else 10),
             "hostviewer": (12, 0),
             "serviceviewer": (0, 22),
             "nobody": (0, 0),
