@@ -17,8 +17,8 @@ from monrest.api.fields import Field, Flag, ParameterType, Seconds
 from monrest.base.clock import WallClock
 from monrest.base.errors import Forbidden
 from monrest.base.values import ADMIN, Answer, Column, ContactBook, Identity, RestRequest
-from monrest.query.columns import MOST_CALLS, MOST_ITEMS, MOST_NESTED, MOST_TEXT
-from monrest.query.functions import Moment
+from monrest.query.columns import MOST_CALLS, MOST_NESTED, MOST_TEXT
+from monrest.query.functions import MOST_ITEMS, Moment
 from monrest.query.limit import Limit
 from monrest.query.parse import MOST_DIGITS, MOST_NAME, MOST_SORT_KEYS
 from monrest.query.q import MOST_BRACKETS, MOST_CONDITIONS

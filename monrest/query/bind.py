@@ -31,9 +31,8 @@ from monrest.query.expressions import (
     blanks_as_plus,
     described,
     effort,
-    references,
+    parts,
     unpacked,
-    uses_clock,
 )
 from monrest.query.functions import AGGREGATES, Moment
 from monrest.query.model import (
@@ -261,15 +260,18 @@ class _Binder:
         )
 
     def _use(self, expression: Expression, parameter: str, whole: str = "") -> None:
-        self.timeless = self.timeless and not uses_clock(expression)
         doubtful = []
-        for ref in references(expression):
-            source = self.names.find(ref.name)
+        for part in parts(expression):
+            if isinstance(part, Call) and part.function == "age":
+                self.timeless = False
+            if not isinstance(part, Ref):
+                continue
+            source = self.names.find(part.name)
             if source is None:
-                self.unknown.setdefault(NamedColumn(parameter, ref.name))
+                self.unknown.setdefault(NamedColumn(parameter, part.name))
                 continue
             if isinstance(source, PerfValueSource | Variable):
-                doubtful.append(ref.name)
+                doubtful.append(part.name)
             for name in needs(source, self.view):
                 self.needed.setdefault(name)
         label = self.names.find(whole) if doubtful and whole else None

@@ -13,14 +13,23 @@ import re
 from collections.abc import Sequence
 from datetime import UTC
 from math import isfinite
-from typing import Literal, TypeAlias
 
-from attrs import Factory, define, evolve, frozen
+from attrs import Factory, define, evolve
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
 from monrest.query.expressions import calls
-from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, Moment, build, pattern_of
+from monrest.query.functions import (
+    AGGREGATES,
+    CANONICAL,
+    DISAGGREGATES,
+    FUNCTIONS,
+    MOST_ITEMS,
+    Moment,
+    ValueKind,
+    build,
+    pattern_of,
+)
 from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
 from monrest.query.regex import MOST_WEIGHT
 from monrest.query.scan import (
@@ -32,9 +41,6 @@ from monrest.query.scan import (
     quoted,
     split,
 )
-
-MOST_ITEMS = 500
-"""Items of ``columns``, arguments of a function and operands of a calculation."""
 
 MOST_NESTED = 20
 """Functions within functions."""
@@ -49,55 +55,6 @@ _CALL = re.compile(r"([a-z_][a-z0-9_]*)\(")
 _SIGN = re.compile(r"[-+*/]")
 _OPERAND = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,4})?")
-
-ValueKind: TypeAlias = Literal["value", "text", "number"]
-
-
-@frozen
-class FunctionSignature:
-    """How a function is called.
-
-    ``kinds`` are those of its arguments in order, the last one repeated: a value of the row
-    (column, calculation, call or literal), a text taken as it is, or a number. ``least`` and
-    ``most`` bound how many there are; ``usage`` is the parameter list for error texts.
-    """
-
-    kinds: tuple[ValueKind, ...]
-    least: int
-    most: int
-    usage: str
-
-    def kind(self, position: int) -> ValueKind:
-        return self.kinds[min(position, len(self.kinds) - 1)]
-
-
-_OF_COLUMN = FunctionSignature(("value",), 1, 1, "column")
-_OF_TIME = FunctionSignature(("value", "text"), 1, 2, "column[, format]")
-
-SIGNATURES: dict[str, FunctionSignature] = {
-    "lower": _OF_COLUMN,
-    "upper": _OF_COLUMN,
-    "substr": FunctionSignature(("value", "number"), 2, 3, "column, start[, length]"),
-    "calc": FunctionSignature(("value", "text", "number"), 3, 3, "column, 'operator', 'value'"),
-    "s": FunctionSignature(("value", "text"), 3, 3, "column, 'regexp', 'replacement'"),
-    "concat": FunctionSignature(("value",), 1, MOST_ITEMS, "column or 'text', ..."),
-    "fmt": FunctionSignature(("text", "value"), 2, MOST_ITEMS, "format_string, arg1, arg2, ..."),
-    "unit": FunctionSignature(("value", "text"), 1, 2, "column, unit"),
-    "age": _OF_COLUMN,
-    "duration": _OF_COLUMN,
-    "utc": _OF_TIME,
-    "date": _OF_TIME,
-    "hoststate": _OF_COLUMN,
-    "servicestate": _OF_COLUMN,
-    "count": FunctionSignature(("value",), 0, 1, "*"),
-    "sum": _OF_COLUMN,
-    "avg": _OF_COLUMN,
-    "min": _OF_COLUMN,
-    "max": _OF_COLUMN,
-    "uniq": FunctionSignature(("value",), 0, MOST_ITEMS, ""),
-    "to_rows": _OF_COLUMN,
-}
-"""Every function by its canonical name."""
 
 
 def split_list(text: str) -> list[str]:
@@ -239,7 +196,7 @@ class _Reader:
 
     def _call(self, name: str, start: int, bracket: Bracket, depth: int) -> Call:
         function = CANONICAL.get(name, name)
-        signature = SIGNATURES.get(function)
+        signature = FUNCTIONS.get(function)
         if signature is None:
             raise _wrong(f"unknown function: {printable(name)}")
         self.calls += 1

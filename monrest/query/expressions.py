@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from attrs import evolve
 
@@ -12,28 +12,25 @@ from monrest.query.column_names import ColumnNames, CoreSource
 from monrest.query.model import Calculation, Call, Expression, Literal_, Ref
 
 
-def references(expression: Expression) -> Iterable[Ref]:
-    if isinstance(expression, Ref):
-        yield expression
-    elif isinstance(expression, Calculation):
-        yield from references(expression.first)
-        for _, operand in expression.steps:
-            yield from references(operand)
-    elif isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from references(argument)
-
-
-def calls(expression: Expression) -> Iterable[Call]:
-    """Every function call in an expression, itself included."""
+def parts(expression: Expression) -> list[Expression]:
+    """An expression and everything that it is made of, in the order in which it is written."""
+    every: list[Expression] = [expression]
     if isinstance(expression, Calculation):
-        yield from calls(expression.first)
+        every += parts(expression.first)
         for _, operand in expression.steps:
-            yield from calls(operand)
+            every += parts(operand)
     elif isinstance(expression, Call):
-        yield expression
         for argument in expression.arguments:
-            yield from calls(argument)
+            every += parts(argument)
+    return every
+
+
+def references(expression: Expression) -> list[Ref]:
+    return [part for part in parts(expression) if isinstance(part, Ref)]
+
+
+def calls(expression: Expression) -> list[Call]:
+    return [part for part in parts(expression) if isinstance(part, Call)]
 
 
 _SEARCHES = 20_000
@@ -41,14 +38,13 @@ _SEARCHES = 20_000
 
 def effort(expression: Expression) -> int:
     """How many functions and operands an expression has; ``s`` may search thousands of times."""
-    if isinstance(expression, Calculation):
-        operands = [expression.first, *(operand for _, operand in expression.steps)]
-        return len(operands) + sum(map(effort, operands))
-    if isinstance(expression, Call):
-        return (_SEARCHES if expression.function == "s" else 1) + sum(
-            map(effort, expression.arguments)
-        )
-    return 0
+    total = 0
+    for part in parts(expression):
+        if isinstance(part, Calculation):
+            total += 1 + len(part.steps)
+        elif isinstance(part, Call):
+            total += _SEARCHES if part.function == "s" else 1
+    return total
 
 
 def unpacked(expression: Expression) -> Expression | None:
@@ -56,16 +52,6 @@ def unpacked(expression: Expression) -> Expression | None:
     return next(
         (call.arguments[0] for call in calls(expression) if call.function == "to_rows"), None
     )
-
-
-def uses_clock(expression: Expression) -> bool:
-    """Whether the value depends on when it is computed."""
-    if isinstance(expression, Calculation):
-        operands = [operand for _, operand in expression.steps]
-        return uses_clock(expression.first) or any(map(uses_clock, operands))
-    if isinstance(expression, Call):
-        return expression.function == "age" or any(map(uses_clock, expression.arguments))
-    return False
 
 
 def blanks_as_plus(expression: Expression, names: ColumnNames) -> Expression:

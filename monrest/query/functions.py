@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from math import floor, isfinite
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from attrs import frozen
 
@@ -31,14 +31,22 @@ CANONICAL: Mapping[str, str] = {
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "uniq"})
 DISAGGREGATES = frozenset({"to_rows"})
 
-HOST_STATES = ("UP", "DOWN", "UNREACHABLE", "UNKNOWN", "PENDING")
-SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN", "PENDING")
+_HOST_STATES: Mapping[float, str] = {
+    0: "UP", 1: "DOWN", 2: "UNREACHABLE", 3: "UNKNOWN", 4: "PENDING",
+}  # fmt: skip
+_SERVICE_STATES: Mapping[float, str] = {
+    0: "OK", 1: "WARNING", 2: "CRITICAL", 3: "UNKNOWN", 4: "PENDING",
+}  # fmt: skip
+
+MOST_ITEMS = 500
+"""Items of ``columns``, arguments of a function and operands of a calculation."""
 
 MOST_MADE = 65_536
 """Characters by which a function may make a text longer than its longest argument."""
 
 RowReader: TypeAlias = Callable[[Row], Any]
 CallArgument: TypeAlias = Literal_ | RowReader
+ValueKind: TypeAlias = Literal["value", "text", "number"]
 
 _MOST_FORMAT = 1_024
 
@@ -51,25 +59,45 @@ class Moment:
     zone: tzinfo
 
 
+Maker: TypeAlias = Callable[[Sequence[CallArgument], Moment], RowReader]
+
+
+@frozen
+class Function:
+    """How a function is called, and ``make`` that makes a function of a row from its arguments.
+
+    ``kinds`` are those of its arguments in order, the last one repeated: a value of the row
+    (column, calculation, call or literal), a text taken as it is, or a number; the last two are
+    literals. ``least`` and ``most`` bound how many there are; ``usage`` is the parameter list for
+    error texts. What works on many rows has no ``make``, nor has ``s``, which checks the time.
+    """
+
+    kinds: tuple[ValueKind, ...]
+    least: int
+    most: int
+    usage: str
+    make: Maker | None = None
+
+    def kind(self, position: int) -> ValueKind:
+        return self.kinds[min(position, len(self.kinds) - 1)]
+
+
 def build(
     name: str,
     arguments: Sequence[CallArgument],
     moment: Moment,
     check: Callable[[], None] = unlimited,
 ) -> RowReader:
-    """The row function ``name``, canonical or not, as a function of a row.
+    """The function ``name`` of ``FUNCTIONS`` as a function of a row.
 
-    What takes long calls ``check`` now and then. Raises BadRequest for an unknown function, for
-    missing arguments and for literals that it cannot use; the reader itself raises it only for a
-    text that grows beyond ``MOST_MADE``.
+    What takes long calls ``check`` now and then. Raises BadRequest for literals that it cannot
+    use; the reader itself raises it only for a text that grows beyond ``MOST_MADE``.
     """
-    name = CANONICAL.get(name, name)
     if name == "s":
         return _replace(arguments, check)
-    maker = _MAKERS.get(name)
-    if maker is None:
-        raise _refused(f"unknown function: {name}")
-    return maker(arguments, moment)
+    make = FUNCTIONS[name].make
+    assert make is not None
+    return make(arguments, moment)
 
 
 def _refused(description: str) -> BadRequest:
@@ -83,20 +111,9 @@ def _reader(argument: CallArgument) -> RowReader:
     return argument
 
 
-def _literal(arguments: Sequence[CallArgument], at: int, usage: str) -> str | int | float:
-    """The value of an argument that has to be a literal."""
-    if at >= len(arguments):
-        raise _refused(f"usage: {usage}")
-    argument = arguments[at]
-    if not isinstance(argument, Literal_):
-        raise _refused(f"usage: {usage}")
+def _literal(argument: CallArgument) -> str | int | float:
+    assert isinstance(argument, Literal_)
     return argument.value
-
-
-def _first(arguments: Sequence[CallArgument], usage: str) -> RowReader:
-    if not arguments:
-        raise _refused(f"usage: {usage}")
-    return _reader(arguments[0])
 
 
 def _too_long(function: str) -> BadRequest:
@@ -104,37 +121,40 @@ def _too_long(function: str) -> BadRequest:
     return _refused(f"{function}: makes a text longer than {MOST_MADE} characters")
 
 
-def _of_text(
-    usage: str, change: Callable[[str], Any]
-) -> Callable[[Sequence[CallArgument], Moment], RowReader]:
-    return lambda arguments, _moment: _on_text(_first(arguments, usage), change)
+def _on_text(change: Callable[[str], Any]) -> Maker:
+    def make(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
+        read = _reader(arguments[0])
+
+        def apply(row: Row) -> Any:
+            value = read(row)
+            return None if value is None else change(text_of(value))
+
+        return apply
+
+    return make
 
 
-def _on_text(read: RowReader, change: Callable[[str], Any]) -> RowReader:
-    def apply(row: Row) -> Any:
-        value = read(row)
-        return None if value is None else change(text_of(value))
-
-    return apply
-
-
-def _on_number(read: RowReader, change: Callable[[int | float], Any]) -> RowReader:
+def _on_number(change: Callable[[int | float], Any]) -> Maker:
     """``change`` for what looks like a number; everything else passes as it is."""
 
-    def apply(row: Row) -> Any:
-        value = read(row)
-        if isinstance(value, list | dict):
-            value = text_of(value)
-        number = number_of(value)
-        return value if number is None else change(number)
+    def make(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
+        read = _reader(arguments[0])
 
-    return apply
+        def apply(row: Row) -> Any:
+            value = read(row)
+            if isinstance(value, list | dict):
+                value = text_of(value)
+            number = number_of(value)
+            return value if number is None else change(number)
+
+        return apply
+
+    return make
 
 
-def _substr(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
-    usage = "substr(column, start[, length])"
-    offset = _whole(_literal(arguments, 1, usage))
-    length = _whole(_literal(arguments, 2, usage)) if len(arguments) > 2 else None
+def _substr(arguments: Sequence[CallArgument], moment: Moment) -> RowReader:
+    offset = _whole(_literal(arguments[1]))
+    length = _whole(_literal(arguments[2])) if len(arguments) > 2 else None
 
     def cut(text: str) -> str | None:
         size = len(text)
@@ -145,7 +165,7 @@ def _substr(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
         start = max(start, 0)
         return text[start : max(start, end)]
 
-    return _on_text(_first(arguments, usage), cut)
+    return _on_text(cut)(arguments, moment)
 
 
 def _whole(value: Any) -> int:
@@ -153,35 +173,34 @@ def _whole(value: Any) -> int:
     return 0 if number is None else int(number)
 
 
-_OF_S = "s(column, 'regexp', 'replacement')"
-
-
 def pattern_of(arguments: Sequence[CallArgument]) -> Pattern:
     """The pattern among the arguments of ``s``, compiled."""
-    text = text_of(_literal(arguments, 1, _OF_S))
+    text = text_of(_literal(arguments[1]))
     if len(text) > 1 and text[0] == text[-1] == "/":
         text = text[1:-1]
     if not text:
-        raise _refused(f"usage: {_OF_S}")
+        raise _refused(f"usage: s({FUNCTIONS['s'].usage})")
     return compile_pattern(text, ignore_case=False, parameter="columns")
 
 
 def _replace(arguments: Sequence[CallArgument], check: Callable[[], None]) -> RowReader:
-    compiled = pattern_of(arguments)
-    replacement = text_of(_literal(arguments, 2, _OF_S))
+    read, compiled = _reader(arguments[0]), pattern_of(arguments)
+    replacement = text_of(_literal(arguments[2]))
 
-    def replaced(text: str) -> str:
+    def apply(row: Row) -> str | None:
+        value = read(row)
+        if value is None:
+            return None
+        text = text_of(value)
         result = compiled.replaced(replacement, text, MOST_MADE, check)
         if result is None or len(result) > len(text) + MOST_MADE:
             raise _too_long("s")
         return result
 
-    return _on_text(_first(arguments, _OF_S), replaced)
+    return apply
 
 
 def _concat(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
-    if not arguments:
-        raise _refused("usage: concat(column or 'text', ...)")
     reads = [_reader(argument) for argument in arguments]
 
     def apply(row: Row) -> str:
@@ -195,10 +214,7 @@ def _concat(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
 
 
 def _fmt(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
-    usage = "fmt(format_string, arg1, arg2, ...)"
-    template = FormatTemplate.parse(text_of(_literal(arguments, 0, usage)))
-    if len(arguments) < 2:
-        raise _refused(f"usage: {usage}")
+    template = FormatTemplate.parse(text_of(_literal(arguments[0])))
     reads = [_reader(argument) for argument in arguments[1:]]
 
     def apply(row: Row) -> str:
@@ -213,71 +229,34 @@ def _fmt(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     return apply
 
 
-def _calc(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
-    usage = "calc(column, 'operator', 'value')"
-    op = text_of(_literal(arguments, 1, usage)).strip() or "+"
-    right = number_of(_literal(arguments, 2, usage)) or 0
+def _calc(arguments: Sequence[CallArgument], moment: Moment) -> RowReader:
+    op = text_of(_literal(arguments[1])).strip() or "+"
+    right = number_of(_literal(arguments[2])) or 0
     if op not in _OPERATIONS:
         raise _refused("unsupported operator, use one of: + - * /")
     operation = _OPERATIONS[op]
-    return _on_number(_first(arguments, usage), lambda left: operation(left, right))
+    return _on_number(lambda left: operation(left, right))(arguments, moment)
 
 
 def _unit(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
     """The value itself; the unit concerns the declaration of the column only."""
-    return _first(arguments, "unit(column, unit)")
+    return _reader(arguments[0])
 
 
 def _age(arguments: Sequence[CallArgument], moment: Moment) -> RowReader:
     now = moment.now
-    return _on_number(_first(arguments, "age(column)"), lambda value: within(floor(now - value)))
+    return _on_number(lambda value: within(floor(now - value)))(arguments, moment)
 
 
-def _duration(arguments: Sequence[CallArgument], _moment: Moment) -> RowReader:
-    return _on_number(_first(arguments, "duration(column)"), format_duration)
-
-
-def _dated(name: str) -> Callable[[Sequence[CallArgument], Moment], RowReader]:
-    usage = f"{name}(column[, format])"
-
+def _dated(name: str) -> Maker:
     def make(arguments: Sequence[CallArgument], moment: Moment) -> RowReader:
-        fmt = text_of(_literal(arguments, 1, usage)) if len(arguments) > 1 else None
-        if fmt is not None and len(fmt) > _MOST_FORMAT:
+        fmt = text_of(_literal(arguments[1])) if len(arguments) > 1 else ""
+        if len(fmt) > _MOST_FORMAT:
             raise _refused(f"{name}: the format has at most {_MOST_FORMAT} characters")
         zone = UTC if name == "utc" else moment.zone
-        return _on_number(
-            _first(arguments, usage), lambda value: format_time(value, fmt or None, zone)
-        )
+        return _on_number(lambda value: format_time(value, fmt or None, zone))(arguments, moment)
 
     return make
-
-
-def _state(
-    name: str, words: Sequence[str]
-) -> Callable[[Sequence[CallArgument], Moment], RowReader]:
-    by_number: Mapping[int | float, str] = dict(enumerate(words))
-    return lambda arguments, _moment: _on_number(
-        _first(arguments, f"{name}(column)"), by_number.get
-    )
-
-
-_MAKERS: Mapping[str, Callable[[Sequence[CallArgument], Moment], RowReader]] = {
-    "lower": _of_text("lower(column)", str.lower),
-    "upper": _of_text("upper(column)", str.upper),
-    "substr": _substr,
-    "calc": _calc,
-    "concat": _concat,
-    "fmt": _fmt,
-    "unit": _unit,
-    "age": _age,
-    "duration": _duration,
-    "utc": _dated("utc"),
-    "date": _dated("date"),
-    "hoststate": _state("hoststate", HOST_STATES),
-    "servicestate": _state("servicestate", SERVICE_STATES),
-}
-
-ROW_FUNCTIONS = frozenset({"s", *_MAKERS})
 
 
 def _divide(left: int | float, right: int | float) -> int | float | None:
@@ -416,3 +395,32 @@ class FormatTemplate:
                 for piece in self.pieces
             ]
         )
+
+
+_VALUE: tuple[ValueKind, ...] = ("value",)
+_TEXT: tuple[ValueKind, ...] = ("value", "text")
+
+FUNCTIONS: Mapping[str, Function] = {
+    "lower": Function(_VALUE, 1, 1, "column", _on_text(str.lower)),
+    "upper": Function(_VALUE, 1, 1, "column", _on_text(str.upper)),
+    "substr": Function(("value", "number"), 2, 3, "column, start[, length]", _substr),
+    "calc": Function(("value", "text", "number"), 3, 3, "column, 'operator', 'value'", _calc),
+    "s": Function(_TEXT, 3, 3, "column, 'regexp', 'replacement'"),
+    "concat": Function(_VALUE, 1, MOST_ITEMS, "column or 'text', ...", _concat),
+    "fmt": Function(("text", "value"), 2, MOST_ITEMS, "format_string, arg1, arg2, ...", _fmt),
+    "unit": Function(_TEXT, 1, 2, "column, unit", _unit),
+    "age": Function(_VALUE, 1, 1, "column", _age),
+    "duration": Function(_VALUE, 1, 1, "column", _on_number(format_duration)),
+    "utc": Function(_TEXT, 1, 2, "column[, format]", _dated("utc")),
+    "date": Function(_TEXT, 1, 2, "column[, format]", _dated("date")),
+    "hoststate": Function(_VALUE, 1, 1, "column", _on_number(_HOST_STATES.get)),
+    "servicestate": Function(_VALUE, 1, 1, "column", _on_number(_SERVICE_STATES.get)),
+    "count": Function(_VALUE, 0, 1, "*"),
+    "sum": Function(_VALUE, 1, 1, "column"),
+    "avg": Function(_VALUE, 1, 1, "column"),
+    "min": Function(_VALUE, 1, 1, "column"),
+    "max": Function(_VALUE, 1, 1, "column"),
+    "uniq": Function(_VALUE, 0, MOST_ITEMS, ""),
+    "to_rows": Function(_VALUE, 1, 1, "column"),
+}
+"""Every function by its canonical name."""

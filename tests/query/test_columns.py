@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 
 from monrest.base.errors import BadRequest
-from monrest.query.columns import (
-    MOST_ITEMS,
-    MOST_NESTED,
-    SIGNATURES,
-    parse_columns,
-    split_list,
-)
-from monrest.query.functions import AGGREGATES, CANONICAL, DISAGGREGATES, ROW_FUNCTIONS
+from monrest.query.columns import MOST_NESTED, parse_columns, split_list
+from monrest.query.functions import MOST_ITEMS
 from monrest.query.model import Calculation, Call, Expression, Item, Literal_, Ref
 from monrest.query.scan import HIDDEN, outline
 from tests import strategies
@@ -264,11 +258,6 @@ def test_functions(text: str, expected: Expression | None) -> None:
         assert refusal(text) == "usage: s(column, 'regexp', 'replacement')"
     else:
         assert expression_of(text) == expected
-
-
-def test_every_function_has_a_signature() -> None:
-    assert set(SIGNATURES) == set(ROW_FUNCTIONS) | set(AGGREGATES) | set(DISAGGREGATES)
-    assert set(CANONICAL.values()) <= set(SIGNATURES)
 
 
 @each(
