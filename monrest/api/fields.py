@@ -22,7 +22,7 @@ from monrest.base.values import Column, ColumnType, Parameters, RestRequest
 from monrest.query.functions import Moment
 from monrest.query.parse import RESERVED
 from monrest.query.scan import printable
-from monrest.query.separators import check_values
+from monrest.query.target import check_values
 from monrest.query.times import MOST_TIME, parse_time
 from monrest.store.storable import require_storable
 from monrest.store.stored import Shown

@@ -20,10 +20,10 @@ from monrest.base.names import Names
 from monrest.base.values import OBJECTS, Column, Document, RestRequest, Row, Rows
 from monrest.query.bind import bind, no_such_column
 from monrest.query.column_names import ColumnNames, CoreColumn, CoreType, TableSchema, View
-from monrest.query.finish import of_records
 from monrest.query.model import FilterTree
 from monrest.query.parse import parse_query
 from monrest.query.select import select_from_object
+from monrest.query.stages import of_records
 
 _CORE_TYPES: Mapping[str, CoreType] = {
     "number": "float",

@@ -32,8 +32,7 @@ from monrest.explorer.chapters import columns_of, further_columns, root_of
 from monrest.explorer.examples import Example, examples
 from monrest.livestatus.catalogue import COMMANDS, Command
 from monrest.query.column_names import TableSchema
-from monrest.query.separators import MOST_VALUES
-from monrest.query.target import MOST_PARAMETERS
+from monrest.query.target import MOST_PARAMETERS, MOST_VALUES
 from monrest.rows.columns import SCHEMAS
 from monrest.web.body import MOST_RELAXED
 

@@ -17,8 +17,7 @@ from monrest.logs.line import DAY, Texts, in_order
 from monrest.logs.reader import Slices, core_slices
 from monrest.logs.state_events import TimedLine
 from monrest.query.model import CoreFilter, Group, Pushed, Test, joined
-from monrest.query.portable import pushability
-from monrest.query.regex import escape
+from monrest.query.regex import escape, pushability
 from monrest.sites.federation.federated_site import openly
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site

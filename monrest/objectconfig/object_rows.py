@@ -17,11 +17,11 @@ from monrest.base.values import OBJECTS, Column, Document, Parameters, RestReque
 from monrest.objectconfig.attributes import OBJECT_TYPES, is_array
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
-from monrest.query.finish import of_records
 from monrest.query.functions import Moment
 from monrest.query.limit import Limit
 from monrest.query.model import Item, Query, Ref
 from monrest.query.parse import parse_query
+from monrest.query.stages import of_records
 
 ObjectRow = Mapping[str, Any]
 """An object in an answer: meta keys beginning with a colon, and its attributes."""

@@ -15,8 +15,7 @@ from monrest.base.values import Column, Row
 from monrest.query.bind import Bound, Selected
 from monrest.query.column_names import CONSTANTS, ColumnSource, CoreSource
 from monrest.query.model import Pushed, Ref, Stat
-from monrest.query.order import in_order
-from monrest.query.scalars import number_of, text_of
+from monrest.query.scalars import in_order, number_of, text_of
 from monrest.query.select import Reader
 
 

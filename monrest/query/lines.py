@@ -17,18 +17,15 @@ from attrs import define, evolve, field, frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Document, Row, Rows, RowSource
-from monrest.query import stages
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort
-from monrest.query.column_names import CoreSource, Getter
+from monrest.query.column_names import CoreSource
 from monrest.query.flow import SitePart
 from monrest.query.limit import Limit
 from monrest.query.model import Ref
-from monrest.query.order import by_columns
 from monrest.query.plan import Layout
-from monrest.query.scalars import number_of, text_of
-from monrest.query.select import Reader, items_of
-from monrest.query.stages import UnknownColumns, Unpacking
+from monrest.query.scalars import by_columns, number_of, text_of
+from monrest.query.stages import Stages, cut, textual
 
 FEW = 20_000
 """Rows of an answer that are held in memory as they are."""
@@ -73,19 +70,13 @@ class Lines:
     number: int
     store: Callable[[], Store] = HeldRows
     limit: Limit = field(factory=Limit)
-    reader: Reader = field(init=False)
-    unknown: UnknownColumns = field(init=False)
+    stages: Stages = field(init=False)
     manner: Literal["groups", "first", "whole", "stored"] = field(init=False)
-    filtering: tuple[Getter, ...] = field(init=False)
-    unpacking: Unpacking | None = field(init=False)
-    sorting: tuple[Getter, ...] = field(init=False)
-    order: list[int] = field(init=False)
     _held: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         bound = self.bound
-        self.reader = reader = Reader(bound, dict(self.shape.index), limit=self.limit)
-        self.unknown = UnknownColumns(reader)
+        self.stages = Stages(bound, self.shape, self.limit)
         first = self.first
         self.manner = "stored"
         if bound.aggregates:
@@ -94,10 +85,6 @@ class Lines:
             self.manner = "whole"
         elif first is not None and first <= FEW and first * self.number <= MOST_HELD:
             self.manner = "first"
-        self.filtering = reader.place(items_of(bound.row_filter))
-        self.unpacking = None if bound.unpack is None else Unpacking(reader)
-        self.sorting = () if bound.aggregates else stages.sorting(reader)
-        self.order = stages.order_of(bound, self.shape.index)
 
     @property
     def first(self) -> int | None:
@@ -136,19 +123,17 @@ class Lines:
             groups = Groups(bound)
             for site in sites:
                 groups.groups_into(site.groups)
-            return stages.of_groups(bound, groups, self.unknown.warnings, self.limit)
+            return self.stages.of_groups(groups)
         if self.manner == "stored":
             return self._stored(sites)
         rows = list(chain.from_iterable(site.rows for site in sites))
         if len(sites) > 1:
-            rows = by_columns(rows, self.order)
+            rows = by_columns(rows, self.stages.order)
         if bound.sort:
-            rows = stages.in_wanted_order(self.reader, rows)
-            rows = stages.cut(bound, rows)
+            rows = cut(bound, self.stages.in_wanted_order(rows))
         else:
             rows = rows[slice(*self._page(len(rows)))]
-        answer = stages.chosen(bound, self.shape, self.reader, rows)
-        return evolve(answer, warnings=self.unknown.warnings)
+        return self.stages.chosen(rows)
 
     @property
     def count(self) -> int:
@@ -168,7 +153,7 @@ class Lines:
         return 0 if query.limit is None else max(0, end - query.limit), end
 
     def _stored(self, sites: Sequence[SiteLines]) -> Rows:
-        answer = stages.chosen(self.bound, self.shape, self.reader, [])
+        answer = self.stages.chosen([])
         start, end = self._page(sum(site.count for site in sites))
         key = _merging(self.bound)
 
@@ -184,7 +169,7 @@ class Lines:
         rows: list[Row] | RowSource = RowSource(again, end - start)
         if len(rows) <= FEW:
             rows = list(again())
-        return evolve(answer, rows=rows, warnings=self.unknown.warnings)
+        return evolve(answer, rows=rows)
 
 
 @define(eq=False)
@@ -206,23 +191,19 @@ class SiteLines:
 
         Raise BadRequest when that is more than is held at once.
         """
-        of = self.of
+        of, stages = self.of, self.of.stages
         before = len(self.groups.groups)
         if part.plan.pushed.stats:
             self.groups.stats_into(part.plan.pushed, part.rows, part.constants)
             of.hold(len(self.groups.groups) - before)
             return
-        rows = stages.filtered(of.reader, of.shape, part, part.rows, of.filtering)
-        if of.manner != "groups":
-            rows = by_columns(rows, of.order)
-        of.unknown.look(rows)
-        if of.unpacking is not None:
-            rows = of.unpacking.of(rows)
+        rows = stages.filtered(part, part.rows)
         if of.manner == "groups":
-            self.groups.rows_into(of.reader, rows)
+            self.groups.rows_into(stages.reader, stages.elements(rows))
             of.hold(len(self.groups.groups) - before)
             return
-        of.reader.fill(rows, of.sorting)
+        rows = stages.elements(by_columns(rows, stages.order))
+        stages.fill(rows)
         if of.manner == "stored":
             self._keep(rows)
             return
@@ -230,7 +211,7 @@ class SiteLines:
         of.hold(len(rows))
         if of.manner == "first" and of.first is not None and len(self.rows) > of.first:
             if of.bound.sort:
-                self.rows = stages.in_wanted_order(of.reader, self.rows)[: of.first]
+                self.rows = stages.in_wanted_order(self.rows)[: of.first]
             else:
                 del self.rows[: -of.first]
 
@@ -238,10 +219,9 @@ class SiteLines:
         of = self.of
         keys: list[list[Any]] = []
         if of.merged:
-            rows = stages.in_wanted_order(of.reader, rows)
+            rows = of.stages.in_wanted_order(rows)
             keys = _keys(of, rows)
-        answer = stages.chosen(of.bound, of.shape, of.reader, rows)
-        kept = [*answer.rows]
+        kept = [*of.stages.chosen(rows).rows]
         for row, key in zip(kept, keys, strict=False):
             row.append(key)
         self.count += len(kept)
@@ -251,7 +231,7 @@ class SiteLines:
 
 def _sorts(bound: Bound, key: BoundSort) -> Literal["text", "number"] | None:
     """How the values of a sort key are compared; None if that depends on all of them."""
-    if stages.textual(bound, key):
+    if textual(bound, key):
         return "text"
     expression = key.expression
     if key.item >= 0 and bound.selected is not None:
@@ -273,9 +253,9 @@ def _keys(of: Lines, rows: list[Row]) -> list[list[Any]]:
     keys: list[list[Any]] = [[] for _ in rows]
     for sort in of.bound.sort:
         pair = _PAIRS[_sorts(of.bound, sort) or "text", sort.descending]
-        for key, value in zip(keys, stages.sort_keys(of.reader, sort, rows), strict=True):
+        for key, value in zip(keys, of.stages.sort_keys(sort, rows), strict=True):
             key += pair(value)
-    for at in of.order:
+    for at in of.stages.order:
         for key, row in zip(keys, rows, strict=True):
             key += _number(row[at])
     return keys

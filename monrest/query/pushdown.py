@@ -16,7 +16,7 @@ from monrest.base.values import Capabilities
 from monrest.query.bind import Check, CheckTree
 from monrest.query.column_names import CoreSource, Variable, View, secret
 from monrest.query.model import CoreFilter, Group, Test, columns_of, joined
-from monrest.query.portable import pushability
+from monrest.query.regex import pushability
 from monrest.query.scalars import number_of
 from monrest.query.sendable import MOST_WHOLE, PENDING_COLUMNS, TELLS_EMPTY, in_icinga, uses
 

@@ -38,18 +38,17 @@ from monrest.base.values import (
 from monrest.livestatus.inbox import Inbox
 from monrest.query.bind import Bound, bind, no_such_column, typo
 from monrest.query.column_names import TableSchema, Visibility, labels, variable_columns
-from monrest.query.finish import finish
 from monrest.query.flow import Recipe, SitePart, flow, flows
 from monrest.query.limit import Limit
 from monrest.query.model import Condition, CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan, stats_layout
 from monrest.query.pushdown import both, push_all
-from monrest.query.select import Reader
 from monrest.query.stages import (
+    Stages,
     absent_labels,
-    filtered,
     filters_by_label,
+    finish,
     unseen_labels,
 )
 from monrest.query.totals import (
@@ -497,8 +496,7 @@ class _Batch:
             missing = absent_labels(bound, shape, [part for part, _ in parts])
             for part, began in parts:
                 for rows in part.batches():
-                    reader = Reader(bound, dict(shape.index), limit=limit)
-                    kept = filtered(reader, shape, part, rows)
+                    kept = Stages(bound, shape, limit).filtered(part, rows)
                     answers.append(count_rows(spec, kept, shape.index, began))
             return missing
 

@@ -40,8 +40,7 @@ from monrest.base.values import (
     Rows,
 )
 from monrest.config import ServerConfig
-from monrest.query.separators import parsed_size
-from monrest.query.target import FORMATS, PathTarget, parameters, target
+from monrest.query.target import FORMATS, PathTarget, parameters, parsed_size, target
 from monrest.render.formats import RenderOptions, shows_headers
 from monrest.web.api_site import ApiRequest, HeaderView
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body

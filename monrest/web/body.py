@@ -20,8 +20,7 @@ from multipart import MultipartError, MultipartParser, parse_options_header
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters
-from monrest.query.separators import check_values
-from monrest.query.target import MOST_PARAMETERS, parameters
+from monrest.query.target import MOST_PARAMETERS, check_values, parameters
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"

@@ -13,13 +13,13 @@ from monrest.base.errors import RestError
 from monrest.base.values import Capabilities, Document, Rows
 from monrest.query.bind import bind
 from monrest.query.column_names import EMPTY, ColumnNames, CoreColumn, TableSchema, View, Visibility
-from monrest.query.finish import finish
 from monrest.query.flow import SitePart
 from monrest.query.functions import Moment
 from monrest.query.limit import Limit
+from monrest.query.lines import Lines
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.stages import absent_labels
+from monrest.query.stages import absent_labels, finish
 from monrest.render.formats import RenderOptions, render
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.normalise import normaliser
@@ -97,8 +97,13 @@ def answered(
         )
     absent_labels(bound, shape, parts)
     with Limit() as limit:
-        result: Rows | Document = finish(bound, shape, parts, limit)
-    return result
+        if schema.merge != "logs":
+            return finish(bound, shape, parts, limit)
+        lines = Lines(bound, shape, len(parts), limit=limit)
+        sites = [lines.site() for _ in parts]
+        for site, part in zip(sites, parts, strict=True):
+            site.take(part)
+        return lines.answer(sites)
 
 
 def honest(schema: TableSchema, kind: str) -> dict[str, Any]:

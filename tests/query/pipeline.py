@@ -17,13 +17,12 @@ from monrest.query.column_names import (
     View,
     Visibility,
 )
-from monrest.query.finish import finish
 from monrest.query.flow import SitePart
 from monrest.query.functions import Moment
 from monrest.query.limit import Limit
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
-from monrest.query.stages import absent_labels
+from monrest.query.stages import absent_labels, finish
 
 NOW = 1_795_242_791.0
 

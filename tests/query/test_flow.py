@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from monrest.base.values import Capabilities, Rows
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, CoreColumn, DerivedColumn
-from monrest.query.finish import finish
 from monrest.query.flow import SitePart, flow, straight
 from monrest.query.functions import Moment
 from monrest.query.limit import Limit
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
+from monrest.query.stages import finish
 from monrest.rows.columns.checkable_columns import HOSTS, SERVICES
 from tests.query.pipeline import EVERYBODY, NO_CONTACT, NOW
 

@@ -11,13 +11,13 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
-from monrest.query.portable import pushability
 from monrest.query.regex import (
     MOST_PATTERN,
     MOST_TEXT,
     SPECIAL,
     compile_pattern,
     escape,
+    pushability,
     wildcard,
 )
 from tests.examples import examples

@@ -15,7 +15,6 @@ from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.inbox import StoredRows
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, CoreColumn, TableSchema, View
-from monrest.query.finish import finish
 from monrest.query.flow import SitePart
 from monrest.query.functions import Moment
 from monrest.query.limit import Limit
@@ -23,6 +22,7 @@ from monrest.query.model import Group, Pushed, Stat
 from monrest.query.model import Test as Where
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
+from monrest.query.stages import finish
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import RecordReader, document, records
 from monrest.sites.federation.queries import _Found
