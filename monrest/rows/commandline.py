@@ -36,8 +36,7 @@ from monrest.rows.macros import (
     command_of,
     expand,
     hide,
-    host_macros,
-    service_macros,
+    object_macros,
     time_macros,
     user_macros,
     variables,
@@ -286,10 +285,10 @@ def _record(
     if secrets.addresses:
         where["BACKENDADDRESS"] = site.address
     prefix = "" if schema is HOSTS else "host_"
-    macros = {**source.macros, **host_macros(row, prefix, where, now)}
+    macros = {**source.macros, **object_macros("HOST", row, prefix, where, now)}
     own = [variables(row, prefix)]
     if schema is SERVICES:
-        macros.update(service_macros(row, where, now))
+        macros.update(object_macros("SERVICE", row, "", where, now))
         own.append(variables(row, ""))
     line = expand(command_of(row, secrets.source), source.commands, macros)
     line = hide(line, secrets.replacements, *own)

@@ -11,7 +11,7 @@ import binascii
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, Literal
 
 from attrs import frozen
 
@@ -27,8 +27,24 @@ _NOT_ESCAPED = re.compile(r"(?<!\\)!")
 NOT_EXPANDED = "could not expand all macros!"
 NO_COMMAND = "no command defined"
 
-_HOST_STATES = ("UP", "DOWN", "UNREACHABLE")
-_SERVICE_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+_STATES = {
+    "HOST": ("UP", "DOWN", "UNREACHABLE"),
+    "SERVICE": ("OK", "WARNING", "CRITICAL", "UNKNOWN"),
+}
+_OF_BOTH = {
+    "LATENCY": "latency", "OUTPUT": "plugin_output", "PERFDATA": "perf_data",
+    "ATTEMPT": "current_attempt", "DOWNTIME": "scheduled_downtime_depth",
+    "CHECKCOMMAND": "check_command", "NOTESURL": "notes_url_expanded",
+}  # fmt: skip
+_COLUMNS = {
+    "HOST": {
+        **_OF_BOTH, "ADDRESS": "address", "NAME": "name", "ALIAS": "alias",
+        "NOTES": "notes_expanded",
+    },
+    "SERVICE": {**_OF_BOTH, "DESC": "description"},
+}  # fmt: skip
+"""Macros that are the value of a column, without the kind of object in front."""
+
 _PATTERN_VARIABLES = ("OBFUSCATE_REGEXP", "OBFUSCATE_REGEX", "OBFUSCATE_ME")
 _TEXT_VARIABLES = ("OBFUSCATE_STRING", "OBFUSCATE_STR")
 
@@ -76,59 +92,28 @@ def expand(
     return CommandLine(check_command, text, NOT_EXPANDED if missing else "")
 
 
-def host_macros(
-    row: Mapping[str, Any], prefix: str, site: Mapping[str, str], now: float
+def object_macros(
+    kind: Literal["HOST", "SERVICE"],
+    row: Mapping[str, Any],
+    prefix: str,
+    site: Mapping[str, str],
+    now: float,
 ) -> dict[str, str]:
-    """Macros of a host; ``prefix`` is that of its columns in the row (``host_`` on services)."""
-
-    def value(name: str) -> str:
-        return _text(row.get(prefix + name))
-
-    state = _number(row.get(f"{prefix}state"))
+    """Macros of an object; ``prefix`` is that of its columns (``host_`` in rows of services)."""
+    state = int(number_of(row.get(f"{prefix}state")) or 0)
+    changed = number_of(row.get(f"{prefix}last_state_change")) or now
+    words = _STATES[kind]
     macros = {
-        "HOSTADDRESS": value("address"),
-        "HOSTNAME": value("name"),
-        "HOSTALIAS": value("alias"),
-        "HOSTSTATEID": str(state),
-        "HOSTSTATE": _word(_HOST_STATES, state),
-        "HOSTSTATETYPE": "HARD" if row.get(f"{prefix}state_type") else "SOFT",
-        "HOSTLATENCY": value("latency"),
-        "HOSTOUTPUT": value("plugin_output"),
-        "HOSTPERFDATA": value("perf_data"),
-        "HOSTATTEMPT": value("current_attempt"),
-        "MAXHOSTATTEMPTS": value("max_check_attempts"),
-        "HOSTDOWNTIME": value("scheduled_downtime_depth"),
-        "HOSTCHECKCOMMAND": value("check_command"),
-        "HOSTNOTES": value("notes_expanded"),
-        "HOSTNOTESURL": value("notes_url_expanded"),
-        "HOSTDURATION": _since(row.get(f"{prefix}last_state_change"), now),
-        **{f"HOST{name}": text for name, text in site.items()},
+        **{kind + name: _text(row.get(prefix + of)) for name, of in _COLUMNS[kind].items()},
+        f"MAX{kind}ATTEMPTS": _text(row.get(f"{prefix}max_check_attempts")),
+        f"{kind}STATEID": str(state),
+        f"{kind}STATE": words[state] if 0 <= state < len(words) else "",
+        f"{kind}STATETYPE": "HARD" if row.get(f"{prefix}state_type") else "SOFT",
+        f"{kind}DURATION": str(int(now - changed)),
+        **{kind + name: text for name, text in site.items()},
     }
     for name, text in variables(row, prefix).items():
-        macros[f"_HOST{name.upper()}"] = text
-    return macros
-
-
-def service_macros(row: Mapping[str, Any], site: Mapping[str, str], now: float) -> dict[str, str]:
-    state = _number(row.get("state"))
-    macros = {
-        "SERVICEDESC": _text(row.get("description")),
-        "SERVICESTATEID": str(state),
-        "SERVICESTATE": _word(_SERVICE_STATES, state),
-        "SERVICESTATETYPE": "HARD" if row.get("state_type") else "SOFT",
-        "SERVICELATENCY": _text(row.get("latency")),
-        "SERVICEOUTPUT": _text(row.get("plugin_output")),
-        "SERVICEPERFDATA": _text(row.get("perf_data")),
-        "SERVICEATTEMPT": _text(row.get("current_attempt")),
-        "MAXSERVICEATTEMPTS": _text(row.get("max_check_attempts")),
-        "SERVICECHECKCOMMAND": _text(row.get("check_command")),
-        "SERVICENOTESURL": _text(row.get("notes_url_expanded")),
-        "SERVICEDURATION": _since(row.get("last_state_change"), now),
-        "SERVICEDOWNTIME": _text(row.get("scheduled_downtime_depth")),
-        **{f"SERVICE{name}": text for name, text in site.items()},
-    }
-    for name, text in variables(row, "").items():
-        macros[f"_SERVICE{name.upper()}"] = text
+        macros[f"_{kind}{name.upper()}"] = text
     return macros
 
 
@@ -201,18 +186,6 @@ def _decoded(value: str) -> str:
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
-
-
-def _number(value: Any) -> int:
-    return int(number_of(value) or 0)
-
-
-def _word(words: Sequence[str], state: int) -> str:
-    return words[state] if 0 <= state < len(words) else ""
-
-
-def _since(moment: Any, now: float) -> str:
-    return str(int(now - (number_of(moment) or now)))
 
 
 def user_macros(text: str, wanted: MacroNames) -> dict[str, str]:

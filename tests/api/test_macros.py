@@ -12,8 +12,7 @@ from monrest.rows.macros import (
     CommandLine,
     expand,
     hide,
-    host_macros,
-    service_macros,
+    object_macros,
     time_macros,
     user_macros,
 )
@@ -82,7 +81,8 @@ def test_host_macros(prefix):
         "custom_variables": {"worker": "local", "OS-TYPE": "linux"},
     }  # fmt: skip
     where = {"BACKENDNAME": "Prod", "BACKENDADDRESS": "/live", "BACKENDID": "p"}
-    found = host_macros({prefix + name: value for name, value in row.items()}, prefix, where, 1000)
+    prefixed = {prefix + name: value for name, value in row.items()}
+    found = object_macros("HOST", prefixed, prefix, where, 1000)
     assert found == {
         "HOSTADDRESS": "10.0.0.1", "HOSTNAME": "web01", "HOSTALIAS": "Web", "HOSTSTATEID": "1",
         "HOSTSTATE": "DOWN", "HOSTSTATETYPE": "SOFT", "HOSTLATENCY": "0.5", "HOSTOUTPUT": "down",
@@ -100,7 +100,7 @@ def test_service_macros():
         "scheduled_downtime_depth": 1, "check_command": "disk!/", "notes_url_expanded": "u",
         "last_state_change": 0, "custom_variables": None,
     }  # fmt: skip
-    assert service_macros(row, {"BACKENDID": "p"}, 1000) == {
+    assert object_macros("SERVICE", row, "", {"BACKENDID": "p"}, 1000) == {
         "SERVICEDESC": "disk", "SERVICESTATEID": "2", "SERVICESTATE": "CRITICAL",
         "SERVICESTATETYPE": "HARD", "SERVICELATENCY": "0.1", "SERVICEOUTPUT": "full",
         "SERVICEPERFDATA": "", "SERVICEATTEMPT": "3", "MAXSERVICEATTEMPTS": "3",
