@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import orjson
+from attrs import define, field
 
 from monrest.base.values import Row
 from monrest.livestatus.core_errors import (
@@ -169,6 +170,7 @@ def parse_object(body: bytes | bytearray) -> dict[str, Any]:
     return value
 
 
+@define(eq=False)
 class RowParser:
     r"""Rows of one body, parsed in batches of about 64 KiB while the bytes arrive.
 
@@ -177,12 +179,11 @@ class RowParser:
     bracket is left open there; then an earlier cut is tried and after that twice as much text.
     """
 
-    def __init__(self, width: int | None = None, transform: Transform | None = None) -> None:
-        self._width = width
-        self._transform = transform
-        self._rows: list[Row] = []
-        self._buffer = bytearray()
-        self._threshold = BATCH
+    _width: int | None = None
+    _transform: Transform | None = None
+    _rows: list[Row] = field(factory=list, init=False)
+    _buffer: bytearray = field(factory=bytearray, init=False)
+    _threshold: int = field(factory=lambda: BATCH, init=False)
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body; raise ProtocolError as soon as it is broken."""
@@ -234,38 +235,24 @@ class RowParser:
         return True
 
 
+@define(eq=False)
 class AnswerReader:
     """One answer: header, then rows or a refusal; fed with bytes as they come.
 
-    ``parser`` makes what reads its rows. ``stored`` takes a large one as it comes, and has its
+    ``make_parser`` makes what reads its rows. ``stored`` takes a large one as it comes, and has its
     rows. ``started``: some byte was seen. ``surplus``: more bytes came than were announced, so
     that the connection cannot be used again.
     """
 
-    __slots__ = (
-        "_head",
-        "_left",
-        "_make_parser",
-        "_parser",
-        "_refused",
-        "_stored",
-        "_stores",
-        "started",
-        "surplus",
-    )
-
-    def __init__(
-        self, parser: Callable[[], RowParser] = RowParser, stored: StoredRows | None = None
-    ) -> None:
-        self._make_parser = parser
-        self._stored = stored
-        self.started = False
-        self.surplus = False
-        self._head = b""
-        self._left = 0
-        self._parser: RowParser | None = None
-        self._stores = False
-        self._refused = 0
+    _make_parser: Callable[[], RowParser] = RowParser
+    _stored: StoredRows | None = None
+    started: bool = field(default=False, init=False)
+    surplus: bool = field(default=False, init=False)
+    _head: bytes = field(default=b"", init=False)
+    _left: int = field(default=0, init=False)
+    _parser: RowParser | None = field(default=None, init=False)
+    _stores: bool = field(default=False, init=False)
+    _refused: int = field(default=0, init=False)
 
     def feed(self, data: bytes) -> list[Row] | None:
         """The rows that are not stored once the answer is complete, None before that.
