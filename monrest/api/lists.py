@@ -13,7 +13,6 @@ from typing import Any
 from attrs import evolve
 
 from monrest.api.endpoint import Context
-from monrest.api.visibility import view_of
 from monrest.api.zones import moment_of
 from monrest.base.errors import BadRequest
 from monrest.base.names import Names
@@ -22,8 +21,7 @@ from monrest.query.bind import bind, no_such_column
 from monrest.query.column_names import ColumnNames, CoreColumn, CoreType, TableSchema, View
 from monrest.query.model import FilterTree
 from monrest.query.parse import parse_query
-from monrest.query.select import select_from_object
-from monrest.query.stages import of_records
+from monrest.query.stages import of_object, of_records
 
 _CORE_TYPES: Mapping[str, CoreType] = {
     "number": "float",
@@ -113,19 +111,19 @@ async def reselect(context: Context, request: RestRequest, answer: Document) -> 
     query = parse_query(request.parameters)
     if query.items is None or not isinstance(answer.value, dict):
         return answer
-    schema = TableSchema(name="object", table="", columns={})
+    document = answer.value
+    keys = {name: CoreColumn(column=Column(name), core_type="string") for name in document}
     bound = bind(
         evolve(query, filter=type(query.filter)("and", ()), sort=()),
-        ColumnNames(schema),
-        view_of(context, request.identity),
+        ColumnNames(TableSchema(name="object", table="", columns=keys, mixed=True)),
+        View(),
         await moment_of(context, request),
     )
-    there = {*answer.value, *(column.name for column in answer.columns)}
-    if wrong := [column.warning for column in bound.unknown if column.name not in there]:
+    declared = {column.name for column in answer.columns}
+    if wrong := [column.warning for column in bound.unknown if column.name not in declared]:
         raise no_such_column(wrong)
-    document = answer.value
     value, warnings = await context.compute(
-        lambda limit: select_from_object(document, bound, limit), len(document) + bound.effort
+        lambda limit: of_object(bound, document, limit), len(document) + bound.effort
     )
     if request.strict and warnings:
         raise no_such_column(warnings)

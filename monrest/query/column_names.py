@@ -18,6 +18,7 @@ from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
+import re2
 from attrs import field, frozen
 
 from monrest.base.values import Column, Expansion, KeysAndValues, Row
@@ -141,28 +142,10 @@ def _matches(patterns: tuple[str, ...], name: str, host: bool) -> bool:
         wanted = pattern.removeprefix("_").upper()
         if host and not wanted.startswith(_OF_HOST):
             continue
-        if _fits(wanted.split("*"), full):
+        parts = ".*".join(map(re2.escape, wanted.split("*")))
+        if re2.fullmatch(f"(?s:{parts})", full):
             return True
     return False
-
-
-def _fits(parts: list[str], name: str) -> bool:
-    """Whether ``name`` is the parts in order with anything in between."""
-    first, *others = parts
-    if not others:
-        return name == first
-    *middle, last = others
-    if not name.startswith(first) or len(name) < len(first) + len(last):
-        return False
-    if not name.endswith(last):
-        return False
-    at, end = len(first), len(name) - len(last)
-    for part in middle:
-        place = name.find(part, at, end)
-        if place < 0:
-            return False
-        at = place + len(part)
-    return True
 
 
 Secret: TypeAlias = Literal[

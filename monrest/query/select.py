@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
 from attrs import define, field
 
-from monrest.base.errors import BadRequest
 from monrest.base.values import Row
 from monrest.query.bind import Bound, Check, CheckTree
 from monrest.query.column_names import (
@@ -183,37 +182,3 @@ class Reader:
 def items_of(trees: Iterable[CheckTree]) -> Iterable[int]:
     """The selected items that conditions look at."""
     return (check.item for check in leaves(trees) if check.item >= 0)
-
-
-def select_from_object(
-    value: Mapping[str, Any], bound: Bound, limit: Limit
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Step 9 of the evaluation for an object: renames, functions and calculations of its keys.
-
-    ``bound`` must be bound to names that declare no core column, so that each name reads a key.
-    With the new object come warnings of names that the old one does not have. Raises BadRequest
-    for a disaggregation, which makes rows of rows.
-    """
-    if bound.unpack is not None:
-        raise BadRequest(
-            "error during request",
-            "columns: to_rows needs a list of rows, this resource answers one object",
-        )
-    row = list(value.values())
-    reader = ObjectReader(bound, {name: at for at, name in enumerate(value)}, limit=limit)
-    assert bound.selected is not None
-    items = {
-        chosen.item.key: at for at, chosen in enumerate(bound.selected) if chosen.kind == "value"
-    }
-    (values,) = reader.values([row], [reader.item(at) for at in items.values()])
-    selected = dict(zip(items, values, strict=True))
-    return selected, tuple(column.warning for column in bound.unknown if column.name not in value)
-
-
-@define(eq=False)
-class ObjectReader(Reader):
-    """A reader of the keys of one object instead of the columns of a collection."""
-
-    def _column(self, name: str) -> Getter:
-        at = self.index.get(name)
-        return itemgetter(at) if at is not None else lambda _row: None

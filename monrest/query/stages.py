@@ -13,6 +13,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
+from monrest.base.errors import BadRequest
 from monrest.base.values import Column, Document, Row, Rows
 from monrest.query.aggregate import Groups
 from monrest.query.bind import Bound, BoundSort, NamedColumn, Selected
@@ -84,6 +85,26 @@ def of_records(
     if not bound.aggregates and (bound.sort or not ordered):
         rows = by_columns(rows, stages.order)
     return stages.answer(rows, Groups(bound))
+
+
+def of_object(
+    bound: Bound, value: Mapping[str, Any], limit: Limit
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The selected items of one object: renames, functions and calculations of its keys.
+
+    ``bound`` must be bound to names that declare its keys. With the new object come warnings of
+    names that the old one does not have. Raises BadRequest for ``to_rows``.
+    """
+    if bound.unpack is not None:
+        raise BadRequest(
+            "error during request",
+            "columns: to_rows needs a list of rows, this resource answers one object",
+        )
+    assert bound.selected is not None
+    items = {item.item.key: at for at, item in enumerate(bound.selected) if item.kind == "value"}
+    reader = Reader(bound, {name: at for at, name in enumerate(value)}, limit=limit)
+    (values,) = reader.values([[*value.values()]], [reader.item(at) for at in items.values()])
+    return dict(zip(items, values, strict=True)), tuple(name.warning for name in bound.unknown)
 
 
 def _merge_groups(sites: Sequence[tuple[list[Row], Mapping[str, Any]]], shape: Layout) -> list[Row]:
