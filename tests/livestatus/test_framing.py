@@ -13,7 +13,6 @@ from monrest.livestatus.framing import BATCH, RowParser, parse_header, parse_row
 from monrest.livestatus.pool import CoreRequest
 from tests.examples import examples
 from tests.fakes.livestatus import as_json, framed
-from tests.table import each
 
 ROWS = [["h1", 0, ["a", "b"], {"X": "1"}], ["h2 ], [ \n],\n[ ü", 1.5, [], {}]]
 
@@ -62,17 +61,6 @@ def test_no_header(header):
 def test_text_instead_of_a_header_is_the_message():
     with pytest.raises(ProtocolError, match="no header but 'Invalid request method'"):
         parse_header(b"Invalid request method\nand more")
-
-
-def test_byte_by_byte():
-    data = framed(as_json(ROWS))
-    assert read([data[i : i + 1] for i in range(len(data))], 4) == ROWS
-
-
-@each("cut", range(1, 30))
-def test_two_pieces(cut):
-    data = framed(as_json(ROWS))
-    assert read([data[:cut], data[cut:]], 4) == ROWS
 
 
 def test_in_one_piece():

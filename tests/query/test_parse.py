@@ -1,4 +1,4 @@
-"""All reserved parameters together."""
+"""All parameters together, and filters by parameter: names, operators, and what cannot be read."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters
-from monrest.query.model import Condition, Group, Item, Query, Ref, SortKey
-from monrest.query.parse import RESERVED, parse_query
+from monrest.query.model import OPERATORS, Condition, Group, Item, Query, Ref, SortKey
+from monrest.query.parse import RESERVED, parse_parameter, parse_query
 from tests import strategies
 from tests.table import each
 
@@ -127,7 +127,7 @@ def test_control_characters_in_names_and_in_q(character: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "description"),
     [
-        ([("name[foo]", "x")], "name[foo]: unknown operator 'foo'"),
+        ([("name[foo]", "x")], "name[foo]: unknown operator 'foo', expected one of = eq != ne ~ "),
         ([("[eq]", "x")], "[eq]: unreadable parameter name"),
         ([("q", "a =")], "q: unexpected end of query after = (character 4)"),
         ([("columns", "foo(a)")], "columns: unknown function: foo"),
@@ -171,3 +171,109 @@ def test_nothing_but_a_refusal_is_raised(parameters: Parameters) -> None:
         assert parse_query(parameters) == query
         return
     assert refused
+
+
+WORDS = {
+    "=": ["=", "eq"],
+    "!=": ["!=", "ne"],
+    "~": ["~", "sregex"],
+    "!~": ["!~", "snregex"],
+    "~~": ["~~", "regex", "like"],
+    "!~~": ["!~~", "nregex", "unlike"],
+    ">": [">", "gt"],
+    "<": ["<", "lt"],
+    ">=": [">=", "gte"],
+    "<=": ["<=", "lte"],
+    "!>=": ["!>=", "notin"],
+}
+
+
+@each(("sign", "word"), [(sign, word) for sign, words in WORDS.items() for word in words])
+def test_every_operator_in_any_case(sign: str, word: str) -> None:
+    assert sum(map(len, WORDS.values())) == len(OPERATORS)
+    for spelling in (word, word.upper(), f" {word} "):
+        name = f"state[{spelling}]"
+        assert parse_parameter(name, "1") == Condition("state", sign, "1", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "op"),
+    [
+        ("name", "name", "="),
+        (" name ", "name", "="),
+        ("name [ne]", "name", "!="),
+        ("_WORKER", "_WORKER", "="),
+        ("count(*)[gt]", "count(*)", ">"),
+        ("avg(execution_time)[gt]", "avg(execution_time)", ">"),
+        ("to_rows(services)[sregex]", "to_rows(services)", "~"),
+        ("substr(name,-2)", "substr(name,-2)", "="),
+        ("`C: used`[gt]", "C: used", ">"),
+        ("`a[eq]`", "a[eq]", "="),
+        ("/var", "/var", "="),
+        ("used %[gt]", "used %", ">"),
+        ("Größe", "Größe", "="),
+        ("disk[0][gt]", "disk[0]", ">"),
+        ("a[b]c", "a[b]c", "="),
+        ("q[eq]", "q", "="),
+        ("limit[gt]", "limit", ">"),
+    ],
+)
+def test_names(name: str, column: str, op: str) -> None:
+    assert parse_parameter(name, " v ") == Condition(column, op, " v ", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "op"),
+    [
+        ("name[", "]=5", "="),
+        ("name[!", "]=5", "!="),
+        ("name[>", "]=5", ">="),
+        ("name[<", "]=5", "<="),
+        ("name[!>", "]=5", "!>="),
+    ],
+)
+def test_operators_that_were_cut_at_their_equals_sign(name: str, value: str, op: str) -> None:
+    assert parse_parameter(name, value) == Condition("name", op, "5", name)
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t"])
+def test_blank_names_are_ignored(name: str) -> None:
+    assert parse_parameter(name, "x") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("name[]", "name[]: unknown operator '', expected one of "),
+        ("disk[0]", "disk[0]: unknown operator '0'"),
+        ("name[==]", "name[==]: unknown operator '=='"),
+        ("name[~", "name[~: unreadable parameter name, expected column or column[operator]"),
+        ("name]", "name]: unreadable parameter name"),
+        ("a[b]c[", "a[b]c[: unreadable parameter name"),
+        (" [eq]", " [eq]: unreadable parameter name"),
+        ("``[eq]", "``[eq]: unreadable parameter name"),
+        ("x\n[y]", "x\ufffd[y]: unknown operator 'y'"),
+    ],
+)
+def test_names_that_cannot_be_read(name: str, description: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        parse_parameter(name, "x")
+    assert caught.value.message == "error during request"
+    assert caught.value.description.startswith(description)
+
+
+@given(strategies.anything, strategies.anything)
+def test_no_name_is_dropped(name: str, value: str) -> None:
+    try:
+        condition = parse_parameter(name, value)
+    except BadRequest:
+        return
+    assert (condition is None) == (not name.strip())
+
+
+@given(strategies.parameter_filters)
+def test_right_filters_are_accepted(parameter: tuple[str, str]) -> None:
+    condition = parse_parameter(*parameter)
+    assert condition is not None
+    assert condition.column in strategies.COLUMNS
+    assert condition.value == parameter[1]
