@@ -8,18 +8,14 @@ but with ``headers=0`` there is nothing but data.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from monrest.base.values import Document, Row, Rows
 from monrest.render.json import digits, dumps, well_formed
 from monrest.render.pieces import batches, gathered
-from monrest.render.table import failed_sites, number_text, table_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from monrest.base.values import Document, Row, Rows
+from monrest.render.table import failed_sites, plain_text, table_of
 
 _SPECIAL = re.compile(r'[\r\n",;:]')
 
@@ -33,15 +29,7 @@ def quoted(text: str) -> str:
 
 
 def _scalar(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return number_text(value)
-    return dumps(value).decode()
+    return plain_text(value, "false", "true")
 
 
 def csv_field(value: Any) -> str:

@@ -8,22 +8,17 @@ that no value of a core can make an answer fail.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 from attrs import define, field
 
-from monrest.base.values import Document, Expansion
+from monrest.base.values import Document, Expansion, KeysAndValues, Row, Rows
 from monrest.render.pieces import PIECE, batches, gathered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from monrest.base.values import KeysAndValues, Row, Rows
 
 DEEPEST = 200
 """Containers nested deeper than this are shown as null; orjson itself ends at 254."""

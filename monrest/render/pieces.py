@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from monrest.base.values import Row, RowList
+from monrest.base.values import Row, RowList
 
 Encoded = TypeVar("Encoded", bytes, memoryview)
 

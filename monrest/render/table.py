@@ -6,19 +6,14 @@ Rules: docs/spec/render.md, "Tables".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from attrs import frozen
 
 from monrest.base.errors import ClientLeftError
-from monrest.base.values import Document, Rows
-from monrest.render.json import digits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from monrest.base.values import Answer, Row, RowList
+from monrest.base.values import Answer, Document, Row, RowList, Rows
+from monrest.render.json import digits, dumps
 
 SCALAR = "value"
 """Column name of a list of plain values and of a single plain value."""
@@ -161,3 +156,16 @@ def number_text(value: float) -> str:
     if not math.isfinite(value):
         return ""
     return str(value).removesuffix(".0")
+
+
+def plain_text(value: Any, no: str, yes: str) -> str:
+    """A value that stands alone or in a list as text; what holds others is JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return yes if value else no
+    if isinstance(value, (int, float)):
+        return number_text(value)
+    return dumps(value).decode()

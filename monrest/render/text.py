@@ -8,18 +8,14 @@ printed must not reach a terminal as an escape sequence.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from monrest.base.errors import ClientLeftError
-from monrest.render.json import digits, dumps, well_formed
+from monrest.base.values import Document, Row, Rows
+from monrest.render.json import digits, well_formed
 from monrest.render.pieces import batches, gathered
-from monrest.render.table import failed_sites, number_text, table_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from monrest.base.values import Document, Row, Rows
+from monrest.render.table import failed_sites, plain_text, table_of
 
 _MOST_WIDTH = 1_000
 """Characters that the cells of a column are filled up to; longer ones stick out."""
@@ -36,15 +32,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def _plain(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, (int, float)):
-        return number_text(value)
-    return dumps(value).decode()
+    return plain_text(value, "0", "1")
 
 
 def cell_text(value: Any) -> str:

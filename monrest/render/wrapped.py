@@ -7,19 +7,13 @@ which nothing is known. When sites failed, ``meta.failed_sites`` lists them as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from monrest.base.values import Column, Rows
+from monrest.base.values import Column, ColumnType, Document, Rows
 from monrest.render.json import answer_value, dumps, indented
 from monrest.render.pieces import gathered
 from monrest.render.table import document_names, row_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from monrest.base.values import ColumnType, Document
-
 
 _TIMES = frozenset(("mtime", "start", "end", "localtime", "ts", "time", "lmd_last_cache_update"))
 _NO_TIMES = frozenset(("last_job", "last_error", "last_state", "last_hard_state"))

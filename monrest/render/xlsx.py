@@ -12,21 +12,18 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from monrest.base.errors import BadRequest, ClientLeftError
 from monrest.base.extras import require
+from monrest.base.values import Document, Rows
 from monrest.render.json import dumps, well_formed
 from monrest.render.pieces import PIECE, let_go
 from monrest.render.table import number_text, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from xlsxwriter.worksheet import Worksheet
-
-    from monrest.base.values import Document, Rows
 
 CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MOST_ROWS = 1048576
