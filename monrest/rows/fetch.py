@@ -469,7 +469,7 @@ class _Batch:
         """Totals of each site, labels that no row has, and sites whose members are not known."""
         bound, shape, spec = self.bound, self._shape, self.spec
         answers: list[Sequence[Any]] = []
-        parts: list[tuple[SitePart, int]] = []
+        parts: list[SitePart] = []
         sites: list[Site] = []
         problems: Sequence[SiteProblem] = ()
         for answer in gathered.answers:
@@ -484,17 +484,18 @@ class _Batch:
                 stored=answer.stored if inbox.size else None,
             )
             sites.append(answer.site)
-            parts.append((part, _program_start(answer.site)))
+            parts.append(part)
         if self._hidden and sites:
             members = await visible_members(
                 *(self.context, self.identity, self._hidden, shape, sites, self.share)
             )
             problems = members.problems
-            parts = [(members.put_into(part), began) for part, began in parts]
+            parts = [members.put_into(part) for part in parts]
 
         def count(limit: Limit) -> Sequence[str]:
-            missing = absent_labels(bound, shape, [part for part, _ in parts])
-            for part, began in parts:
+            missing = absent_labels(bound, shape, parts)
+            for part in parts:
+                began = part.constants["program_start"]
                 for rows in part.batches():
                     kept = Stages(bound, shape, limit).filtered(part, rows)
                     answers.append(count_rows(spec, kept, shape.index, began))
