@@ -148,8 +148,8 @@ async def ask(
     extra: tuple[FilterTree, ...] = (),
 ) -> Rows | Document:
     """The lines that a request wants, as ``rows.fetch`` gives those of other collections."""
-    asked = await question(context, request, schema, extra=extra)
-    bound, shape, allowed = asked.bound, asked.shape, asked.allowed
+    asked = await question(context, request, schema, extra)
+    bound, shape, seen = asked.bound, asked.shape, asked.seen
     cached = wants_cache(request)
     lines = LogReading(
         cache=cache,
@@ -160,8 +160,8 @@ async def ask(
         shape=shape,
         plans=asked.plans,
         sites=asked.sites,
-        seen=allowed,
-        cache_plan=cache.planned(bound, shape, allowed) if cached else None,
+        seen=seen,
+        cache_plan=cache.planned(bound, shape, seen) if cached else None,
     )
     return await lines.answer()
 

@@ -72,20 +72,16 @@ async def fetch(
     schema: TableSchema,
     *,
     extra: tuple[FilterTree, ...] = (),
-    forced: CoreFilter | None = None,
-    push_down: bool = True,
     late: bool = False,
 ) -> Rows | Document:
     """The rows of a collection as the request wants them.
 
-    ``extra`` are conditions of the path, ``forced`` a core filter in core terms, both joined by
-    and. ``late``: rows may be made while they are read (docs/spec/memory.md). A Document comes back
-    for an aggregation without groups. Raises BadRequest for anything wrong with the parameters,
-    SitesFailed when no selected site answered and Unavailable when a large answer cannot be kept.
+    ``extra`` are conditions of the path. ``late``: rows may be made while they are read
+    (docs/spec/memory.md). A Document comes back for an aggregation without groups. Raises
+    BadRequest for anything wrong with the parameters, SitesFailed when no selected site answered
+    and Unavailable when a large answer cannot be kept.
     """
-    asked = await question(
-        context, request, schema, extra=extra, forced=forced, push_down=push_down
-    )
+    asked = await question(context, request, schema, extra)
     progress = request.progress
     inbox = context.memory.inbox()
     try:

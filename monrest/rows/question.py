@@ -21,7 +21,6 @@ from monrest.query.flow import Recipe, straight
 from monrest.query.model import CoreFilter, FilterTree, Pushed
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, SitePlan, layout, plan
-from monrest.query.pushdown import both
 from monrest.rows.members import Hidden
 from monrest.rows.members import hidden as hidden_members
 from monrest.sites.registry import SiteList
@@ -62,9 +61,8 @@ class Plans:
 
     bound: Bound
     shape: Layout
-    forced: CoreFilter | None
+    seen: CoreFilter | None
     single: bool
-    push_down: bool
     plans: dict[tuple[str, frozenset[str]], SitePlan | None] = field(factory=dict)
     asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(factory=dict)
 
@@ -73,12 +71,7 @@ class Plans:
         key = (capabilities.key, capabilities.ordered)
         if key not in self.plans:
             self.plans[key] = plan(
-                self.bound,
-                self.shape,
-                capabilities,
-                forced=self.forced,
-                single=self.single,
-                push_down=self.push_down,
+                self.bound, self.shape, capabilities, forced=self.seen, single=self.single
             )
         return self.plans[key]
 
@@ -92,10 +85,10 @@ class Question:
     """What a request asks the cores of ``sites`` for.
 
     ``listed`` are the sites among which they were selected, ``cores`` what was known of theirs.
-    ``seen`` is what the user may see, ``allowed`` that and the condition of the path, both in
-    terms of a core; None for everything. ``hidden`` are columns that are made here, because not all
-    members of the rows are visible. ``selects``: what selected the sites. ``recipe``: how a row
-    of a core becomes one of the answer, None where rows have to go through all stages.
+    ``seen`` is what the user may see in terms of a core, None for everything. ``hidden`` are
+    columns that are made here, because not all members of the rows are visible. ``selects``: what
+    selected the sites. ``recipe``: how a row of a core becomes one of the answer, None where rows
+    have to go through all stages.
     """
 
     listed: SiteList
@@ -107,7 +100,6 @@ class Question:
     hidden: Hidden
     plans: Plans
     seen: CoreFilter | None
-    allowed: CoreFilter | None
     recipe: Recipe | None
 
 
@@ -115,10 +107,7 @@ async def question(
     context: Context,
     request: RestRequest,
     schema: TableSchema,
-    *,
     extra: tuple[FilterTree, ...] = (),
-    forced: CoreFilter | None = None,
-    push_down: bool = True,
 ) -> Question:
     """What ``fetch`` asks, with the same arguments; raise BadRequest as it does."""
     identity = request.identity
@@ -127,8 +116,6 @@ async def question(
         request.parameters,
         request.sites,
         extra,
-        forced,
-        push_down,
         identity.user,
         identity.roles,
         identity.superuser,
@@ -141,7 +128,7 @@ async def question(
         # Of other cores than before something else may be asked.
         if tuple(map(_CORE, sites)) == kept.cores:
             return kept if same else evolve(kept, listed=listed, sites=sites)
-    fresh, lasts = await _new_question(context, request, schema, extra, forced, push_down=push_down)
+    fresh, lasts = await _new_question(context, request, schema, extra)
     if lasts:
         context.request_cache.keep(key, fresh)
     return fresh
@@ -152,9 +139,6 @@ async def _new_question(
     request: RestRequest,
     schema: TableSchema,
     extra: tuple[FilterTree, ...],
-    forced: CoreFilter | None,
-    *,
-    push_down: bool,
 ) -> tuple[Question, bool]:
     """A question, and whether it is the same at any moment and in any zone."""
     query = parse_query(request.parameters)
@@ -168,7 +152,6 @@ async def _new_question(
     view = view_of(context, request.identity, schema.table)
     bound = bind(query, names_of(context, schema, cores), view, moment, extra)
     hidden, shape = hidden_members(schema.table, layout(bound, cores), view, cores)
-    allowed = both(seen, forced)
     kept = Question(
         listed=context.sites.listed,
         selects=selects,
@@ -177,9 +160,8 @@ async def _new_question(
         bound=bound,
         shape=shape,
         hidden=hidden,
-        plans=Plans(bound, shape, allowed, len(sites) == 1, push_down),
+        plans=Plans(bound, shape, seen, len(sites) == 1),
         seen=seen,
-        allowed=allowed,
         recipe=None if hidden else straight(bound, shape),
     )
     if schema.table in SORTED_AT_START and not bound.aggregates:

@@ -26,6 +26,7 @@ from monrest.query.column_names import CoreColumn, TableSchema
 from monrest.rows.columns import SCHEMAS
 from monrest.rows.fetch import fetch
 from monrest.sites.registry import Registry
+from tests.api.asking import fetched_whole
 from tests.examples import some
 from tests.fakes.clocks import Wall
 from tests.fakes.context import NoLogCache, make_context
@@ -70,7 +71,7 @@ async def rows(context: Context, schema: TableSchema, *pairs: tuple[str, str], p
         if push and schema.merge == "logs":
             result = await ask(NoLogCache(), context, request, schema)
         else:
-            result = await fetch(context, request, schema, push_down=push)
+            result = await (fetch if push else fetched_whole)(context, request, schema)
     except RestError as error:
         return (error.code, error.message, error.description)
     assert not isinstance(result, Document)

@@ -194,7 +194,9 @@ async def answer(
         if push and SCHEMAS[table].merge == "logs":
             result = await ask(NoLogCache(), context, request, SCHEMAS[table])
         else:
-            result = await fetch(context, request, SCHEMAS[table], push_down=push)
+            result = await (fetch if push else asking.fetched_whole)(
+                context, request, SCHEMAS[table]
+            )
     except RestError as error:
         return (error.code, error.message)
     if isinstance(result, Document):
