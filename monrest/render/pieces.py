@@ -33,20 +33,17 @@ def let_go(rows: RowList) -> Iterator[Row]:
         yield row
 
 
-def batches(
-    rows: RowList, encode: Callable[[list[Row]], Encoded], most: int = MOST_ROWS
-) -> Iterator[Encoded]:
+def batches(rows: RowList, encode: Callable[[list[Row]], Encoded]) -> Iterator[Encoded]:
     """Encode ``rows`` in batches whose size follows the size of the bytes that come out.
 
-    ``encode`` gets the rows of one batch. ``most`` limits the rows of a batch however small
-    they are. The rows are let go of as they are taken.
+    ``encode`` gets the rows of one batch, which are let go of as they are taken.
     """
-    left, step = let_go(rows), min(FIRST_ROWS, most)
+    left, step = let_go(rows), FIRST_ROWS
     while batch := list(islice(left, step)):
         piece = encode(batch)
         # Growing by four at most: one batch of short rows says little about the next.
         fitting = len(batch) * PIECE // max(1, len(piece))
-        step = max(1, min(most, fitting, step * 4))
+        step = max(1, min(MOST_ROWS, fitting, step * 4))
         del batch
         yield piece
 

@@ -32,6 +32,8 @@ from monrest.rows.columns import HOSTS, SERVICES
 from monrest.rows.endpoints import matching
 from monrest.rows.fetch import fetch
 from monrest.rows.macros import (
+    HOST_FIELDS,
+    SERVICE_FIELDS,
     CommandLine,
     command_of,
     expand,
@@ -60,30 +62,6 @@ _LINE = (
 _SERVICE = Column("service_description", "string", "", "description of the service")
 HOST_COLUMNS = _LINE
 SERVICE_COLUMNS = (*_LINE, _SERVICE)
-
-_HOST_FIELDS = [
-    "name",
-    "address",
-    "alias",
-    "state",
-    "state_type",
-    "latency",
-    "plugin_output",
-    "perf_data",
-    "current_attempt",
-    "max_check_attempts",
-    "scheduled_downtime_depth",
-    "check_command",
-    "notes_expanded",
-    "notes_url_expanded",
-    "last_state_change",
-    "custom_variables",
-]
-_SERVICE_FIELDS = [
-    "description",
-    *(name for name in _HOST_FIELDS if name not in ("name", "address", "alias", "notes_expanded")),
-    *(f"host_{name}" for name in _HOST_FIELDS),
-]
 
 
 async def _objects(
@@ -311,14 +289,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/hosts/<name>/commandline",
         description="displays commandline for check command",
         text="The name may hold wildcards.",
-        handler=_lines(HOSTS, _HOST_FIELDS, HOST_COLUMNS),
+        handler=_lines(HOSTS, HOST_FIELDS, HOST_COLUMNS),
         columns=HOST_COLUMNS,
     ),
     Endpoint(
         path="/services/<host>/<service>/commandline",
         description="displays commandline for check command",
         text="Both names may hold wildcards.",
-        handler=_lines(SERVICES, _SERVICE_FIELDS, SERVICE_COLUMNS),
+        handler=_lines(SERVICES, SERVICE_FIELDS, SERVICE_COLUMNS),
         columns=SERVICE_COLUMNS,
     ),
 )

@@ -45,6 +45,11 @@ _COLUMNS = {
 }  # fmt: skip
 """Macros that are the value of a column, without the kind of object in front."""
 
+_FURTHER = ("state", "state_type", "last_state_change", "max_check_attempts", "custom_variables")
+HOST_FIELDS = (*_COLUMNS["HOST"].values(), *_FURTHER)
+SERVICE_FIELDS = (*_COLUMNS["SERVICE"].values(), *_FURTHER, *(f"host_{n}" for n in HOST_FIELDS))
+"""The columns that the macros of an object are made of."""
+
 _PATTERN_VARIABLES = ("OBFUSCATE_REGEXP", "OBFUSCATE_REGEX", "OBFUSCATE_ME")
 _TEXT_VARIABLES = ("OBFUSCATE_STRING", "OBFUSCATE_STR")
 
