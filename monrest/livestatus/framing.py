@@ -22,6 +22,7 @@ from monrest.livestatus.core_errors import (
     first_line,
 )
 from monrest.livestatus.inbox import BATCH, StoredRows
+from monrest.query.target import count_values
 
 HEADER_SIZE = 16
 LARGEST_ANSWER = 1 << 30
@@ -123,7 +124,7 @@ def _lenient(body: bytes | bytearray | memoryview, reason: orjson.JSONDecodeErro
 
 def _load(body: bytes | bytearray | memoryview) -> Any:
     if len(body) > _LARGEST_LENIENT:
-        values = len(body) - len(bytes(body).translate(None, b",[{"))
+        values = count_values(bytes(body))
         if values > _MOST_VALUES:
             raise ProtocolError(f"{values} values in a row, or in rows that nothing separates")
     try:

@@ -48,14 +48,6 @@ class Store(Protocol):
         ...  # the body of a protocol
 
 
-@frozen
-class HeldRows:
-    """Keeps rows where they are."""
-
-    def keep(self, rows: list[Row]) -> RowRun:
-        return rows
-
-
 @define(eq=False)
 class Lines:
     """The answer to one question; ``number`` is of how many sites, ``store`` makes room for rows.
@@ -68,8 +60,8 @@ class Lines:
     bound: Bound
     shape: Layout
     number: int
-    store: Callable[[], Store] = HeldRows
-    limit: Limit = field(factory=Limit)
+    store: Callable[[], Store]
+    limit: Limit
     stages: Stages = field(init=False)
     manner: Literal["groups", "first", "whole", "stored"] = field(init=False)
     _held: int = field(init=False, default=0)

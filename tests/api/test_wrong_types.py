@@ -24,6 +24,7 @@ from monrest.render.formats import RenderOptions, render
 from monrest.rows.columns import SCHEMAS
 from monrest.sites.normalise import normaliser
 from tests.examples import some
+from tests.query.pipeline import HeldRows
 from tests.table import each
 
 LIES: tuple[Any, ...] = (
@@ -99,7 +100,7 @@ def answered(
     with Limit() as limit:
         if schema.merge != "logs":
             return finish(bound, shape, parts, limit)
-        lines = Lines(bound, shape, len(parts), limit=limit)
+        lines = Lines(bound, shape, len(parts), HeldRows, limit)
         sites = [lines.site() for _ in parts]
         for site, part in zip(sites, parts, strict=True):
             site.take(part)

@@ -23,13 +23,13 @@ from monrest.query.column_names import PEER_COLUMNS, ColumnNames, View
 from monrest.query.flow import SitePart
 from monrest.query.functions import Moment
 from monrest.query.limit import Limit
-from monrest.query.lines import HeldRows, Lines
+from monrest.query.lines import Lines
 from monrest.query.parse import parse_query
 from monrest.query.plan import Layout, layout, plan
 from monrest.query.scalars import text_of
 from monrest.rows.columns import LOGS
 from tests.examples import examples
-from tests.query.pipeline import NOW
+from tests.query.pipeline import NOW, HeldRows
 
 COLUMNS = ["time", "lineno", "class", "type", "state", "host_name", "message"]
 NUMBERS = {"time", "lineno", "class", "state"}
