@@ -26,14 +26,14 @@ from monrest.query.column_names import (
     View,
     needs,
 )
-from monrest.query.evaluate import Operand
-from monrest.query.expressions import (
+from monrest.query.columns import (
     blanks_as_plus,
     described,
     effort,
     parts,
     unpacked,
 )
+from monrest.query.evaluate import Operand
 from monrest.query.functions import AGGREGATES, Moment
 from monrest.query.model import (
     Calculation,

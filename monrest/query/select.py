@@ -17,8 +17,8 @@ from monrest.query.column_names import (
     SiteSource,
     getter,
 )
+from monrest.query.columns import references
 from monrest.query.evaluate import RowTest, all_of, any_of, mixed_test, value_test
-from monrest.query.expressions import references
 from monrest.query.functions import build, calculate
 from monrest.query.limit import Limit
 from monrest.query.model import Calculation, Expression, Literal_, Ref, leaves

@@ -25,7 +25,7 @@ from monrest.query.column_names import (
     SiteSource,
     labels,
 )
-from monrest.query.expressions import described, references
+from monrest.query.columns import described, references
 from monrest.query.flow import SitePart, picker, position_of, whole_recipe
 from monrest.query.limit import Limit
 from monrest.query.model import Ref, leaves
