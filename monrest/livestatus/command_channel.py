@@ -41,7 +41,7 @@ from monrest.livestatus.core_errors import (
     connect_error,
     tls_error,
 )
-from monrest.livestatus.external import ends_request, keeps_connection, pipelines, request
+from monrest.livestatus.external import keeps_connection, pipelines, request
 from monrest.livestatus.verdicts import Verdict, VerdictReader, reader_for
 
 IDLE = 5.0
@@ -252,7 +252,7 @@ class CommandChannel:
             current.written = end
             text = b"".join(request(line, current.kind, self.backend) for line in lines)
             connection.send(text)
-            if ends_request(current.kind):
+            if not keeps_connection(current.kind):
                 connection.end_request()
 
     def _connect(self) -> None:

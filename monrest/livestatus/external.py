@@ -84,18 +84,10 @@ def pipelines(kind: str) -> bool:
 def keeps_connection(kind: str) -> bool:
     """Whether a core of this kind takes a further command on the same connection.
 
-    An LMD that gave up waiting for its sites says nothing more, which would look like a slow
-    one; without KeepAlive it closes the connection then.
+    An LMD collects commands until the end of what is sent. One that gave up waiting for its sites
+    says nothing more, which would look like a slow one; without KeepAlive it closes the connection.
     """
     return kind != "lmd"
-
-
-def ends_request(kind: str) -> bool:
-    """Whether a core of this kind waits for the end of what is sent before it executes anything.
-
-    An LMD collects commands until then.
-    """
-    return kind == "lmd"
 
 
 def request(text: str, kind: str, backend: str = "") -> bytes:

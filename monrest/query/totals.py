@@ -33,6 +33,10 @@ class StatsField:
     function: Literal["count", "sum", "min", "max"] = "count"
     column: str = ""
 
+    @property
+    def counts_all(self) -> bool:
+        return self.function == "count" and self.condition is None
+
 
 @frozen
 class StatsSpec:
@@ -72,15 +76,9 @@ def batches(spec: StatsSpec) -> tuple[StatsSpec, ...]:
     return tuple(StatsSpec(tuple(group)) for group in [*groups, *by_condition.values()])
 
 
-def _distinct(spec: StatsSpec) -> tuple[list[StatsField], list[int]]:
-    """The numbers that are asked of a core for a batch, and which of them is each field's.
-
-    Number 0 counts all rows and is always there; equal fields are one number. They are compared
-    before the start of a core is filled in: it may be a time that another field has.
-    """
-    places: dict[StatsField, int] = {StatsField("", None): 0}
-    numbers = [places.setdefault(evolve(figure, name=""), len(places)) for figure in spec.fields]
-    return list(places)[1:], numbers
+def _asked(spec: StatsSpec) -> list[StatsField]:
+    """The numbers that are asked of a core for a batch, behind the count of all rows."""
+    return [figure for figure in spec.fields if not figure.counts_all]
 
 
 def plan_stats(
@@ -96,7 +94,7 @@ def plan_stats(
         return None
     stats: list[Stat] = [Stat("count")]
     common: CoreFilter | None = None
-    for figure in _distinct(spec)[0]:
+    for figure in _asked(spec):
         condition = portable(started(figure.condition, program_start), table, capabilities)
         if condition is None and figure.condition is not None:
             return None
@@ -176,7 +174,7 @@ def count_rows(
     """The fields of a batch over rows, in the shape of a Stats answer: the row count first."""
     common = None if spec.fields[0].function == "count" else spec.fields[0].condition
     matches = core_test(started(common, program_start), index)
-    fields, _ = _distinct(spec)
+    fields = _asked(spec)
     tests = [core_test(started(figure.condition, program_start), index) for figure in fields]
     count = 0
     result: list[Any] = [None if figure.function in ("min", "max") else 0 for figure in fields]
@@ -201,11 +199,11 @@ def count_rows(
 def merge_stats(spec: StatsSpec, answers: Iterable[Sequence[Any]]) -> dict[str, Any]:
     """The fields over all sites: counts and sums added, extremes over sites that had rows."""
     merged: dict[str, Any] = {}
-    _, numbers = _distinct(spec)
     for values in answers:
         rows = int(values[0])
-        for figure, number in zip(spec.fields, numbers, strict=True):
-            value = values[number]
+        numbers = iter(values[1:])
+        for figure in spec.fields:
+            value = values[0] if figure.counts_all else next(numbers)
             if figure.function in ("count", "sum"):
                 merged[figure.name] = merged.get(figure.name, 0) + value
             elif rows:
