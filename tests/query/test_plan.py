@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,6 +15,8 @@ from monrest.query.functions import Moment
 from monrest.query.model import Group, Stat, Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import SitePlan, layout, plan
+from monrest.query.sendable import PENDING_COLUMNS, in_icinga
+from monrest.query.totals import columns_of, core_test
 from tests.table import each
 
 NOW = 1_795_242_791.0
@@ -322,3 +325,22 @@ def test_the_newest_lines_of_an_icinga2_behind_an_lmd_are_found_here():
         pushed = planned("limit→5", core, table).pushed
         assert (pushed.sort, pushed.limit) == ((), None)
     assert planned("limit→5", capabilities("lmd"), table).pushed.limit == 5
+
+
+@each("column", sorted(PENDING_COLUMNS))
+@each("op", ["=", "!="])
+@each("value", ["0", "1", "2", "3", "-1"])
+def test_rows_that_an_icinga_keeps(column, op, value):
+    asked = in_icinga(Test(column, op, value))
+    flag = "host_has_been_checked" if column.startswith("host_") else "has_been_checked"
+    assert set(columns_of(asked)) == {column, flag}
+    keeps = core_test(asked, {column: 0, flag: 1})
+    for held, checked in itertools.product(range(4), (0, 1)):
+        shown = held if checked else int(column == "state_type")
+        fits = (shown == int(value)) == (op == "=")
+        assert keeps([held, checked]) is fits, (held, checked)
+
+
+@pytest.mark.parametrize("op", [">", "<", ">=", "<=", "~"])
+def test_what_cannot_be_asked(op):
+    assert in_icinga(Test("state", op, "1")) is None

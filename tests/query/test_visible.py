@@ -1,22 +1,34 @@
-"""What of a log line is shown to whom: commands of event handlers, attributes of contacts."""
+"""What of a row is shown to whom: custom variables, commands of event handlers, attributes of contacts."""
 
 from __future__ import annotations
 
 from datetime import UTC
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
 
 from monrest.base.values import Capabilities
 from monrest.query.bind import bind
-from monrest.query.column_names import EMPTY, ColumnNames, CoreColumn, View, cut_arguments
+from monrest.query.column_names import (
+    EMPTY,
+    ColumnNames,
+    CoreColumn,
+    View,
+    Visibility,
+    cut_arguments,
+    variable_columns,
+)
 from monrest.query.functions import Moment
 from monrest.query.model import Test
 from monrest.query.parse import parse_query
 from monrest.query.plan import layout, plan
 from monrest.rows.columns import LOGS
-from tests.query.test_pipeline import EVERYBODY, NO_CONTACT, NOW, run
+from tests.query.pipeline import EVERYBODY, NO_CONTACT, NOW, run
+from tests.table import each
 
 TYPES = {name: one.core_type for name, one in LOGS.columns.items() if isinstance(one, CoreColumn)}
 NAEMON = Capabilities(kind="naemon", tables={"log": TYPES}, key="log")
@@ -215,3 +227,71 @@ def test_cores_filter_only_where_nothing_gets_lost(condition: str, sent: str) ->
     found = pushed(condition, NO_CONTACT)
     assert sent in found if sent else found == EVERY_LINE
     assert pushed(condition, EVERYBODY) != EVERY_LINE
+
+
+@pytest.mark.parametrize(
+    ("variables", "prefix", "expected"),
+    [
+        ({"WORKER": "local", "num": "10"}, "_", {"_WORKER": "local", "_NUM": "10"}),
+        ({"WORKER": "local"}, "_HOST", {"_HOSTWORKER": "local"}),
+        ({}, "_", {}),
+        ({"worker": "a", "WORKER": "b", "Worker": "c"}, "_", {"_WORKER": "b"}),
+        ({"worker": "a", "Worker": "c"}, "_", {"_WORKER": "a"}),
+    ],
+)
+def test_columns(variables: dict[str, str], prefix: str, expected: dict[str, str]) -> None:
+    everything = Visibility(patterns=(), all_visible=True)
+    keys, values = variable_columns(everything, prefix, variables)
+    assert dict(zip(keys, values, strict=True)) == expected
+
+
+@each(
+    ("patterns", "name", "host", "expected"),
+    [
+        (("_WORKER",), "WORKER", False, True),
+        (("WORKER",), "WORKER", False, True),
+        (("worker",), "WORKER", False, True),
+        (("WORKER",), "worker", False, True),
+        (("_WORKER",), "WORKER", True, False),
+        (("_HOSTWORKER",), "WORKER", True, True),
+        (("HOSTWORKER",), "WORKER", True, True),
+        (("_HOST*",), "WORKER", True, True),
+        (("_HOSTW*",), "WORKER", True, True),
+        (("_HOSTX*",), "WORKER", True, False),
+        (("*",), "WORKER", True, False),
+        (("*WORKER",), "WORKER", True, False),
+        (("*",), "WORKER", False, True),
+        (("_*",), "WORKER", False, True),
+        (("W*R",), "WORKER", False, True),
+        (("W*K*R",), "WORKER", False, True),
+        (("W*E*K",), "WORKER", False, False),
+        (("WORK",), "WORKER", False, False),
+        (("A", "B", "W*"), "WORKER", False, True),
+        ((), "WORKER", False, False),
+        (("WO?KER", "W[O]RKER", "W.*"), "WORKER", False, False),
+        (("AB*BA",), "ABA", False, False),
+    ],
+)
+def test_visibility(patterns: tuple[str, ...], name: str, host: bool, expected: bool) -> None:
+    view = Visibility(patterns=patterns, all_visible=False)
+    assert view.visible(name, host=host) is expected
+    assert view.filter({name: "x", "OTHER": "y"}, host=host).get(name) == (
+        "x" if expected else None
+    )
+
+
+def test_who_sees_everything_gets_a_copy() -> None:
+    variables = {"A": "1"}
+    view = Visibility(patterns=(), all_visible=True)
+    assert view.visible("A")
+    assert view.visible("A", host=True)
+    shown = view.filter(variables, True)
+    assert shown == variables
+    assert shown is not variables
+
+
+@given(st.text(alphabet="AB*", max_size=8), st.text(alphabet="AB", min_size=1, max_size=8))
+def test_stars_stand_for_anything(pattern: str, name: str) -> None:
+    assert Visibility(patterns=(pattern,)).visible(name) is fnmatchcase(name, pattern)
+    hosts = Visibility(patterns=(f"_HOST{pattern}",))
+    assert hosts.visible(name, host=True) is fnmatchcase(name, pattern)
