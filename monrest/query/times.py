@@ -98,7 +98,9 @@ def parse_moment(text: str, now: float, zone: tzinfo) -> int | None:
             return None
         if value is None:
             return None
-        anchored = anchored or not _is_span(match)
+        digits = match["seconds"]
+        is_span = len(digits) < _ABSOLUTE_DIGITS if digits else match["span"] is not None
+        anchored = anchored or not is_span
         total += sign * value
         at = match.end()
         if at == len(text):
@@ -109,12 +111,6 @@ def parse_moment(text: str, now: float, zone: tzinfo) -> int | None:
             return None
         sign = 1 if operator[1] == "+" else -1
         at = operator.end()
-
-
-def _is_span(match: re.Match[str]) -> bool:
-    if match["seconds"]:
-        return len(match["seconds"]) < _ABSOLUTE_DIGITS
-    return match["span"] is not None
 
 
 def _term(match: re.Match[str], now: int, zone: tzinfo) -> int | None:
