@@ -5,7 +5,7 @@ import pytest
 from monrest.base.values import Capabilities
 from monrest.query.pushdown import Pushable
 from monrest.query.totals import batches, count_rows, merge_stats, plan_stats
-from monrest.rows.statistics_specs import (
+from monrest.rows.statistics import (
     HOST_STATS,
     SERVICE_STATS,
     check_stats,

@@ -14,7 +14,7 @@ from monrest.config import Config
 from monrest.render.formats import RenderOptions, render
 from monrest.rows.columns import SCHEMAS
 from monrest.rows.fetch import fetch, fetch_stats
-from monrest.rows.statistics_specs import SERVICE_TOTALS
+from monrest.rows.statistics import SERVICE_TOTALS
 from tests.api import asking
 from tests.fakes.demo import demo_context
 from tests.fakes.threads import Reactor
