@@ -63,6 +63,8 @@ class Groups:
 
     def rows_into(self, reader: Reader, rows: list[Row]) -> None:
         """Add rows one by one; expressions are computed per row, then aggregated."""
+        if not rows:
+            return
         selected = list(enumerate(self.bound.selected or ()))
         keys = [at for at, item in selected if item.kind == "value"]
         aggregated = [at for at, item in selected if item.kind in _ADD]
