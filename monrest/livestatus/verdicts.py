@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 import orjson
-from attrs import frozen
+from attrs import define, field, frozen
 
 from monrest.livestatus.core_errors import ProtocolError, first_line
 from monrest.livestatus.framing import HEADER_SIZE, parse_header, parse_rows
@@ -54,12 +54,12 @@ def core_text(text: str) -> str:
     return "".join(parts).strip()
 
 
+@define(eq=False)
 class VerdictReader:
     """Collects ``verdicts`` from bytes."""
 
-    def __init__(self) -> None:
-        self.verdicts: list[Verdict] = []
-        self.rest = b""
+    verdicts: list[Verdict] = field(factory=list, init=False)
+    rest: bytes = field(default=b"", init=False)
 
     @property
     def amid(self) -> bool:
@@ -98,12 +98,11 @@ def reader_for(kind: str) -> VerdictReader:
     return LmdReader() if kind == "lmd" else BarrierReader()
 
 
+@define(eq=False)
 class BarrierReader(VerdictReader):
     """Naemon and its like: a line if it refused, then the answer to a query that always works."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._refusal = ""
+    _refusal: str = field(default="", init=False)
 
     @property
     def amid(self) -> bool:

@@ -79,9 +79,7 @@ def dumps(value: Any, *, pretty: bool = False) -> bytes:
 
 def ascii_only(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """JSON in ``pieces`` with every character beyond ASCII as an escape sequence."""
-    escape = AsciiWriter()
-    for piece in pieces:
-        yield escape(piece)
+    return map(AsciiWriter(), pieces)
 
 
 class AsciiWriter:
