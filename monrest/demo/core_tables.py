@@ -185,6 +185,7 @@ _COLUMNS = (
 )
 _STYLES: Mapping[tuple[str, str], Any] = {
     **{(table, "last_update"): "micro" for table in ("hosts", "services")},
+    **{(table, "perf_data"): "perf" for table in ("hosts", "services")},
     **{("services", name): "pairs" for name in ("parents", "depends_exec", "depends_notify")},
     ("servicegroups", "members"): "pairs",
     **{("status", f"{name}{suffix}"): "counter" for name in COUNTERS for suffix in ("", "_rate")},
@@ -200,6 +201,7 @@ def _columns(core: Core) -> dict[str, tuple[Column, ...]]:
         columns = []
         for name, kind in types.items():
             declared = schemas[table].columns[name]
+            is_time = getattr(declared, "core_type", "time") == "time"
             raw = name.removesuffix("_expanded")
             columns.append(
                 Column(
@@ -207,7 +209,7 @@ def _columns(core: Core) -> dict[str, tuple[Column, ...]]:
                     kind,
                     declared.column.description,
                     calculated[table].get(name) or counted.get(name) or attrgetter(name),
-                    style=_STYLES.get((table, name), ""),
+                    style=_STYLES.get((table, name)) or ("time" if is_time else ""),
                     bits=MODIFIED if name == "modified_attributes_list" else None,
                     deadly=core.valueless if name == "custom_variable_values" else None,
                     compared=None if raw == name else attrgetter(raw),

@@ -178,7 +178,7 @@ def livestatus(simulation: Simulation, die: Callable[[str], None]) -> Livestatus
     """What answers about a core; ``die`` is called with what a real one would not survive."""
     core = simulation.core
     factory = LivestatusFactory(
-        build_tables(core), core.clock, partial(run, simulation), die, core.counters
+        build_tables(core), core.clock, core.wall, partial(run, simulation), die, core.counters
     )
     core.happened.hear(factory.happened)
     return factory

@@ -8,6 +8,7 @@ while they change.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Generator, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -25,13 +26,14 @@ _LARGEST_ANSWER = 500 * 1024 * 1024
 """Bytes of the largest answer."""
 
 
-def answer(request: Request) -> AnswerSteps:
+def answer(request: Request, seconds: Callable[[], float]) -> AnswerSteps:
     """Make the body; every ``yield`` is a pause of at most some milliseconds of work.
 
-    Raises RequestError 413 above the largest size.
+    Raises RequestError 413 after the time limit, by the clock ``seconds``, or above the largest
+    size.
     """
-    rows = yield from _matching(request)
-    layout = Format(request.format)
+    rows = yield from _matching(request, seconds)
+    layout = Format(request.format, request.separators)
     if request.stats:
         return (yield from _statistics(rows, request, layout))
     total = len(rows)
@@ -51,12 +53,13 @@ def answer(request: Request) -> AnswerSteps:
         size += len(pieces[-1])
         if size > _LARGEST_ANSWER:
             raise RequestError(413, f"Maximum response size of {_LARGEST_ANSWER} bytes exceeded!")
+        request.check_time(seconds())
         yield
     names = [name for name, _ in columns] if request.shows_headers else None
     return layout.whole(names, pieces, total)
 
 
-def _matching(request: Request) -> Generator[None, None, Rows]:
+def _matching(request: Request, seconds: Callable[[], float]) -> Generator[None, None, Rows]:
     table, condition = request.table, every(request.filters)
     if any(condition.is_misread for condition in request.filters):
         rows: Rows = []
@@ -74,6 +77,7 @@ def _matching(request: Request) -> Generator[None, None, Rows]:
     for start in range(0, len(rows), _FILTERED_AT_ONCE):
         matching += filter(condition.holds, rows[start : start + _FILTERED_AT_ONCE])
         if start:
+            request.check_time(seconds())
             yield
     return matching
 
@@ -119,7 +123,7 @@ def _statistics(rows: Rows, request: Request, layout: Format) -> AnswerSteps:
 def _grouped(rows: Rows, request: Request) -> Generator[None, None, dict[tuple[str, ...], Rows]]:
     if not request.columns:
         return {(): rows}
-    plain = Format("csv")
+    plain = Format("csv", request.separators)
     texts = [_group_text(column, plain) for _, column in request.columns]
     groups: dict[tuple[str, ...], Rows] = {}
     for number, row in enumerate(rows, 1):
@@ -139,6 +143,9 @@ def _group_text(column: Column | None, plain: Format) -> Callable[[Any], str]:
     return lambda row: encode(get(row))
 
 
+_SMALLEST = -9223372036854775808
+
+
 def _function(stat: RowCondition | Aggregate) -> Callable[[Rows], Any]:
     if isinstance(stat, RowCondition):
         holds = stat.holds
@@ -147,20 +154,50 @@ def _function(stat: RowCondition | Aggregate) -> Callable[[Rows], Any]:
     if column is None:
         return lambda _rows: 0
     get = column.getter()
+    if column.style == "perf":
+        return lambda rows: _perf(function, list(map(get, rows)))
     if column.type not in ("int", "float"):
         return len
     real = column.type == "float" or column.style == "micro"
 
     def over(rows: Rows) -> int | float:
         value = _aggregate(function, list(map(get, rows)))
-        return float(value) if real else value
+        return float(value) if real and value != _SMALLEST else value
 
     return over
 
 
 def _aggregate(function: str, values: Sequence[int | float]) -> int | float:
+    """One of sum, min, max, avg, std, suminv, avginv over numbers."""
+    count = len(values)
     if function == "sum":
         return sum(values)
     if function in ("min", "max"):
         return (min if function == "min" else max)(values, default=0)
-    return sum(values) / len(values) if values else math.nan
+    if function == "avg":
+        return sum(values) / count if count else math.nan
+    if function == "std":
+        if count < 2:
+            return math.nan
+        mean = sum(values) / count
+        return math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
+    inverse = sum(1 / value if value else math.inf for value in values)
+    if function == "suminv":
+        return float(inverse)
+    return inverse / count if count else _SMALLEST
+
+
+_PERF = re.compile(r"('[^']*'|[^\s=']+)=([-+]?[0-9.]+)")
+
+
+def _perf(function: str, texts: Sequence[str]) -> str:
+    values: dict[str, list[float]] = {}
+    for text in texts:
+        for label, number in _PERF.findall(text):
+            try:
+                values.setdefault(label.strip("'"), []).append(float(number))
+            except ValueError:
+                continue
+    return " ".join(
+        f"{label}={_aggregate(function, numbers):.8f}" for label, numbers in values.items()
+    )

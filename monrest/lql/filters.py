@@ -101,8 +101,11 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 _OPERATORS = frozenset({*_COMPARE, "=~", "~", "~~"})
 
 
-def read_condition(line: str, table: Table) -> RowCondition:
-    """Read ``column op value``. Raises RequestError 400 and CoreDiedError."""
+def read_condition(line: str, table: Table, shift: int = 0) -> RowCondition:
+    """Read ``column op value``; ``shift`` are the seconds by which times are moved.
+
+    Raises RequestError 400 and CoreDiedError.
+    """
     name, _, rest = line.partition(" ")
     word, _, value = rest.lstrip(" ").partition(" ")
     value = value.strip(" \t")
@@ -123,7 +126,7 @@ def read_condition(line: str, table: Table) -> RowCondition:
         raise CoreDiedError(f"GET {table.name}, filter {line}")
     compared = column if column.compared is None else evolve(column, get=column.compared)
     negate = word != op
-    holds = _comparison(compared, op, value, negate)
+    holds = _comparison(compared.shifted(shift), op, value, negate)
     if negate:
         is_misread = op == "=" and (table.name, column.name) in LOOKED_UP
         return RowCondition(holds, is_misread=is_misread)

@@ -16,6 +16,7 @@ from monrest.lql.tables import Column, Rows, ValueOf
 from monrest.query.column_names import EMPTY
 
 Encode: TypeAlias = Callable[[Any], str]
+Separators: TypeAlias = tuple[str, ...]
 
 _FLOAT: Encode = "%.10e".__mod__
 _MICRO: Encode = "%.6f".__mod__
@@ -32,12 +33,29 @@ def _json(value: Any) -> str:
     return "{}" if isinstance(value, dict) else "[]"
 
 
-def _csv(value: Any) -> str:
-    return ",".join(map(_csv_item, value.items() if isinstance(value, dict) else value))
+def _python(value: Any) -> str:
+    if isinstance(value, str):
+        return "u" + encode_basestring_ascii(value)
+    if isinstance(value, dict):
+        items = (f"{_python(key)}:{_python(item)}" for key, item in value.items())
+        return "{" + ",".join(items) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(_python, value)) + "]"
+    return str(value)
 
 
-def _csv_item(item: Any) -> str:
-    return "|".join(map(_csv_item, item)) if isinstance(item, (list, tuple)) else str(item)
+def _csv(separators: Separators) -> Encode:
+    between, inside = separators[2], separators[3]
+
+    def element(item: Any) -> str:
+        if isinstance(item, (list, tuple)):
+            return inside.join(map(element, item))
+        return str(item)
+
+    def write(value: Any) -> str:
+        return between.join(map(element, value.items() if isinstance(value, dict) else value))
+
+    return write
 
 
 @define(eq=False)
@@ -48,13 +66,17 @@ class Format:
     """
 
     name: str
+    separators: Separators
     strings: Encode = field(init=False)
     nested: Encode = field(init=False)
     between: str = field(init=False, default=",")
 
     def __attrs_post_init__(self) -> None:
         if self.name == "csv":
-            self.strings, self.nested, self.between = str, _csv, ";"
+            self.strings, self.nested = str, _csv(self.separators)
+            self.between = self.separators[1]
+        elif self.name == "python":
+            self.strings = self.nested = _python
         else:
             self.strings, self.nested = encode_basestring_ascii, _json
 
@@ -84,7 +106,8 @@ class Format:
 
     def rows(self, texts: Iterable[str]) -> str:
         if self.name == "csv":
-            return "".join(f"{text}\n" for text in texts)
+            end = self.separators[0]
+            return "".join(text + end for text in texts)
         return ",\n".join(f"[{text}]" for text in texts)
 
     def whole(self, names: Sequence[str] | None, pieces: Sequence[str], total: int) -> bytes:

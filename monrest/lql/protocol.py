@@ -17,6 +17,7 @@ from twisted.protocols.policies import TimeoutMixin
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from monrest.base.clock import WallClock
 from monrest.lql.answer import AnswerSteps, answer
 from monrest.lql.filters import CoreDiedError, RequestError
 from monrest.lql.request import Request
@@ -43,6 +44,7 @@ class LivestatusFactory(Factory):
 
     tables: Mapping[str, Table]
     clock: IReactorTime
+    wall: WallClock
     run_command: Callable[[str], str | None]
     die: Callable[[str], None]
     counters: dict[str, int] = field(factory=lambda: {"connections": 0, "requests": 0})
@@ -157,10 +159,11 @@ class LivestatusProtocol(Protocol, TimeoutMixin):
             self._refuse(452, "Invalid request method")
 
     def _get(self) -> None:
-        factory = self._factory
+        factory, now = self._factory, self._factory.wall.now()
         factory.counters["requests"] += 1
         self.setTimeout(None)
-        request = self._request = Request(factory.tables)
+        request = self._request = Request(factory.tables, now)
+        request.started = self._clock.seconds()
         try:
             request.read(self._lines)
             self._waits = request.waits()
@@ -195,7 +198,7 @@ class LivestatusProtocol(Protocol, TimeoutMixin):
 
     def _start(self) -> None:
         assert self._request is not None
-        self._steps = answer(self._request)
+        self._steps = answer(self._request, self._clock.seconds)
         self._work()
 
     def _work(self) -> None:

@@ -20,7 +20,7 @@ from monrest.lql.filters import (
 )
 from monrest.lql.tables import Column, Table
 
-_FUNCTIONS = frozenset({"sum", "min", "max", "avg"})
+_FUNCTIONS = frozenset({"sum", "min", "max", "avg", "std", "suminv", "avginv"})
 
 
 @frozen
@@ -33,15 +33,17 @@ class Aggregate:
 
 @define(eq=False)
 class Request:
-    """What a client asks of one of ``tables``.
+    """What a client asks of one of ``tables``: at the date ``now``, ``started`` by the clock.
 
     ``fixed16`` and ``keep_alive`` say how to answer, after an error too. ``columns`` pairs each
     name with its column, None when unknown. A condition in ``stats`` counts the rows for which it
-    holds. ``limit`` and ``offset`` are None when not given. ``wait_timeout`` is in
-    milliseconds, 0 for ever.
+    holds. ``limit`` and ``offset`` are None when not given. ``shift`` are the seconds of
+    Localtime. ``time_limit`` is in seconds, ``wait_timeout`` in milliseconds, 0 for ever.
     """
 
     tables: Mapping[str, Table]
+    now: float
+    started: float = field(init=False, default=0.0)
     table: Table = field(init=False)
     fixed16: bool = False
     keep_alive: bool = False
@@ -53,7 +55,10 @@ class Request:
     limit: int | None = None
     offset: int | None = None
     format: str = "csv"
+    separators: tuple[str, ...] = ("\n", ";", ",", "|")
     auth_user: str | None = None
+    time_limit: int | None = None
+    shift: int = 0
     wait_object: object = None
     wait_trigger: str = ""
     wait_timeout: int = 0
@@ -70,7 +75,13 @@ class Request:
         """The columns that a row shows: all of the table without Columns and Stats."""
         if self.columns or self.stats:
             return self.columns
-        return list(self.table.columns.items())
+        return [(name, item.shifted(self.shift)) for name, item in self.table.columns.items()]
+
+    def check_time(self, seconds: float) -> None:
+        """Raise RequestError 413 after the time limit, by the clock of ``started``."""
+        limit = self.time_limit
+        if limit is not None and seconds - self.started > limit:
+            raise RequestError(413, f"Maximum query time of {limit} seconds exceeded!")
 
     def waits(self) -> bool:
         """Whether it has to wait for what is not so yet. Raises RequestError 400."""
@@ -128,7 +139,7 @@ class Request:
             attribute, read = _VALUES[word]
             setattr(self, attribute, read(word, value))
         elif word in ("Filter", "WaitCondition"):
-            condition = read_condition(value, self.table)
+            condition = read_condition(value, self.table, self.shift)
             (self.filters if word == "Filter" else self.wait_conditions).append(condition)
         elif word == "Stats":
             self.stats.append(self._stat(value))
@@ -144,7 +155,7 @@ class Request:
         if not words:
             raise RequestError(400, "empty stats line")
         if words[0] not in _FUNCTIONS:
-            return read_condition(value, self.table)
+            return read_condition(value, self.table, self.shift)
         if len(words) != 2:
             raise RequestError(400, f"Invalid stats: {words[0]} needs one column")
         column = self.table.find(words[1])
@@ -154,7 +165,8 @@ class Request:
 
     def read_columns(self, value: str) -> None:
         for name in value.split():
-            self.columns.append((name, self.table.find(name)))
+            column = self.table.find(name)
+            self.columns.append((name, column and column.shifted(self.shift)))
 
     def read_sort(self, value: str) -> None:
         name, _, direction = value.partition(" ")
@@ -164,6 +176,22 @@ class Request:
                 400, f"Invalid value for Sort: '{value}', column [asc|desc] expected"
             )
         self.sort.append((name, direction == "desc"))
+
+    def read_separators(self, value: str) -> None:
+        marks = []
+        for word in value.split()[:4]:
+            number = _whole("Separators", word)
+            if number > 255:
+                raise RequestError(400, "Invalid value for Separators: bytes expected")
+            marks.append(bytes((number,)).decode("utf-8", "surrogateescape"))
+        self.separators = (*marks, *self.separators[len(marks) :])
+
+    def read_localtime(self, value: str) -> None:
+        difference = _whole("Localtime", value) - self.now
+        self.shift = round(difference / 1800) * 1800
+        if abs(self.shift) >= 86400:
+            text = "Invalid value for Localtime: timezone difference too large"
+            raise RequestError(400, text)
 
     def read_wait_object(self, value: str) -> None:
         find = self.table.wait_object
@@ -195,6 +223,13 @@ def _whole(word: str, value: str) -> int:
     return int(value)
 
 
+def _seconds(word: str, value: str) -> int:
+    seconds = _whole(word, value)
+    if seconds == 0:
+        raise RequestError(413, "Maximum query time of 0 seconds exceeded!")
+    return seconds
+
+
 ReadValue: TypeAlias = Callable[[str, str], Any]
 
 
@@ -218,8 +253,9 @@ _VALUES: Mapping[str, tuple[str, ReadValue]] = {
     "KeepAlive": ("keep_alive", _choice(on=True, off=False)),
     "Limit": ("limit", _whole),
     "Offset": ("offset", _whole),
-    "OutputFormat": ("format", _word("csv", "json", "wrapped_json")),
+    "OutputFormat": ("format", _word("csv", "json", "wrapped_json", "python")),
     "ResponseHeader": ("fixed16", _choice(fixed16=True, off=False)),
+    "Timelimit": ("time_limit", _seconds),
     "WaitTimeout": ("wait_timeout", _whole),
     "WaitTrigger": (
         "wait_trigger",
@@ -230,6 +266,8 @@ _VALUES: Mapping[str, tuple[str, ReadValue]] = {
 
 _OTHERS: Mapping[str, Callable[[Request, str], None]] = {
     "Columns": Request.read_columns,
+    "Localtime": Request.read_localtime,
+    "Separators": Request.read_separators,
     "Sort": Request.read_sort,
     "StatsGroupBy": Request.read_columns,
     "WaitObject": Request.read_wait_object,

@@ -22,11 +22,12 @@ class Column:
     Without a ``step`` the row is the object. An ``optional`` step may give None, and the column is
     then empty. ``type`` is string, int, float, list or dict.
 
-    ``style`` says how it differs from its type: ``micro`` prints six decimals, ``pairs`` is a list
-    whose members are joined by the host/service separator. A ``counter`` can only be read: a real
-    core refuses to filter by it and dies of a Stats function. A list with ``bits`` is the words of
-    a number, and is compared as one. ``deadly`` says whether a real core would at present die of a
-    filter on the column, and ``compared`` gives what a filter compares where that is not the value
+    ``style`` says how it differs from its type: ``time`` moves with the Localtime header,
+    ``micro`` prints six decimals, ``pairs`` is a list whose members are joined by the host/service
+    separator, ``perf`` is performance data. A ``counter`` can only be read: a real core refuses to
+    filter by it and dies of a Stats function. A list with ``bits`` is the words of a number, and is
+    compared as one. ``deadly`` says whether a real core would at present die of a filter on the
+    column, and ``compared`` gives what a filter compares where that is not the value
     (docs/spec/livestatus.md).
     """
 
@@ -34,7 +35,7 @@ class Column:
     type: str
     description: str
     get: ValueOf
-    style: Literal["", "micro", "pairs", "counter"] = ""
+    style: Literal["", "time", "micro", "pairs", "perf", "counter"] = ""
     bits: Mapping[str, int] | None = None
     deadly: Callable[[], bool] | None = None
     compared: ValueOf | None = None
@@ -54,6 +55,13 @@ class Column:
             return empty if value is None else get(value)
 
         return through
+
+    def shifted(self, seconds: int) -> Column:
+        """The column with its times moved, for the Localtime header."""
+        if self.style != "time" or not seconds:
+            return self
+        get = self.get
+        return evolve(self, get=lambda row: get(row) + seconds)
 
 
 @frozen(eq=False)

@@ -52,7 +52,7 @@ def test_counters_are_not_compared(bench):
 
 def test_functions_over_counters_end_the_core(bench):
     for name in ALL:
-        for function in ("sum", "min", "max", "avg"):
+        for function in ("sum", "min", "max", "avg", "std"):
             assert refused(bench, "GET status", f"Stats: {function} {name}") is None
             assert bench.deaths[-1] == f"GET status, Stats: {function} {name}"
     assert refused(bench, "GET status", "Stats: sum num_hosts") == 200

@@ -75,6 +75,21 @@ def test_csv_is_raw(bench):
     assert pairs == "alpha|disk /var,beta|C:\\ a; b\n"
 
 
+def test_separators(bench):
+    text = body(bench, "GET hosts", "Columns: name groups custom_variables services_with_state",
+                "Separators: 10 1 2 3", "Filter: name = alpha")  # fmt: skip
+    assert text == (
+        "alpha\x01both\x02red\x01COLOUR\x03red\x02SIZE\x0310\x01"
+        "disk /var\x030\x030\x02load\x030\x030\n"
+    )
+
+
+def test_python_format(bench):
+    text = body(bench, "GET hosts", "OutputFormat: python", "Columns: alias groups state",
+                "Filter: name = alpha")  # fmt: skip
+    assert text == '[[u"Alpha \\u00fc",[u"both",u"red"],0]]\n'
+
+
 def test_json_is_ascii_and_csv_is_not(bench):
     request = ("GET hosts", "Columns: alias", "Filter: name = alpha")
     assert body(bench, "GET hosts", "OutputFormat: json", *request[1:]) == '[["Alpha \\u00fc"]]\n'
@@ -110,7 +125,7 @@ def test_csv_spoils_nothing(bench):
 
 @given(st.text())
 def test_spoiling_leaves_ordinary_text_alone(text):
-    written = Format("json").strings(text)
+    written = Format("json", ("\n", ";", ",", "|")).strings(text)
     found = json.loads(spoil(written))
     plain = all(ord(letter) < 0xD800 or 0xE000 <= ord(letter) <= 0xFFFF for letter in text)
     assert not plain or found == text
@@ -144,6 +159,23 @@ def test_sort_limit_offset(bench, lines, expected):
     assert names(bench, *lines) == expected
 
 
+def test_localtime_moves_all_times_by_half_hours(bench):
+    bench.host("alpha").last_check = 1000
+    request = ["Columns: last_check", "Filter: name = alpha"]
+
+    def at(offset):
+        return bench.column("GET hosts", f"Localtime: {1795000000 + offset}", *request)
+
+    assert at(0) == [1000]
+    assert at(3700) == [4600]
+    assert at(-1700) == [-800]
+    assert at(800) == [1000]
+    moved = bench.column("GET hosts", "Localtime: 1795003600", "Columns: name",
+                         "Filter: last_check = 4600")  # fmt: skip
+    assert moved == ["alpha"]
+    assert bench.status("GET hosts", "Localtime: 1795200000")[0] == 400
+
+
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -156,7 +188,11 @@ def test_sort_limit_offset(bench, lines, expected):
         ("ResponseHeader: on", 400),
         ("Sort:", 400),
         ("Sort: name up", 400),
-        ("Localtime: 1795000000", 400),
+        ("Separators: a", 400),
+        ("Separators: 256", 400),
+        ("Timelimit: 0", 413),
+        ("Timelimit: x", 400),
+        ("Localtime: x", 400),
         ("columns: name", 400),
         ("Backends: a", 400),
         ("Columns name", 400),

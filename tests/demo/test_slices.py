@@ -58,6 +58,20 @@ def test_a_large_answer_lets_others_in_between():
     assert not clock.getDelayedCalls()
 
 
+def test_time_limits_end_a_long_answer():
+    core, clock = make(50, 1000)
+    factory = livestatus(Simulation(core), print)
+    transport = StringTransport()
+    connection = factory.buildProtocol(None)
+    connection.makeConnection(transport)
+    connection.dataReceived(f"GET services\n{KEPT}Timelimit: 1\n\n".encode())
+    clock.advance(2)
+    for _ in range(5):
+        clock.advance(0)
+    assert transport.value().startswith(b"413 ")
+    assert b"Maximum query time of 1 seconds exceeded" in transport.value()
+
+
 def test_checks_that_are_due_at_once_are_made_little_by_little():
     core, clock = make(20, 100)
     simulation = Simulation(core)

@@ -10,6 +10,8 @@ def loaded(bench):
     for name, state, latency in (("alpha", 0, 0.5), ("beta", 1, 1.5)):
         host = bench.host(name)
         host.has_been_checked, host.state, host.latency = 1, state, latency
+    bench.host("alpha").perf_data = "rta=1.5ms;3;5 'packet loss'=10%"
+    bench.host("beta").perf_data = "rta=2.5ms"
     return bench
 
 
@@ -30,12 +32,21 @@ def body(bench, *lines):
         (["Stats: avg state", "Filter: name != gamma"], "[[5.0000000000e-01]]\n"),
         (["Stats: sum latency"], "[[2.0000000000e+00]]\n"),
         (["Stats: max latency"], "[[1.5000000000e+00]]\n"),
+        (["Stats: std latency", "Filter: name != gamma"], "[[7.0710678119e-01]]\n"),
         (["Stats: min latency", "Filter: name = nope"], "[[0.0000000000e+00]]\n"),
         (["Stats: max state", "Filter: name = nope"], "[[0]]\n"),
         (["Stats: avg state", "Filter: name = nope"], "[[-nan]]\n"),
+        (["Stats: avginv state", "Filter: name = nope"], "[[-9223372036854775808]]\n"),
+        (["Stats: suminv state"], "[[inf]]\n"),
+        (["Stats: suminv max_check_attempts"], "[[1.0000000000e+00]]\n"),
+        (["Stats: avginv max_check_attempts"], "[[3.3333333333e-01]]\n"),
         (["Stats: sum name"], "[[3]]\n"),
         (["Stats: sum groups"], "[[3]]\n"),
         (["Stats: sum nope"], "[[0]]\n"),
+        (
+            ["Stats: sum perf_data"],
+            '[["rta=4.00000000 packet loss=10.00000000"]]\n',
+        ),
         (["Stats: state = 0", "Stats: name ~ ^a", "StatsAnd: 2"], "[[1]]\n"),
         (["Stats: state = 1", "Stats: name ~ ^a", "StatsOr: 2"], "[[2]]\n"),
         (["Stats: name = alpha", "StatsNegate:"], "[[2]]\n"),

@@ -10,6 +10,7 @@ from twisted.internet.testing import StringTransport
 
 from monrest.lql.protocol import LivestatusFactory
 from monrest.lql.tables import Column, Part, Table
+from tests.fakes.clocks import Wall
 
 AUTHORS = [
     SimpleNamespace(name="Ann", born=1900, friends=["Ben"]),
@@ -45,7 +46,9 @@ def library():
             wait_object=by_title.get,
         ),
     ]
-    return LivestatusFactory({table.name: table for table in tables}, clock, str.lower, print)
+    return LivestatusFactory(
+        {table.name: table for table in tables}, clock, Wall(clock), str.lower, print
+    )
 
 
 def send(library, *lines):
