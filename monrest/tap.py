@@ -114,7 +114,7 @@ def makeService(options: Options) -> IService:
     from monrest.daemon.service import Daemon
     from monrest.daemon.supervisor import Supervisor, processes
 
-    observer = _observer(options, reactor)
+    observer = _observer(options)
     if options.config is not None:
         path = str(Path(options["config"]).resolve())
         twistd: Any = options.parent or {}
@@ -174,7 +174,7 @@ def _demo_config(port: str, folder: str) -> str:
     return _DEMO_CONFIG.format(port=port, folder=folder, check=check)
 
 
-def _observer(options: Options, reactor: Any) -> LineObserver | None:
+def _observer(options: Options) -> LineObserver | None:
     """Write our lines to standard output or ``--logfile``; None leaves twistd's own choice."""
     twistd: Any = options.parent or {}
     if twistd.get("syslog") or twistd.get("logger"):
@@ -188,9 +188,7 @@ def _observer(options: Options, reactor: Any) -> LineObserver | None:
     elif isinstance(stream, io.TextIOWrapper):
         # Some locales have no letter for every name, and a line that cannot be written is lost.
         stream.reconfigure(errors="backslashreplace")
-    return LineObserver(
-        stream, as_json=bool(options["json-log"]), clock=reactor, journal=is_journal(stream)
-    )
+    return LineObserver(stream, as_json=bool(options["json-log"]), journal=is_journal(stream))
 
 
 def is_journal(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:

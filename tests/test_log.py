@@ -5,7 +5,6 @@ import json
 import re
 
 import pytest
-from twisted.internet.task import Clock
 from twisted.logger import Logger, LogLevel, LogPublisher
 
 from monrest.base.log import ACCESS, AUDIT, REQUEST_ID, LineObserver
@@ -79,25 +78,6 @@ def test_access_lines_as_json(stream):
     document = json.loads(stream.lines[0])
     assert {key: document[key] for key in ACCESS_FIELDS} == ACCESS_FIELDS
     assert document["message"] == "request"
-
-
-def test_access_lines_are_collected_for_a_moment(stream):
-    clock = Clock()
-    log, observer = logger(stream, clock=clock)
-    for _ in range(3):
-        log.info("request", **{ACCESS: ACCESS_FIELDS})
-    assert stream.lines == []
-    clock.advance(0.2)
-    assert len(stream.lines) == 3
-    assert stream.flushes == 1
-    log.info("request", **{ACCESS: ACCESS_FIELDS})
-    log.warn("at once")
-    assert len(stream.lines) == 5
-    assert "at once" in stream.lines[4]
-    log.info("request", **{ACCESS: ACCESS_FIELDS})
-    observer.flush()
-    assert len(stream.lines) == 6
-    assert not clock.getDelayedCalls()
 
 
 def test_what_others_chat_is_left_out(stream):

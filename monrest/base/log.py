@@ -1,22 +1,15 @@
-"""Log lines: text or JSON, one observer for everything, with the id of the request at hand.
-
-Lines of finished requests are collected for a moment and written together, because a write call
-for each would be a noticeable part of a small request; every other line is written at once and
-takes the collected ones with it, so that the order stays.
-"""
+"""Log lines: text or JSON, one observer for everything, with the id of the request at hand."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
 import orjson
 from attrs import define, field
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
 from zope.interface import implementer
 
@@ -41,9 +34,6 @@ _RANKS: dict[Any, int] = {
 _INFO = 1
 _PRIORITIES = {"debug": 7, "info": 6, "notice": 5, "warning": 4, "error": 3, "critical": 2}
 """What the journal calls our levels; audit lines are its notices."""
-_PLAIN_FIELDS = 14
-_COLLECT_SECONDS = 0.2
-_ONE_PIECE = 4096
 _OWN = "monrest"
 _SHORT = {"\n": "\\n", "\r": "\\r"}
 
@@ -53,22 +43,18 @@ _SHORT = {"\n": "\\n", "\r": "\\r"}
 class LineObserver:
     """Writes each event as one line to ``stream`` (a failure's traceback follows in text).
 
-    ``as_json``: one JSON object per line, also after ``configure``. ``clock`` delays access
-    lines by a fifth of a second; without one they are written at once. ``journal``: lines begin
+    ``as_json``: one JSON object per line, also after ``configure``. ``journal``: lines begin
     with their priority, as the journal of systemd takes it. Information from other libraries is
     left out unless everything is written, warnings and failures are not.
     """
 
     stream: TextIO
     as_json: bool = False
-    clock: IReactorTime | None = None
     journal: bool = False
     _always_json: bool = field(init=False)
     _least: int = field(default=_INFO, init=False)
     _accesses: bool = field(default=True, init=False)
     _worker: int = field(default=0, init=False)
-    _lines: list[str] = field(factory=list, init=False)
-    _later: IDelayedCall | None = field(default=None, init=False)
     _second: int = field(default=-1, init=False)
     _stamp: str = field(default="", init=False)
 
@@ -104,15 +90,15 @@ class LineObserver:
                 return
             level = _NAMES[rank]
             line = self._event_line(event, self._time(seconds), level, namespace)
-        self._lines.append(self._ranked(line, level))
-        self.flush()
+        self._write(line, level)
 
-    def _ranked(self, line: str, level: str) -> str:
-        """Put the priority in front of a line, and of those that follow it."""
-        if not self.journal:
-            return line
-        mark = f"<{_PRIORITIES[level]}>"
-        return mark + line[:-1].replace("\n", f"\n{mark}") + line[-1:]
+    def _write(self, line: str, level: str) -> None:
+        if self.journal:
+            mark = f"<{_PRIORITIES[level]}>"
+            # Also in front of the lines of a traceback.
+            line = mark + line[:-1].replace("\n", f"\n{mark}") + line[-1:]
+        self.stream.write(line)
+        self.stream.flush()
 
     def access(self, fields: dict[str, Any], seconds: float, namespace: str) -> None:
         """Take the fields of one access line, which was written at ``seconds``."""
@@ -123,23 +109,8 @@ class LineObserver:
             head = {"time": time, "level": "info", "logger": namespace, "message": "request"}
             line = _json({**head, **fields, **self._which()})
         else:
-            line = f"{time} access {text_of_access(fields)}{self._suffix()}\n"
-        self._lines.append(self._ranked(line, "info") if self.journal else line)
-        if self.clock is None:
-            self.flush()
-        elif self._later is None:
-            self._later = self.clock.callLater(_COLLECT_SECONDS, self.flush)
-
-    def flush(self) -> None:
-        if self._later is not None:
-            if self._later.active():
-                self._later.cancel()
-            self._later = None
-        lines, self._lines = self._lines, []
-        for text in _in_one_piece(lines) if self._worker else ("".join(lines),):
-            if text:
-                self.stream.write(text)
-                self.stream.flush()
+            line = f"{time} access {text_of(fields)}{self._suffix()}\n"
+        self._write(line, "info")
 
     def _which(self) -> dict[str, int]:
         return {"worker": self._worker} if self._worker else {}
@@ -180,18 +151,6 @@ class LineObserver:
         return _json(document | self._which())
 
 
-def _in_one_piece(lines: Iterable[str]) -> Iterator[str]:
-    """Join lines to texts that the system writes in one piece to any stream."""
-    joined, size = "", 0
-    for line in lines:
-        length = len(line.encode("utf-8", "replace"))
-        if size + length > _ONE_PIECE:
-            yield joined
-            joined, size = "", 0
-        joined, size = joined + line, size + length
-    yield joined
-
-
 def _json(document: dict[str, Any]) -> str:
     try:
         line = orjson.dumps(document, default=str).decode()
@@ -215,22 +174,6 @@ def _escaped(text: str) -> str:
     if text in _SHORT:
         return _SHORT[text]
     return f"\\x{ord(text):02x}" if text.isascii() else ascii(text)[1:-1]
-
-
-def text_of_access(access: dict[str, Any]) -> str:
-    """Give the fields of an access line as ``key=value``, texts with spaces in quotes."""
-    if len(access) == _PLAIN_FIELDS:
-        # One line for every request: spelled out this costs a third of the loop.
-        return (
-            f"method={access['method']} path={_value(access['path'])} "
-            f"query={_value(access['query'])} status={access['status']} "
-            f"bytes={access['bytes']} ms={access['ms']} backend_ms={access['backend_ms']} "
-            f"rows={access['rows']} user={_value(access['user'])} "
-            f"failed_sites={_value(access['failed_sites'])} "
-            f"request_id={_value(access['request_id'])} client={access['client']} "
-            f"key={access['key']} agent={_value(access['agent'])}"
-        )
-    return text_of(access)
 
 
 def text_of(fields: dict[str, Any]) -> str:

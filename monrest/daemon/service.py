@@ -313,8 +313,6 @@ class Daemon(Service):
 
     def _stopped(self, result: Failure | None) -> Failure | None:
         """Clean up even when a step failed."""
-        if self.observer is not None:
-            self.observer.flush()
         if self.on_stopped is not None:
             self.on_stopped()
         return result

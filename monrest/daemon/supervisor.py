@@ -524,8 +524,6 @@ class Supervisor(Service):
         if self._ending == -1:
             raise StartError("the workers did not start")
         self.log.info("stopped")
-        if self.observer is not None:
-            self.observer.flush()
         number = self._ending or 0
         if number == 0:
             self.restart()
