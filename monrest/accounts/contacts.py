@@ -13,8 +13,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
+from monrest.base.concurrency import Shared
 from monrest.base.errors import SitesFailed
 from monrest.base.room import Share
 from monrest.base.values import Capabilities, Contact, SiteProblem
@@ -62,7 +62,7 @@ class Contacts:
     workers: Workers = field(factory=Workers)
     _state: bytes = field(default=b"", init=False)
     _remembered: dict[str, _Remembered] = field(factory=dict, init=False)
-    _running: dict[str, _Question] = field(factory=dict, init=False)
+    _running: dict[str, Shared[Contact]] = field(factory=dict, init=False)
 
     async def of(self, user: str) -> Contact:
         """The contact of ``user``; ``NO_CONTACT`` when no site can be asked and none ever was.
@@ -84,8 +84,8 @@ class Contacts:
             return NO_CONTACT
         question = self._running.get(user)
         if question is None:
-            question = self._running[user] = _Question()
-            Deferred.fromCoroutine(self._ask(user, remembered)).addBoth(self._asked, user, question)
+            question = self._running[user] = Shared()
+            question.run(self._ask(user, remembered), lambda: self._running.pop(user))
         waiter = question.wait()
         if remembered is None:
             return await waiter
@@ -103,17 +103,15 @@ class Contacts:
             user: evolve(remembered, until=0.0) for user, remembered in self._remembered.items()
         }
 
-    def _asked(self, result: Contact | Failure, user: str, question: _Question) -> None:
-        self._running.pop(user, None)
-        question.answer(result)
-
     async def _ask(self, user: str, remembered: _Remembered | None) -> Contact:
         sites = self.registry.sites
         share = sites[0].memory.room.share()
-        about_groups = Deferred.fromCoroutine(self._read(sites, _about_groups(user), share))
-        entries, failed = await self._read(sites, _about_contact(user), share)
+        member_of = _asking("contactgroups", ("name",), Test("members", ">=", user))
+        about_groups = Deferred.fromCoroutine(self._read(sites, member_of, share))
+        entry = _asking("contacts", _COLUMNS, Test("name", "=", user))
+        entries, failed = await self._read(sites, entry, share)
         groups, failed_too = await about_groups
-        silent = failed | failed_too
+        silent = failed.keys() | failed_too.keys()
         old = remembered.parts if remembered is not None else {}
         parts: dict[str, Contact] = {}
         for site in sites:
@@ -143,88 +141,48 @@ class Contacts:
         """Give all contacts of ``sites`` by name, asked now, and the sites that did not answer."""
         if not sites:
             return {}, ()
-        problems: dict[str, SiteProblem] = {}
         share = sites[0].memory.room.share()
-
-        async def read(table: str, columns: tuple[str, ...]) -> tuple[SiteAnswer, ...]:
-            def plan(_site: Site, core: Capabilities) -> Pushed | None:
-                present = tuple(name for name in columns if core.has(table, name))
-                return Pushed(table=table, columns=present) if columns[0] in present else None
-
-            try:
-                gathered = await fan_out(sites, plan, None, self.clock, share=share)
-            except SitesFailed as error:
-                problems.update({problem.site: problem for problem in error.problems})
-                return ()
-            problems.update({problem.site: problem for problem in gathered.problems})
-            return gathered.answers
-
-        about_groups = Deferred.fromCoroutine(read("contactgroups", ("name", "members")))
+        members = _asking("contactgroups", ("name", "members"))
+        about_groups = Deferred.fromCoroutine(self._read(sites, members, share))
+        entries, problems = await self._read(sites, _asking("contacts", _COLUMNS), share)
+        groups, more_problems = await about_groups
         parts: dict[str, list[Contact]] = {}
-        for answer in await read("contacts", _COLUMNS):
+        for answer in entries.values():
             for row in answer.rows:
                 parts.setdefault(str(row[0]), []).append(_contact(evolve(answer, rows=[row])))
-        groups: dict[str, set[str]] = {}
-        for answer in await about_groups:
+        groups_of: dict[str, set[str]] = {}
+        for answer in groups.values():
             for row in answer.rows:
-                members = row[1] if len(row) > 1 and isinstance(row[1], list) else ()
-                for member in members:
-                    groups.setdefault(str(member), set()).add(str(row[0]))
+                listed = row[1] if len(row) > 1 and isinstance(row[1], list) else ()
+                for member in listed:
+                    groups_of.setdefault(str(member), set()).add(str(row[0]))
         return {
-            name: evolve(_joined(contacts), groups=frozenset(groups.get(name, ())))
+            name: evolve(_joined(contacts), groups=frozenset(groups_of.get(name, ())))
             for name, contacts in parts.items()
-        }, tuple(problems.values())
+        }, tuple((problems | more_problems).values())
 
     async def _read(
-        self, sites: tuple[Site, ...], plan: PlanSite, share: Share
-    ) -> tuple[dict[str, SiteAnswer], frozenset[str]]:
-        """Answers by site, and the sites that could not be asked."""
+        self, sites: Sequence[Site], plan: PlanSite, share: Share
+    ) -> tuple[dict[str, SiteAnswer], dict[str, SiteProblem]]:
+        """Answers by site, and the problems of the sites that could not be asked."""
         try:
             gathered = await fan_out(sites, plan, None, self.clock, share=share)
         except SitesFailed as error:
-            return {}, frozenset(problem.site for problem in error.problems)
+            return {}, {problem.site: problem for problem in error.problems}
         return (
             {answer.site.id: answer for answer in gathered.answers},
-            frozenset(problem.site for problem in gathered.problems),
+            {problem.site: problem for problem in gathered.problems},
         )
 
 
-@define(eq=False)
-class _Question:
-    """One question to the cores and all that wait for its answer."""
-
-    waiting: list[Deferred[Contact]] = field(factory=list)
-    result: Contact | Failure | None = None
-
-    def wait(self) -> Deferred[Contact]:
-        """Give a Deferred of one's own; cancelling it ends this wait and not the question."""
-        waiter: Deferred[Contact] = Deferred(self.waiting.remove)
-        self.waiting.append(waiter)
-        if self.result is not None:
-            self.answer(self.result)
-        return waiter
-
-    def answer(self, result: Contact | Failure) -> None:
-        self.result = result
-        waiting, self.waiting = self.waiting, []
-        for waiter in waiting:
-            waiter.callback(result)
-
-
-def _about_contact(user: str) -> PlanSite:
-    def plan(_site: Site, core: Capabilities) -> Pushed | None:
-        columns = tuple(name for name in _COLUMNS if core.has("contacts", name))
-        asked = Pushed(table="contacts", columns=columns, filter=Test("name", "=", user))
-        return asked if "name" in columns else None
-
-    return plan
-
-
-def _about_groups(user: str) -> PlanSite:
-    asked = Pushed(table="contactgroups", columns=("name",), filter=Test("members", ">=", user))
+def _asking(table: str, columns: tuple[str, ...], wanted: Test | None = None) -> PlanSite:
+    """Ask for those of ``columns`` that a core has, if it has the first one."""
 
     def plan(_site: Site, core: Capabilities) -> Pushed | None:
-        return asked if core.has("contactgroups", "members") else None
+        present = tuple(name for name in columns if core.has(table, name))
+        if columns[0] not in present or (wanted is not None and not core.has(table, wanted.column)):
+            return None
+        return Pushed(table=table, columns=present, filter=wanted)
 
     return plan
 

@@ -8,10 +8,6 @@ Rules: docs/spec/accounts.md, "Passwords".
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
 import os
 import re
 import stat
@@ -30,12 +26,14 @@ LONGEST_PASSWORD = 1024
 """Characters; more than that is no password."""
 
 _MOST_BYTES = 16 * 1024 * 1024
-_BCRYPT = re.compile(r"\$2[aby]\$(?:0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
+_WELL_FORMED = re.compile(
+    r"\$2[aby]\$(?:0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}|\{SHA\}[A-Za-z0-9+/]{27}="
+)
 _BCRYPT_READS = 72
-_SHA = "{SHA}"
-_SHA_BYTES = 20
 _FRESH = 2.0
-_CRYPTS = {"$apr1$": "apr_md5_crypt", "$5$": "sha256_crypt", "$6$": "sha512_crypt"}
+_CRYPTS = {
+    "$apr1$": "apr_md5_crypt", "$5$": "sha256_crypt", "$6$": "sha512_crypt", "{SHA}": "ldap_sha1",
+}  # fmt: skip
 
 
 @frozen(kw_only=True)
@@ -100,10 +98,8 @@ def parse(content: bytes) -> tuple[dict[str, str], tuple[tuple[int, str], ...]]:
 
 def is_known(hashed: str) -> bool:
     """Whether passwords can be compared with this hash."""
-    if hashed.startswith(_SHA):
-        return _sha_digest(hashed) is not None
-    if hashed.startswith("$2"):
-        return _BCRYPT.fullmatch(hashed) is not None
+    if hashed.startswith(("$2", "{SHA}")):
+        return _WELL_FORMED.fullmatch(hashed) is not None
     crypt = _crypt(hashed)
     if crypt is None:
         return False
@@ -122,9 +118,6 @@ def matches(password: str, hashed: str) -> bool:
         return False
     if len(password) > LONGEST_PASSWORD or b"\0" in secret:
         return False
-    if hashed.startswith(_SHA):
-        digest = hashlib.sha1(secret, usedforsecurity=False).digest()
-        return hmac.compare_digest(digest, _sha_digest(hashed) or b"")
     if hashed.startswith("$2"):
         return bcrypt.checkpw(secret[:_BCRYPT_READS], hashed.encode("ascii"))
     crypt = _crypt(hashed)
@@ -133,18 +126,10 @@ def matches(password: str, hashed: str) -> bool:
 
 def _crypt(hashed: str) -> Any:
     """The class for a kind of hashes; None for an unknown kind."""
-    name = _CRYPTS.get(f"${hashed[1:].partition('$')[0]}$")
+    name = next((name for begin, name in _CRYPTS.items() if hashed.startswith(begin)), None)
     if name is None:
         return None
     # Most daemons have no password file, or one with hashes of bcrypt.
     from passlib import hash as crypts
 
     return getattr(crypts, name)
-
-
-def _sha_digest(hashed: str) -> bytes | None:
-    try:
-        digest = base64.b64decode(hashed.removeprefix(_SHA), validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return digest if len(digest) == _SHA_BYTES else None
