@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from monrest.accounts.attempts import WRONG, is_right, not_authenticated
 from monrest.accounts.model import secret_hash
@@ -362,10 +362,9 @@ IPAddress: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
 _MOST_HOPS = 32
-_REMEMBERED_ADDRESSES = 1024
 
 
-@define(eq=False)
+@frozen
 class Proxies:
     """Proxies that may name the client behind them, and that client.
 
@@ -374,7 +373,6 @@ class Proxies:
     """
 
     trusted: tuple[Network, ...]
-    _trusted: dict[str, bool] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, trusted: Iterable[str]) -> Proxies:
@@ -383,13 +381,8 @@ class Proxies:
 
     def trusts(self, address: str) -> bool:
         """Whether the neighbour with this address may name clients; none without an address."""
-        trusted = self._trusted.get(address)
-        if trusted is None:
-            if len(self._trusted) >= _REMEMBERED_ADDRESSES:
-                self._trusted.clear()
-            read = _address(address)
-            trusted = self._trusted[address] = read is not None and self._among(read)
-        return trusted
+        read = _address(address)
+        return read is not None and self._among(read)
 
     def client(self, peer: str, forwarded_for: str) -> str:
         """Give the client's address from the other end of a connection and X-Forwarded-For.

@@ -5,11 +5,10 @@ Rules: docs/spec/accounts.md, "Users".
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import re2
-from attrs import define, field, frozen
+from attrs import frozen
 
 from monrest.api.fields import AS_IT_IS, Reading, Text
 from monrest.base.errors import BadRequest
@@ -18,8 +17,6 @@ from monrest.config import AuthConfig
 
 LONGEST_USER = 255
 """Characters of a name."""
-
-_REMEMBERED = 4096
 
 
 @frozen
@@ -43,33 +40,25 @@ class UserField(Text):
         return text
 
 
-@define(eq=False)
+@frozen
 class UserNames:
     """Reads names from outside."""
 
     config: AuthConfig
-    _replace: Callable[[str], str] = field(init=False)
-    _read: dict[str, UserName] = field(factory=dict, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._replace = _replacing(self.config.user_replace)
 
     def read(self, text: str, where: str) -> UserName:
         """Give the name behind ``text``; BadRequest, naming ``where``, when it is none."""
-        read = self._read.get(text)
-        if read is None:
-            check(text, where)
-            name = text
-            if self.config.lowercase_user:
-                name = name.lower()
-            if self.config.uppercase_user:
-                name = name.upper()
-            name = self._replace(name)
-            check(name, where)
-            if len(self._read) >= _REMEMBERED:
-                self._read.clear()
-            read = self._read[text] = UserName(name, text)
-        return read
+        check(text, where)
+        name = text
+        if self.config.lowercase_user:
+            name = name.lower()
+        if self.config.uppercase_user:
+            name = name.upper()
+        if self.config.user_replace:
+            pattern, replacement = self.config.user_replace
+            name = re2.sub(pattern, replacement, name)
+        check(name, where)
+        return UserName(name, text)
 
 
 def check(name: str, where: str) -> None:
@@ -83,19 +72,3 @@ def check(name: str, where: str) -> None:
     else:
         return
     raise BadRequest("invalid user name", f"{where}: expected {expected}")
-
-
-def _replacing(pair: tuple[str, ...]) -> Callable[[str], str]:
-    if not pair:
-        return _same
-    pattern: Any = re2.compile(pair[0])
-
-    def replace(name: str) -> str:
-        changed: str = pattern.sub(pair[1], name)
-        return changed
-
-    return replace
-
-
-def _same(name: str) -> str:
-    return name

@@ -36,7 +36,6 @@ LOCAL = Proxies.of(("127.0.0.1", "10.0.0.0/8", "::1", "2001:db8::/32"))
 )
 def test_who_is_trusted(address, trusted):
     assert LOCAL.trusts(address) is trusted
-    assert LOCAL.trusts(address) is trusted  # remembered
     assert not Proxies.of(()).trusts(address)
 
 
@@ -79,13 +78,6 @@ def test_a_long_list_is_not_walked_for_ever():
     assert (
         LOCAL.client("127.0.0.1", "192.0.2.1," + "10.0.0.1," * 100_000 + "10.0.0.2") == "10.0.0.1"
     )
-
-
-def test_many_addresses_are_not_remembered_for_ever():
-    proxies = Proxies.of(("127.0.0.1",))
-    for number in range(3000):
-        proxies.trusts(f"192.0.{number // 256}.{number % 256}")
-    assert len(proxies._trusted) <= 1024
 
 
 def test_what_is_no_network_is_refused():

@@ -65,13 +65,6 @@ def test_a_change_cannot_make_what_is_no_name(replace, text):
         UserNames(AuthConfig(user_replace=replace)).read(text, "x")
 
 
-def test_many_names_are_not_remembered_for_ever():
-    names = UserNames(AuthConfig())
-    for number in range(5000):
-        names.read(f"user{number}", "x")
-    assert len(names._read) <= 4096
-
-
 @given(st.text(max_size=300), st.booleans())
 def test_whatever_is_read_is_a_name(text, lower):
     try:
