@@ -13,30 +13,25 @@ import hmac
 import os
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from attrs import define, evolve, field, frozen
 
-from monrest.accounts.attempts import WRONG, is_right, not_authenticated
-from monrest.accounts.model import secret_hash
+from monrest.accounts.contacts import Contacts
+from monrest.accounts.keys import Keys
+from monrest.accounts.model import ApiKey, Session, secret_hash
+from monrest.accounts.passwords import Passwords
 from monrest.accounts.roles import EVERYTHING, RoleTable, restricted
 from monrest.accounts.secret_key import is_key
-from monrest.accounts.sessions import cookie_of
+from monrest.accounts.sessions import Sessions, cookie_of
+from monrest.accounts.slowdown import WRONG, Slowdown, is_right, not_authenticated
 from monrest.accounts.usernames import UserName, UserNames
+from monrest.accounts.users import Users
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, NotAuthenticated, Unavailable
 from monrest.base.names import Names
 from monrest.base.values import API, CLI, INTERNAL, READ_ONLY, Caller, Identity
 from monrest.config import AuthConfig
-
-if TYPE_CHECKING:
-    from monrest.accounts.contacts import Contacts
-    from monrest.accounts.keys import Keys
-    from monrest.accounts.model import ApiKey, Session
-    from monrest.accounts.passwords import Passwords
-    from monrest.accounts.sessions import Sessions
-    from monrest.accounts.slowdown import Slowdown
-    from monrest.accounts.users import Users
 
 # Nothing else is stripped: what another one before us takes for a letter stays one.
 _BLANKS = " \t"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from monrest.accounts.keys import Keys, check_number
 from monrest.accounts.model import ApiKey
 from monrest.accounts.roles import grantable
 from monrest.accounts.usernames import UserField, UserNames
 from monrest.api.endpoint import Context, Endpoint
-from monrest.api.fields import Flag, NameList, Text
+from monrest.api.fields import Fields, Flag, NameList, Text, collected
 from monrest.api.records import Records
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Forbidden
@@ -23,7 +23,6 @@ from monrest.base.values import (
     Answer,
     Column,
     Document,
-    Identity,
     RestRequest,
 )
 from monrest.config.check import full_role
@@ -67,7 +66,6 @@ _FORCE_USER = UserField(
     "the role admin",
 )
 _CREATION = (_COMMENT, _ROLES, _USERNAME, _SUPERUSER, _FORCE_USER)
-_PARAMETERS = tuple(parameter.name for parameter in _CREATION)
 
 _FILE = Column("file", "string", "", "where it is kept: table and record in the database")
 COLUMNS = shown_columns(ApiKey, _FILE)
@@ -78,17 +76,6 @@ _CREATED = (
     _MESSAGE,
     Column("private_key", "string", "", "the key itself, which is never shown again"),
 )
-
-
-@frozen(kw_only=True)
-class _Asked:
-    """The parameters of a creation as they were given; ``roles`` are full names."""
-
-    comment: str
-    superuser: bool
-    username: str
-    force_user: str
-    roles: tuple[str, ...] | None
 
 
 @frozen(eq=False, kw_only=True)
@@ -173,67 +160,52 @@ class KeyRecords(Records[ApiKey]):
             raise Forbidden("no permission to create api keys")
         check_number(await self.keys.owned(identity.user), most)
         asked = _read(request)
-        if identity.user in INTERNAL and not asked.username:
-            asked = evolve(asked, superuser=True)
+        username, force_user = asked["username"], asked["force_user"]
+        if identity.user in INTERNAL and not username:
+            asked["superuser"] = 1
+        superuser = bool(asked["superuser"])
         if not identity.may(ADMIN):
-            _refuse_for_others(asked, identity)
-        superuser = asked.superuser
-        if superuser and asked.username:
+            for name in ("username", "superuser", "force_user"):
+                if asked[name]:
+                    raise Forbidden(
+                        "no permission to create api keys",
+                        f"{name} requires the role admin{identity.why_not(ADMIN)}",
+                    )
+        if superuser and username:
             raise BadRequest(
                 "contradicting parameters", "username: expected none together with superuser"
             )
-        if asked.force_user and not superuser:
+        if force_user and not superuser:
             raise BadRequest(
                 "contradicting parameters", "force_user: expected superuser=1 beside it"
             )
         names = UserNames(auth)
-        user = names.read(asked.username, "username").name if asked.username else identity.user
-        force = names.read(asked.force_user, "force_user").name if asked.force_user else None
+        user = names.read(username, "username").name if username else identity.user
         return await self.keys.create(
             user=None if superuser else user,
             superuser=superuser,
-            force_user=force,
-            roles=grantable(identity, asked.roles),
-            comment=asked.comment,
+            force_user=names.read(force_user, "force_user").name if force_user else None,
+            roles=grantable(identity, asked["roles"]),
+            comment=asked["comment"],
             creator=identity.user,
             most=most,
         )
 
 
-def _refuse_for_others(asked: _Asked, identity: Identity) -> None:
-    for name in ("username", "superuser", "force_user"):
-        if getattr(asked, name):
-            raise Forbidden(
-                "no permission to create api keys",
-                f"{name} requires the role admin{identity.why_not(ADMIN)}",
-            )
-
-
-def _read(request: RestRequest) -> _Asked:
-    given: dict[str, list[str]] = {}
-    for name, value in request.parameters:
-        if name in _PARAMETERS:
-            given.setdefault(name, []).append(value)
-        elif name not in RESERVED:
+def _read(request: RestRequest) -> dict[str, Any]:
+    """The fields of a creation; ``roles`` are full names, None where none were given."""
+    given = collected(pair for pair in request.parameters if pair[0] not in RESERVED)
+    expected = tuple(parameter.name for parameter in _CREATION)
+    for name, value in given.items():
+        if name not in expected:
             raise BadRequest(
-                "unknown parameter",
-                f"{name[:80]!r}: expected one of {', '.join(_PARAMETERS)}",
+                "unknown parameter", f"{name[:80]!r}: expected one of {', '.join(expected)}"
             )
+        if name != "roles" and isinstance(value, list):
+            raise BadRequest("too many values", f"{name}: expected one value, got {len(value)}")
     # An empty list is no value at all and yet means something: a key that gives no role.
     body = request.document
     if isinstance(body, Mapping) and body.get("roles") == []:
         given["roles"] = []
-    return _Asked(
-        comment=_COMMENT.read(_single(given, "comment")),
-        superuser=bool(_SUPERUSER.read(_single(given, "superuser"))),
-        username=_USERNAME.read(_single(given, "username")),
-        force_user=_FORCE_USER.read(_single(given, "force_user")),
-        roles=tuple(map(full_role, _ROLES.read(given["roles"]))) if "roles" in given else None,
-    )
-
-
-def _single(given: Mapping[str, list[str]], name: str) -> str:
-    values = given.get(name, [""])
-    if len(values) != 1:
-        raise BadRequest("too many values", f"{name}: expected one value, got {len(values)}")
-    return values[0].strip()
+    values = Fields(_CREATION).values(given)
+    return values | {"roles": tuple(map(full_role, values["roles"])) if "roles" in given else None}

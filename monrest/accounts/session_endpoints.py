@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 from attrs import frozen
 
-from monrest.accounts.attempts import WRONG, is_right, not_authenticated
 from monrest.accounts.model import DIGEST, Session, secret_hash
 from monrest.accounts.passwords import Passwords
 from monrest.accounts.sessions import Sessions, cookie_of
-from monrest.accounts.slowdown import Slowdown
+from monrest.accounts.slowdown import WRONG, Slowdown, is_right, not_authenticated
 from monrest.accounts.usernames import UserField, UserNames
 from monrest.accounts.users import Users
 from monrest.api.csrf import check_page

@@ -1,7 +1,8 @@
-"""Failed logins are slowed down, per address and per user, by all workers together.
+"""Attempts with a name and a password, by a login or by basic authentication.
 
-So many wrong passwords of a user from one address in a row lock out that user's passwords from
-there, for a quarter of an hour after the last one.
+Failed ones are slowed down, per address and per user, by all workers together
+(docs/spec/accounts.md, "Passwords"). So many wrong passwords of a user from one address in a row
+lock out that user's passwords from there, for a quarter of an hour after the last one.
 
 An answer "wrong" comes after a delay that grows with the failures before it, and for that time
 it keeps one of the few places that its address and its user have; who finds none free waits in
@@ -11,18 +12,25 @@ start of the attempt: how long the work behind it takes cannot be seen.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address, ip_network
 from types import TracebackType
 
 from attrs import define, field
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 
+from monrest.accounts.passwords import Passwords
+from monrest.accounts.users import Users
+from monrest.base.audit import audit
 from monrest.base.concurrency import pause
-from monrest.base.errors import TooManyRequests
+from monrest.base.errors import NotAuthenticated, TooManyRequests
+from monrest.base.names import Names
+from monrest.base.values import Caller
 from monrest.base.workers import Workers
+
+WRONG = "no or invalid credentials used."
+"""The answer to every wrong attempt, whether there is such a user or not."""
 
 FIRST_DELAY = 0.5
 """Seconds after the first failure; doubled with each further one."""
@@ -41,15 +49,14 @@ _PREFIX_OF_ONE = 64
 class _Track:
     """What is known of one address or one user."""
 
+    places: DeferredSemaphore
     failures: int = 0
     last: float = 0.0
-    inside: int = 0
-    line: deque[Deferred[None]] = field(factory=deque)
 
     @property
     def idle(self) -> bool:
         """Whether no attempt is inside or waiting."""
-        return not self.inside and not self.line
+        return self.places.tokens == self.places.limit
 
 
 @define(eq=False)
@@ -88,18 +95,14 @@ class Slowdown:
         now = self.clock.seconds()
         track = self._tracks.pop(key, None)
         if track is None or (track.idle and now - track.last > _FORGOTTEN_AFTER):
-            track = _Track()
-            self._make_room()
+            track = _Track(DeferredSemaphore(self.workers.share(_PLACES)))
+            if len(self._tracks) >= _REMEMBERED:
+                # Those in use cannot go; they are never more than attempts at the same time.
+                oldest = next((key for key, track in self._tracks.items() if track.idle), None)
+                if oldest is not None:
+                    del self._tracks[oldest]
         self._tracks[key] = track  # the one that was used last is the last one
         return track
-
-    def _make_room(self) -> None:
-        if len(self._tracks) < _REMEMBERED:
-            return
-        # Tracks in use cannot go; there are never more of them than attempts at the same time.
-        oldest = next((key for key, track in self._tracks.items() if track.idle), None)
-        if oldest is not None:
-            del self._tracks[oldest]
 
     def is_locked_out(self, address: str, user: str, most: int) -> bool:
         """Whether ``most`` passwords of the user from there were wrong in a row; 0: never."""
@@ -108,36 +111,19 @@ class Slowdown:
         return track is not None and recent and 0 < most <= track.failures
 
     async def enter(self, track: _Track) -> None:
-        """Take a place, in the order of arrival."""
-        if track.inside < self.workers.share(_PLACES) and not track.line:
-            track.inside += 1
-            return
-        share = self.workers.share
-        if len(track.line) >= share(_MOST_IN_LINE) or self._waiting >= share(_MOST_WAITING):
+        """Take a place, in the order of arrival; TooManyRequests where too many wait."""
+        share, places = self.workers.share, track.places
+        if not places.tokens and (
+            len(places.waiting) >= share(_MOST_IN_LINE) or self._waiting >= share(_MOST_WAITING)
+        ):
             raise TooManyRequests(
-                "too many failed logins",
-                "wait before you try again",
-                _delay(track.failures),
+                "too many failed logins", "wait before you try again", _delay(track.failures)
             )
-        turn: Deferred[None] = Deferred(track.line.remove)
-        track.line.append(turn)
         self._waiting += 1
         try:
-            await turn
+            await places.acquire()
         finally:
             self._waiting -= 1
-
-    def leave(self, track: _Track) -> None:
-        """Give the place to the next one in line."""
-        if track.line:
-            track.line.popleft().callback(None)
-        else:
-            track.inside -= 1
-
-    def leave_all(self, tracks: Iterable[_Track]) -> None:
-        """Give several places away."""
-        for track in tracks:
-            self.leave(track)
 
     def succeeded(self, address: str, user: str) -> None:
         """Note that the user was there; only those of the address stay."""
@@ -223,7 +209,7 @@ class Attempt:
                     await slowdown.enter(track)
                     self._held.append(track)
             except BaseException:
-                self._leave()
+                _leave(self._held)
                 raise
         self._begun = slowdown.clock.seconds()
         return self
@@ -236,21 +222,20 @@ class Attempt:
     ) -> None:
         gone = isinstance(error, CancelledError)
         if self._right or (error is not None and not gone):
-            self._leave()
+            _leave(self._held)
             return
-        clock = self.slowdown.clock
-        failed = self.slowdown.failed
-        delay = failed(self.address, self.user) if self._counts else LONGEST_DELAY
+        slowdown, clock = self.slowdown, self.slowdown.clock
+        delay = slowdown.failed(self.address, self.user) if self._counts else LONGEST_DELAY
         left = max(0.0, self._begun + delay - clock.seconds())
         # The place stays taken also when the client does not wait for the answer.
-        held, self._held = self._held, []
-        clock.callLater(left, self.slowdown.leave_all, held)
+        clock.callLater(left, _leave, self._held)
         if not gone:
             await pause(clock, left)
 
-    def _leave(self) -> None:
-        held, self._held = self._held, []
-        self.slowdown.leave_all(held)
+
+def _leave(tracks: Iterable[_Track]) -> None:
+    for track in tracks:
+        track.places.release()
 
 
 def _delay(failures: int) -> float:
@@ -266,3 +251,51 @@ def _grouped(address: str) -> str:
     if isinstance(read, IPv6Address):
         return str(ip_network((read, _PREFIX_OF_ONE), strict=False))
     return address
+
+
+async def is_right(
+    user: str,
+    password: str,
+    caller: Caller,
+    *,
+    passwords: Passwords,
+    slowdown: Slowdown,
+    users: Users,
+) -> bool:
+    """Whether ``password`` is that of ``user``; a wrong one is counted, noted and slowed down.
+
+    After too many wrong ones the right one is answered like them. Whether an administrator has
+    locked the user is another question, answered only after the right password. Raises
+    TooManyRequests and Unavailable.
+    """
+    async with slowdown.attempt(caller.client, user) as attempt:
+        right = await passwords.check(user, password)
+        most = users.config.lock_after_failed_logins
+        if right and attempt.refused(most, in_all=await users.is_guessed(user)):
+            audit(user, caller, "login failed", result="too many wrong passwords before")
+            right = False
+        elif right:
+            attempt.succeeded()
+            await users.passed(user)
+        else:
+            # In here, so that the time it takes is hidden in the delay.
+            audit(user, caller, "login failed", result=WRONG)
+            await users.failed(user, caller, known=await passwords.knows(user))
+    return right
+
+
+def not_authenticated(
+    message: str, description: str, caller: Caller, names: Names, *, passwords: bool
+) -> NotAuthenticated:
+    """Make the error for a caller of whom nothing is known; it says how to come in.
+
+    By key always; by password where there are ``passwords``, but not to a script of a page: its
+    browser would ask the person in front of it for a password that the script cannot use.
+    """
+    challenges = [f'Bearer realm="{names.app}"']
+    # As far as browsers and libraries for scripts tell.
+    mode = caller.headers.get("sec-fetch-mode", "navigate").strip().lower()
+    by = caller.headers.get("x-requested-with", "").strip().lower()
+    if passwords and mode == "navigate" and by != "xmlhttprequest":
+        challenges.append(f'Basic realm="{names.app}", charset="UTF-8"')
+    return NotAuthenticated(message, description, challenges)

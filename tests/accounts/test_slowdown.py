@@ -53,7 +53,7 @@ def world():
     while made.clock.getDelayedCalls():
         made.clock.advance(10)
     assert not made.slow._waiting
-    assert all(not one.inside and not one.line for one in made.slow._tracks.values())
+    assert all(one.idle for one in made.slow._tracks.values())
 
 
 def test_delays_grow_up_to_a_limit(world):

@@ -3,7 +3,7 @@
 import pytest
 from twisted.internet.defer import CancelledError
 
-from monrest.accounts.attempts import WRONG
+from monrest.accounts.slowdown import WRONG
 from monrest.base.errors import (
     BadRequest,
     Forbidden,
