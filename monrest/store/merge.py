@@ -10,6 +10,7 @@ from typing import Any
 from monrest.base.errors import BadRequest
 
 _DEEPEST = 50
+_MOST_DIGITS = 9
 
 
 def merged(stored: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -28,61 +29,29 @@ def _merged(stored: Any, patch: Any, where: str, depth: int) -> Any:
         raise BadRequest(
             "failed to merge", f"{where}: expected at most {_DEEPEST} levels of lists and objects"
         )
-    if isinstance(patch, dict) and isinstance(stored, dict):
-        return _objects(stored, patch, where, depth)
-    if isinstance(patch, dict) and isinstance(stored, list):
-        return _positions(stored, patch, where, depth)
     if isinstance(patch, list) and isinstance(stored, list):
         return _lists(stored, patch, where, depth)
-    return _added(patch, where, depth)
-
-
-def _added(patch: Any, where: str, depth: int) -> Any:
-    """What was not there before: an object comes without its nulls."""
-    if isinstance(patch, dict):
-        return _objects({}, patch, where, depth)
-    return patch
-
-
-def _objects(
-    stored: dict[str, Any], patch: dict[str, Any], where: str, depth: int
-) -> dict[str, Any]:
-    result = dict(stored)
-    for key, value in patch.items():
-        place = f"{where}.{key}" if where else key
+    if not isinstance(patch, dict):
+        return patch
+    result: dict[Any, Any] = {}
+    if isinstance(stored, (dict, list)):
+        result.update(stored if isinstance(stored, dict) else enumerate(stored))
+    for name, value in patch.items():
+        key = name if not isinstance(stored, list) else _position(name, where)
         if value is None:
             result.pop(key, None)
-        elif key in result:
-            result[key] = _merged(result[key], value, place, depth + 1)
         else:
-            result[key] = _added_below(value, place, depth)
+            place = f"{where}.{name}" if where else name
+            result[key] = _merged(result.get(key), value, place, depth + 1)
+    if isinstance(stored, list):
+        return [result[at] for at in sorted(result) if result[at] is not None]
     return result
 
 
-def _added_below(value: Any, where: str, depth: int) -> Any:
-    if depth >= _DEEPEST:
-        return _merged(None, value, where, depth + 1)
-    return _added(value, where, depth + 1)
-
-
-def _positions(stored: list[Any], patch: dict[str, Any], where: str, depth: int) -> list[Any]:
-    result = dict(enumerate(stored))
-    for key, value in patch.items():
-        if not (key.isascii() and key.isdigit() and len(key) <= _MOST_DIGITS):
-            raise BadRequest(
-                "failed to merge", f"{where}: {key[:80]!r}: expected a position of the list"
-            )
-        at, place = int(key), f"{where}.{key}"
-        if value is None:
-            result.pop(at, None)
-        elif at in result:
-            result[at] = _merged(result[at], value, place, depth + 1)
-        else:
-            result[at] = _added_below(value, place, depth)
-    return [result[at] for at in sorted(result) if result[at] is not None]
-
-
-_MOST_DIGITS = 9
+def _position(name: str, where: str) -> int:
+    if name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS:
+        return int(name)
+    raise BadRequest("failed to merge", f"{where}: {name[:80]!r}: expected a position of the list")
 
 
 def _lists(stored: list[Any], patch: list[Any], where: str, depth: int) -> list[Any]:
