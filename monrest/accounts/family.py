@@ -44,8 +44,8 @@ class Accounts(Service):
         self.passwords = Passwords(auth.htpasswd_file, common.threads, clock)
         self.slowdown = Slowdown(clock, workers)
         self.contacts = Contacts(common.registry, clock, workers=workers)
-        common.figures.offer("sessions", self.sessions.figures)
-        common.figures.offer("users", self._figures)
+        common.figures.offer(self.sessions.figures)
+        common.figures.offer(self._figures)
 
     async def _figures(self) -> dict[str, float]:
         """Figures of the users that are known under the configuration in force."""
@@ -84,7 +84,6 @@ FAMILY = Family(
                 contacts=common.the(Accounts).contacts,
                 passwords=common.the(Accounts).passwords,
                 slowdown=common.the(Accounts).slowdown,
-                figures=common.figures,
             ),
         ),
         Served(
@@ -95,7 +94,6 @@ FAMILY = Family(
                 passwords=common.the(Accounts).passwords,
                 users=common.the(Accounts).users,
                 slowdown=common.the(Accounts).slowdown,
-                figures=common.figures,
             ),
         ),
         Served(

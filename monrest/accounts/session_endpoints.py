@@ -18,7 +18,6 @@ from monrest.api.endpoint import Context, Endpoint, Parameter
 from monrest.api.records import Records
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, Forbidden, TooManyRequests, Unavailable
-from monrest.base.metrics import Metrics
 from monrest.base.values import ADMIN, Answer, Caller, Column, Document, RestRequest
 from monrest.query.parse import RESERVED
 from monrest.store.stored import shown_columns, shown_values
@@ -59,14 +58,11 @@ class SessionRecords(Records[Session]):
     passwords: Passwords
     users: Users
     slowdown: Slowdown
-    figures: Metrics
 
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[Session]:
         del context
-        if key is None:
-            self.figures.expire("sessions")
         identity = request.identity
         sessions = await self.sessions.several(None if identity.may(ADMIN) else identity.user, key)
         names = frozenset(await self.passwords.names())

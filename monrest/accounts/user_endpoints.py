@@ -22,7 +22,6 @@ from monrest.api.records import Records
 from monrest.api.rights import submits
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, NotFound, Unavailable
-from monrest.base.metrics import Metrics
 from monrest.base.values import (
     ADMIN,
     INTERNAL,
@@ -142,7 +141,6 @@ class UserRecords(Records[dict[str, Any]]):
     contacts: Contacts
     passwords: Passwords
     slowdown: Slowdown
-    figures: Metrics
 
     @Endpoint(
         path="/mon/whoami",
@@ -170,7 +168,6 @@ class UserRecords(Records[dict[str, Any]]):
         self, context: Context, request: RestRequest, where: tuple[str, ...]
     ) -> Answer:
         """All users, with the sites that failed; for others than administrators only themselves."""
-        self.figures.expire("users")
         if not request.identity.may(ADMIN):
             return await super().answer_list(context, request, where)
         contacts, problems = await self.contacts.all_contacts(context.sites.sites)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 from attrs import define, field
 from twisted.logger import Logger
 
-Mark: TypeAlias = Literal["keys", "sessions", "users", "contacts", "figures", "cluster"]
+Mark: TypeAlias = Literal["keys", "sessions", "users", "contacts", "cluster"]
 """What workers keep for a while, and have to read again when one of them has changed it."""
 
 MARKS: tuple[Mark, ...] = get_args(Mark)

@@ -21,7 +21,6 @@ from monrest.api.records import Records, record_columns
 from monrest.api.rights import may_submit
 from monrest.base.audit import audited
 from monrest.base.errors import BadRequest, Forbidden, NotFound
-from monrest.base.metrics import Metrics
 from monrest.base.values import (
     Answer,
     Column,
@@ -199,7 +198,6 @@ class ProcessRecords(Records[StoredProcess]):
     }
 
     bp: BusinessProcesses
-    figures: Metrics
 
     async def readable_by(
         self, context: Context, identity: Identity
@@ -267,7 +265,6 @@ class ProcessRecords(Records[StoredProcess]):
         self, context: Context, request: RestRequest, _: tuple[str, ...]
     ) -> Answer:
         """Nodes are made where they are asked for."""
-        self.figures.expire("business processes")
         processes = await self.find(context, request, None)
         theirs, problems = await self.mask_for(context, request.identity, processes)
         columns = await read_columns(context, request, _SCHEMA)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
 from monrest.bp.endpoints import ProcessRecords
 from monrest.bp.service import BusinessProcesses
-
-_FIGURES = "business processes"
 
 
 def _business_processes(common: Common) -> BusinessProcesses:
@@ -34,9 +30,8 @@ def _business_processes(common: Common) -> BusinessProcesses:
             var_dir=folder,
         ),
         commits=Commits(reactor=clock, threads=common.threads, folder=folder / "bp"),
-        changed=partial(common.figures.expire, _FIGURES),
     )
-    common.figures.offer(_FIGURES, bp.statistics)
+    common.figures.offer(bp.statistics)
     return bp
 
 
@@ -53,7 +48,6 @@ FAMILY = Family(
             lambda common: ProcessRecords(
                 database=common.database,
                 bp=common.the(BusinessProcesses),
-                figures=common.figures,
             ),
         ),
     ),

@@ -58,7 +58,6 @@ class BusinessProcesses(Service):
 
     ``exporter`` puts objects into the configuration of a core, ``commits`` does what is done around
     saving. ``choose`` gives 0 to 3.
-    ``changed`` is called when ``statistics`` are others now.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -75,7 +74,6 @@ class BusinessProcesses(Service):
     commits: Commits
     zone: tzinfo = UTC
     choose: Callable[[], int] = lambda: secrets.randbelow(4)
-    changed: Callable[[], object] = lambda: None
     _remembered: dict[int, StoredProcess] = field(factory=dict, init=False)
     """All processes as they were read last, by number: those with another version or stamp are read
     again. To read 200 definitions of 50 nodes takes 0.24 s of processor time."""
@@ -198,7 +196,6 @@ class BusinessProcesses(Service):
                 continue
         if changed is None:
             return None
-        self.changed()
         before, after = changed.before, changed.after
         await self.commits.after(self.config, self.app, number, before, after)
         await self.export(number)
@@ -215,7 +212,6 @@ class BusinessProcesses(Service):
         if not await self.database.change(statements.remove(number)):
             return False
         self._remembered.pop(number, None)
-        self.changed()
         await self.commits.removed(number)
         await self.export()
         return True
@@ -266,7 +262,6 @@ class BusinessProcesses(Service):
         }
         # A duty that is another daemon's meanwhile: its results are newer, also for the core.
         await self._store(done, partial(self.duties.change, token), figures)
-        self.changed()
         await self._deliver(done, answers, lambda: self.duties.held(DUTY) == token)
         await self.commits.refreshed(self.config, self.app)
 

@@ -91,7 +91,7 @@ class Parts(Common):
         self.database, self.wall = self._connect(config.database.url)
         self.health = DatabaseHealth(self.database, clock)
         self.duties = Duties(self.database, clock, "")
-        self.figures = Metrics(clock, workers)
+        self.figures = Metrics()
         self.meters = Meters(clock, workers)
         self.meters.offer(_process_measured)
         self.meters.offer(self.registry.measured)

@@ -53,8 +53,7 @@ def wants_prometheus(accept: str) -> bool:
 
 
 _TEXT = (
-    "A metric is absent until there is something to tell. Sessions and users are counted when "
-    "they are asked for, at most every 30 seconds, and anew after each look at their lists. With "
+    "A metric is absent until there is something to tell. With "
     "an `Accept` that prefers `text/plain` or `application/openmetrics-text` to JSON, as that of "
     "Prometheus does, the answer is in that format and has what the daemon measures of itself as "
     "well, unless `columns` selects some (docs/guide/metrics.md lists all); the result of a "

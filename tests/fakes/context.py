@@ -91,7 +91,7 @@ def make_context(clock: Any, *sites: Any, families=FAMILIES, **given: Any) -> Co
         "zone": UTC,
         "contacts": KnownContacts(),
         "path": "",
-        "figures": Metrics(clock),
+        "figures": Metrics(),
         "meters": Meters(clock),
         "logcache": NoLogCache(),
         "threads": NoThreads(),
