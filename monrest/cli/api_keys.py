@@ -6,16 +6,15 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from monrest.cli import data, output
-from monrest.cli.client_errors import UsageError
-from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.command_line import Pairs
 from monrest.cli.hints import hints
-from monrest.cli.options import KEY
+from monrest.cli.output import UsageError
 from monrest.cli.requester import Requester
 from monrest.client.blocking_transport import BlockingReply
 from monrest.client.client_problems import ClientError, failure_of, plain
+from monrest.client.exchange import segment
 
 _SHOWN_OF_ID = 16
 _SHORTEST_ID = 6
@@ -23,11 +22,10 @@ _COUNTED = ("/hosts/totals", "/services/totals")
 _TITLES = ("ID", "OWNER", "ROLES", "CREATED", "LAST USED", "FROM", "COMMENT")
 
 
-def create(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
+def create(_: Sequence[str], options: Pairs) -> int:
     """Make a key: the key alone goes to standard output, what it is to standard error."""
-    own = _options("create", parts)
-    named = dict(own)
-    client, path = _client((*given, *own))
+    named = dict(options)
+    client, path = _client(options)
     superuser = "superuser" in named
     if superuser and "user" in named:
         raise UsageError("expected --user or --superuser, not both")
@@ -45,7 +43,7 @@ def create(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
             asked[name] = named[option]
     if superuser:
         asked["superuser"] = 1
-    roles = [value for name, value in own if name == "role"]
+    roles = [value for name, value in options if name == "role"]
     if roles:
         asked["roles"] = roles
     body = body_of(client, path, client.api(path, method="POST", body=data.body(asked)))
@@ -99,29 +97,26 @@ def _count(client: Requester, path: str) -> int:
     return int(_number(document.get("total"))) if isinstance(document, dict) else 0
 
 
-def show(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
+def show(_: Sequence[str], options: Pairs) -> int:
     """Print a table of keys."""
-    own = _options("list", parts)
-    client, path = _client((*given, *own))
+    client, path = _client(options)
     body = body_of(client, path, client.api(path))
-    if "json" in dict(own):
+    if "json" in dict(options):
         _print_json(body)
         return 0
     output.write_text(table(_rows(body)))
     return 0
 
 
-def revoke(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
+def revoke(identifiers: Sequence[str], options: Pairs) -> int:
     """Delete keys by their ids or the unique beginnings of them; nothing when one is unknown."""
-    own = _options("revoke", parts)
-    identifiers = [part.argument for part in parts if part.argument is not None]
-    client, path = _client((*given, *own))
+    client, path = _client(options)
     hashes = [str(row.get("hashed_key")) for row in _rows(body_of(client, path, client.api(path)))]
     keys = [_whole_hash(identifier, hashes) for identifier in identifiers]
     for identifier in dict.fromkeys(keys):
-        target = f"{path}/{quote(identifier, safe='')}"
+        target = f"{path}/{segment(identifier)}"
         body = body_of(client, target, client.api(target, method="DELETE"))
-        if "json" in dict(own):
+        if "json" in dict(options):
             _print_json(body)
         else:
             output.write_text(f"revoked {identifier[:_SHOWN_OF_ID]}\n")
@@ -171,14 +166,6 @@ def _moment(value: Any) -> str:
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
-
-
-def _options(name: str, parts: Sequence[ArgumentWithOptions]) -> tuple[tuple[str, str], ...]:
-    """All options; UsageError for an argument that ``name`` does not take."""
-    command = next(command for command in KEY.commands if command.name == name)
-    if command.argument is None and parts[0].argument is not None:
-        raise UsageError(f"unexpected {parts[0].argument!r}")
-    return tuple(pair for part in parts for pair in part.options)
 
 
 def _client(given: Pairs) -> tuple[Requester, str]:

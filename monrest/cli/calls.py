@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from monrest.cli import data
-from monrest.cli.client_errors import UsageError
 from monrest.cli.command_line import ArgumentWithOptions
 from monrest.cli.options import CHECK, REQUEST
-from monrest.cli.plugin_perfdata import Unit, label_filter, unit
+from monrest.cli.output import UsageError
+from monrest.cli.plugin import LEVELS, Threshold, Unit, label_filter, threshold, unit
 from monrest.cli.terminal import TerminalStyle, style
-from monrest.cli.thresholds import LEVELS, Threshold, threshold
 from monrest.client.exchange import SAFE
 
 Kind = Literal["api", "url", "file", "json", "text", "command"]

@@ -12,10 +12,9 @@ import stat
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monrest.cli.client_errors import UsageError
 from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_URL, SYSTEM_FILE
-from monrest.cli.output import note
+from monrest.cli.output import UsageError, note
 from monrest.client.client_problems import ClientError
 from monrest.client.server_address import ServerAddress, parse
 

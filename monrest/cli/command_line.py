@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from getopt import GetoptError, getopt
 from typing import NamedTuple, TypeAlias
 
-from monrest.cli.client_errors import UsageError
 from monrest.cli.options import Option
+from monrest.cli.output import UsageError
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]
 """Options as (long name without dashes, value), in their order; flags have an empty value."""

@@ -1,4 +1,4 @@
-"""``monrest config``: what an operator needs of the configuration, without a daemon."""
+"""``monrest config`` and ``check-config``: what an operator needs of it, without a daemon."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, get_args
 
 from monrest.base.shipped import shipped
 from monrest.cli import output
-from monrest.cli.client_errors import FAILED, UsageError
-from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_CONFIG
+from monrest.cli.output import FAILED, UsageError
 from monrest.client.client_problems import ClientError
 
 _FILES: Mapping[str, str] = {
@@ -22,11 +22,9 @@ _FILES: Mapping[str, str] = {
 }
 
 
-def example(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
+def example(_: Sequence[str], options: Pairs) -> int:
     """Print the configuration example, or the one file for systemd that is asked for."""
-    if extra := next((part.argument for part in parts if part.argument is not None), None):
-        raise UsageError(f"unexpected {extra!r}")
-    asked = {name for part in parts for name, _ in part.options if name in _FILES}
+    asked = {name for name, _ in options if name in _FILES}
     if len(asked) > 1:
         raise UsageError(f"expected one of {', '.join(f'--{name}' for name in _FILES)}")
     path = shipped(_FILES[asked.pop()] if asked else "monrest.toml")
@@ -35,6 +33,28 @@ def example(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     except FileNotFoundError:
         raise ClientError(f"{path} is missing") from None
     return 0
+
+
+def check(files: Sequence[str], options: Pairs) -> int:
+    """Print every problem of a configuration to standard error, without starting."""
+    path = files[0] if files else DEFAULT_CONFIG
+    from monrest.config import ConfigError, load
+
+    try:
+        config = load(path)
+    except ConfigError as error:
+        output.note(f"{path} cannot be used:\n{error}")
+        return FAILED
+    count = len(config.sites)
+    output.write_text(f"{path} is good: {count} {'site' if count == 1 else 'sites'}\n")
+    if "connect" not in dict(options):
+        return 0
+    from monrest.cli.probe import TITLES, probed
+
+    lines = probed(config)
+    if lines:
+        output.write_text(output.aligned(TITLES, (line.cells() for line in lines)))
+    return FAILED if any(line.problem for line in lines) else 0
 
 
 class Setting(NamedTuple):
@@ -46,7 +66,7 @@ class Setting(NamedTuple):
     is_default: bool
 
 
-def show(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
+def show(files: Sequence[str], options: Pairs) -> int:
     """Print the configuration, each value with its file and line."""
     from pathlib import Path
 
@@ -54,9 +74,6 @@ def show(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     from monrest.config.layers import read_layers
     from monrest.config.load import structured
 
-    files = [part.argument for part in parts if part.argument is not None]
-    if len(files) > 1:
-        raise UsageError("expected one FILE")
     path = files[0] if files else DEFAULT_CONFIG
     layers = read_layers(Path(path), os.environ)
     try:
@@ -64,7 +81,7 @@ def show(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
     except ConfigError as error:
         output.note(f"{path} cannot be used:\n{error}")
         return FAILED
-    asked = {name for part in parts for name, _ in part.options}
+    asked = dict(options)
     settings = [
         setting
         for setting in _settings(config, (), layers.origin)

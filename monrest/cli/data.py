@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
-from monrest.cli.client_errors import UsageError
+from monrest.cli.output import UsageError
+from monrest.client.exchange import json_body
 
 
 def parameters(given: Iterable[tuple[str, str]]) -> dict[str, Any] | list[Any]:
@@ -88,26 +89,6 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 def body(data: Any) -> bytes:
     """``data`` as a JSON body. Raises UsageError for text that is no UTF-8."""
     try:
-        return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        return json_body(data) or b""
     except UnicodeEncodeError:
         raise UsageError("--data: expected UTF-8") from None
-
-
-def query(data: Mapping[str, Any]) -> str:
-    """``data`` as a query string; lists repeat their name and null is left out."""
-    return "&".join(
-        f"{_quoted(name)}={_quoted(_text(item))}"
-        for name, value in data.items()
-        for item in (value if isinstance(value, list) else [value])
-        if item is not None
-    )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(int(value))
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-
-def _quoted(text: str) -> str:
-    return quote(text, safe="", errors="surrogateescape")

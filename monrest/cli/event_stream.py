@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 from monrest.cli import output
 from monrest.cli.api_keys import body_of
-from monrest.cli.client_errors import UsageError
-from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.command_line import Pairs
+from monrest.cli.output import UsageError
 from monrest.cli.requester import Requester
 from monrest.cli.terminal import TerminalStyle, style
 from monrest.client.calling import iterate
@@ -26,18 +26,18 @@ _COLOURS = {"UP": "32", "OK": "32", "WARNING": "33", "DOWN": "31", "CRITICAL": "
 _OTHER = "35"
 
 
-def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
+def run(filters: Sequence[str], options: Pairs) -> int:
     """Follow the stream until it ends or is interrupted; a lost connection is made again."""
-    own = [*given, *(pair for part in parts for pair in part.options)]
-    named = dict(own)
-    client = Requester.of_options(own, backends=True)
+    named = dict(options)
+    client = Requester.of_options(options, backends=True)
     parameters = {name: [named[name]] for name in _SENT if name in named}
     if "snapshot" in named:
         parameters["snapshot"] = ["1"]
-    for part in parts:
-        if part.argument is not None:
-            name, value = _filter(part.argument)
-            parameters.setdefault(name, []).append(value)
+    for word in filters:
+        name, equals, value = word.partition("=")
+        if not name or not equals:
+            raise UsageError(f"expected a filter such as host_name=web01, got {word!r}")
+        parameters.setdefault(name, []).append(value)
     terminal = style(named.get("color", ""), full=True)
 
     hinted = ""
@@ -65,13 +65,6 @@ def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
     for event in iterate(followed(tail, opened, pause, lost)):
         _take(event, named, terminal)
     return 0
-
-
-def _filter(word: str) -> tuple[str, str]:
-    name, equals, value = word.partition("=")
-    if not name or not equals:
-        raise UsageError(f"expected a filter such as host_name=web01, got {word!r}")
-    return name, value
 
 
 def _take(event: EventDocument, named: dict[str, str], terminal: TerminalStyle) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monrest.cli import output
-from monrest.cli.client_errors import FAILED, UsageError
-from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_CONFIG
+from monrest.cli.output import FAILED
 from monrest.client.client_problems import ClientError
 
 if TYPE_CHECKING:
@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 DEFAULT_STATE = "/var/lib/monrest"
 
 
-def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
+def run(folders: Sequence[str], options: Pairs) -> int:
     """Print what becomes of what; 1 when something could not be read."""
-    folders = [part.argument for part in parts if part.argument is not None]
-    named = dict(pair for part in parts for pair in part.options)
-    if len(folders) != 1:
-        raise UsageError("expected one DIR")
+    named = dict(options)
     # The database and the rules of all families take their time to import.
     importer = import_module("monrest.importer.run")
     request = importer.ImportRequest(

@@ -13,12 +13,12 @@ import sys
 import time
 from math import isfinite
 from typing import Any
-from urllib.parse import quote
 
 from monrest.cli.output import note
 from monrest.cli.requester import Requester
 from monrest.client.blocking_transport import BlockingReply
 from monrest.client.client_problems import ClientError, UnreachableError, plain
+from monrest.client.exchange import segment
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
@@ -34,7 +34,7 @@ def follow(client: Requester, started: BlockingReply) -> BlockingReply:
     UnreachableError on, after which the job goes on alone, with a note where its result will be.
     """
     job = _job(started)
-    path = f"/{client.settings.address.app}/jobs/{quote(job, safe='')}"
+    path = f"/{client.settings.address.app}/jobs/{segment(job)}"
     client.settings.say(f"following {path}")
     try:
         if _on_terminal() and not client.settings.quiet:

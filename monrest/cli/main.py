@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from monrest import __version__
 from monrest.cli import output
-from monrest.cli.client_errors import FAILED, UNKNOWN, USAGE, OutputClosedError, UsageError
 from monrest.cli.command_line import Pairs, leading, scan
-from monrest.cli.options import HELP, MONREST, VERSION, Option
+from monrest.cli.options import HELP, MONREST, VERSION, Option, R
+from monrest.cli.output import FAILED, UNKNOWN, USAGE, OutputClosedError, UsageError
 from monrest.client.client_problems import ClientError
 
 _SHORTEST_LONG = 3
@@ -101,11 +101,20 @@ def _run(words: Sequence[str]) -> int:
         return _help(path)
     if _asks(VERSION, asked):
         return _version()
-    if command.argument is not None and command.argument.required and parts[0].argument is None:
-        raise UsageError(f"{' '.join(path)}: expected {command.argument.name}")
-    module, function = command.run.split(":")
-    status: int = getattr(import_module(module), function)(parts, given)
-    return status
+    words = [part.argument for part in parts if part.argument is not None]
+    argument = command.argument
+    if argument is None and words:
+        raise UsageError(f"unexpected {words[0]!r}")
+    if argument is not None and argument.required and not words:
+        raise UsageError(f"{' '.join(path)}: expected {argument.name}")
+    if argument is not None and not argument.several and len(words) > 1:
+        raise UsageError(f"expected one {argument.name}")
+    module, name = command.run.split(":")
+    function: Callable[..., int] = getattr(import_module(module), name)
+    if command is R:
+        # It has to know which option stands before which URL.
+        return function(parts, given)
+    return function(words, (*given, *(pair for part in parts for pair in part.options)))
 
 
 def _asks(option: Option, given: Pairs) -> bool:

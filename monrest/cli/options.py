@@ -34,17 +34,23 @@ class OptionGroup(NamedTuple):
 
 
 class Positional(NamedTuple):
-    """What follows the options; ``completes`` is ``file``, ``path`` (of the API) or nothing."""
+    """What follows the options; ``completes`` is ``file``, ``path`` (of the API) or nothing.
+
+    ``several``: it may come more than once.
+    """
 
     name: str
     help: str
     completes: str = ""
     choices: tuple[str, ...] = ()
     required: bool = True
+    several: bool = False
 
 
 class Subcommand(NamedTuple):
     """A subcommand; ``run`` is ``module:function``, imported when it is used.
+
+    The function gets the arguments and the options, and returns the exit status.
 
     ``text`` are paragraphs, ``examples`` pairs of command line and what it does. A command with
     ``commands`` has subcommands and nothing else.
@@ -187,7 +193,7 @@ R = Subcommand(
         "everything that fails is 3.",
     ),
     usage="[OPTION...] URL [[OPTION...] URL...]",
-    argument=Positional("URL", "path of the API, URL, file or JSON text", "path"),
+    argument=Positional("URL", "path of the API, URL, file or JSON text", "path", several=True),
     groups=(REQUEST, CHECK, OUTPUT, OptionGroup("connection", (BACKEND, *CONNECTION.options))),
     examples=(
         ("monrest r /hosts/totals", "how many hosts are in which state"),
@@ -230,7 +236,9 @@ EVENTS = Subcommand(
         "_STATE and _OUTPUT in its environment.",
     ),
     usage="[OPTION...] [FILTER...]",
-    argument=Positional("FILTER", "which events, for example state=2", required=False),
+    argument=Positional(
+        "FILTER", "which events, for example state=2", required=False, several=True
+    ),
     groups=(
         OptionGroup(
             "events",
@@ -316,7 +324,9 @@ KEY = Subcommand(
             "monrest.cli.api_keys:revoke",
             text=("They are refused from then on.",),
             usage="[OPTION...] ID...",
-            argument=Positional("ID", "id of the key as list shows it; its beginning is enough"),
+            argument=Positional(
+                "ID", "id of the key as list shows it; its beginning is enough", several=True
+            ),
             groups=(OptionGroup("output", (_JSON,)), CONNECTION),
         ),
     ),
@@ -325,7 +335,7 @@ KEY = Subcommand(
 CHECK_CONFIG = Subcommand(
     "check-config",
     "check a configuration without starting the daemon",
-    "monrest.cli.check_config:run",
+    "monrest.cli.config_commands:check",
     text=("Exits with 0 when nothing is wrong, else with 1.",),
     usage="[--connect] [FILE]",
     groups=(

@@ -1,4 +1,4 @@
-"""Standard output and standard error: UTF-8 with every locale, and no traceback at the end.
+"""How a run ends, and what it writes: UTF-8 with every locale, and no traceback at the end.
 
 A reader that leaves (``monrest r ... | head``) raises OutputClosedError once, after which the
 stream is a hole, so that Python's own flush at exit stays quiet.
@@ -11,8 +11,24 @@ import sys
 from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
 
-from monrest.cli.client_errors import OutputClosedError
 from monrest.client.client_problems import ClientError, plain
+
+FAILED = 1
+"""Exit status where something was tried and did not work."""
+
+USAGE = 2
+"""Exit status of a wrong command line."""
+
+UNKNOWN = 3
+"""Exit status of both for a monitoring core, to which 1 and 2 are states."""
+
+
+class UsageError(ClientError):
+    """The command line is wrong; the text says what was expected."""
+
+
+class OutputClosedError(Exception):
+    """The reader of standard output has stopped reading."""
 
 
 def prepare() -> None:

@@ -12,19 +12,26 @@ from typing import Any, NamedTuple
 
 from monrest.cli import data, output
 from monrest.cli.calls import Invocation, UrlCall, read
-from monrest.cli.client_errors import FAILED, UNKNOWN, UsageError
 from monrest.cli.client_settings import settings
 from monrest.cli.command_line import ArgumentWithOptions, Pairs
 from monrest.cli.hints import hints
-from monrest.cli.lookup import summed
-from monrest.cli.plugin_perfdata import performance_data
+from monrest.cli.output import FAILED, UNKNOWN, UsageError
+from monrest.cli.plugin import (
+    Fetched,
+    NoValueError,
+    ThresholdError,
+    fill_earlier,
+    is_earlier,
+    performance_data,
+    render,
+    state,
+    summed,
+)
 from monrest.cli.requester import Requester
-from monrest.cli.template import Fetched, NoValueError, fill_earlier, is_earlier, render
 from monrest.cli.terminal import TerminalStyle, written
-from monrest.cli.thresholds import ThresholdError, state
 from monrest.client.blocking_transport import BlockingReply
 from monrest.client.client_problems import ClientError, plain
-from monrest.client.exchange import segment
+from monrest.client.exchange import query_of, segment
 
 _BODILESS = frozenset({"GET", "HEAD"})
 _JSON = "application/json"
@@ -236,12 +243,12 @@ def _asked(call: UrlCall, client: Requester) -> BlockingReply:
             body = data.body(parameters)
         source = call.source
         if parameters and body is None:
-            source += ("&" if "?" in source else "?") + data.query(_mapping(parameters))
+            source += ("&" if "?" in source else "?") + query_of(_mapping(parameters))
         reply = client.url(source, call.method, body, dict(call.headers))
     else:
         query = "background=1" if call.background else ""
         if parameters and call.method in _BODILESS:
-            query = "&".join(part for part in (data.query(_mapping(parameters)), query) if part)
+            query = "&".join(part for part in (query_of(_mapping(parameters)), query) if part)
         elif parameters:
             body = data.body(parameters)
         reply = client.api(

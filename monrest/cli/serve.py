@@ -7,20 +7,17 @@ import sys
 from collections.abc import Sequence
 
 from monrest.cli import output
-from monrest.cli.client_errors import UsageError
-from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_CONFIG
+from monrest.cli.output import UsageError
 from monrest.client.client_problems import ClientError
 
 _RUN = "from twisted.scripts.twistd import run; run()"
 
 
-def run(parts: Sequence[ArgumentWithOptions], _: Pairs) -> int:
+def run(_: Sequence[str], options: Pairs) -> int:
     """Become the daemon; returns only where that is not possible."""
-    words = [part.argument for part in parts if part.argument is not None]
-    if words:
-        raise UsageError(f"unexpected {words[0]!r}")
-    line = command_line(dict(pair for part in parts for pair in part.options))
+    line = command_line(dict(options))
     output.flush()
     try:
         os.execv(line[0], line)  # noqa: S606  this very interpreter

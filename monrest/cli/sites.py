@@ -9,9 +9,9 @@ from typing import Any
 
 from monrest.cli import output
 from monrest.cli.api_keys import body_of
-from monrest.cli.client_errors import FAILED, UsageError
-from monrest.cli.command_line import ArgumentWithOptions, Pairs
+from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_CONFIG
+from monrest.cli.output import FAILED
 from monrest.cli.probe import TITLES, SiteLine, core_name, probed
 from monrest.cli.requester import Requester
 from monrest.client.client_problems import ClientError, UnreachableError
@@ -22,13 +22,10 @@ _HIDDEN = "why is for users with the role system_information"
 _PATH = f"/sites?columns={_COLUMNS}&backends=ALL"
 
 
-def run(parts: Sequence[ArgumentWithOptions], given: Pairs) -> int:
+def run(_: Sequence[str], options: Pairs) -> int:
     """Print a table of sites: as the daemon sees them, or asked from here."""
-    own = [*given, *(pair for part in parts for pair in part.options)]
-    if parts[0].argument is not None:
-        raise UsageError(f"unexpected {parts[0].argument!r}")
-    named = dict(own)
-    lines = _of_file(named["config"]) if "config" in named else _anyhow(own)
+    named = dict(options)
+    lines = _of_file(named["config"]) if "config" in named else _anyhow(options)
     if "json" in named:
         document = [line.document() for line in lines]
         output.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")

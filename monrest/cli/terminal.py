@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monrest.cli.client_errors import UsageError
+from monrest.cli.output import UsageError
 
 WHEN = ("auto", "always", "never")
 

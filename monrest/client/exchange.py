@@ -113,8 +113,14 @@ def segment(name: str) -> str:
 
 def query_of(parameters: Mapping[str, Any]) -> str:
     """Parameters as a query string; lists repeat their name, None is left out."""
+
+    def text(item: Any) -> str:
+        if isinstance(item, (dict, list)):
+            return json.dumps(item, separators=(",", ":"))
+        return str(int(item) if isinstance(item, bool) else item)
+
     return "&".join(
-        f"{segment(name)}={segment(str(int(item) if isinstance(item, bool) else item))}"
+        f"{segment(name)}={segment(text(item))}"
         for name, value in parameters.items()
         for item in (value if isinstance(value, (list, tuple)) else [value])
         if item is not None

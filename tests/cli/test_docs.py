@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from monrest.api.endpoint import Endpoint
-from monrest.cli.completion import script
+from monrest.cli.completion import beginnings, candidates, script
 from monrest.cli.manpage import manpage
 from monrest.cli.options import MONREST, SECTIONS, Subcommand
 from monrest.cli.parsers import help_text
-from monrest.cli.path_names import beginnings, candidates
 from monrest.daemon.client_rows import module
 from monrest.daemon.paths import listing
 

@@ -51,7 +51,7 @@ def test_the_settings_in_force_and_who_said_them(monrest, tmp_path, monkeypatch)
 def test_check_config_without_a_file_checks_the_one_of_serve(monrest, tmp_path, monkeypatch):
     path = tmp_path / "monrest.toml"
     path.write_text(CONFIG)
-    monkeypatch.setattr("monrest.cli.check_config.DEFAULT_CONFIG", str(path))
+    monkeypatch.setattr("monrest.cli.config_commands.DEFAULT_CONFIG", str(path))
     assert monrest("check-config").out == f"{path} is good: 1 site\n"
     path.write_text("[server]\nworker = 3\n")
     ran = monrest("check-config")

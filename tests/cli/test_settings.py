@@ -2,9 +2,9 @@
 
 import pytest
 
-from monrest.cli.client_errors import ClientError
 from monrest.cli.client_settings import settings
 from monrest.cli.options import DEFAULT_URL
+from monrest.cli.output import ClientError
 from monrest.client.server_address import ServerAddress, parse
 
 UNIX = "unix:/run/m.sock"

@@ -7,11 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.cli.client_errors import UsageError
-from monrest.cli.lookup import MISSING, look_up, summed
-from monrest.cli.plugin_perfdata import label_filter, performance_data, unit
-from monrest.cli.template import Fetched, render
-from monrest.cli.thresholds import threshold
+from monrest.cli.output import UsageError
+from monrest.cli.plugin import (
+    MISSING,
+    Fetched,
+    label_filter,
+    look_up,
+    performance_data,
+    render,
+    summed,
+    threshold,
+    unit,
+)
 from tests.table import each
 
 FIRST = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from monrest.cli.thresholds import ThresholdError, state, threshold
+from monrest.cli.plugin import ThresholdError, state, threshold
 from tests.table import each
 
 CASES = {
