@@ -12,9 +12,8 @@ from monrest.cli.command_line import Pairs
 from monrest.cli.hints import hints
 from monrest.cli.output import UsageError
 from monrest.cli.requester import Requester
-from monrest.client.blocking_transport import BlockingReply
-from monrest.client.client_problems import ClientError, failure_of, plain
-from monrest.client.exchange import segment
+from monrest.client.exchange import ClientError, failure_of, plain, segment
+from monrest.client.http_connection import BlockingReply
 
 _SHOWN_OF_ID = 16
 _SHORTEST_ID = 6

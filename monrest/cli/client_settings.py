@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_URL, SYSTEM_FILE
 from monrest.cli.output import UsageError, note
-from monrest.client.client_problems import ClientError
-from monrest.client.server_address import ServerAddress, parse
+from monrest.client.exchange import ClientError, ServerAddress, parse_address
 
 _TIMEOUT = 60.0
 _LONGEST_TIMEOUT = 1e6
@@ -84,7 +83,7 @@ def settings(
         if "url" in source.values
     )
     try:
-        address = parse(url)
+        address = parse_address(url)
     except ValueError as error:
         raise UsageError(f"the URL of {url_source.name}: {error}") from None
     usable = [source for at, source in enumerate(sources) if source.explicit or at <= level]

@@ -21,8 +21,7 @@ from monrest.cli.options import COMPLETION
 from monrest.cli.output import UsageError
 from monrest.cli.requester import Requester
 from monrest.cli.terminal import WHEN
-from monrest.client.client_problems import ClientError
-from monrest.client.exchange import segment
+from monrest.client.exchange import ClientError, segment
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 

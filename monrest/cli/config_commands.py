@@ -12,7 +12,7 @@ from monrest.cli import output
 from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_CONFIG
 from monrest.cli.output import FAILED, UsageError
-from monrest.client.client_problems import ClientError
+from monrest.client.exchange import ClientError
 
 _FILES: Mapping[str, str] = {
     "unit": "monrest.service",

@@ -16,9 +16,8 @@ from monrest.cli.output import UsageError
 from monrest.cli.requester import Requester
 from monrest.cli.terminal import TerminalStyle, style
 from monrest.client.calling import iterate
-from monrest.client.client_problems import plain
-from monrest.client.event_tail import EventDocument, EventTail, followed
-from monrest.client.exchange import ApiRequest, Reply
+from monrest.client.event_tail import EventDocument, EventTail
+from monrest.client.exchange import ApiRequest, Reply, plain
 
 _SENT = ("types", "since", "columns", "q")
 _STATES = {False: ("UP", "DOWN", "UNREACHABLE"), True: ("OK", "WARNING", "CRITICAL", "UNKNOWN")}
@@ -62,7 +61,7 @@ def run(filters: Sequence[str], options: Pairs) -> int:
         hinted = text
 
     tail = EventTail(parameters, limit=named.get("limit", ""))
-    for event in iterate(followed(tail, opened, pause, lost)):
+    for event in iterate(tail.events(opened, pause, lost)):
         _take(event, named, terminal)
     return 0
 

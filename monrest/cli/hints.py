@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from monrest.client.client_problems import ClientError, plain
+from monrest.client.exchange import ClientError, plain
 
 if TYPE_CHECKING:
     from monrest.cli.client_settings import ClientSettings
     from monrest.cli.requester import Requester
-    from monrest.client.blocking_transport import BlockingReply
+    from monrest.client.http_connection import BlockingReply
 
 _UNAUTHORIZED = (401, 403)
 _NOT_FOUND = 404

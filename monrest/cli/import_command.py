@@ -12,7 +12,7 @@ from monrest.cli import output
 from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_CONFIG
 from monrest.cli.output import FAILED
-from monrest.client.client_problems import ClientError
+from monrest.client.exchange import ClientError
 
 if TYPE_CHECKING:
     from monrest.importer.import_lines import ImportLines

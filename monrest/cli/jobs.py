@@ -16,9 +16,8 @@ from typing import Any
 
 from monrest.cli.output import note
 from monrest.cli.requester import Requester
-from monrest.client.blocking_transport import BlockingReply
-from monrest.client.client_problems import ClientError, UnreachableError, plain
-from monrest.client.exchange import segment
+from monrest.client.exchange import ClientError, UnreachableError, plain, segment
+from monrest.client.http_connection import BlockingReply
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0

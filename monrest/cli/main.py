@@ -12,7 +12,7 @@ from monrest.cli import output
 from monrest.cli.command_line import Pairs, leading, scan
 from monrest.cli.options import HELP, MONREST, VERSION, Option, R
 from monrest.cli.output import FAILED, UNKNOWN, USAGE, OutputClosedError, UsageError
-from monrest.client.client_problems import ClientError
+from monrest.client.exchange import ClientError
 
 _SHORTEST_LONG = 3
 _INTERRUPTED = 130

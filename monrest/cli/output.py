@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
 
-from monrest.client.client_problems import ClientError, plain
+from monrest.client.exchange import ClientError, plain
 
 FAILED = 1
 """Exit status where something was tried and did not work."""

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from monrest.cli.expression import ExpressionError, NumberToken, evaluate
 from monrest.cli.output import UsageError
-from monrest.client.client_problems import ClientError
+from monrest.client.exchange import ClientError
 
 _SEPARATOR = re.compile(r"\.|::")
 _LONGEST_INDEX = 9

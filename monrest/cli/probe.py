@@ -9,11 +9,21 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from monrest.client.blocking_transport import BlockingTransport
-from monrest.client.client_problems import ClientError, UnreachableError, failure_of, plain
-from monrest.client.exchange import ApiRequest, ClientCredentials
-from monrest.client.http_connection import ConnectionOptions, error_text, tls_context
-from monrest.client.server_address import ServerAddress
+from monrest.client.exchange import (
+    ApiRequest,
+    ClientCredentials,
+    ClientError,
+    ServerAddress,
+    UnreachableError,
+    failure_of,
+    plain,
+)
+from monrest.client.http_connection import (
+    BlockingTransport,
+    ConnectionOptions,
+    error_text,
+    tls_context,
+)
 
 if TYPE_CHECKING:
     from monrest.config import Config, SiteConfig

@@ -10,11 +10,22 @@ from urllib.parse import urlsplit
 from monrest.cli.client_settings import ClientSettings, settings
 from monrest.cli.command_line import Pairs
 from monrest.cli.options import BACKEND, CONNECTION, DEFAULT_URL
-from monrest.client.blocking_transport import BlockingReply, BlockingTransport
-from monrest.client.client_problems import ClientError, UnreachableError
-from monrest.client.exchange import ApiRequest, ClientCredentials, HttpRequest, common, encoded
-from monrest.client.http_connection import ConnectionOptions, NoConnectionError
-from monrest.client.server_address import ServerAddress
+from monrest.client.exchange import (
+    ApiRequest,
+    ClientCredentials,
+    ClientError,
+    HttpRequest,
+    ServerAddress,
+    UnreachableError,
+    common,
+    encoded,
+)
+from monrest.client.http_connection import (
+    BlockingReply,
+    BlockingTransport,
+    ConnectionOptions,
+    NoConnectionError,
+)
 
 _REFUSED = (FileNotFoundError, ConnectionRefusedError, PermissionError)
 

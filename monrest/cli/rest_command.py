@@ -29,9 +29,8 @@ from monrest.cli.plugin import (
 )
 from monrest.cli.requester import Requester
 from monrest.cli.terminal import TerminalStyle, written
-from monrest.client.blocking_transport import BlockingReply
-from monrest.client.client_problems import ClientError, plain
-from monrest.client.exchange import query_of, segment
+from monrest.client.exchange import ClientError, plain, query_of, segment
+from monrest.client.http_connection import BlockingReply
 
 _BODILESS = frozenset({"GET", "HEAD"})
 _JSON = "application/json"

@@ -14,7 +14,7 @@ from monrest.cli.options import DEFAULT_CONFIG
 from monrest.cli.output import FAILED
 from monrest.cli.probe import TITLES, SiteLine, core_name, probed
 from monrest.cli.requester import Requester
-from monrest.client.client_problems import ClientError, UnreachableError
+from monrest.client.exchange import ClientError, UnreachableError
 
 _COLUMNS = "id,name,addr,type,status,last_error,federation_version"
 _PENDING = "not asked yet"

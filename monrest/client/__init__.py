@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from monrest.client.api_client import AnsweredRows, BackgroundJob, CommandOutcome
+    from monrest.client.api_client import AnsweredRows, BackgroundJob, Client, CommandOutcome
     from monrest.client.asyncio_client import AsyncioClient
-    from monrest.client.blocking import Client
     from monrest.client.clauses import Clause, ColumnName, column, where
-    from monrest.client.client_problems import (
+    from monrest.client.event_tail import EventDocument
+    from monrest.client.exchange import (
         ApiError,
         ClientError,
         ConflictError,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         SitesFailedError,
         UnreachableError,
     )
-    from monrest.client.event_tail import EventDocument
     from monrest.client.twisted_client import AsyncClient
 
 __all__ = [
@@ -53,9 +52,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "api_client": ("AnsweredRows", "BackgroundJob", "CommandOutcome"),
+    "api_client": ("AnsweredRows", "BackgroundJob", "Client", "CommandOutcome"),
     "asyncio_client": ("AsyncioClient",),
-    "blocking": ("Client",),
     "clauses": ("Clause", "ColumnName", "column", "where"),
     "event_tail": ("EventDocument",),
     "twisted_client": ("AsyncClient",),
@@ -69,4 +67,4 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     modules = (module for module, names in _MODULES.items() if name in names)
-    return getattr(import_module(f"monrest.client.{next(modules, 'client_problems')}"), name)
+    return getattr(import_module(f"monrest.client.{next(modules, 'exchange')}"), name)

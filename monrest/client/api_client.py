@@ -12,31 +12,28 @@ from typing import Any, NamedTuple, NoReturn, Protocol, Self, TypeAlias
 from monrest.client import rows as row_types
 from monrest.client.calling import Awaited, Blocking, Called, KindT, Operation, Stream
 from monrest.client.clauses import Clause
-from monrest.client.client_problems import (
-    ClientError,
-    IncompleteError,
-    NotThereError,
-    OverloadedError,
-    UnreachableError,
-    failure_of,
-)
-from monrest.client.event_tail import EventDocument, EventTail, followed
+from monrest.client.event_tail import EventDocument, EventTail
 from monrest.client.exchange import (
+    DEFAULT_URL,
     SAFE,
     ApiRequest,
     ClientCredentials,
+    ClientError,
     HttpRequest,
+    IncompleteError,
+    NotThereError,
+    OverloadedError,
     Reply,
+    ServerAddress,
+    UnreachableError,
+    failure_of,
     json_body,
+    parse_address,
     query_of,
     segment,
 )
-from monrest.client.http_connection import ConnectionOptions
+from monrest.client.http_connection import BlockingTransport, ConnectionOptions
 from monrest.client.row_query import RowQuery
-from monrest.client.server_address import ServerAddress, parse
-
-DEFAULT = "unix:/run/monrest/monrest.sock"
-"""Where a daemon listens by its example configuration."""
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
@@ -106,7 +103,7 @@ class ApiClient(Called[KindT]):
 
     def __init__(
         self,
-        url: str = DEFAULT,
+        url: str = DEFAULT_URL,
         *,
         key: str = "",
         user: str = "",
@@ -120,7 +117,7 @@ class ApiClient(Called[KindT]):
         key_file: str = "",
         connections: int = 4,
     ) -> None:
-        self._address = parse(url)
+        self._address = parse_address(url)
         self._credentials = ClientCredentials(key, user)
         self._retries, self._whole, self._strict = retries, whole, strict
         options = ConnectionOptions(timeout, insecure, ca_file, cert_file, key_file, connections)
@@ -130,7 +127,7 @@ class ApiClient(Called[KindT]):
     def from_environment(cls, **more: Any) -> Self:
         """A client by ``MONREST_URL``, ``MONREST_KEY`` and ``MONREST_USER``; ``more`` win."""
         named = {name: os.environ.get(f"MONREST_{name.upper()}", "") for name in ("key", "user")}
-        return cls(**{"url": os.environ.get("MONREST_URL") or DEFAULT, **named, **more})
+        return cls(**{"url": os.environ.get("MONREST_URL") or DEFAULT_URL, **named, **more})
 
     @abstractmethod
     def transport(self, address: ServerAddress, options: ConnectionOptions) -> Transport:
@@ -195,8 +192,7 @@ class ApiClient(Called[KindT]):
             "since": since or None,
             "snapshot": 1 if snapshot else None,
         }
-        tail = EventTail(parameters, sites)
-        events = followed(tail, self._opened, self._transport.pause)
+        events = EventTail(parameters, sites).events(self._opened, self._transport.pause)
         try:
             async for event in events:
                 yield event
@@ -455,6 +451,26 @@ class Job(Called[KindT]):
 
 
 BackgroundJob: TypeAlias = Job[Blocking]
+
+
+class Client(ApiClient[Blocking]):
+    """Asks one monrest; connections are kept and used again. Not for several threads at once."""
+
+    kind = Blocking
+
+    def transport(self, address: ServerAddress, options: ConnectionOptions) -> BlockingTransport:
+        return BlockingTransport(address, options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
 class AwaitedClient(ApiClient[Awaited]):

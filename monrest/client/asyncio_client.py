@@ -6,8 +6,8 @@ import asyncio
 import ssl
 
 from monrest.client.api_client import AwaitedClient
+from monrest.client.exchange import ServerAddress
 from monrest.client.http_connection import CHUNK, ConnectionOptions, HttpTransport
-from monrest.client.server_address import ServerAddress
 
 
 class _AsyncioStream:

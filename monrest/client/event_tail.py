@@ -9,13 +9,15 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from monrest.client.client_problems import (
+from monrest.client.exchange import (
+    ApiRequest,
     OverloadedError,
+    Reply,
     SitesFailedError,
     UnreachableError,
     problem_of,
+    query_of,
 )
-from monrest.client.exchange import ApiRequest, Reply, query_of
 
 AGAIN = 3.0
 """Seconds until a lost stream is asked for again."""
@@ -60,24 +62,43 @@ class EventTail:
         self._cursor = ""
         self._began = False
 
-    @property
-    def began(self) -> bool:
-        """Whether a stream was there: a failure is one of the connection then."""
-        return self._began
+    async def events(
+        self,
+        opened: Callable[[ApiRequest], Awaitable[Reply]],
+        pause: Callable[[float], Awaitable[None]],
+        lost: Callable[[Exception], object] = lambda _: None,
+    ) -> AsyncGenerator[EventDocument, None]:
+        """All events, over as many connections as it takes.
 
-    @property
-    def over(self) -> bool:
-        """Whether all events that were wanted are there."""
-        return self._limit == 0
+        ``opened`` sends a request and gives its success; ``lost`` gets why it is sent again.
+        Raises ClientError when the first request fails, and whenever the daemon refuses.
+        """
+        while True:
+            try:
+                lines = (await opened(self._request())).lines()
+                try:
+                    async for line in lines:
+                        event = self._take(line)
+                        if event is not None:
+                            yield event
+                finally:
+                    await lines.aclose()
+            except LOST as error:
+                # Once a stream was there, a failure is one of the connection.
+                if not self._began:
+                    raise
+                lost(error)
+            if self._limit == 0:
+                return
+            await pause(AGAIN)
 
-    def request(self) -> ApiRequest:
-        """Give the next request."""
+    def _request(self) -> ApiRequest:
         more: dict[str, Any] = {"limit": self._limit}
         if self._cursor:
             more |= {"since": self._cursor, "snapshot": None}
         return ApiRequest("/events", query=query_of(self._parameters | more), sites=self._sites)
 
-    def take(self, line: bytes) -> EventDocument | None:
+    def _take(self, line: bytes) -> EventDocument | None:
         """Give the event of a line, None for what is beside events.
 
         Raises ApiError when the daemon says why nothing more comes.
@@ -95,33 +116,3 @@ class EventTail:
         if isinstance(self._limit, int) and kind != "gap":
             self._limit -= 1
         return event
-
-
-async def followed(
-    tail: EventTail,
-    opened: Callable[[ApiRequest], Awaitable[Reply]],
-    pause: Callable[[float], Awaitable[None]],
-    lost: Callable[[Exception], object] = lambda _: None,
-) -> AsyncGenerator[EventDocument, None]:
-    """The events of a tail, over as many connections as it takes.
-
-    ``opened`` sends a request and gives its success; ``lost`` gets why it is sent again.
-    Raises ClientError when the first request fails, and whenever the daemon refuses.
-    """
-    while True:
-        try:
-            lines = (await opened(tail.request())).lines()
-            try:
-                async for line in lines:
-                    event = tail.take(line)
-                    if event is not None:
-                        yield event
-            finally:
-                await lines.aclose()
-        except LOST as error:
-            if not tail.began:
-                raise
-            lost(error)
-        if tail.over:
-            return
-        await pause(AGAIN)

@@ -1,18 +1,210 @@
-"""A request and what its answer says: the same for every way to send it. Pure."""
+"""What is sent to a daemon, where it listens, what its answer says, and what comes instead of one.
+
+The same for every way to send it. Pure.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import quote, unquote
+from typing import Any, Literal, NamedTuple, Protocol
+from urllib.parse import quote, unquote, urlsplit
 from zlib import MAX_WBITS, decompressobj
 from zlib import error as CompressionError  # noqa: N812  a class by another module's rules
 
 from monrest import __version__
-from monrest.client.client_problems import UnreachableError, plain
-from monrest.client.server_address import ServerAddress
+
+
+class ClientError(Exception):
+    """There is no result, and ``str(self)`` says why."""
+
+
+class UnreachableError(ClientError):
+    """Nothing came back, or not all of it. What was asked may have been done all the same."""
+
+
+class ApiError(ClientError):
+    """The daemon answered with an error.
+
+    ``code`` is the status, ``message`` and ``description`` are its words, ``document`` is the whole
+    answer, which may tell more (``problems`` of a list of commands, ``help`` of a refusal).
+    """
+
+    def __init__(self, code: int, document: Mapping[str, Any]) -> None:
+        self.code = code
+        self.document = document
+        self.message = str(document.get("message") or "")
+        self.description = str(document.get("description") or document.get("error") or "")
+        text = ": ".join(part for part in (self.message, self.description) if part)
+        super().__init__(plain(f"{code} {text}".rstrip()))
+
+    def __reduce__(self) -> tuple[type[ApiError], tuple[int, Mapping[str, Any]]]:
+        """Let it travel between processes: the text is not what it is made of."""
+        return type(self), (self.code, self.document)
+
+
+class InvalidRequestError(ApiError):
+    """400: the request is wrong; the description names the parameter and what was expected."""
+
+
+class NotAuthorizedError(ApiError):
+    """401, 403: no user, or one who may not."""
+
+
+class NotThereError(ApiError):
+    """404: no such path or record."""
+
+
+class ConflictError(ApiError):
+    """409: it was changed meanwhile, or it is not possible at present."""
+
+
+class OverloadedError(ApiError):
+    """429, 503: not now. ``retry_after`` are the seconds that the daemon asks to wait, or None."""
+
+    retry_after: float | None = None
+
+
+class SitesFailedError(ApiError):
+    """502, 504: no selected site answered."""
+
+
+class IncompleteError(ClientError):
+    """Sites are missing in an answer, which a client that wants it whole does not take."""
+
+    def __init__(self, sites: list[str]) -> None:
+        self.sites = sites
+        super().__init__(f"no answer from {', '.join(sites)}")
+
+    def __reduce__(self) -> tuple[type[IncompleteError], tuple[list[str]]]:
+        """Let it travel between processes."""
+        return type(self), (self.sites,)
+
+
+_KINDS: Mapping[int, type[ApiError]] = {
+    400: InvalidRequestError, 401: NotAuthorizedError, 403: NotAuthorizedError,
+    404: NotThereError, 409: ConflictError, 429: OverloadedError, 502: SitesFailedError,
+    503: OverloadedError, 504: SitesFailedError,
+}  # fmt: skip
+
+
+def problem_of(code: int, document: Mapping[str, Any]) -> ApiError:
+    """The error of this status with these words."""
+    return _KINDS.get(code, ApiError)(code, document)
+
+
+def failure_of(code: int, body: bytes, retry_after: str = "") -> ApiError:
+    """The error that an answer with this status and body is."""
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        document = {"message": body[:200].decode("utf-8", "replace").strip()}
+    error = problem_of(code, document)
+    if isinstance(error, OverloadedError) and retry_after.isascii() and retry_after.isdigit():
+        error.retry_after = float(retry_after)
+    return error
+
+
+def plain(text: str) -> str:
+    """``text`` without what could steer a terminal: other control characters become ``?``."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
+
+
+DEFAULT_URL = "unix:/run/monrest/monrest.sock"
+"""Where a daemon listens by its example configuration."""
+
+ROOT = "/mon/r"
+_FORMS = "unix:PATH, http://HOST:PORT or https://HOST:PORT, with or without a root such as /mon/r"
+_LOOPBACK = frozenset({"localhost", "::1"})
+
+
+class ServerAddress(NamedTuple):
+    """``path`` is a Unix socket's; ``host`` and ``port`` (0: the scheme's own) those of http(s).
+
+    ``root`` starts with a slash and ends without.
+    """
+
+    scheme: Literal["unix", "http", "https"]
+    root: str = ROOT
+    path: str = ""
+    host: str = ""
+    port: int = 0
+
+    @property
+    def app(self) -> str:
+        """The word of the front end's own paths and headers: ``mon`` of ``/mon/r``."""
+        return self.root.split("/")[-2]
+
+    @property
+    def local(self) -> bool:
+        """Whether the other side is this machine, where compression is only work."""
+        return self.scheme == "unix" or self.host in _LOOPBACK or self.host.startswith("127.")
+
+    @property
+    def authority(self) -> str:
+        """Host and port as HTTP says them; of a Unix socket any host does."""
+        if self.scheme == "unix":
+            return "localhost"
+        return self._at(self.host if self.host.isascii() else self.host.encode("idna").decode())
+
+    @property
+    def origin(self) -> str:
+        """What stands in front of a path in a URL."""
+        return f"{'https' if self.scheme == 'https' else 'http'}://{self.authority}"
+
+    @property
+    def connect_port(self) -> int:
+        """The port, also where it is the scheme's own."""
+        return self.port or (443 if self.scheme == "https" else 80)
+
+    def _at(self, host: str) -> str:
+        host = f"[{host}]" if ":" in host else host
+        return f"{host}:{self.port}" if self.port else host
+
+    def __str__(self) -> str:
+        if self.scheme == "unix":
+            return f"unix:{self.path}" + (f":{self.root}" if self.root != ROOT else "")
+        return f"{self.scheme}://{self._at(self.host)}{self.root}"
+
+
+def parse_address(text: str) -> ServerAddress:
+    """Read a URL; raise ValueError saying which forms there are."""
+    scheme, _, rest = text.partition(":")
+    if scheme == "unix" and rest.startswith("/") and rest.isprintable():
+        path, colon, root = rest.partition(":/")
+        return ServerAddress("unix", root=_root(text, f"/{root}" if colon else ""), path=path)
+    if scheme in ("http", "https") and text.isprintable():
+        try:
+            parts = urlsplit(text)
+            port = parts.port or 0
+        except ValueError:
+            raise _wrong(text) from None
+        if parts.hostname and not (parts.query or parts.fragment or parts.username):
+            return ServerAddress(
+                "http" if scheme == "http" else "https",
+                root=_root(text, parts.path),
+                host=parts.hostname,
+                port=port,
+            )
+    raise _wrong(text)
+
+
+def _root(text: str, path: str) -> str:
+    path = path.rstrip("/")
+    if not path:
+        return ROOT
+    segments = path.split("/")
+    if len(segments) < 3 or segments[-1] != "r" or not segments[-2]:
+        raise _wrong(text)
+    return path
+
+
+def _wrong(text: str) -> ValueError:
+    return ValueError(f"expected {_FORMS}, got {text!r}")
+
 
 AGENT = f"monrest/{__version__}"
 SAFE = frozenset({"GET", "HEAD"})

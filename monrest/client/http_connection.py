@@ -1,23 +1,32 @@
-"""HTTP/1.1 over a stream of bytes, for the transports that have no HTTP client of their own.
+"""HTTP/1.1 over a stream of bytes: blocking sockets, which are here, or the streams of asyncio.
 
-The streams of ``blocking`` and ``asyncio_client`` are thin: how a request is sent and an answer
-read, which connections are used again and what a failure is called stands here.
+How a request is sent and an answer read, which connections are used again and what a failure is
+called is the same for both.
 """
 
 from __future__ import annotations
 
 import re
+import socket
 import ssl
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.client import HTTPException, HTTPResponse, IncompleteRead, LineTooLong, RemoteDisconnected
 from io import BytesIO
+from select import select
 from time import monotonic
 from typing import Any, NamedTuple, Protocol, cast
 
-from monrest.client.client_problems import ClientError, UnreachableError
-from monrest.client.exchange import SAFE, HttpRequest, Reply
-from monrest.client.server_address import ServerAddress
+from monrest.client.calling import finish, iterate
+from monrest.client.exchange import (
+    SAFE,
+    ClientError,
+    HttpRequest,
+    Reply,
+    ServerAddress,
+    UnreachableError,
+)
 
 CHUNK = 65536
 _LONGEST_LINE = 65536
@@ -269,3 +278,67 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error) or type(error).__name__
     return str(error) or type(error).__name__
+
+
+class _Socket:
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+
+    async def read(self) -> bytes:
+        return self._socket.recv(CHUNK)
+
+    async def write(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def quiet(self) -> bool:
+        return not select([self._socket], [], [], 0)[0]
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class BlockingTransport(HttpTransport):
+    """Requests over blocking sockets: its coroutines never suspend, ``finish`` runs them."""
+
+    async def connect(self, context: ssl.SSLContext | None) -> _Socket:
+        address, timeout = self.address, self.options.timeout
+        if address.scheme == "unix":
+            connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        else:
+            connected = socket.create_connection((address.host, address.connect_port), timeout)
+        try:
+            if address.scheme == "unix":
+                connected.settimeout(timeout)
+                connected.connect(address.path)
+            else:
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if context is not None:
+                connected = context.wrap_socket(connected, server_hostname=address.host)
+        except BaseException:
+            connected.close()
+            raise
+        return _Socket(connected)
+
+    async def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def ask(self, request: HttpRequest) -> BlockingReply:
+        """As ``send``, for callers that want the bytes of the answer."""
+        return BlockingReply(finish(self.send(request)))
+
+
+class BlockingReply:
+    """A ``Reply`` that is read without coroutines."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.status, self.headers, self.good = reply.status, reply.headers, reply.good
+        self.warnings, self.failed_sites = reply.warnings, reply.failed_sites
+        self.coroutines = reply
+
+    def read(self) -> bytes:
+        """The whole body."""
+        return finish(self.coroutines.read())
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body in pieces, decompressed, each as soon as it is there."""
+        return iterate(self.coroutines.pieces())

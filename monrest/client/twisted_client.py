@@ -12,11 +12,17 @@ from twisted.internet.task import deferLater
 
 from monrest.base.connecting import ExchangeError, client_tls
 from monrest.base.http_client import BrokenOffError, HttpAnswer, HttpClient, LateError, in_time
-from monrest.client.api_client import DEFAULT, AwaitedClient
-from monrest.client.client_problems import ClientError, UnreachableError
-from monrest.client.exchange import SAFE, HttpRequest, Reply
+from monrest.client.api_client import AwaitedClient
+from monrest.client.exchange import (
+    DEFAULT_URL,
+    SAFE,
+    ClientError,
+    HttpRequest,
+    Reply,
+    ServerAddress,
+    UnreachableError,
+)
 from monrest.client.http_connection import ConnectionOptions
-from monrest.client.server_address import ServerAddress
 
 _CONNECT_SECONDS = 10.0
 
@@ -114,7 +120,7 @@ class AsyncClient(AwaitedClient):
 
     def __init__(
         self,
-        url: str = DEFAULT,
+        url: str = DEFAULT_URL,
         *,
         key: str = "",
         user: str = "",

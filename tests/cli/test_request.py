@@ -399,8 +399,8 @@ def test_large_answers_go_through_in_pieces(fake, monrest, monkeypatch):
 def test_only_distant_servers_are_asked_to_compress(fake, monrest, monkeypatch):
     fake.answers[root("/a")] = OK
     monrest("r", "/a")
-    monkeypatch.setattr("monrest.client.server_address._LOOPBACK", frozenset())
-    monkeypatch.setattr("monrest.client.server_address.ServerAddress.local", False)
+    monkeypatch.setattr("monrest.client.exchange._LOOPBACK", frozenset())
+    monkeypatch.setattr("monrest.client.exchange.ServerAddress.local", False)
     monrest("r", "/a")
     assert [seen.headers["Accept-Encoding"] for seen in fake.seen] == ["identity", "gzip"]
 

@@ -5,7 +5,7 @@ import pytest
 from monrest.cli.client_settings import settings
 from monrest.cli.options import DEFAULT_URL
 from monrest.cli.output import ClientError
-from monrest.client.server_address import ServerAddress, parse
+from monrest.client.exchange import ServerAddress, parse_address
 
 UNIX = "unix:/run/m.sock"
 HTTP = "http://a.example:8080"
@@ -164,9 +164,9 @@ URLS = {
 
 @pytest.mark.parametrize("text", URLS)
 def test_urls(text):
-    found = parse(text)
+    found = parse_address(text)
     assert found == URLS[text]
-    assert parse(str(found)) == found
+    assert parse_address(str(found)) == found
     assert found.app == ("foo" if "foo" in text else "mon")
 
 
@@ -178,7 +178,7 @@ def test_urls(text):
 )  # fmt: skip
 def test_wrong_urls(text):
     with pytest.raises(ValueError, match="expected unix:PATH"):
-        parse(text)
+        parse_address(text)
 
 
 @pytest.mark.parametrize(
@@ -187,4 +187,4 @@ def test_wrong_urls(text):
      ("http://[::1]", True), ("http://example.org", False), ("https://10.0.0.1", False)],
 )  # fmt: skip
 def test_what_is_local(text, local):
-    assert parse(text).local is local
+    assert parse_address(text).local is local
