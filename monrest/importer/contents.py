@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any, ParamSpec, TypeAlias
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from attrs import define, field, frozen
 from sqlalchemy import Connection
@@ -43,6 +43,7 @@ from monrest.reports.templates import TEMPLATES
 from monrest.store.database import transaction
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 PASSWORDS, KEYS, USERS, PROCESSES = "passwords", "API key", "user", "business process"
 REPORTS, DOWNTIMES, BROADCASTS = "report", "recurring downtime", "broadcast"
@@ -113,14 +114,27 @@ class Contents:
             if value is not None:
                 yield file, value
 
+    def _records(
+        self,
+        kind: str,
+        folder: str,
+        name: re.Pattern[str],
+        make: Callable[Concatenate[DataFile, dict[str, Any], P], T | None],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> Iterator[T]:
+        """What ``make`` gives of each document of a folder."""
+        for file, value in self._documents(kind, folder, name):
+            yield from self._checked(kind, file.display, make, file, value, *args, **named)
+
     def _checked(
         self,
         kind: str,
         source: str,
-        make: Callable[P, Adoption | None],
+        make: Callable[P, T | None],
         *args: P.args,
         **named: P.kwargs,
-    ) -> Iterator[Adoption]:
+    ) -> Iterator[T]:
         """What ``make`` gives; told where a rule refuses it or a value is of a wrong type."""
         try:
             record = make(*args, **named)
@@ -134,20 +148,9 @@ class Contents:
 
     def read_users(self) -> None:
         """Read settings of users, and the rights that stand in their files."""
-        for file, value in self._documents(USERS, "users", _ANY):
-            try:
-                profile = self._profile(file, value)
-            except RestError as error:
-                self._tell(USERS, file.display, Outcome.REFUSED, "", error.description)
-            except (TypeError, ValueError, AttributeError, OverflowError):
-                self._tell(
-                    USERS, file.display, Outcome.REFUSED, "", "expected values of other types"
-                )
-            else:
-                if profile is not None:
-                    self.profiles.append((file.display, profile))
+        self.profiles += self._records(USERS, "users", _ANY, self._profile)
 
-    def _profile(self, file: DataFile, value: Mapping[str, Any]) -> Profile | None:
+    def _profile(self, file: DataFile, value: Mapping[str, Any]) -> tuple[str, Profile] | None:
         name = file.stem
         try:
             name.encode("utf-8")
@@ -175,7 +178,7 @@ class Contents:
         zone_name = zone if isinstance(zone, str) and zone_called(zone) else None
         if not login and zone_name is None:
             return None
-        return Profile(
+        profile = Profile(
             name=name,
             locked=_truth(login.get("locked")),
             failed=_number(login.get("failed")),
@@ -184,6 +187,7 @@ class Contents:
             tz=zone_name,
             created=file.changed,
         )
+        return file.display, profile
 
     def users(self) -> Iterator[Adoption]:
         for source, profile in self.profiles:
@@ -309,8 +313,7 @@ class Contents:
                    "to be written in Python, see bp.functions_dir")  # fmt: skip
 
     def reports(self, config: Config, zone: tzinfo) -> Iterator[Adoption]:
-        for file, value in self._documents(REPORTS, "reports", _REPORT):
-            yield from self._checked(REPORTS, file.display, self._report, file, value, config, zone)
+        return self._records(REPORTS, "reports", _REPORT, self._report, config, zone)
 
     def _report(
         self, file: DataFile, value: dict[str, Any], config: Config, zone: tzinfo
@@ -402,8 +405,7 @@ class Contents:
         )  # fmt: skip
 
     def broadcasts(self, zone: tzinfo) -> Iterator[Adoption]:
-        for file, value in self._documents(BROADCASTS, "broadcast", _BROADCAST):
-            yield from self._checked(BROADCASTS, file.display, self._broadcast, file, value, zone)
+        return self._records(BROADCASTS, "broadcast", _BROADCAST, self._broadcast, zone)
 
     def _broadcast(self, file: DataFile, value: Mapping[str, Any], zone: tzinfo) -> Adoption:
         name = broadcast_model.file_name(file.stem)

@@ -39,43 +39,27 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def toml_text(document: Mapping[str, Any], comments: list[str]) -> str:
-    """The tables of ``document`` in their order, lists of tables at the end of all."""
+    """A configuration with the tables of ``document``."""
     lines = [
         "# Made by `monrest import`. `monrest config example` shows every key with its meaning."
     ]
-    simple = {name: table for name, table in document.items() if isinstance(table, Mapping)}
-    for name, table in simple.items():
-        lines += _table(name, table)
-    for name, tables in document.items():
-        if name not in simple:
-            for table in tables:
-                lines += _entry(name, table)
-    return "\n".join([*lines, *comments]) + "\n"
+    return "\n".join([*lines, *_entries("", document), *comments]) + "\n"
 
 
-def _table(path: str, table: Mapping[str, Any]) -> Iterator[str]:
-    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
-    yield ""
-    yield f"[{path}]"
+def _entries(path: str, table: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a table: its values, then the tables and lists of tables in it."""
+    tables: list[tuple[str, Mapping[str, Any]]] = []
     for key, value in table.items():
-        if key not in inner:
-            yield f"{_key(key)} = {_value(value)}"
-    for key, value in inner.items():
-        yield from _table(f"{path}.{_key(key)}", value)
-
-
-def _entry(path: str, table: Mapping[str, Any]) -> Iterator[str]:
-    yield ""
-    yield f"[[{path}]]"
-    later = []
-    for key, value in table.items():
+        inner = f"{path}.{_key(key)}" if path else _key(key)
         if isinstance(value, Mapping):
-            later += list(_table(f"{path}.{_key(key)}", value))
+            tables.append((f"[{inner}]", value))
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            later += [line for item in value for line in _entry(f"{path}.{_key(key)}", item)]
+            tables += [(f"[[{inner}]]", item) for item in value]
         else:
             yield f"{_key(key)} = {_value(value)}"
-    yield from later
+    for heading, inner_table in tables:
+        yield from ("", heading)
+        yield from _entries(heading.strip("[]"), inner_table)
 
 
 def _key(text: str) -> str:

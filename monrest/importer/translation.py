@@ -28,25 +28,53 @@ _YEAR = 365 * 86400
 _LIFETIME = 604800
 _MAIL_PASSWORD = "mail.password"  # noqa: S105  the name of a file
 
-_FLAGS = (
-    ("use_strict_host_authorization", "auth", "strict_host_authorization"),
-    ("api_keys_enabled", "auth", "api_keys_enabled"),
-    ("make_auth_user_lowercase", "auth", "lowercase_user"),
-    ("make_auth_user_uppercase", "auth", "uppercase_user"),
-    ("cookie_secure_only", "auth", "cookie_secure"),
-    ("can_submit_commands", "commands", "can_submit_commands"),
-    ("require_comments_for_disable_cmds", "commands", "require_comments_for_disable"),
+_SETTINGS: tuple[tuple[str, str, str, str, str], ...] = (
+    ("", "use_strict_host_authorization", "flag", "auth", "strict_host_authorization"),
+    ("", "api_keys_enabled", "flag", "auth", "api_keys_enabled"),
+    ("", "make_auth_user_lowercase", "flag", "auth", "lowercase_user"),
+    ("", "make_auth_user_uppercase", "flag", "auth", "uppercase_user"),
+    ("", "cookie_secure_only", "flag", "auth", "cookie_secure"),
+    ("", "max_api_keys_per_user", "whole", "auth", "max_api_keys_per_user"),
+    ("", "cookie_auth_domain", "text", "auth", "cookie_domain"),
+    ("", "locked_message", "text", "auth", "locked_message"),
+    ("", "can_submit_commands", "flag", "commands", "can_submit_commands"),
+    ("", "require_comments_for_disable_cmds", "flag", "commands", "require_comments_for_disable"),
+    ("", "command_disabled", "list", "commands", "disabled"),
+    ("", "command_enabled", "list", "commands", "enabled"),
+    ("", "downtime_duration", "span", "commands", "downtime_duration"),
+    ("", "show_full_commandline", "whole", "display", "show_full_commandline"),
+    ("", "first_day_of_week", "whole", "display", "first_day_of_week"),
+    ("", "show_full_commandline_source", "text", "display", "show_full_commandline_source"),
+    ("", "expand_user_macros", "list", "display", "expand_user_macros"),
+    ("BP", "refresh_interval", "whole", "bp", "refresh_interval"),
+    ("BP", "spool_dir", "path", "bp", "spool_dir"),
+    ("BP", "default_filter", "list", "bp", "default_filter"),
+    ("BP", "default_state_order", "list", "bp", "default_state_order"),
+    ("BP", "sync_downtime_ack_state", "whole", "bp", "sync_downtime_ack_state"),
+    ("BP", "objects_save_file", "path", "bp", "objects_save_file"),
+    ("BP", "objects_save_format", "text", "bp", "objects_save_format"),
+    ("BP", "objects_reload_cmd", "text", "bp", "objects_reload_cmd"),
+    ("BP", "pre_save_cmd", "text", "bp", "pre_save_cmd"),
+    ("BP", "post_save_cmd", "text", "bp", "post_save_cmd"),
+    ("BP", "post_refresh_cmd", "text", "bp", "post_refresh_cmd"),
+    ("BP", "read_only", "flag", "bp", "read_only"),
+    ("Reports2", "max_concurrent_reports", "whole", "reports", "concurrent"),
+    ("Reports2", "report_subject_prepend", "text", "mail", "subject_prefix"),
+    ("Panorama", "new_files_start_at", "whole", "panorama", "new_files_start_at"),
+    ("Panorama", "readonly", "flag", "panorama", "readonly"),
+    ("NodeControl", "parallel_tasks", "whole", "nodecontrol", "parallel_tasks"),
+    ("ConfigTool", "obj_readonly", "texts", "configtool", "obj_readonly"),
+    ("ConfigTool", "pre_obj_save_cmd", "text", "configtool", "pre_obj_save_cmd"),
+    ("ConfigTool", "post_obj_save_cmd", "text", "configtool", "post_obj_save_cmd"),
+    ("ConfigTool", "git_base_dir", "path", "configtool", "git_base_dir"),
 )
-_WHOLE = (
-    ("max_api_keys_per_user", "auth", "max_api_keys_per_user"),
-    ("show_full_commandline", "display", "show_full_commandline"),
-    ("first_day_of_week", "display", "first_day_of_week"),
+"""Component, or nothing for plain keys, old key, kind of its value, table and key."""
+
+_HOOKS = (
+    ("BP", "bp", ("pre_save_cmd", "post_save_cmd", "post_refresh_cmd")),
+    ("ConfigTool", "configtool", ("pre_obj_save_cmd", "post_obj_save_cmd")),
 )
-_TEXTS = (
-    ("cookie_auth_domain", "auth", "cookie_domain"),
-    ("locked_message", "auth", "locked_message"),
-    ("show_full_commandline_source", "display", "show_full_commandline_source"),
-)
+_PAGES = {"bp": "docs/spec/bp.md", "configtool": "docs/spec/objectconfig.md"}
 _OAUTH = "logins of others go through a proxy, see auth.remote_user_header"
 _HINTS = (
     ("default_user_name", "never taken over: whoever comes without credentials would be this user"),
@@ -57,14 +85,6 @@ _ONLY_WHEN_TRUE = (
     ("cluster_enabled", "a cluster needs PostgreSQL and the new URLs, see [cluster]"),
     ("use_ssl_authentication", "client certificates: a proxy and auth.remote_user_header"),
 )
-_BP = {
-    "refresh_interval": "whole", "spool_dir": "path", "default_filter": "list",
-    "default_state_order": "list", "sync_downtime_ack_state": "whole", "objects_save_file": "path",
-    "objects_save_format": "text", "objects_reload_cmd": "text", "pre_save_cmd": "text",
-    "post_save_cmd": "text", "post_refresh_cmd": "text", "read_only": "flag",
-}  # fmt: skip
-_TOOL = {"obj_readonly": "texts", "pre_obj_save_cmd": "text", "post_obj_save_cmd": "text",
-         "git_base_dir": "path"}  # fmt: skip
 _NEW_NAMES = "the scripts get variables with other names: MON_… "
 
 
@@ -153,9 +173,21 @@ class Translation:
         self._put(where, "names", "cm", "ansible")
 
     def _simple(self) -> None:
-        for kind, table in (("flag", _FLAGS), ("whole", _WHOLE), ("text", _TEXTS)):
-            for old, section, key in table:
-                self._take(self._last(old), section, key, kind)
+        for component, old, kind, table, key in _SETTINGS:
+            block = self._component(component) if component else None
+            if kind in ("list", "texts"):
+                settings = self._all(old) if block is None else block.all(old)
+                if texts := items(settings, commas=kind == "list"):
+                    self._put(settings[-1].where, table, key, texts)
+            else:
+                setting = self._last(old) if block is None else block.last(old)
+                self._take(setting, table, key, kind)
+        for component, table, keys in _HOOKS:
+            block = self._component(component)
+            for key in keys:
+                if hook := block.last(key):
+                    note = f"{_NEW_NAMES}({_PAGES[table]})"
+                    self._tell(hook.where, Outcome.HINT, f"{table}.{key}", note)
 
     def _auth(self) -> None:
         if setting := self._last("cookie_auth_session_timeout"):
@@ -260,12 +292,6 @@ class Translation:
         if lock is None:
             self._put("without lock_author_names", "commands", "lock_author_names", False)
         self._take(lock, "commands", "lock_author_names", "flag")
-        for old, key in (("command_disabled", "disabled"), ("command_enabled", "enabled")):
-            settings = self._all(old)
-            numbers = items(settings)
-            if numbers:
-                self._put(settings[-1].where, "commands", key, numbers)
-        self._take(self._last("downtime_duration"), "commands", "downtime_duration", "span")
         longest = self._last("downtime_max_duration")
         if longest is None:
             self._put("the usual limit", "commands", "downtime_max_duration", 28 * 86400)
@@ -292,9 +318,6 @@ class Translation:
             clean = list(dict.fromkeys(names))
             place = where.where if where else "columns of lists"
             self._put(place, "display", "expose_custom_variables", clean)
-        macros = self._all("expand_user_macros")
-        if items(macros):
-            self._put(macros[-1].where, "display", "expand_user_macros", items(macros))
         patterns = self._all("commandline_obfuscate_pattern")
         if texts := [_referring(pattern.value) for pattern in patterns if pattern.value.strip()]:
             self._put(patterns[-1].where, "display", "commandline_obfuscate_pattern", texts)
@@ -316,26 +339,15 @@ class Translation:
 
     def _processes(self) -> None:
         block = self._component("BP")
-        for key, kind in _BP.items():
-            settings = block.all(key)
-            if kind == "list":
-                if texts := items(settings):
-                    self._put(settings[-1].where, "bp", key, texts)
-                continue
-            self._take(block.last(key), "bp", key, kind)
         if setting := block.last("result_backend"):
             site = self.backends.named(setting.value)
             self._put(setting.where, "bp", "result_backend", site.key if site else setting.value)
-        for key in ("pre_save_cmd", "post_save_cmd", "post_refresh_cmd"):
-            if hook := block.last(key):
-                self._tell(hook.where, Outcome.HINT, f"bp.{key}", _NEW_NAMES + "(docs/spec/bp.md)")
         if setting := block.last("objects_templates_file"):
             self._tell(setting.where, Outcome.HINT, "etc/bp_templates.cfg",
                        "the core has to read the templates of business processes")  # fmt: skip
 
     def _mails(self) -> None:
         block = self._component("Reports2")
-        self._take(block.last("max_concurrent_reports"), "reports", "concurrent", "whole")
         template = block.last("default_template")
         if template is not None and template.value in TEMPLATES:
             self._put(template.where, "reports", "default_template", template.value)
@@ -344,7 +356,6 @@ class Translation:
         if sender := block.last("report_from_email"):
             address = old_values.mail_address(sender.value)
             self._put(sender.where, "mail", "sender", address)
-        self._take(block.last("report_subject_prepend"), "mail", "subject_prefix", "text")
         headers = block.joined("default_mail_headers").settings
         if headers:
             self._put(
@@ -369,26 +380,10 @@ class Translation:
                       "a password is sent over TLS only: the server must offer it")  # fmt: skip
 
     def _others(self) -> None:
-        panorama = self._component("Panorama")
-        self._take(panorama.last("new_files_start_at"), "panorama", "new_files_start_at", "whole")
-        self._take(panorama.last("readonly"), "panorama", "readonly", "flag")
         control = self._component("NodeControl")
-        self._take(control.last("parallel_tasks"), "nodecontrol", "parallel_tasks", "whole")
         if others := [setting for setting in control.settings if setting.key != "parallel_tasks"]:
             self._tell(others[0].where, Outcome.HINT, "[[nodecontrol.nodes]]",
                        "how hosts are reached is to be written by hand")  # fmt: skip
-        tool = self._component("ConfigTool")
-        for key, kind in _TOOL.items():
-            settings = tool.all(key)
-            if kind == "texts":
-                if texts := items(settings, commas=False):
-                    self._put(settings[-1].where, "configtool", key, texts)
-                continue
-            self._take(tool.last(key), "configtool", key, kind)
-        for key in ("pre_obj_save_cmd", "post_obj_save_cmd"):
-            if hook := tool.last(key):
-                self._tell(hook.where, Outcome.HINT, f"configtool.{key}",
-                           _NEW_NAMES + "(docs/spec/objectconfig.md)")  # fmt: skip
 
     def _editor(self) -> None:
         editors = []
