@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import inf
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
@@ -35,9 +35,7 @@ C = TypeVar("C", ApiKey, Session)
 
 FRESH = 4.0
 """Seconds: other daemons refuse what was revoked within five, their next question included."""
-_MISS_KEPT = 1.0
 _MOST_KEPT = 4096
-_MOST_MISSES = 1024
 _PATIENCE = 2.0
 """Seconds for which a request waits for a database that hangs, where it can do without."""
 _RETRY = 1.0
@@ -81,7 +79,6 @@ class Credentials(Service):
     uses: dict[tuple[Mark, str], Use] = field(factory=dict, init=False)
     """Those that are not stored yet."""
     _kept: dict[tuple[Mark, str], _Kept] = field(factory=dict, init=False)
-    _misses: dict[tuple[Mark, str], float] = field(factory=dict, init=False)
     _reading: dict[tuple[Mark, str], Shared[Any]] = field(factory=dict, init=False)
     _away: float = field(default=0.0, init=False)
     _jobs: tuple[Periodic, ...] = field(init=False)
@@ -110,14 +107,12 @@ class Credentials(Service):
             and not anew
         ):
             return kept.value, True
-        if now < self._misses.get(key, 0.0):
-            return None
         if now < self._away and (doubtful := self._doubtful(kind, name)) is not None:
             return doubtful
         reading = self._reading.get(key)
         if reading is None:
             reading = self._reading[key] = Shared()
-            reading.run(self._read(kind, name), lambda: self._reading.pop(key, None))
+            reading.run(self.read(kind, name), lambda: self._reading.pop(key, None))
         waiter = reading.wait()
         if self._doubtful(kind, name) is not None:
             waiter.addTimeout(_PATIENCE, self.clock)
@@ -141,37 +136,23 @@ class Credentials(Service):
             return None
         return kept.value, False
 
-    async def _read(self, kind: Kind[V], name: str) -> V | None:
+    async def read(self, kind: Kind[V], name: str) -> V | None:
+        """Ask the database, and keep what it says; Unavailable."""
         key = (kind.mark, name)
         while True:
             begun, state = self.clock.seconds(), self.workers.state(kind.mark)
             value = await kind.look_up(name)
             if value is None:
                 self._kept.pop(key, None)
-                _make_room(self._misses, _MOST_MISSES)
-                self._misses[key] = begun + _MISS_KEPT
                 return None
             # Else it may have been revoked or changed after it was read.
             if state == self.workers.state(kind.mark):
                 # The one that was read the longest time ago goes first.
                 self._kept.pop(key, None)
-                _make_room(self._kept, _MOST_KEPT)
+                while len(self._kept) >= _MOST_KEPT:
+                    del self._kept[next(iter(self._kept))]
                 self._kept[key] = _Kept(value, begun, state)
                 return value
-
-    def created(self, kind: Kind[Any], name: str) -> None:
-        """Note that there is something new."""
-        self._misses.pop((kind.mark, name), None)
-
-    def changed(self, kind: Kind[V], name: str, change: Callable[[V], V]) -> None:
-        """Put a change that was just stored in force here."""
-        kept = self._kept.get((kind.mark, name))
-        current = kept is not None and kept.state == self.workers.state(kind.mark)
-        self.workers.changed(kind.mark)
-        if kept is not None:
-            # What was current has this change, too; else there is another one to be read.
-            state = self.workers.state(kind.mark) if current else kept.state
-            self._kept[kind.mark, name] = evolve(kept, value=change(kept.value), state=state)
 
     def forget(self, kind: Kind[Any], *names: str) -> None:
         """Note that these are revoked; what is being read just now does not count any more."""
@@ -220,11 +201,6 @@ class Credentials(Service):
         for job in self._jobs:
             await job.stopService()
         await self.flush()
-
-
-def _make_room(kept: dict[Any, Any], most: int) -> None:
-    while len(kept) >= most:
-        del kept[next(iter(kept))]
 
 
 @transaction
@@ -288,14 +264,6 @@ class HashedKind(Kind[C]):
         row = await self.service.database.run(lambda connection: self.row.find(connection, name))
         return cast("C | None", row)
 
-    @abstractmethod
-    def with_use(self, credential: C, use: Use) -> C:
-        """Add a use that is not stored yet."""
-
-    def current(self, credential: C, hashed: str) -> C:
-        use = self.service.uses.get((self.mark, hashed))
-        return credential if use is None else self.with_use(credential, use)
-
     async def lookup(self, hashed: str, *, anew: bool = False) -> C | None:
         """Give the one of this hash; Unavailable when the database is and nothing recent is known.
 
@@ -325,8 +293,8 @@ class HashedKind(Kind[C]):
         def read(connection: Connection) -> list[C]:
             return [self.row.of(row) for row in connection.execute(query)]
 
-        rows = await self.service.database.run(read)
-        return [self.current(row, getattr(row, key.name)) for row in rows]
+        await self.service.flush()  # when and where each was used last
+        return await self.service.database.run(read)
 
     async def delete(self, hashed: str) -> bool:
         """Delete one, which is refused from then on; False when there is none."""

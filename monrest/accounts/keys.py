@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from attrs import define, evolve
+from attrs import define
 from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 
 from monrest.accounts.credentials import HashedKind, Use
@@ -40,9 +40,6 @@ class Keys(HashedKind[ApiKey]):
         if caller.address and client != caller.address:
             client = f"{caller.address} ({client})"
         self.service.uses[self.mark, key.hashed_key] = Use(self.now(), client)
-
-    def with_use(self, key: ApiKey, use: Use) -> ApiKey:
-        return evolve(key, last_used=use.at, last_from=use.client)
 
     def store(self, connection: Connection, uses: Mapping[str, Use]) -> None:
         rows = [
@@ -82,7 +79,6 @@ class Keys(HashedKind[ApiKey]):
             connection.execute(insert(api_keys), [key.values()])
 
         await self.service.database.change(store)
-        self.service.created(self, key.hashed_key)
         return key, plain
 
     async def owned(self, user: str) -> int:

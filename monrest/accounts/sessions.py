@@ -56,10 +56,10 @@ class Sessions(HashedKind[Session]):
 
     async def lookup(self, hashed: str, *, anew: bool = False) -> Session | None:
         session = await super().lookup(hashed, anew=anew)
-        return None if session is None else self.current(session, hashed)
-
-    def with_use(self, session: Session, use: Use) -> Session:
-        return evolve(session, active=use.at) if use.at > session.active else session
+        use = self.service.uses.get((self.mark, hashed))
+        if session is None or use is None or use.at <= session.active:
+            return session
+        return evolve(session, active=use.at)
 
     def store(self, connection: Connection, uses: Mapping[str, Use]) -> None:
         connection.execute(
@@ -117,7 +117,6 @@ class Sessions(HashedKind[Session]):
         surplus = await self.service.database.change(_begin(session))
         if surplus:
             self.service.forget(self, *surplus)
-        self.service.created(self, session.hashed_id)
         return session, value
 
     async def clean(self) -> int:

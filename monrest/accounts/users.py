@@ -96,19 +96,12 @@ class Users(Kind[_Known]):
 
     async def lock(self, name: str) -> None:
         """Lock a user, who needs no profile before; Unavailable when that cannot be stored."""
-        await self._change(_write(name, self.now(), {"locked": True}), name, locked=True)
+        await self._change(_write(name, self.now(), {"locked": True}))
 
     async def unlock(self, name: str) -> bool:
         """Unlock a user and forget their failed logins; False when there is no profile."""
         query = _of(name).values(locked=False, failed=0)
-        return bool(
-            await self._change(
-                lambda connection: connection.execute(query).rowcount,
-                name,
-                locked=False,
-                failing=False,
-            )
-        )
+        return bool(await self._change(lambda connection: connection.execute(query).rowcount))
 
     async def set_zone(self, name: str, zone: str | None) -> None:
         """Store the time zone of a user, who needs no profile before; None: the server's.
@@ -134,67 +127,42 @@ class Users(Kind[_Known]):
             count = await self.service.database.change(
                 _count(name, now, _where(caller, now), known=known)
             )
+            if count:
+                await self._changed()
         except Unavailable:
             log.warn("a failed login of {name!r} was not counted", name=name)
             return
-        if count:
-            guessed = self._too_many(count)
-            self._note(name, failing=True, guessed=guessed)
-            if guessed and not self._too_many(count - 1):
-                reason = "wrong from many addresses"
-                audit(name, caller, "password lock", target=name, reason=reason)
+        if self._too_many(count) and not self._too_many(count - 1):
+            reason = "wrong from many addresses"
+            audit(name, caller, "password lock", target=name, reason=reason)
 
     async def passed(self, name: str) -> None:
         """Note a right password that came with a request; costs nothing unless some failed."""
         query = _of(name).where(users.c.locked.is_(False)).values(failed=0)
         try:
             if name in (await self._current()).failing:
-                await self._change(
-                    lambda connection: connection.execute(query).rowcount, name, failing=False
-                )
+                await self._change(lambda connection: connection.execute(query).rowcount)
         except Unavailable:
             log.warn("the right password of {name!r} was not noted", name=name)
 
     async def succeeded(self, name: str, caller: Caller) -> None:
         """Note a login, with a profile for who has none; Unavailable when it is not stored."""
         now = self.now()
-        work = _write(name, now, {"failed": 0, "last_success": _where(caller, now)})
-        await self._change(work, name, failing=False)
+        await self._change(_write(name, now, {"failed": 0, "last_success": _where(caller, now)}))
 
-    async def _change(
-        self,
-        work: Work[T],
-        name: str,
-        *,
-        locked: bool | None = None,
-        failing: bool | None = None,
-    ) -> T:
+    async def _change(self, work: Work[T]) -> T:
         try:
             value = await self.service.database.change(work)
         except BaseException:
             self.service.workers.changed(self.mark)  # it may have been stored all the same
             raise
-        self._note(name, locked=locked, failing=failing)
+        await self._changed()
         return value
 
-    def _note(
-        self,
-        name: str,
-        *,
-        locked: bool | None = None,
-        failing: bool | None = None,
-        guessed: bool = False,
-    ) -> None:
-        """Put what was just stored in force here; None: that was not changed."""
-
-        def change(current: _Known) -> _Known:
-            return _Known(
-                _with(current.locked, name, locked),
-                _with(current.failing, name, failing),
-                current.guessed if failing is None else _with(current.guessed, name, guessed),
-            )
-
-        self.service.changed(self, "", change)
+    async def _changed(self) -> None:
+        """Put what was just stored in force, here before the caller gets its result."""
+        self.service.workers.changed(self.mark)
+        await self.service.read(self, "")
 
     async def clean(self) -> int:
         """Forget profiles that are not used any more."""
@@ -207,12 +175,6 @@ class Users(Kind[_Known]):
             return 0
         log.info("forgot {n} unused profiles", n=count)
         return count
-
-
-def _with(names: frozenset[str], name: str, wanted: bool | None) -> frozenset[str]:
-    if wanted is None:
-        return names
-    return names | {name} if wanted else names - {name}
 
 
 def _of(name: str) -> Any:

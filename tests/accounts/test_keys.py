@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
-from monrest.accounts import credentials
 from monrest.accounts.credentials import Credentials
 from monrest.accounts.keys import Keys
 from monrest.accounts.model import ApiKey, secret_hash
@@ -166,24 +165,6 @@ def test_a_deletion_that_failed_leaves_nothing_remembered(keys, store):
         find(keys, plain)
     store.down = False
     assert find(keys, plain) == key
-
-
-def test_misses_are_remembered_shortly_and_not_for_ever(keys, store, clock):
-    unknown = "f" * 64 + "_1"
-    assert find(keys, unknown) is None
-    read = store.reads
-    assert find(keys, unknown) is None
-    assert store.reads == read
-    clock.advance(1)
-    assert find(keys, unknown) is None
-    assert store.reads == read + 1
-
-
-def test_misses_are_bounded(keys, monkeypatch):
-    monkeypatch.setattr(credentials, "_MOST_MISSES", 3)
-    for number in range(10):
-        assert find(keys, f"{number:064d}_1") is None
-    assert len(keys.service._misses) == 3
 
 
 def test_without_a_grace_keys_work_as_long_as_they_are_fresh(keys, store, clock):

@@ -178,9 +178,11 @@ def test_kinds_are_one_memory_and_do_not_mix(world, monkeypatch):
     assert (len(world.service._kept), users.truth.asked) == (3, 5)
     world.find()
     asked = world.truth.asked
-    world.service.changed(users, "h", str.upper)
+    users.truth.value = "who else is locked"
+    world.service.workers.changed("users")
+    result(world.service.read(users, "h"))
     users.truth.away = True
-    assert result(world.service.find(users, "h")) == ("WHO IS LOCKED", True)
+    assert result(world.service.find(users, "h")) == ("who else is locked", True)
     world.service.forget(users, "h")
     assert (world.find(), world.truth.asked) == (("key", True), asked)
     with pytest.raises(Unavailable):
