@@ -3,7 +3,7 @@
 from twisted.internet.abstract import FileDescriptor
 from twisted.internet.error import ConnectionLost
 
-from monrest.base.writing import write_now
+from monrest.base.sockets import write_now
 
 
 class LookingReactor:

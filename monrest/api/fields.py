@@ -24,7 +24,7 @@ from monrest.query.parse import RESERVED
 from monrest.query.scan import printable
 from monrest.query.target import check_values
 from monrest.query.times import MOST_TIME, parse_time
-from monrest.store.storable import require_storable
+from monrest.store.documents import require_storable
 from monrest.store.stored import Shown
 
 ParameterType: TypeAlias = Literal[

@@ -46,7 +46,7 @@ from monrest.base.audit import audited
 from monrest.base.errors import Conflict, NotFound
 from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestRequest, Rows
 from monrest.store.database import Database
-from monrest.store.merge import merged
+from monrest.store.documents import merged
 from monrest.store.stored import StoredRow, shown_columns
 
 T = TypeVar("T")

@@ -34,8 +34,8 @@ from monrest.bp.store import ProcessChange
 from monrest.config import BpConfig
 from monrest.sites.registry import Sites
 from monrest.store.database import Database, Work
+from monrest.store.documents import merged
 from monrest.store.duties import Duties, DutyLostError, Token
-from monrest.store.merge import merged
 
 DUTY = "business processes"
 

@@ -34,7 +34,7 @@ from monrest.jobs.fair_queue import Slots
 from monrest.jobs.model import Job, new_id, storable
 from monrest.jobs.running_job import LAST_TRIES, JobRunner, JobWork, RunningJob, discard, note
 from monrest.store.database import Database, Work
-from monrest.store.heartbeats import Heartbeats, boot_time
+from monrest.store.duties import Heartbeats, boot_time
 from monrest.store.space import give_back, is_loose
 
 WATCH = 5.0

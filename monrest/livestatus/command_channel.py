@@ -27,8 +27,8 @@ from zope.interface import implementer
 
 from monrest.base.concurrency import after
 from monrest.base.connecting import CONNECT_TIMEOUT, in_seconds
+from monrest.base.sockets import write_now
 from monrest.base.values import always
-from monrest.base.writing import write_now
 from monrest.livestatus.connection import ConnectionFactory
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,

@@ -15,8 +15,8 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from monrest.base.errors import Unavailable
+from monrest.base.sockets import write_now
 from monrest.base.values import Row
-from monrest.base.writing import write_now
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.livestatus.framing import AnswerReader
 

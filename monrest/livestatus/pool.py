@@ -23,7 +23,7 @@ from monrest.base.concurrency import after
 from monrest.base.connecting import CONNECT_TIMEOUT, in_seconds
 from monrest.base.meters import BOUNDS, Sample, Spread, spread
 from monrest.base.shared_timer import FOREVER, SharedTimer
-from monrest.base.unix_peer import credentials
+from monrest.base.sockets import credentials
 from monrest.base.values import Row
 from monrest.livestatus.connection import Connection, ConnectionFactory, TLSConnection
 from monrest.livestatus.core_errors import (

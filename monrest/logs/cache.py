@@ -44,7 +44,7 @@ from monrest.query.model import CoreFilter, Pushed, Test
 from monrest.query.plan import Layout
 from monrest.sites.site import Site
 from monrest.store.database import Database
-from monrest.store.heartbeats import boot_time
+from monrest.store.duties import boot_time
 
 _JOINED = frozenset({"naemon", "mk", "lmd"})
 """Cores in which a line belongs to the objects that it names, and to no others."""

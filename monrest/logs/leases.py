@@ -16,7 +16,7 @@ from monrest.logs import cache_records as records
 from monrest.logs.cache_records import LEASE, Held
 from monrest.logs.model import CachedSite
 from monrest.store.database import Database
-from monrest.store.heartbeats import Heartbeats, boot_time
+from monrest.store.duties import Heartbeats, boot_time
 
 LOOK = 2.5
 """Seconds between two looks."""

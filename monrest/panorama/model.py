@@ -29,7 +29,7 @@ from monrest.api.fields import (
 )
 from monrest.base.errors import BadRequest
 from monrest.base.truth import flag
-from monrest.store.storable import require_storable
+from monrest.store.documents import require_storable
 from monrest.store.stored import KEY, NOT_STORED, WHOLE, StoredRow, stored
 from monrest.store.tables import DOCUMENT, metadata
 

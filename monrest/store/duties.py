@@ -11,8 +11,9 @@ is why everything that counts is done in a transaction that asks ``still_held`` 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from attrs import define, field, frozen
 from sqlalchemy import Connection, Update, delete, insert, select, update
@@ -24,9 +25,9 @@ from twisted.logger import Logger
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import LostError, Unavailable
 from monrest.store.database import Database, Work, transaction
-from monrest.store.heartbeats import Heartbeats, boot_time
 from monrest.store.tables import duties, duty_daemons
 
+B = TypeVar("B")
 T = TypeVar("T")
 
 SECONDS = 20.0
@@ -34,6 +35,43 @@ SECONDS = 20.0
 
 _LOOKS = 8
 _BITS = 52
+
+
+def boot_time() -> float:
+    """Measure seconds that pass, also while the machine sleeps; this clock cannot be set."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+@define(eq=False)
+class Heartbeats(Generic[B]):
+    """For how long the beat of each run stands still, as far as its looks can tell.
+
+    Time counts only between two looks that both succeeded, and never more than ``most`` seconds
+    of it: a look that came late, because this process did not run or its clock was set, says
+    little about others, who may not have run either.
+    """
+
+    most: float
+    _seen: dict[int, tuple[B, float]] = field(factory=dict, init=False)
+    _last: float | None = field(default=None, init=False)
+
+    def missed(self) -> None:
+        """Note that a look failed: no daemon could beat then."""
+        self._last = None
+
+    def look(self, beats: Mapping[int, B], began: float, ended: float) -> dict[int, float]:
+        """Take the beats that were read between two moments; the seconds each stands still.
+
+        It counts from the end of one look to the beginning of the next: surely between the two.
+        """
+        passed = 0.0 if self._last is None else max(0.0, min(began - self._last, self.most))
+        self._last = ended
+        seen: dict[int, tuple[B, float]] = {}
+        for run, beat in beats.items():
+            before, still = self._seen.get(run, (beat, 0.0))
+            seen[run] = (beat, still + passed if run in self._seen and before == beat else 0.0)
+        self._seen = seen
+        return {run: still for run, (_, still) in seen.items()}
 
 
 @frozen

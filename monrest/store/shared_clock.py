@@ -25,7 +25,7 @@ from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
 from monrest.store import engines
 from monrest.store.database import Database
-from monrest.store.heartbeats import boot_time
+from monrest.store.duties import boot_time
 
 INTERVAL = 20.0
 """Seconds between two looks at the clock of the server, which may be set as well."""

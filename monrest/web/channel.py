@@ -22,8 +22,7 @@ from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
 from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
-from monrest.base.unix_peer import credentials
-from monrest.base.writing import write_now
+from monrest.base.sockets import credentials, write_now
 from monrest.web.limits import (
     HEAD_SECONDS,
     LEAST,

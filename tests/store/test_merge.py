@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
-from monrest.store.merge import merged
+from monrest.store.documents import merged
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
-"""Merging a patch into what is stored, deep inside (docs/spec/store.md, "Merging a patch").
+"""Records of JSON: what may be stored, and merging a patch into one, deep inside. Pure.
 
-Pure: business processes, broadcasts, recurring downtimes and reports are patched in this way.
+Rules: docs/spec/store.md, "Merging a patch".
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 from monrest.base.errors import BadRequest
 
@@ -64,3 +67,14 @@ def _lists(stored: list[Any], patch: list[Any], where: str, depth: int) -> list[
         else:
             result[at] = value
     return [value for value in result if value is not None]
+
+
+def require_storable(record: Mapping[str, Any], longest: int) -> bytes:
+    """Give a record as JSON; BadRequest for what none can hold, and for more than so many bytes."""
+    try:
+        raw = orjson.dumps(record)
+    except orjson.JSONEncodeError:
+        raise BadRequest("invalid record", "expected texts, and numbers of 64 bits") from None
+    if len(raw) > longest:
+        raise BadRequest("record is too long", f"expected at most {longest} bytes as JSON")
+    return raw
