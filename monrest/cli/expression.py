@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     r"|(?P<quoted>\"[^\"]+\"|'[^']+')"
     r"|(?P<sign>[-+*/()]))"
 )
-_OPERATORS: Mapping[str, Callable[..., Any]] = {
+_OPERATORS: Mapping[str, Callable[..., NumberToken]] = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
     "UAdd": operator.pos, "USub": operator.neg,
 }  # fmt: skip
@@ -60,7 +60,7 @@ def evaluate(text: str, resolve: Resolve) -> NumberToken:
         raise ExpressionError(text) from None
 
 
-def _value(node: Any, numbers: Sequence[NumberToken]) -> Any:
+def _value(node: Any, numbers: Sequence[NumberToken]) -> NumberToken:
     kind = type(node).__name__
     if kind == "Name":
         return numbers[int(node.id[1:])]
