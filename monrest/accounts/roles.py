@@ -12,6 +12,7 @@ import re2
 from attrs import frozen
 
 from monrest.base.values import ADMIN, READ_ONLY, ROLES, Identity
+from monrest.config import AuthConfig
 from monrest.config.check import full_role
 
 Matches: TypeAlias = Callable[[str], bool]
@@ -53,6 +54,21 @@ class RoleTable:
     @property
     def empty(self) -> bool:
         return not self.rules and not self.for_all
+
+
+@frozen
+class GrantedRoles:
+    """What the configuration gives to users by name and by contact group."""
+
+    by_user: RoleTable
+    by_group: RoleTable
+
+    @classmethod
+    def of(cls, auth: AuthConfig) -> GrantedRoles:
+        return cls(RoleTable.of(auth.roles), RoleTable.of(auth.contactgroup_roles))
+
+    def held(self, user: str, groups: Iterable[str]) -> frozenset[str]:
+        return self.by_user.held((user,)) | self.by_group.held(groups)
 
 
 def restricted(roles: frozenset[str], limit: frozenset[str] | None) -> frozenset[str]:

@@ -12,7 +12,7 @@ from monrest.accounts import usernames
 from monrest.accounts.contacts import NO_CONTACT, Contacts
 from monrest.accounts.model import Profile, zone_called
 from monrest.accounts.passwords import Passwords
-from monrest.accounts.roles import RoleTable
+from monrest.accounts.roles import GrantedRoles
 from monrest.accounts.slowdown import Slowdown
 from monrest.accounts.users import Users
 from monrest.api.endpoint import OBJECT_PARAMETERS, Context, Endpoint
@@ -104,18 +104,6 @@ def _named(auth: AuthConfig) -> Iterator[str]:
                     yield name.strip()
 
 
-class _Roles:
-    """The roles of users by configuration."""
-
-    def __init__(self, auth: AuthConfig) -> None:
-        self._by_user = RoleTable.of(auth.roles)
-        self._by_group = RoleTable.of(auth.contactgroup_roles)
-
-    def identity(self, name: str, contact: Contact) -> Identity:
-        roles = self._by_user.held((name,)) | self._by_group.held(contact.groups)
-        return Identity(user=name, roles=roles)
-
-
 _CHANGED = (
     Column("code", "number", "", "200"),
     Column("message", "string", "", "what was done"),
@@ -175,11 +163,12 @@ class UserRecords(Records[dict[str, Any]]):
         users = _user_names(
             contacts, profiles, await _configured(self.passwords, context.config.auth)
         )
-        roles = _Roles(context.config.auth)
+        granted = GrantedRoles.of(context.config.auth)
 
         def row(name: str) -> dict[str, Any]:
             contact = contacts.get(name, NO_CONTACT)
-            return _record(context, roles.identity(name, contact), contact, profiles.get(name))
+            identity = Identity(user=name, roles=granted.held(name, contact.groups))
+            return _record(context, identity, contact, profiles.get(name))
 
         answer = await self.listed(context, request, list(map(row, sorted(users))))
         return evolve(answer, failed_sites=problems)
@@ -196,8 +185,8 @@ class UserRecords(Records[dict[str, Any]]):
             return []
         contact = await self.contacts.of(name)
         profile = await self.users.get(name)
-        roles = _Roles(context.config.auth).identity(name, contact)
-        return [_record(context, roles, contact, profile)]
+        roles = GrantedRoles.of(context.config.auth).held(name, contact.groups)
+        return [_record(context, Identity(user=name, roles=roles), contact, profile)]
 
     async def rows(self, context: Context, users: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         del context
