@@ -66,9 +66,9 @@ class Passwords:
         """
         await self._look()
         key = self._key(user, password)
-        checked = self._remembered(key)
-        if checked is not None:
-            return checked
+        right, until = self._results.get(key, (False, 0.0))
+        if self.clock.seconds() < until:
+            return right
         running = self._running.get(key)
         if running is None:
             if len(self._places.waiting) >= _MOST_WAITING:
@@ -123,10 +123,6 @@ class Passwords:
             at = int.from_bytes(self._key(user, "")[:8]) % len(names)
             htpasswd.matches(password, file.hashes[names[at]])
         return False
-
-    def _remembered(self, key: bytes) -> bool | None:
-        right, until = self._results.get(key, (None, 0.0))
-        return right if self.clock.seconds() < until else None
 
     def _key(self, user: str, password: str) -> bytes:
         # Only as much as a password can have: the rest of a long one makes no difference.

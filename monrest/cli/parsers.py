@@ -33,10 +33,12 @@ def _width() -> int:
 def parser(command: Subcommand = MONREST, prog: str = "monrest") -> ArgumentParser:
     """The parser of ``command`` with those of its subcommands."""
     examples = [f"  {line}\n      {text}" for line, text in command.examples]
+    summary = f"{command.summary[0].upper()}{command.summary[1:]}."
+    paragraphs = (fill(text, _width(), break_on_hyphens=False) for text in (summary, *command.text))
     whole = ArgumentParser(
         prog=prog,
         usage=f"{prog} {command.usage}",
-        description=_paragraphs(_description(command)),
+        description="\n\n".join(paragraphs),
         epilog="examples:\n" + "\n".join(examples) if examples else None,
         formatter_class=_Formatter,
         add_help=False,
@@ -86,12 +88,3 @@ def _add(parser_or_group: Any, option: Option) -> None:
     else:
         added = parser_or_group.add_argument(*option.names, action="store_true", help=text)
     added.completes = option.completes
-
-
-def _description(command: Subcommand) -> tuple[str, ...]:
-    summary = command.summary[0].upper() + command.summary[1:] + "."
-    return (summary, *command.text)
-
-
-def _paragraphs(texts: tuple[str, ...]) -> str:
-    return "\n\n".join(fill(text, _width(), break_on_hyphens=False) for text in texts)
