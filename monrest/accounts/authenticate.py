@@ -225,7 +225,7 @@ class Authenticator:
 
     def _cookie_of(self, caller: Caller) -> str:
         """Give the value of the session cookie, empty when there is none."""
-        return cookie_of(caller.headers, self.sessions.cookie_name)
+        return cookie_of(caller.headers, f"{self.names.app}_auth")
 
     async def _by_password(self, caller: Caller) -> Identity | None:
         scheme, _, encoded = caller.headers.get("authorization", "").strip(_BLANKS).partition(" ")
