@@ -72,7 +72,8 @@ class Contacts:
         """
         if self._state != (state := self.workers.state("contacts")):
             self._state = state
-            self._expire()
+            for name, known in self._remembered.items():
+                self._remembered[name] = evolve(known, until=0.0)
         remembered, sites = self._remembered.get(user), self.registry.sites
         if (
             remembered is not None
@@ -97,11 +98,6 @@ class Contacts:
     def expire(self) -> None:
         """Ask the cores again about each user who comes, as after a reload of one."""
         self.workers.changed("contacts")
-
-    def _expire(self) -> None:
-        self._remembered = {
-            user: evolve(remembered, until=0.0) for user, remembered in self._remembered.items()
-        }
 
     async def _ask(self, user: str, remembered: _Remembered | None) -> Contact:
         sites = self.registry.sites

@@ -43,14 +43,13 @@ def look_up(value: Any, path: str) -> Any:
                     return inner
         return MISSING
     if isinstance(value, list):
-        found_one = _SEPARATOR.search(path)
-        head = path[: found_one.start()] if found_one else path
+        head, *rest = _SEPARATOR.split(path, maxsplit=1)
         if not (head.isascii() and head.isdigit() and len(head) <= _LONGEST_INDEX):
             return MISSING
         if int(head) >= len(value):
             return MISSING
         item = value[int(head)]
-        return look_up(item, path[found_one.end() :]) if found_one else item
+        return look_up(item, rest[0]) if rest else item
     return MISSING
 
 

@@ -42,7 +42,7 @@ class NoInstallationError(Exception):
 
 @frozen
 class DataFile:
-    """A file of data: ``stem`` is what its name says, ``shown`` its path for people."""
+    """A file of data: ``stem`` is what its name says, ``display`` its path for people."""
 
     path: Path
     stem: str
