@@ -9,11 +9,9 @@ from typing import Any
 
 from monrest.cli import data, output
 from monrest.cli.command_line import Pairs
-from monrest.cli.hints import hints
 from monrest.cli.output import UsageError
 from monrest.cli.requester import Requester
-from monrest.client.exchange import ClientError, failure_of, plain, segment
-from monrest.client.http_connection import BlockingReply
+from monrest.client.exchange import ClientError, plain, segment
 
 _SHOWN_OF_ID = 16
 _SHORTEST_ID = 6
@@ -45,7 +43,7 @@ def create(_: Sequence[str], options: Pairs) -> int:
     roles = [value for name, value in options if name == "role"]
     if roles:
         asked["roles"] = roles
-    body = body_of(client, path, client.api(path, method="POST", body=data.body(asked)))
+    body = client.body_of(path, client.api(path, method="POST", body=data.body(asked)))
     created = _decoded(body)
     if "json" in named:
         _print_json(body)
@@ -99,7 +97,7 @@ def _count(client: Requester, path: str) -> int:
 def show(_: Sequence[str], options: Pairs) -> int:
     """Print a table of keys."""
     client, path = _client(options)
-    body = body_of(client, path, client.api(path))
+    body = client.body_of(path, client.api(path))
     if "json" in dict(options):
         _print_json(body)
         return 0
@@ -110,11 +108,11 @@ def show(_: Sequence[str], options: Pairs) -> int:
 def revoke(identifiers: Sequence[str], options: Pairs) -> int:
     """Delete keys by their ids or the unique beginnings of them; nothing when one is unknown."""
     client, path = _client(options)
-    hashes = [str(row.get("hashed_key")) for row in _rows(body_of(client, path, client.api(path)))]
+    hashes = [str(row.get("hashed_key")) for row in _rows(client.body_of(path, client.api(path)))]
     keys = [_whole_hash(identifier, hashes) for identifier in identifiers]
     for identifier in dict.fromkeys(keys):
         target = f"{path}/{segment(identifier)}"
-        body = body_of(client, target, client.api(target, method="DELETE"))
+        body = client.body_of(target, client.api(target, method="DELETE"))
         if "json" in dict(options):
             _print_json(body)
         else:
@@ -170,16 +168,6 @@ def _number(value: Any) -> float:
 def _client(given: Pairs) -> tuple[Requester, str]:
     client = Requester.of_options(given)
     return client, f"/{client.settings.address.app}/api_keys"
-
-
-def body_of(client: Requester, path: str, reply: BlockingReply) -> bytes:
-    """The body of a success; ClientError with the daemon's words otherwise."""
-    body = reply.read()
-    if reply.good:
-        return body
-    for line in hints(client, path, reply, body, api=True):
-        client.settings.hint(line)
-    raise failure_of(reply.status, body)
 
 
 def _decoded(body: bytes) -> Any:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from urllib.parse import unquote
 
 from monrest.cli import output
-from monrest.cli.api_keys import body_of
 from monrest.cli.command_line import Pairs
 from monrest.cli.output import UsageError
 from monrest.cli.requester import Requester
@@ -45,7 +44,7 @@ def run(filters: Sequence[str], options: Pairs) -> int:
         nonlocal hinted
         reply = client.api(request.path, query=request.query)
         if not reply.good:
-            body_of(client, request.path, reply)
+            client.body_of(request.path, reply)
         hinted = ""
         return reply.coroutines
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from monrest.cli.client_settings import ClientSettings, settings
 from monrest.cli.command_line import Pairs
+from monrest.cli.hints import hints
 from monrest.cli.options import BACKEND, CONNECTION, DEFAULT_URL
 from monrest.client.exchange import (
     ApiRequest,
@@ -19,6 +20,7 @@ from monrest.client.exchange import (
     UnreachableError,
     common,
     encoded,
+    failure_of,
 )
 from monrest.client.http_connection import (
     BlockingReply,
@@ -89,6 +91,15 @@ class Requester:
         """As the options of the connection among ``given`` say, with ``backends`` its sites too."""
         keys = {option.key for option in (*CONNECTION.options, *([BACKEND] if backends else []))}
         return cls(settings([pair for pair in given if pair[0] in keys]))
+
+    def body_of(self, path: str, reply: BlockingReply) -> bytes:
+        """The body of a success; ClientError with the daemon's words, and hints, otherwise."""
+        body = reply.read()
+        if reply.good:
+            return body
+        for line in hints(self, path, reply, body, api=True):
+            self.settings.hint(line)
+        raise failure_of(reply.status, body)
 
     def _explained(self, failed: NoConnectionError) -> str:
         """What was tried, what happened, and what else could be."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from monrest.cli import output
-from monrest.cli.api_keys import body_of
 from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_CONFIG
 from monrest.cli.output import FAILED
@@ -47,7 +46,7 @@ def _anyhow(given: Pairs) -> list[SiteLine]:
             f"asking the sites of {DEFAULT_CONFIG} from here"
         )
         return _of_file(DEFAULT_CONFIG)
-    rows = json.loads(body_of(client, "/sites", reply))
+    rows = json.loads(client.body_of("/sites", reply))
     if not isinstance(rows, list):
         raise ClientError("expected a list of sites")
     return [_line(row) for row in rows]
