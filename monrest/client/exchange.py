@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 from zlib import MAX_WBITS, decompressobj
 from zlib import error as CompressionError  # noqa: N812  a class by another module's rules
 
 from monrest import __version__
+
+if TYPE_CHECKING:
+    from email.message import Message
 
 
 class ClientError(Exception):
@@ -326,13 +329,6 @@ def json_body(document: Any) -> bytes | None:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-class ReplyHeaders(Protocol):
-    """The headers of an answer; names in any case."""
-
-    def get(self, name: str, otherwise: str, /) -> str:
-        """The value of a header."""
-
-
 class Reply:
     """An answer whose body is still on its way; it is read once, by one of the three methods.
 
@@ -344,7 +340,7 @@ class Reply:
         self,
         where: str,
         status: int,
-        headers: ReplyHeaders,
+        headers: Message,
         piece: Callable[[], Awaitable[bytes]],
         leave: Callable[[], Awaitable[None]],
     ) -> None:

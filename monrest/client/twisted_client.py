@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import _get_running_loop
+from email.message import Message
 from typing import Any, cast
 
 from OpenSSL import SSL, crypto
@@ -25,16 +26,6 @@ from monrest.client.exchange import (
 from monrest.client.http_connection import ConnectionOptions
 
 _CONNECT_SECONDS = 10.0
-
-
-class _Headers:
-    def __init__(self, headers: Any) -> None:
-        self._headers = headers
-
-    def get(self, name: str, otherwise: str, /) -> str:
-        """The value of a header; several are joined."""
-        values = self._headers.getRawHeaders(name)
-        return ", ".join(values) if values else otherwise
 
 
 class _TwistedTransport:
@@ -96,7 +87,10 @@ class _TwistedTransport:
         async def leave() -> None:
             answer.close()
 
-        return Reply(self._where, answer.status, _Headers(answer.headers), piece, leave)
+        headers = Message()
+        for name, values in answer.headers.getAllRawHeaders():
+            headers[name.decode("latin-1")] = b", ".join(values).decode("utf-8", "replace")
+        return Reply(self._where, answer.status, headers, piece, leave)
 
     def _asked(self, request: HttpRequest, *, kept: bool) -> Deferred[HttpAnswer]:
         url = f"{self._start}{request.target}"
