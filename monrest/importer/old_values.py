@@ -30,11 +30,6 @@ def span(text: str) -> float | None:
     return int(seconds) if seconds.is_integer() else seconds
 
 
-def ranges(text: str) -> list[str]:
-    """Numbers and ranges of numbers between commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def replacement(text: str) -> tuple[str, str] | None:
     r"""The pattern and the text of ``s/pattern/text/flags``; None for what is none.
 

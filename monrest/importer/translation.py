@@ -26,7 +26,6 @@ _ADMIN_BY_BOTH = ("system_commands", "configuration_information")
 _QUIET = re.compile(r"_cmd$|headers|obfuscate")
 _YEAR = 365 * 86400
 _LIFETIME = 604800
-_MAIL_PASSWORD = "mail.password"  # noqa: S105  the name of a file
 
 _SETTINGS: tuple[tuple[str, str, str, str, str], ...] = (
     ("", "use_strict_host_authorization", "flag", "auth", "strict_host_authorization"),
