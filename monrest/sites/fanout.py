@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from attrs import define, evolve, field, frozen
-from twisted.internet.defer import Deferred
+from attrs import evolve, frozen
+from twisted.internet.defer import Deferred, FirstError, gatherResults
 from twisted.internet.interfaces import IReactorTime
-from twisted.python.failure import Failure
 
 from monrest.base.errors import BadRequest, BrokenRowsError, all_sites_failed
 from monrest.base.room import Share
@@ -25,6 +24,9 @@ from monrest.sites.transport import PartialRows
 
 PlanSite: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
 """What to ask one site; None when its core has nothing to say, such as no such table."""
+
+Asks: TypeAlias = dict[tuple[int, str], tuple[Pushed, CoreRequest]]
+"""Requests that are ready to be sent, by the identity of the question and the kind of core."""
 
 
 @frozen
@@ -70,7 +72,7 @@ async def fan_out(
     clock: IReactorTime,
     progress: Progress = nobody_follows,
     inbox: Inbox | None = None,
-    asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] | None = None,
+    asks: Asks | None = None,
     shared: bool = False,
     share: Share | None = None,
 ) -> Gathered:
@@ -87,28 +89,57 @@ async def fan_out(
     """
     require_sites(sites)
     own = sites[0].memory.inbox(share) if inbox is None else inbox
-    gathering = _Gathering(
-        *(sites, plan, layout, clock, progress, own),
-        asks={} if asks is None else asks,
-        shared=shared,
-    )
-    if inbox is not None:
-        return await gathering.start()
+    asking = _Asking(plan, layout, clock, own, {} if asks is None else asks, shared, sites)
+    began, count = clock.seconds(), 0
+
+    async def outcome(site: Site) -> tuple[SiteAnswer | None, SiteProblem | None]:
+        nonlocal count
+        answer = problem = None
+        try:
+            answer = await asking.answer(site)
+            if answer is not None and type(answer.rows) is PartialRows:
+                problem = site.incomplete()
+        except LivestatusError as error:
+            problem = site.problem(error)
+        count += 1
+        if progress is not nobody_follows:
+            text = f"{count} of {len(sites)} sites have answered"
+            progress(100 * count / len(sites), message=text)
+        return answer, problem
+
+    running = [Deferred.fromCoroutine(outcome(site)) for site in sites]
     try:
-        gathered = await gathering.start()
-        if own.size:
-            opened = await own.opened([(answer.stored, answer.rows) for answer in gathered.answers])
-            answers = []
-            for answer, rows in zip(gathered.answers, opened, strict=True):
-                if isinstance(rows, LivestatusError):
-                    gathered = without(gathered, BrokenRowsError(answer.site, rows))
-                else:
-                    answers.append(evolve(answer, rows=rows))
-            gathered = evolve(gathered, answers=tuple(answers))
-    except BaseException:
-        own.let_go()
+        outcomes = await gatherResults(running, consumeErrors=True)
+        answers = tuple(answer for answer, _ in outcomes if answer is not None)
+        problems = tuple(problem for _, problem in outcomes if problem is not None)
+        if len(problems) == len(sites) and not answers:
+            raise all_sites_failed(problems)  # noqa: TRY301  what was asked for ends for all alike
+        gathered = Gathered(answers, problems, clock.seconds() - began)
+        if inbox is None:
+            gathered = evolve(await _opened(gathered, own), share=own.share)
+    except BaseException as error:
+        for deferred in running:
+            deferred.cancel()
+        if inbox is None:
+            own.let_go()
+        if isinstance(error, FirstError):
+            error.subFailure.raiseException()
         raise
-    return evolve(gathered, share=own.share)
+    return gathered
+
+
+async def _opened(gathered: Gathered, inbox: Inbox) -> Gathered:
+    """The same with all rows in memory, once there is room for them."""
+    if not inbox.size:
+        return gathered
+    answers = []
+    opened = await inbox.opened([(answer.stored, answer.rows) for answer in gathered.answers])
+    for answer, rows in zip(gathered.answers, opened, strict=True):
+        if isinstance(rows, LivestatusError):
+            gathered = without(gathered, BrokenRowsError(answer.site, rows))
+        else:
+            answers.append(evolve(answer, rows=rows))
+    return evolve(gathered, answers=tuple(answers))
 
 
 def without(gathered: Gathered, broken: BrokenRowsError) -> Gathered:
@@ -132,135 +163,44 @@ def require_sites(sites: Sequence[Site]) -> None:
         )
 
 
-@define(eq=False)
-class _Gathering:
-    sites: Sequence[Site]
+@frozen(eq=False)
+class _Asking:
+    """What the sites of one question have in common."""
+
     plan: PlanSite
     layout: RowTypes | None
     clock: IReactorTime
-    progress: Progress
     inbox: Inbox
-    done: Deferred[Gathered] = field(init=False)
-    answers: dict[int, SiteAnswer] = field(init=False, factory=dict)
-    problems: dict[int, SiteProblem] = field(init=False, factory=dict)
-    open: dict[int, Deferred[Any]] = field(init=False, factory=dict)
-    asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(kw_only=True)
-    shared: bool = field(kw_only=True)
-    over: int = field(init=False, default=0)
-    began: float = field(init=False, default=0.0)
-    ended: bool = field(init=False, default=False)
+    asks: Asks
+    shared: bool
+    sites: Sequence[Site]
 
     @cached_property
     def among(self) -> str:
         return " ".join(site.id for site in self.sites)
 
-    def start(self) -> Deferred[Gathered]:
-        self.done = Deferred(self._cancel)
-        self.began = self.clock.seconds()
-        for at, site in enumerate(self.sites):
-            if self.ended:
-                break
-            error = site.breaker.error
-            if error is not None:
-                self.problems[at] = site.problem(error)
-                self.over += 1
-            elif site.breaker.ready:
-                self._ask(None, at, site)
-            else:
-                waiting = site.verdict()
-                self.open[at] = waiting
-                waiting.addCallbacks(
-                    self._ask, self._failed, callbackArgs=(at, site), errbackArgs=(at, site)
-                )
-        self._finish()
-        return self.done
-
-    def _ask(self, _: None, at: int, site: Site) -> None:
-        self.open.pop(at, None)
-        try:
-            capabilities = site.capabilities
-            assert capabilities is not None
-            pushed = self.plan(site, capabilities)
-            if pushed is None:
-                self._finish(1)
-                return
-            # Looking up a big value by its hash for each of a hundred sites costs more than asking.
-            key = (id(pushed), capabilities.key)
-            asked = self.asks.get(key)
-            if asked is None:
-                asked = self.asks[key] = (pushed, prepare(pushed, capabilities, self.layout))
-        except Exception:  # noqa: BLE001  the whole request fails with it
-            self._break(Failure())
-            return
+    async def answer(self, site: Site) -> SiteAnswer | None:
+        """The answer of one site; None when ``plan`` has nothing to ask it."""
+        breaker = site.breaker
+        if breaker.error is not None:
+            raise breaker.error.anew()
+        if not breaker.ready:
+            await site.verdict()
+        capabilities = site.capabilities
+        assert capabilities is not None
+        pushed = self.plan(site, capabilities)
+        if pushed is None:
+            return None
+        # Looking up a big value by its hash for each of a hundred sites costs more than asking.
+        key = (id(pushed), capabilities.key)
+        asked = self.asks.get(key)
+        if asked is None:
+            asked = self.asks[key] = (pushed, prepare(pushed, capabilities, self.layout))
         ask = asked[1]
         joint = ask.key_at is not None and pushed.limit is not None and not ask.log
         stored = StoredRows(self.inbox, site)
         ask = ask.with_rows_in(stored, self.among if joint else "")
         sent = self.clock.seconds()
-        running = site.query(ask, shared=self.shared)
-        self.open[at] = running
-        running.addCallbacks(
-            self._answered,
-            self._failed,
-            callbackArgs=(at, site, pushed, capabilities, stored, sent),
-            errbackArgs=(at, site),
-        )
-
-    def _answered(
-        self,
-        rows: list[Row],
-        at: int,
-        site: Site,
-        pushed: Pushed,
-        capabilities: Capabilities,
-        stored: StoredRows,
-        sent: float,
-    ) -> None:
+        rows = await site.query(ask, shared=self.shared)
         seconds = self.clock.seconds() - sent
-        self.answers[at] = SiteAnswer(site, rows, pushed, capabilities, seconds, stored)
-        if type(rows) is PartialRows:
-            self.problems[at] = site.incomplete()
-        self.open.pop(at, None)
-        self._finish(1)
-
-    def _failed(self, failure: Failure, at: int, site: Site) -> None:
-        self.open.pop(at, None)
-        error = failure.value
-        if self.ended:
-            return
-        if isinstance(error, LivestatusError):
-            self.problems[at] = site.problem(error)
-            self._finish(1)
-        else:
-            self._break(failure)
-
-    def _finish(self, over: int = 0) -> None:
-        """So many more sites have answered or failed."""
-        self.over += over
-        count, total = self.over, len(self.sites)
-        if self.ended or (count < total and self.progress is nobody_follows):
-            return
-        if self.progress is not nobody_follows:
-            self.progress(100 * count / total, message=f"{count} of {total} sites have answered")
-        if count < total:
-            return
-        self.ended = True
-        problems = tuple(map(self.problems.__getitem__, sorted(self.problems)))
-        if len(problems) == len(self.sites) and not self.answers:
-            self.done.errback(all_sites_failed(problems))
-            return
-        answers = tuple(map(self.answers.__getitem__, sorted(self.answers)))
-        self.done.callback(Gathered(answers, problems, self.clock.seconds() - self.began))
-
-    def _break(self, failure: Failure) -> None:
-        """Fail as a whole and cancel what is still running."""
-        if not self.ended:
-            self._cancel(self.done)
-            self.done.errback(failure)
-
-    def _cancel(self, _: Deferred[Gathered]) -> None:
-        self.ended = True
-        running = list(self.open.values())
-        self.open.clear()
-        for deferred in running:
-            deferred.cancel()
+        return SiteAnswer(site, rows, pushed, capabilities, seconds, stored)

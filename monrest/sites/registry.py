@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from attrs import define, field, frozen
 from twisted.application.service import Service
@@ -29,37 +29,6 @@ if TYPE_CHECKING:
 
 ALL = "ALL"
 LOCAL = "LOCAL"
-
-
-class Sites(Protocol):
-    """The sites that exist for a user: all of them, or those for the user's contact groups."""
-
-    @property
-    def listed(self) -> SiteList:
-        """All of them as a value, which is another one whenever they change."""
-
-    @property
-    def sites(self) -> tuple[Site, ...]:
-        """Every one of them, hidden ones included, in configured order."""
-
-    @property
-    def restricted(self) -> bool:
-        """Whether some are only for members of certain contact groups."""
-
-    def select(self, items: Sequence[str] = ()) -> tuple[Site, ...]:
-        """See ``SiteList.select``."""
-
-    def permitted(self, groups: frozenset[str]) -> Sites:
-        """See ``SiteList.permitted``."""
-
-    def acting(self, whom: OnBehalfOf) -> Sites:
-        """See ``SiteList.acting``."""
-
-    def within(self, deadline: Deadline) -> Sites:
-        """See ``SiteList.within``."""
-
-    async def settled(self, items: Sequence[str] = ()) -> None:
-        """See ``Registry.settled``."""
 
 
 @frozen(eq=False)
@@ -322,3 +291,7 @@ class Registry(Service):
         super().stopService()
         left = DeferredList([source.stopService() for source in (*self._sources, *self._retired)])
         return left.addCallback(lambda _: None)
+
+
+Sites: TypeAlias = Registry | SiteList
+"""The sites that exist for a user: all of them, or those for the user's contact groups."""
