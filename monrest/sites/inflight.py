@@ -256,28 +256,6 @@ class InFlight:
 
 
 @define(eq=False)
-class _Follower:
-    """A request that waits for the answer to the equal query of another one."""
-
-    ask: CoreRequest
-    send: Send
-    done: Deferred[list[Row]] = field(init=False)
-    running: Deferred[list[Row]] | None = field(default=None, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.done = Deferred(self._cancel)
-
-    def finish(self, result: list[Row] | Failure) -> None:
-        """Take the result of a query of its own."""
-        if not self.done.called:
-            self.done.callback(result)
-
-    def _cancel(self, _: Deferred[list[Row]]) -> None:
-        if self.running is not None:
-            self.running.cancel()
-
-
-@define(eq=False)
 class SharedQueries:
     """The queries of one site that several requests may wait for.
 
@@ -285,22 +263,24 @@ class SharedQueries:
     user and the same filters, so that no user sees what they may not.
     """
 
-    _open: dict[_Key, list[_Follower]] = field(factory=dict, init=False)
+    _open: dict[_Key, list[Deferred[list[Row] | None]]] = field(factory=dict, init=False)
+    """The queries that are under way, with the requests that wait for their answers; None means
+    that a request has to ask by itself."""
     _large: set[_Key] = field(factory=set, init=False)
     """What had a large answer before: each request asks for that by itself."""
 
     def ask(self, ask: CoreRequest, send: Send) -> Deferred[list[Row]]:
         """The rows that ``send`` gives, or those of an equal query that is under way."""
         key = (ask.request, ask.transform, ask.among)
-        followers = self._open.get(key)
-        if followers is not None:
-            follower = _Follower(ask, send)
-            followers.append(follower)
-            return follower.done
+        waiting = self._open.get(key)
+        if waiting is not None:
+            answer: Deferred[list[Row] | None] = Deferred()
+            waiting.append(answer)
+            return answer.addCallback(lambda rows: self.ask(ask, send) if rows is None else rows)
         if key in self._large:
             return send()
-        followers = self._open[key] = []
-        return send().addBoth(self._ended, ask, key, followers)
+        waiting = self._open[key] = []
+        return send().addBoth(self._ended, ask, key, waiting)
 
     def forget(self) -> None:
         """Later requests do not wait for earlier queries: a command has changed something."""
@@ -311,32 +291,23 @@ class SharedQueries:
         result: list[Row] | Failure,
         ask: CoreRequest,
         key: _Key,
-        followers: list[_Follower],
+        waiting: list[Deferred[list[Row] | None]],
     ) -> list[Row] | Failure:
-        if self._open.get(key) is followers:
+        if self._open.get(key) is waiting:
             del self._open[key]
-        if not followers:
-            return result
-        followers = [follower for follower in followers if not follower.done.called]
-        if isinstance(result, Failure):
-            if result.check(CancelledError):
-                self._ask_anew(followers)
-            else:
-                for follower in followers:
-                    follower.done.errback(Failure(result.value))
-        elif len(result) > MOST_ROWS or (ask.stored is not None and ask.stored.size):
+        large = not isinstance(result, Failure) and (
+            len(result) > MOST_ROWS or (ask.stored is not None and ask.stored.size > 0)
+        )
+        if large and waiting:
             if len(self._large) >= MOST_LARGE:
                 self._large.clear()
             self._large.add(key)
-            self._ask_anew(followers)
-        else:
-            # The first request may change its rows.
-            copies = [type(result)(map(list, result)) for _ in followers]
-            for follower, rows in zip(followers, copies, strict=True):
-                follower.done.callback(rows)
+        for answer in [answer for answer in waiting if not answer.called]:
+            if isinstance(result, Failure) and not result.check(CancelledError):
+                answer.errback(Failure(result.value))
+            elif isinstance(result, Failure) or large:
+                answer.callback(None)
+            else:
+                # The first request may change its rows.
+                answer.callback(type(result)(map(list, result)))
         return result
-
-    def _ask_anew(self, followers: list[_Follower]) -> None:
-        for follower in followers:
-            follower.running = self.ask(follower.ask, follower.send)
-            follower.running.addBoth(follower.finish)
