@@ -6,18 +6,23 @@ or ends. Nothing is stored, and nothing hangs on which events were read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
 import orjson
 from attrs import define, evolve, field, frozen
 
-from monrest.base.errors import RestError
-from monrest.events.filter import EventFilter
+from monrest.api.endpoint import Context
+from monrest.api.visibility import visible_sites
+from monrest.base.errors import BadRequest, RestError
+from monrest.base.values import Identity
+from monrest.events.filter import EventFilter, of_event, on_host, on_service
 from monrest.events.follower import Who
 from monrest.events.group import Gap, StreamEvent
-from monrest.events.model import Event, object_subject, rfc3339
+from monrest.events.model import Cursor, Event, object_subject, rfc3339
+from monrest.events.snapshot import PresentProblems, problems
+from monrest.query.model import Condition, FilterTree, Group, leaves
 from monrest.store.database import Database
 from monrest.webhooks import store as statements
 from monrest.webhooks.bodies import JSON, severity_of, text_of, title_of
@@ -25,7 +30,6 @@ from monrest.webhooks.delivering import ENDED, FIRST_PAUSE, Delivering
 from monrest.webhooks.following import Following, filter_of
 from monrest.webhooks.model import Webhook
 from monrest.webhooks.posting import PostResult
-from monrest.webhooks.present import ProblemSource
 from monrest.webhooks.signature import message_id
 from monrest.webhooks.store import HookState
 
@@ -98,6 +102,73 @@ def posted(alert: Alert, now: float) -> dict[str, Any]:
     return {**alert.body, "startsAt": rfc3339(min(alert.starts, ends)), "endsAt": rfc3339(ends)}
 
 
+_NEVER: FilterTree = Group("or", ())
+_HOST_NAMES = frozenset({"host", "host_name"})
+_SERVICE_NAMES = frozenset({"service", "service_description"})
+_OF_SITE = frozenset({"peer_key", "peer_name", "peer_section"})
+_HARD = Condition("state_type", "=", "1")
+
+
+def require_objects(wanted: EventFilter) -> None:
+    """Raise BadRequest for conditions that present objects cannot answer, or not for ever."""
+    conditions: Iterator[Condition] = leaves([wanted.query.filter])
+    for condition in conditions:
+        if (
+            of_event(condition.column)
+            and condition.column not in _HOST_NAMES | _SERVICE_NAMES | _OF_SITE
+        ):
+            raise BadRequest(
+                "invalid filter",
+                f"filter: {condition.column}: expected conditions on hosts and services for the "
+                "body alertmanager, because an alert must end for every state",
+            )
+    if "state" not in wanted.types:
+        raise BadRequest("invalid filter", "filter: types: expected state among them")
+
+
+def _of_host(condition: Condition) -> FilterTree:
+    if condition.column in _HOST_NAMES:
+        return evolve(condition, column="name")
+    if condition.column in _SERVICE_NAMES:
+        return _NEVER
+    if condition.column in _OF_SITE:
+        return condition
+    return on_host(condition) or _NEVER
+
+
+def _of_service(condition: Condition) -> FilterTree:
+    if condition.column in _HOST_NAMES:
+        return evolve(condition, column="host_name")
+    if condition.column in _SERVICE_NAMES:
+        return evolve(condition, column="description")
+    return condition if condition.column in _OF_SITE else on_service(condition)
+
+
+def _mapped(tree: FilterTree, each: Callable[[Condition], FilterTree]) -> FilterTree:
+    if isinstance(tree, Group):
+        return evolve(tree, items=tuple(_mapped(item, each) for item in tree.items))
+    return each(tree)
+
+
+@frozen(eq=False)
+class CoreProblems:
+    """Asks the cores; ``context`` gives what is in force."""
+
+    context: Callable[[], Context]
+
+    async def look(self, who: Identity, wanted: EventFilter) -> PresentProblems:
+        """All problems that the owner sees."""
+        context, tree = self.context(), wanted.query.filter
+        sites = await visible_sites(who, context.sites, context.contacts)
+        context = evolve(context, sites=sites)
+        chosen = tuple(site.id for site in context.sites.select(wanted.backends))
+        return await problems(
+            *(context, who, chosen),
+            of_hosts=(_HARD, _mapped(tree, _of_host)),
+            of_services=(_HARD, _mapped(tree, _of_service)),
+        )
+
+
 EVERY = 60.0
 """Seconds after which everything that is firing is sent again."""
 
@@ -113,23 +184,22 @@ _MOST_TRIES = 1440
 class AlertFollowing(Following):
     """Hears that states have changed, which is the time for another look."""
 
-    async def begin(self) -> None:
-        """See ``Following``: what was before shows in the first look."""
-        await self.follow(None)
-
     def wanted(self) -> EventFilter:
-        """Give what is followed: states, with which alerts begin and end."""
         return evolve(super().wanted(), types=frozenset({"state"}))
+
+    def since(self) -> Cursor | None:
+        """What was before shows in the first look."""
+        return None
 
     def take(self, events: Sequence[StreamEvent]) -> None:
         if events and not self.over:
             self.stored()
 
-    def miss(self, gap: Gap) -> None:  # noqa: ARG002  see ``Following``
+    def miss(self, gap: Gap) -> None:  # noqa: ARG002  an event is as good as any other
         self.stored()
 
     def beat(self, cursor: str) -> None:
-        """See ``Following``: there is no place to remember."""
+        """There is no place to remember."""
 
 
 @define(eq=False, kw_only=True)
@@ -137,7 +207,7 @@ class AlertDelivering(Delivering):
     """Sends what has begun or ended at once, and everything that is firing every minute."""
 
     database: Database
-    problems: ProblemSource
+    problems: CoreProblems
     who: Who
     _alerts: dict[str, Alert] = field(init=False, factory=dict)
     """What is firing, and what is over until the Alertmanager knows that."""

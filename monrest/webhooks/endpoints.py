@@ -26,6 +26,7 @@ from monrest.base.values import ADMIN, Answer, Column, Document, Identity, RestR
 from monrest.events.filter import near_column
 from monrest.store.stored import shown_columns
 from monrest.webhooks import store as statements
+from monrest.webhooks.alerting import require_objects
 from monrest.webhooks.following import filter_of
 from monrest.webhooks.model import (
     ALERTMANAGER,
@@ -37,7 +38,6 @@ from monrest.webhooks.model import (
     shown_delivery,
     webhook_record,
 )
-from monrest.webhooks.present import require_objects
 from monrest.webhooks.service import Webhooks
 from monrest.webhooks.signature import new_secret
 from monrest.webhooks.store import LIMITS

@@ -5,9 +5,9 @@ from __future__ import annotations
 from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.events.service import Events
+from monrest.webhooks.alerting import CoreProblems
 from monrest.webhooks.endpoints import WebhookRecords
 from monrest.webhooks.posting import Sender, resolver
-from monrest.webhooks.present import CoreProblems
 from monrest.webhooks.service import Webhooks
 
 

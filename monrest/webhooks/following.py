@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from itertools import islice
+from typing import ClassVar
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads
 from monrest.base.errors import RestError
-from monrest.base.values import Identity
 from monrest.events.filter import EventFilter, read_filter
-from monrest.events.follower import EventListener, Follower, Who
+from monrest.events.follower import Follower, Who
 from monrest.events.group import Gap, StreamEvent
 from monrest.events.model import Cursor, read_cursor
+from monrest.events.service import Events
 from monrest.query.target import parameters
 from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.webhooks import store as statements
@@ -37,18 +39,6 @@ _MOST_READ = 2000
 _BATCH = 100
 _NOTE = 300.0
 _OURS = 500
-
-
-class EventSource(Protocol):
-    """Where events come from."""
-
-    async def check(self, wanted: EventFilter, who: Identity) -> None:
-        """Raise BadRequest for a filter with columns that nothing has."""
-
-    async def follow(
-        self, wanted: EventFilter, who: Who, listener: EventListener, since: Cursor | None = None
-    ) -> Follower:
-        """Give events to ``listener``, those behind ``since`` first."""
 
 
 def filter_of(text: str) -> EventFilter:
@@ -95,7 +85,7 @@ class Following:
     hook: Webhook
     who: Who
     token: Token
-    source: EventSource
+    source: Events
     duties: Duties
     threads: Threads
     clock: IReactorTime
@@ -105,35 +95,75 @@ class Following:
     refused: Callable[[str], object]
     over: bool = field(init=False, default=False)
     _events: deque[StreamEvent] = field(init=False, factory=deque)
-    _follower: Follower | None = field(init=False, default=None)
+    _cursor: str = field(init=False, default="")
+    """Where the stream is behind all events, to be noted."""
     _noted: float = field(init=False)
-    _beginning: Deferred[None] | None = field(init=False, default=None)
-    _busy: bool = field(init=False, default=False)
-    _writing: Deferred[None] | None = field(init=False, default=None)
+    _news: Deferred[None] | None = field(init=False, default=None)
+    _failure: Failure | None = field(init=False, default=None)
+    _running: Deferred[None] | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         self._noted = self.clock.seconds()
 
     def start(self) -> None:
-        self._beginning = Deferred.fromCoroutine(self.begin())
-        self._beginning.addErrback(self._broken)
+        self._running = Deferred.fromCoroutine(self._run())
+        self._running.addErrback(self._broken)
 
-    async def begin(self) -> None:
-        """Read on behind what was read last."""
-        position = self.hook.position
-        await self.follow(read_cursor(position, "position") if position else None)
+    def stop(self) -> None:
+        """Read no more; what was read and not stored is read again by the next one."""
+        self.over = True
+        if self._running is not None:
+            self._running.cancel()
 
     def wanted(self) -> EventFilter:
         return filter_of(str(self.hook.record["filter"]))
 
-    async def follow(self, since: Cursor | None) -> None:
-        """Follow behind ``since``; raises RestError."""
-        follower = await self.source.follow(self.wanted(), self.who, self, since)
-        follower.ended.addCallbacks(lambda _: self._leave(), self._broken)
-        if self.over:
-            follower.stop()
+    def since(self) -> Cursor | None:
+        """Behind what was stored last."""
+        position = self.hook.position
+        return read_cursor(position, "position") if position else None
+
+    async def _run(self) -> None:
+        try:
+            follower = await self.source.follow(self.wanted(), self.who, self, self.since())
+            follower.ended.addBoth(self._ended)
+            try:
+                while not self.over:
+                    await self._advance(follower)
+            finally:
+                follower.stop()
+            if self._failure is not None:
+                self._failure.raiseException()
+        finally:
+            self.over = True
+
+    async def _advance(self, follower: Follower) -> None:
+        """Store events, or how far it is, or wait for more."""
+        if self._events:
+            kept = await self._keep(tuple(islice(self._events, _BATCH)))
+            if not kept:
+                self.over = True
+                return
+            for _ in range(kept):
+                self._events.popleft()
+            self.stored()
+            if not self._events:
+                follower.resume()
+        elif self._cursor:
+            cursor, self._cursor, self._noted = self._cursor, "", self.clock.seconds()
+            await self.duties.change(self.token, statements.note_position(self.hook, cursor))
         else:
-            self._follower = follower
+            self._news = Deferred()
+            await self._news
+
+    def _wake(self) -> None:
+        news, self._news = self._news, None
+        if news is not None:
+            news.callback(None)
+
+    def _ended(self, result: Failure | None) -> None:
+        self.over, self._failure = True, result
+        self._wake()
 
     @property
     def paused(self) -> bool:
@@ -149,14 +179,10 @@ class Following:
             self.take(events)
 
     def take(self, events: Sequence[StreamEvent]) -> None:
-        """Take events, and store them as soon as those before them are."""
-        if self.over:
-            return
-        self._events += events
-        if not self._busy and self._events:
-            self._busy = True
-            self._writing = Deferred.fromCoroutine(self._write())
-            self._writing.addErrback(self._broken)
+        if not self.over:
+            self._events += events
+            self._cursor = ""
+            self._wake()
 
     def miss(self, gap: Gap) -> None:
         """Read on without the events that are kept no more; read others again."""
@@ -168,78 +194,33 @@ class Following:
             what="were removed before they were read" if expected else "are read again",
         )
         if not expected:
-            self._leave()
+            self.over = True
+            self._wake()
 
     def beat(self, cursor: str) -> None:
         """Note now and then how far it is, so that a restart reads little again."""
-        now = self.clock.seconds()
-        if cursor and not self._busy and not self.over and now >= self._noted + _NOTE:
-            self._noted, self._busy = now, True
-            self._writing = Deferred.fromCoroutine(self._note(cursor))
-            self._writing.addErrback(self._broken)
+        if cursor and self.clock.seconds() >= self._noted + _NOTE:
+            self._cursor = cursor
+            self._wake()
 
-    async def _note(self, cursor: str) -> None:
-        hook = self.hook
-        try:
-            work = statements.note_position(hook, cursor)
-            await self.duties.change(self.token, work)
-        finally:
-            self._busy = False
-        if self._events and not self.over:
-            self.take([])
-
-    async def _write(self) -> None:
-        try:
-            while self._events and not self.over:
-                batch = [self._events[at] for at in range(min(_BATCH, len(self._events)))]
-                kept = await self.keep(batch)
-                if not kept:
-                    self._leave()
-                    return
-                for _ in range(kept):
-                    self._events.popleft()
-                self.stored()
-        finally:
-            self._busy = False
-        if self._follower is not None and not self.over:
-            self._follower.resume()
-
-    async def keep(self, events: Sequence[StreamEvent]) -> int:
+    async def _keep(self, events: Sequence[StreamEvent]) -> int:
         """Store what the first of these events mean; give how many, 0 where none can be."""
-        hook = self.hook
-        queued = await self.threads.run(lambda: queued_events(hook, events))
-        now = self.wall.now()
-        work = statements.queue(hook, queued, now, self.most)
+        queued = await self.threads.run(lambda: queued_events(self.hook, events))
+        work = statements.queue(self.hook, queued, self.wall.now(), self.most)
         return await self.duties.change(self.token, work)
 
-    def _broken(self, failure: Any) -> None:
-        if self.over or failure.check(CancelledError):
-            self._leave()
+    def _broken(self, failure: Failure) -> None:
+        error = failure.value
+        if isinstance(error, CancelledError):
             return
-        self._leave()
-        if failure.check(RestError) and failure.value.code < _OURS:
+        if isinstance(error, RestError) and error.code < _OURS:
             # The owner may not listen, or not to this: to try again is of no use.
-            self.refused(str(failure.value))
-        elif failure.check(RestError, DutyLostError):
+            self.refused(str(error))
+        elif isinstance(error, (RestError, DutyLostError)):
             self.log.info(
                 "webhook {number}: events are not read now: {reason}",
                 number=self.hook.number,
-                reason=str(failure.value),
+                reason=str(error),
             )
         else:
             self.log.failure("events of a webhook were not read", failure)
-
-    def stop(self) -> None:
-        """Read no more; what was read and not stored is read again by the next one."""
-        if self.over:
-            return
-        self._leave()
-        for work in (self._beginning, self._writing):
-            if work is not None:
-                work.cancel()
-
-    def _leave(self) -> None:
-        self.over = True
-        follower, self._follower = self._follower, None
-        if follower is not None:
-            follower.stop()

@@ -20,6 +20,7 @@ from ipaddress import (
     ip_network,
 )
 from pathlib import Path
+from socket import SOCK_STREAM, getaddrinfo
 from typing import Any, TypeAlias
 
 from attrs import define, evolve, field, frozen
@@ -27,6 +28,7 @@ from OpenSSL import SSL, crypto
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint, wrapClientTLS
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IStreamClientEndpoint
+from twisted.internet.threads import deferToThreadPool
 
 from monrest.base.clock import WallClock
 from monrest.base.connecting import CONNECT_TIMEOUT, ExchangeError, client_tls
@@ -268,33 +270,12 @@ def _seconds(value: bytes, now: float) -> float:
 
 
 def resolver(reactor: Any) -> ResolveHost:
-    """Give what asks the system for the addresses of a name."""
+    """Asks the system for the addresses of a name."""
 
     def resolve(name: str) -> Deferred[Sequence[str]]:
-        receiver = _Addresses()
-        reactor.nameResolver.resolveHostName(receiver, name)
-        return receiver.done
+        def addresses() -> list[str]:
+            return [str(known[4][0]) for known in getaddrinfo(name, None, type=SOCK_STREAM)]
+
+        return deferToThreadPool(reactor, reactor.getThreadPool(), addresses)
 
     return resolve
-
-
-class _Addresses:
-    """Collects what a resolver finds."""
-
-    def __init__(self) -> None:
-        self.addresses: list[str] = []
-        self.done: Deferred[Sequence[str]] = Deferred(lambda _: self._leave())
-        self._left = False
-
-    def _leave(self) -> None:
-        self._left = True
-
-    def resolutionBegan(self, resolution: object) -> None:
-        del resolution
-
-    def addressResolved(self, address: Any) -> None:
-        self.addresses.append(str(address.host))
-
-    def resolutionComplete(self) -> None:
-        if not self._left:
-            self.done.callback(self.addresses)

@@ -23,16 +23,16 @@ from monrest.base.values import Identity
 from monrest.config import WebhooksConfig
 from monrest.events.group import StreamEvent
 from monrest.events.model import Event, rfc3339
+from monrest.events.service import Events
 from monrest.store.database import Database, Work
 from monrest.store.duties import Duties, DutyLostError, Token
 from monrest.webhooks import store as statements
-from monrest.webhooks.alerting import AlertDelivering, AlertFollowing
+from monrest.webhooks.alerting import AlertDelivering, AlertFollowing, CoreProblems
 from monrest.webhooks.bodies import JSON, body_of
 from monrest.webhooks.delivering import Delivering, post_signed
-from monrest.webhooks.following import EventSource, Following
+from monrest.webhooks.following import Following
 from monrest.webhooks.model import Webhook
 from monrest.webhooks.posting import PostResult, Sender
-from monrest.webhooks.present import ProblemSource
 from monrest.webhooks.signature import message_id
 
 DUTY = "webhooks"
@@ -74,11 +74,11 @@ class Webhooks(Service):
     wall: WallClock
     threads: Threads
     duties: Duties
-    source: EventSource
+    source: Events
     sender: Sender
     owner: AsOwner
     config: WebhooksConfig
-    problems: ProblemSource
+    problems: CoreProblems
     _refused: dict[str, str] = field(init=False, factory=dict)
     """Why owners get no events, by the token of their webhook: numbers come again."""
     _working: dict[int, _Working] = field(init=False, factory=dict)

@@ -13,10 +13,10 @@ from monrest.config import Config, WebhooksConfig
 from monrest.config.check import problems_of
 from monrest.events.group import StreamEvent
 from monrest.webhooks import bodies, placeholders
+from monrest.webhooks.alerting import require_objects
 from monrest.webhooks.following import filter_of
 from monrest.webhooks.model import HIDDEN, Webhook, checked, webhook_record
 from monrest.webhooks.posting import AllowedTargets
-from monrest.webhooks.present import require_objects
 from tests.table import each
 from tests.webhooks.world import event
 
