@@ -87,6 +87,11 @@ class Event(StoredRow):
         return str(self.data.get("service_description", "")) if self.site else ""
 
     @property
+    def action(self) -> str:
+        """What of it happened: added, removed, started …; empty for a state."""
+        return str(self.data.get("action", ""))
+
+    @property
     def place(self) -> Place | None:
         """Where it is in the log of its site; None where no log has it."""
         return None if self.nth is None else Place(int(self.time), self.nth)

@@ -82,7 +82,6 @@ class Fact:
     """What holds for an object for some time. Two are the same fact where ``key`` is the same.
 
     ``since`` is when it began, ``until`` when it ends by itself, 0 where that is not known.
-    ``number`` is the id of the comment.
     """
 
     type: str
@@ -91,32 +90,7 @@ class Fact:
     until: int = 0
     author: str = ""
     text: str = ""
-    number: int = 0
     key: tuple[Any, ...]
-
-
-@frozen(kw_only=True)
-class ShownEvent:
-    """An event that objects show; ``number`` is the id of the comment that it is about."""
-
-    event: Event
-    host: str
-    service: str
-    number: int = 0
-
-    @property
-    def type(self) -> str:
-        return self.event.type
-
-    @property
-    def time(self) -> float:
-        """When it happened, by the clock of the core."""
-        return self.event.time
-
-    @property
-    def action(self) -> str:
-        """What of it happened, empty for a state."""
-        return str(self.event.data.get("action", ""))
 
 
 @frozen
@@ -181,14 +155,14 @@ class ShownObjects:
         """Read the comments again: a core that was started again counts them anew."""
         self._mark = None
 
-    async def look_at_comments(self, ask: AskRows, now: int) -> list[ShownEvent]:
+    async def look_at_comments(self, ask: AskRows, now: int) -> list[Event]:
         """Comments and acknowledgements that came or went; one small question if none did."""
         await self._ask_for_comments(ask)
         return self._compare(self._comments.values(), now)
 
     async def look_at_ends(
         self, ask: AskRows, now: int, problems: Mapping[ObjectKey, ProblemState]
-    ) -> list[ShownEvent]:
+    ) -> list[Event]:
         """Comments and acknowledgements that went, where the log tells which ones come.
 
         The comment of an acknowledgement may stay behind, or go before.
@@ -212,12 +186,12 @@ class ShownObjects:
 
     async def missed_states(
         self, ask: AskRows, states: Mapping[ObjectKey, int]
-    ) -> tuple[list[ShownEvent], set[ObjectKey]]:
+    ) -> tuple[list[Event], set[ObjectKey]]:
         """The events of these objects as far as they still have these states, and who is gone.
 
         A problem counts when it is a hard one.
         """
-        missed: list[ShownEvent] = []
+        missed: list[Event] = []
         gone = set(states)
         for table, names in NAMES.items():
             keys = [key for key in states if bool(key[1]) == (len(names) > 1)]
@@ -248,7 +222,7 @@ class ShownObjects:
         times = Counter[tuple[Any, ...]]()
         pushed = Pushed(table="comments", columns=tuple(name for name, _ in _COMMENT))
         rows = await ask(pushed, _COMMENT)
-        for host, service, entered, kind, author, text, number in sorted(rows, key=_by_number):
+        for host, service, entered, kind, author, text, _ in sorted(rows, key=_by_number):
             type_ = {_BY_USER: "comment", _OF_ACKNOWLEDGEMENT: "acknowledgement"}.get(kind)
             if type_ is None:
                 continue
@@ -258,7 +232,6 @@ class ShownObjects:
                 since=int(as_int(entered)),
                 author=as_text(author),
                 text=as_text(text),
-                number=int(as_int(number)),
                 key=(),
             )
             same = (fact.type, fact.object, fact.since, fact.author, fact.text)
@@ -267,10 +240,10 @@ class ShownObjects:
             facts[key] = evolve(fact, key=key)
         self._comments, self._mark = facts, mark
 
-    async def look_at_all(self, ask: AskRows, now: int, low: int) -> list[ShownEvent]:
+    async def look_at_all(self, ask: AskRows, now: int, low: int) -> list[Event]:
         """Everything that objects show; ``low``: the second from which states may have changed."""
         stamps: dict[ObjectKey, tuple[int, ...]] = {}
-        events: list[ShownEvent] = []
+        events: list[Event] = []
         facts: list[Fact] = []
         count = total = 0
         for table, names in NAMES.items():
@@ -299,7 +272,7 @@ class ShownObjects:
 
     def _state(
         self, key: ObjectKey, values: Row, low: int
-    ) -> tuple[tuple[int, ...] | None, ShownEvent | None]:
+    ) -> tuple[tuple[int, ...] | None, Event | None]:
         """What tells this state from others of the object, and the event if it is a new one."""
         state, hard, _, _, _, changed, hardened, checked = map(as_int, values[:8])
         when = int(max(changed, hardened))
@@ -317,7 +290,7 @@ class ShownObjects:
 
     def _state_event(
         self, key: ObjectKey, values: Row, stamp: tuple[int, ...], old: int | None
-    ) -> ShownEvent:
+    ) -> Event:
         changed, hardened, state, hard = stamp
         data: dict[str, Any] = {
             "class": 1,
@@ -358,7 +331,7 @@ class ShownObjects:
             for fact in facts
         ]
 
-    def _compare(self, facts: Iterable[Fact], now: int) -> list[ShownEvent]:
+    def _compare(self, facts: Iterable[Fact], now: int) -> list[Event]:
         """What began and what ended."""
         before, self._facts = self._facts, {fact.key: fact for fact in facts}
         begun = [fact for key, fact in self._facts.items() if key not in before]
@@ -376,19 +349,18 @@ class ShownObjects:
             events.append(self._fact(ended, action, now))
         return events
 
-    def _fact(self, fact: Fact, action: str, time: int) -> ShownEvent:
+    def _fact(self, fact: Fact, action: str, time: int) -> Event:
         data = {"action": action}
         if fact.type != "flapping":
             data |= {"author": fact.author, "comment": fact.text}
-        seen = self._seen(fact.type, fact.object, time, data, (*fact.key, fact.since))
-        return evolve(seen, number=fact.number)
+        return self._seen(fact.type, fact.object, time, data, (*fact.key, fact.since))
 
     def _seen(
         self, type_: str, key: ObjectKey, time: int, data: Mapping[str, Any], what: object
-    ) -> ShownEvent:
+    ) -> Event:
         host, service = key
         names = {"host_name": host, "service_description": service}
-        event = Event(
+        return Event(
             time=time,
             type=type_,
             subject=object_subject(host, service),
@@ -396,7 +368,6 @@ class ShownObjects:
             site=self.site,
             name=_name(self.site, type_, key, data.get("action"), what),
         )
-        return ShownEvent(event=event, host=host, service=service)
 
 
 def _name(*parts: object) -> str:

@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import pause
+from monrest.base.concurrency import after, pause
 from monrest.base.errors import Unavailable
 from monrest.base.values import Row
 from monrest.events import store
@@ -31,7 +31,6 @@ from monrest.events.shown import (
     MOST_BEFORE,
     NAMES,
     ProblemState,
-    ShownEvent,
     ShownObjects,
     named,
     object_key,
@@ -113,7 +112,7 @@ _Brief: TypeAlias = tuple[float, tuple[str, str, str], int]
 
 def _brief(event: Event) -> _Brief:
     texts = tuple(str(event.data.get(name, "")).strip() for name in _TEXTS)
-    return event.time, (event.type, event.data.get("action", ""), event.subject), hash(texts)
+    return event.time, (event.type, event.action, event.subject), hash(texts)
 
 
 @define(eq=False)
@@ -152,9 +151,7 @@ class SiteWatch:
     _site: Site | None = field(init=False, default=None)
     _pool: Pool | None = field(init=False, default=None)
     _positioned: bool = field(init=False, default=False)
-    _seeded: bool = field(init=False, default=False)
-    _ready: bool = field(init=False, default=False)
-    _waiting: list[Deferred[None]] = field(init=False, factory=list)
+    _ready: Deferred[None] = field(init=False, factory=Deferred)
     _run: Deferred[None] | None = field(init=False, default=None)
     _objects: ShownObjects | None = field(init=False, default=None)
     _start: int = field(init=False, default=0)
@@ -195,18 +192,12 @@ class SiteWatch:
 
     def ready(self) -> Deferred[None]:
         """Fire when what happens from now on is stored, or the site cannot be asked."""
-        if self._ready:
-            return succeed(None)
-        waiter: Deferred[None] = Deferred(self._waiting.remove)
-        self._waiting.append(waiter)
-        return waiter
+        return after(self._ready)
 
     def _let_go(self) -> None:
         """Fire what waits for ``ready``."""
-        self._ready = True
-        waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
-            waiter.callback(None)
+        if not self._ready.called:
+            self._ready.callback(None)
 
     async def _keep(self, events: Sequence[Event]) -> None:
         """Store events. While the database is away nothing is asked: the log has what happens."""
@@ -260,15 +251,13 @@ class SiteWatch:
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.stop()
-        self._site, self._seeded, self._objects = site, False, None
+        self._site, self._objects = site, None
 
     async def _begin(self, site: Site) -> None:
         if _waits(site):
             await self._started(site, site.health.program.program_start)
         if not self._positioned:
             await self._position(site)
-        if not self._seeded:
-            await self._seed(site)
         if self._objects is None:
             await self._begin_to_compare(site)
 
@@ -298,7 +287,7 @@ class SiteWatch:
             elif now - 2 * self._behind(site) > low:
                 # Nothing for some time: the core need not look so far back.
                 self._settled = now - self._behind(site)
-            await self._keep([change.event for change in seen if not self._is_reported(change)])
+            await self._keep([event for event in seen if not self._is_reported(event)])
             if problems is not None:
                 await self._keep(await self._missed(site, problems, news))
             if not noted:
@@ -379,18 +368,6 @@ class SiteWatch:
             self._counts[event.place.time] = event.place.number
         self._counted = now
 
-    async def _seed(self, site: Site) -> None:
-        """Know which objects are not well, so that the first alert of each has an old state."""
-        problems = await present_problems(partial(self._rows, site))
-        self._reader.states = {key: problem.state for key, problem in problems.items()}
-        self._reader.hard = {
-            key: problem.state for key, problem in problems.items() if problem.hard
-        }
-        self._reader.complete = True
-        if self._objects is not None:
-            self._objects.states = self._reader.states
-        self._seeded = True
-
     async def _lines(
         self,
         site: Site,
@@ -427,12 +404,19 @@ class SiteWatch:
     async def _begin_to_compare(self, site: Site) -> None:
         """Know what objects show, and report what happened last before the comparison.
 
-        Of a Naemon its log tells that.
+        Of a Naemon its log tells that. The first alert of each object has an old state, because it
+        is known which ones are not well.
         """
-        objects, now = ShownObjects(self.id, self._reader.states), self._now(site)
+        ask, now = partial(self._rows, site), self._now(site)
+        problems = await present_problems(ask)
+        states = {key: problem.state for key, problem in problems.items()}
+        self._reader.states, self._reader.complete = states, True
+        self._reader.hard = {
+            key: problem.state for key, problem in problems.items() if problem.hard
+        }
+        objects = ShownObjects(self.id, states)
         if _waits(site):
-            ask = partial(self._rows, site)
-            await objects.look_at_ends(ask, now, await present_problems(ask))
+            await objects.look_at_ends(ask, now, problems)
             self._objects = objects
             return
         self._start = 0
@@ -447,11 +431,11 @@ class SiteWatch:
             if len(lines) > MOST_LINES_BACK:
                 late = []
         self._objects = objects
-        await self._keep([change.event for change in late if not self._is_reported(change)])
+        await self._keep([event for event in late if not self._is_reported(event)])
 
     async def _seen(
         self, site: Site, now: int
-    ) -> tuple[Mapping[ObjectKey, ProblemState] | None, list[ShownEvent]]:
+    ) -> tuple[Mapping[ObjectKey, ProblemState] | None, list[Event]]:
         """What objects show that is new; also all problems when states are compared."""
         objects, core = self._objects, site.capabilities
         assert objects is not None
@@ -489,7 +473,7 @@ class SiteWatch:
         assert objects is not None
         present = {key: problem.state for key, problem in problems.items() if problem.hard}
         # A line that was read after the objects knows better.
-        younger = {(shown_event.host, shown_event.service) for shown_event in news}
+        younger = {(event.host, event.service) for event in news}
         missed = {
             key: present.get(key, 0)
             for key in present.keys() | reader.hard.keys()
@@ -506,12 +490,10 @@ class SiteWatch:
         for key in gone:
             reader.note(key, 0, hard=True)
         for event in events:
-            reader.note((event.host, event.service), event.event.data["state"], hard=True)
-        return [event.event for event in events]
+            reader.note((event.host, event.service), event.data["state"], hard=True)
+        return events
 
-    async def _look(
-        self, objects: ShownObjects, site: Site, now: int, low: int
-    ) -> list[ShownEvent]:
+    async def _look(self, objects: ShownObjects, site: Site, now: int, low: int) -> list[Event]:
         ask = partial(self._rows, site)
         if self._silent:
             return await objects.look_at_all(ask, now, low)
@@ -534,9 +516,9 @@ class SiteWatch:
             if core.icinga2 and start > now - BACK:
                 await self._keep([started_again(self.id, site_subject(self.id), start)])
 
-    def _is_reported(self, seen: ShownEvent) -> bool:
+    def _is_reported(self, seen: Event) -> bool:
         """Whether the log tells the same."""
-        _, subject, texts = _brief(seen.event)
+        _, subject, texts = _brief(seen)
         for time, other, other_texts in reversed(self._recent):
             if time < seen.time - _SAME:
                 return False

@@ -57,7 +57,7 @@ def test_comments_that_come_and_go_are_told_whatever_their_ids():
     other = ShownObjects("s1")
     core.comments = [comment(3)]
     again = now(other.look_at_comments(core.ask, NOW))
-    assert [one.event.name for one in again] == [one.event.name for one in first]
+    assert [one.name for one in again] == [one.name for one in first]
 
 
 def service(state, changed, hard=1, acknowledged=0, flapping=0, depth=0):
@@ -71,14 +71,14 @@ def test_states_are_told_once_and_flags_when_they_begin_and_end():
     core, shown = Core(), ShownObjects("s1")
     core.services = [service(2, NOW - 100)]
     (event,) = now(shown.look_at_all(core.ask, NOW, NOW - 3600))
-    assert (event.event.data["state"], event.event.data["old_state"]) == (2, None)
+    assert (event.data["state"], event.data["old_state"]) == (2, None)
     core.services = [service(2, NOW - 10)]
     assert len(now(shown.look_at_all(core.ask, NOW, NOW - 15))) == 1
     assert now(shown.look_at_all(core.ask, NOW, NOW - 15)) == []
     core.services = [service(0, NOW, flapping=1)]
     found = now(shown.look_at_all(core.ask, NOW, NOW - 15))
     assert [(one.type, one.action) for one in found] == [("state", ""), ("flapping", "started")]
-    assert found[0].event.data["old_state"] == 2
+    assert found[0].data["old_state"] == 2
     core.services = []
     found = now(shown.look_at_all(core.ask, NOW, NOW - 15))
     assert told(found) == [("flapping", "stopped", "web01", "ping")]
