@@ -17,11 +17,10 @@ from monrest.base.errors import BadRequest, RestError
 from monrest.base.truth import flag
 from monrest.base.values import Answer, Caller, Endless, Identity, Outlet, RestRequest
 from monrest.events.filter import COLUMNS, EventFilter, read_filter
-from monrest.events.follower import Follower
-from monrest.events.group import Gap, StreamEvent, Write
+from monrest.events.followers import Follower, Gap, StreamEvent, Write
 from monrest.events.model import TYPES, Cursor, read_cursor, rfc3339
+from monrest.events.present_objects import PresentProblems, problems
 from monrest.events.service import Events
-from monrest.events.snapshot import PresentProblems, problems
 from monrest.query.parse import parse_query
 from monrest.query.times import parse_time
 
@@ -30,9 +29,6 @@ _LINES = "application/x-ndjson; charset=utf-8"
 _RESUMES = "last-event-id"
 _AT_ONCE = 200
 """Events of a snapshot that are written in one go."""
-
-_SAME_BEAT = 1.0
-"""Seconds for which a heartbeat is the same for the next client."""
 
 _PATIENCE = 0.05
 _RETRY = 3000
@@ -87,28 +83,12 @@ _WORDINGS = {
 
 
 @define(eq=False)
-class SharedBeat:
-    """A heartbeat as the next of many clients gets it too; it knows the last one only."""
-
-    _last: tuple[Wording | None, str, float] = field(init=False, default=(None, "", 0.0))
-    _data: bytes = field(init=False, default=b"")
-
-    def of(self, wording: Wording, cursor: str, now: float) -> bytes:
-        worded, place, chunk = self._last
-        if worded is not wording or place != cursor or not 0 <= now - chunk < _SAME_BEAT:
-            self._last = (wording, cursor, now)
-            self._data = wording.beside("heartbeat", cursor, now, {})
-        return self._data
-
-
-@define(eq=False)
 class StreamListener:
     """Writes what a follower gets to one client, ``left`` events at most."""
 
     outlet: Outlet
     wording: Wording
     context: Context
-    heartbeat: SharedBeat
     left: int | None = None
     held: bool = False
     """Whether something comes first."""
@@ -161,7 +141,8 @@ class StreamListener:
         self.outlet.write(self.wording.beside("snapshot", cursor, now, {"count": count}))
 
     def beat(self, cursor: str) -> None:
-        self.outlet.write(self.heartbeat.of(self.wording, cursor, self.context.wall.now()))
+        now = self.context.wall.now()
+        self.outlet.write(self.wording.beside("heartbeat", cursor, now, {}))
 
 
 @define(eq=False)
@@ -170,7 +151,6 @@ class EventEndpoints:
 
     events: Events
     who: Callable[[Caller], Awaitable[Identity]]
-    _heartbeat: SharedBeat = field(init=False, factory=SharedBeat)
 
     @Endpoint(
         path="/events",
@@ -222,7 +202,7 @@ class EventEndpoints:
         await self.events.check(wanted, request.identity)
 
         async def run(outlet: Outlet) -> None:
-            listener = StreamListener(outlet, wording, context, self._heartbeat, limit)
+            listener = StreamListener(outlet, wording, context, limit)
             if snapshot and not resumed:
                 listener.held = True
             await self._run(context, request, wanted, since, listener)

@@ -13,7 +13,7 @@ from monrest.base.errors import BadRequest
 from monrest.base.values import ADMIN, Column, Identity, Row
 from monrest.events.filter import EVENTS, NAMES, EventFilter
 from monrest.events.model import OWN, Event
-from monrest.events.object_sets import ObjectSet
+from monrest.events.present_objects import ObjectSet
 from monrest.query.bind import Bound, bind
 from monrest.query.column_names import (
     ColumnNames,

@@ -25,8 +25,7 @@ from monrest.base.errors import RestError, Unavailable
 from monrest.base.values import Identity
 from monrest.events import store
 from monrest.events.filter import EventFilter
-from monrest.events.follower import EventListener, Follower, Who
-from monrest.events.group import ListenerGroup
+from monrest.events.followers import EventListener, Follower, ListenerGroup, Who
 from monrest.events.model import Cursor, Event, site_subject
 from monrest.events.selection import EventSelection
 from monrest.events.watch import SiteWatch
@@ -374,7 +373,6 @@ class Events(Service):
                 await group.selection.look()
             except RestError as error:
                 for member in tuple(group.members):
-                    assert isinstance(member, Follower)
                     member.end(Failure(error))
 
     async def _who(self, follower: Follower) -> Identity | Failure:
@@ -402,7 +400,6 @@ class Events(Service):
             for at in range(0, len(members), _SOME):
                 cursor = str(group.cursor()) if group.idle else ""
                 for member in members[at : at + _SOME]:
-                    assert isinstance(member, Follower)
                     if member in group.members and not member.listener.paused:
                         here = member.at == group.end
                         member.listener.beat((cursor or member.cursor) if here else "")

@@ -18,10 +18,9 @@ from monrest.api.visibility import visible_sites
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.values import Identity
 from monrest.events.filter import EventFilter, of_event, on_host, on_service
-from monrest.events.follower import Who
-from monrest.events.group import Gap, StreamEvent
+from monrest.events.followers import Gap, StreamEvent, Who
 from monrest.events.model import Cursor, Event, object_subject, rfc3339
-from monrest.events.snapshot import PresentProblems, problems
+from monrest.events.present_objects import PresentProblems, problems
 from monrest.query.model import Condition, FilterTree, Group, leaves
 from monrest.store.database import Database
 from monrest.webhooks import store as statements

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import orjson
 from attrs import frozen
 
-from monrest.events.group import StreamEvent
+from monrest.events.followers import StreamEvent
 from monrest.events.model import Event, rfc3339
 from monrest.query.states import NUMBERS
 from monrest.webhooks import placeholders

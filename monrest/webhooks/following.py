@@ -21,8 +21,7 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads
 from monrest.base.errors import RestError
 from monrest.events.filter import EventFilter, read_filter
-from monrest.events.follower import Follower, Who
-from monrest.events.group import Gap, StreamEvent
+from monrest.events.followers import Follower, Gap, StreamEvent, Who
 from monrest.events.model import Cursor, read_cursor
 from monrest.events.service import Events
 from monrest.query.target import parameters

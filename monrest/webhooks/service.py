@@ -21,7 +21,7 @@ from monrest.base.concurrency import Periodic, Threads, ended
 from monrest.base.errors import Unavailable
 from monrest.base.values import Identity
 from monrest.config import WebhooksConfig
-from monrest.events.group import StreamEvent
+from monrest.events.followers import StreamEvent
 from monrest.events.model import Event, rfc3339
 from monrest.events.service import Events
 from monrest.store.database import Database, Work

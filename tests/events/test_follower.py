@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from monrest.events import store
-from monrest.events.follower import Follower
+from monrest.events.followers import Follower
 from monrest.events.model import Cursor, Event, Place, line_id, read_cursor
 from monrest.livestatus.core_errors import LivestatusError
 from tests.fakes.clocks import Wall

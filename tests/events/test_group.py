@@ -5,8 +5,8 @@ from itertools import count
 import pytest
 from twisted.internet.task import Clock
 
-from monrest.events import group as group_module
-from monrest.events.group import ListenerGroup
+from monrest.events import followers as group_module
+from monrest.events.followers import ListenerGroup
 from monrest.events.model import Event
 from tests.fakes.turn import turn
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from monrest.base.errors import BadRequest
 from monrest.config import Config, WebhooksConfig
 from monrest.config.check import problems_of
-from monrest.events.group import StreamEvent
+from monrest.events.followers import StreamEvent
 from monrest.webhooks import bodies, placeholders
 from monrest.webhooks.alerting import require_objects
 from monrest.webhooks.following import filter_of

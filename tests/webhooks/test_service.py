@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from monrest.base.errors import Forbidden
-from monrest.events.group import Gap
+from monrest.events.followers import Gap
 from monrest.webhooks import store as statements
 from monrest.webhooks.delivering import AT_ONCE, MOST_TRIES, pause_after
 from monrest.webhooks.model import WebhookSecret

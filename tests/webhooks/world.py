@@ -8,9 +8,9 @@ from twisted.internet.task import Clock
 
 from monrest.base.values import Identity
 from monrest.config import WebhooksConfig
-from monrest.events.group import StreamEvent
+from monrest.events.followers import StreamEvent
 from monrest.events.model import Cursor, Event, object_subject
-from monrest.events.snapshot import PresentProblems
+from monrest.events.present_objects import PresentProblems
 from monrest.store.duties import Duties
 from monrest.webhooks import store as statements
 from monrest.webhooks.model import checked

@@ -1,22 +1,24 @@
-"""Which hosts and services a question means at present (docs/spec/events.md, "Objects").
+"""Hosts and services at present: which of them a question means, and which are problems.
 
 One question to the cores serves all events and all clients that ask the same. It is asked when an
-event comes that it decides about, and what is known is too old.
+event comes that it decides about, and what is known is too old (docs/spec/events.md, "Objects"
+and "Snapshot").
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from typing import Literal
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Literal
 
-from attrs import define, field
+from attrs import define, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from monrest.api.endpoint import Context
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import Identity, RestRequest, Row, Rows
 from monrest.events.filter import on_host, on_service
+from monrest.events.model import Event, object_subject
 from monrest.query.column_names import TableSchema
 from monrest.query.model import Condition, FilterTree, Group, leaves, rewritten
 from monrest.rows.columns import HOSTS, SERVICES
@@ -165,3 +167,81 @@ async def rows_of_objects(
         return [], frozenset(problem.site for problem in error.problems)
     assert isinstance(answer, Rows)
     return list(answer.once()), frozenset(problem.site for problem in answer.failed_sites)
+
+
+_NAMES = {HOSTS.name: ("name",), SERVICES.name: ("host_name", "description", "host_groups")}
+_COLUMNS = (
+    *("groups", "state", "state_type", "current_attempt", "plugin_output", "perf_data"),
+    *("last_state_change", "last_hard_state_change"),
+    *("acknowledged", "scheduled_downtime_depth"),
+)
+_PROBLEM = Condition("state", "!=", "0", "snapshot")
+
+
+@frozen(kw_only=True)
+class PresentProblems:
+    """Problems as events, each with the groups of its object; ``silent`` sites did not answer."""
+
+    problems: Sequence[tuple[Event, Sequence[str]]] = ()
+    silent: frozenset[str] = frozenset()
+
+
+async def problems(
+    context: Context,
+    who: Identity,
+    sites: tuple[str, ...],
+    of_hosts: tuple[FilterTree, ...] = (),
+    of_services: tuple[FilterTree, ...] = (),
+) -> PresentProblems:
+    """The hosts and services with problems, as changes to their present states.
+
+    ``context`` has the sites that exist for ``who``; of hosts and services those that fulfil these
+    conditions. The oldest problem comes first.
+    """
+    pairs: list[tuple[Event, Sequence[str]]] = []
+    silent: frozenset[str] = frozenset()
+    for schema, conditions in ((HOSTS, of_hosts), (SERVICES, of_services)):
+        columns = ("peer_key", *_NAMES[schema.name], *_COLUMNS)
+        asked = (_PROBLEM, *conditions)
+        rows, failed = await rows_of_objects(context, who, sites, schema, columns, asked)
+        silent |= failed
+        pairs += _events(schema, rows)
+    return PresentProblems(problems=sorted(pairs, key=lambda pair: pair[0].time), silent=silent)
+
+
+def groups_of(*lists: Any) -> list[str]:
+    """The names in some lists, each once."""
+    return list(dict.fromkeys(str(name) for names in lists for name in names or ()))
+
+
+def _events(schema: TableSchema, rows: list[Row]) -> Iterator[tuple[Event, Sequence[str]]]:
+    for row in rows:
+        site, host, *values = row
+        service, of_host = (values.pop(0), values.pop(0)) if schema is SERVICES else ("", ())
+        own, state, hard, attempt, output, figures, changed, hardened, *more = values
+        since = int((hard and hardened) or changed or 0)
+        subject = object_subject(host, service)
+        data: dict[str, Any] = {
+            "host_name": host,
+            **({"service_description": service} if service else {}),
+            "class": 1,
+            "type": "SERVICE ALERT" if service else "HOST ALERT",
+            "state": state,
+            "old_state": None,
+            "state_type": "HARD" if hard else "SOFT",
+            "attempt": attempt,
+            "plugin_output": output,
+            "perf_data": figures,
+            "time": since,
+            "acknowledged": more[0],
+            "scheduled_downtime_depth": more[1],
+        }
+        event = Event(
+            site=site,
+            type="state",
+            time=since,
+            subject=subject,
+            data=data,
+            name=f"{site}@{since}/{subject}",
+        )
+        yield event, groups_of(of_host, own)
