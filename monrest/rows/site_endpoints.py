@@ -12,7 +12,7 @@ from monrest.api.lists import local_schema, select
 from monrest.api.visibility import SYSTEM
 from monrest.base.values import Answer, Column, Identity, RestRequest
 from monrest.sites.federation.federated_site import FederatedSite
-from monrest.sites.lmd.lmd_site import LmdSite
+from monrest.sites.lmd.lmd_source import LmdSite
 from monrest.sites.site import Site
 
 # last_error is a text: filters would read what they compare a time with as one.

@@ -13,7 +13,7 @@ from monrest.livestatus.lql import build
 from monrest.livestatus.pool import CoreRequest
 from monrest.query.model import Pushed
 from monrest.sites.federation.questions import question
-from monrest.sites.lmd.lmd_question import lmd_question
+from monrest.sites.lmd.joint_queries import lmd_question
 from monrest.sites.normalise import RowTypes, normaliser, with_companions
 
 

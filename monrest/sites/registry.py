@@ -16,11 +16,9 @@ from monrest.base.meters import Sample
 from monrest.base.signals import Signal
 from monrest.config.sections import SiteConfig
 from monrest.livestatus.inbox import AnswerMemory
-from monrest.sites.federation.federated_site import FederatedSite, selectors
-from monrest.sites.federation.federation_source import FederationSource
+from monrest.sites.federation.federated_site import FederatedSite, FederationSource, selectors
 from monrest.sites.federation.remote import OnBehalfOf
-from monrest.sites.lmd.lmd_site import LmdSite
-from monrest.sites.lmd.lmd_source import LmdSource
+from monrest.sites.lmd.lmd_source import LmdSite, LmdSource
 from monrest.sites.site import Deadline, Site
 from monrest.sites.source import OneCore, SiteSource
 

@@ -25,8 +25,7 @@ from monrest.query.plan import SitePlan, layout, plan
 from monrest.query.stages import finish
 from monrest.query.totals import core_test
 from monrest.sites.federation.answers import RecordReader, document, records
-from monrest.sites.federation.queries import _Found
-from monrest.sites.federation.questions import question
+from monrest.sites.federation.questions import _Found, question
 from tests.fakes.sites import outcome
 from tests.fakes.threads import NoThreads, Reactor, own_memory
 

@@ -9,8 +9,7 @@ from monrest.config.sections import SiteConfig
 from monrest.livestatus.core_errors import BrokenConnectionError, ConnectError
 from monrest.query.model import Pushed
 from monrest.sites.fanout import fan_out
-from monrest.sites.federation.federated_site import openly, selectors
-from monrest.sites.federation.federation_source import FederationSource
+from monrest.sites.federation.federated_site import FederationSource, openly, selectors
 from monrest.sites.federation.remote import OnBehalfOf, PartialBody, RefusedByRemoteError
 from monrest.sites.registry import Registry, SiteList
 from tests.fakes.sites import outcome

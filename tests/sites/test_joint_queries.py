@@ -17,7 +17,7 @@ from monrest.livestatus.inbox import StoredRows
 from monrest.query.model import Group, Pushed, Stat, Test
 from monrest.sites.asking import prepare
 from monrest.sites.lmd.joint_queries import BehindLmdError, JointQueries
-from monrest.sites.lmd.lmd_list import SITE_COLUMNS, behind, capabilities_of, facts_of
+from monrest.sites.lmd.lmd_source import SITE_COLUMNS, behind, capabilities_of, facts_of
 from tests.fakes.livestatus.script import framed
 from tests.fakes.sites import outcome
 from tests.fakes.threads import Reactor, own_memory

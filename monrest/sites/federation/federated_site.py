@@ -1,34 +1,196 @@
-"""A site of another instance, which is asked like one of our own."""
+"""A configured address of another instance, and the sites that it stands for.
+
+An instance lists its sites under ``/sites``. What goes beyond the API's columns comes when it is
+named, from an instance that has it: the way to the core, what the core can do, who may use it.
+Before the list was asked for the first time there is one site with the configured id, which waits.
+It is looked at as often as a core is; all sites of an address share one request
+(docs/spec/sites.md, "Federation").
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from urllib.parse import quote
 from weakref import WeakSet
 
-from attrs import define, field
-from twisted.internet.defer import Deferred, fail
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import CancelledError, Deferred, fail, succeed
 from twisted.python.failure import Failure
 
+from monrest.base.concurrency import Shared
 from monrest.base.values import Capabilities, Row
-from monrest.livestatus.core_errors import LivestatusError
+from monrest.livestatus.core_errors import (
+    LivestatusError,
+    ProtocolError,
+    StoppedError,
+    first_line,
+)
+from monrest.livestatus.inbox import AnswerMemory
 from monrest.livestatus.pool import CoreRequest
-from monrest.sites.capabilities import Program
-from monrest.sites.federation.queries import RestQueries, Running
-from monrest.sites.federation.remote import JSON, OnBehalfOf, RefusedByRemoteError
+from monrest.sites.capabilities import Program, digest
+from monrest.sites.federation.answers import Record, records
+from monrest.sites.federation.questions import RestQueries, Running
+from monrest.sites.federation.remote import (
+    JSON,
+    MOST_HOPS,
+    OnBehalfOf,
+    RefusedByRemoteError,
+    Remote,
+)
 from monrest.sites.federation.remote_commands import RestCommands
-from monrest.sites.federation.remote_list import Facts
 from monrest.sites.health import INTERVAL
-from monrest.sites.site import Deadline, Site
+from monrest.sites.site import PROBE_TIMEOUT, Deadline, Site
+from monrest.sites.source import SiteSource
+from monrest.sites.static import naemon
 from monrest.sites.transport import Hops
 
 if TYPE_CHECKING:
     from monrest.config.sections import SiteConfig
-    from monrest.sites.federation.federation_source import FederationSource
 
+_API = (
+    "connected", "federation_addr", "federation_key", "federation_name", "federation_type",
+    "federation_version", "id", "last_error", "localtime", "name", "section",
+)  # fmt: skip
+ON_DEMAND = ("core", "groups", "hidden", "instances", "program_start")
+"""Columns of ``/sites`` for instances that federate; ``tables`` is asked once for each core."""
+
+LISTING = f"/sites?columns={','.join((*_API, *ON_DEMAND))}"
+
+_MOST_SITES = 1000
+_MOST_TABLES = 100
+_MOST_COLUMNS = 2000
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}\Z", re.ASCII)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z", re.ASCII)
+_TYPES = frozenset({"string", "int", "float", "list", "dict", "time"})
+
+_FRESH = 1.0
+"""Seconds for which a list of the other side serves all sites that ask for it."""
+_MISSED = 0.03
+"""Seconds for which all sites of an address share a failure: less than between two looks."""
+_KEY_REFUSED = (401, 403)
+_FOR_USERS_ONLY = "by secret key"
+"""In what an instance answers to its own secret key, which acts for users only."""
+_NO_SUCH_LIST = (400, 404, 405, 410)
+_DEFAULT = "Default"
 
 S = TypeVar("S", bound="FederatedSite")
+
+
+@frozen(kw_only=True)
+class Facts:
+    """One site of the other side, by the id that it has there.
+
+    ``core`` is a digest of what its core can do, empty when the other side does not list it.
+    """
+
+    id: str
+    name: str
+    section: str = ""
+    connected: bool = False
+    last_error: str = ""
+    localtime: float = 0.0
+    program_start: int = 0
+    core: str = ""
+    hidden: bool = False
+    groups: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+
+
+def listed_facts(records: Sequence[Record], instance: str) -> tuple[Facts, ...]:
+    """The sites in the other side's order, without those that are reached through ``instance``.
+
+    Those that no request could reach any more are left out too. Raise ProtocolError when it is
+    not a list of sites.
+    """
+    if len(records) > _MOST_SITES:
+        raise ProtocolError(f"a list of more than {_MOST_SITES} sites")
+    sites: dict[str, Facts] = {}
+    for record in records:
+        own_facts = _facts_of(record)
+        if own_facts.id in sites:
+            raise ProtocolError(f"two sites with the id {own_facts.id}")
+        near = max(len(own_facts.instances), len(own_facts.keys)) <= MOST_HOPS
+        if near and instance not in own_facts.instances:
+            sites[own_facts.id] = own_facts
+    return tuple(sites.values())
+
+
+def _facts_of(record: Record) -> Facts:
+    key, name = record.get("id"), record.get("name")
+    if not isinstance(key, str) or not _ID.match(key) or not isinstance(name, str):
+        raise ProtocolError("a site without id and name")
+    hops = {
+        word: _texts(record.get(f"federation_{word}"))
+        for word in ("key", "name", "addr", "type", "version")
+    }
+    longest = max(1, *map(len, hops.values()))
+    keys, names, addresses, kinds, versions = (
+        (*hop, *[""] * (longest - len(hop))) for hop in hops.values()
+    )
+    return Facts(
+        id=key,
+        name=first_line(name) or key,
+        section=_text(record.get("section")),
+        connected=record.get("connected") in (1, True),
+        last_error=_text(record.get("last_error")),
+        localtime=_number(record.get("localtime")),
+        program_start=int(_number(record.get("program_start"))),
+        core=_text(record.get("core")),
+        hidden=record.get("hidden") in (1, True),
+        groups=_texts(record.get("groups")),
+        keys=keys,
+        names=names,
+        addresses=addresses,
+        kinds=kinds,
+        versions=versions,
+        instances=_texts(record.get("instances")),
+    )
+
+
+def _text(value: Any) -> str:
+    return first_line(value) if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    listed = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    return tuple(map(_text, listed[: 4 * MOST_HOPS]))
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, (int, float)) and 0 <= value < 2**53 else 0
+
+
+def capabilities_of(tables: Mapping[str, Mapping[str, str]], version: str) -> Capabilities:
+    """What can be asked of a core with these tables over another instance."""
+    key = digest("rest", tables)
+    return Capabilities(kind="rest", livestatus_version=version, tables=tables, key=key)
+
+
+def listed_tables(records: Iterable[Record]) -> Mapping[str, Mapping[str, str]]:
+    """Tables and columns of the first site that has them, with their types.
+
+    Those of a Naemon when none does: what the core lacks is empty in the rows of its instance.
+    """
+    listed: Mapping[str, Any] = next(
+        (record["tables"] for record in records if isinstance(record.get("tables"), dict)), {}
+    )
+    by_instance: dict[str, dict[str, str]] = {}
+    for table, columns in list(listed.items())[:_MOST_TABLES]:
+        if _NAME.match(table) and isinstance(columns, dict):
+            by_instance[table] = {
+                name: kind
+                for name, kind in list(columns.items())[:_MOST_COLUMNS]
+                if _NAME.match(name) and kind in _TYPES
+            }
+    return by_instance if by_instance.get("hosts") else naemon()
 
 
 class DownThereError(LivestatusError):
@@ -165,6 +327,169 @@ class FederatedSite(Site):
             localtime=facts.localtime or None,
             instances=facts.instances,
         )
+
+
+class NotListedError(LivestatusError):
+    """The other side does not list its sites."""
+
+
+@define(eq=False, kw_only=True)
+class FederationSource(SiteSource[FederatedSite]):
+    """``instance`` gives the id of this one."""
+
+    reactor: Any
+    config: SiteConfig
+    instance: Callable[[], str]
+    memory: AnswerMemory
+    remote: Remote = field()
+    _facts: Mapping[str, Facts] = field(init=False, factory=dict)
+    _tables: dict[str, Mapping[str, Mapping[str, str]]] = field(init=False, factory=dict)
+    _looking: Shared[None] | None = field(init=False, default=None)
+    _work: Deferred[None] | None = field(init=False, default=None)
+    _looked: float | None = field(init=False, default=None)
+    _error: LivestatusError | None = field(init=False, default=None)
+
+    @remote.default
+    def _usual(self) -> Remote:
+        return Remote(reactor=self.reactor, config=self.config, instance=self.instance)
+
+    def __attrs_post_init__(self) -> None:
+        self.sites = (FederatedSite(self.reactor, self.config, source=self, memory=self.memory),)
+
+    def lists(self, remote_id: str) -> bool:
+        """Whether the other side has this site, as far as is known."""
+        return remote_id in self._facts
+
+    def doubt(self) -> None:
+        """Something failed: the last list proves nothing any more."""
+        self._looked = float("-inf")
+
+    def look(self) -> Deferred[None]:
+        """Ask for the list, or wait for the answer to another site; fails with LivestatusError."""
+        shared = self._looking
+        if shared is None:
+            now, fresh = self.reactor.seconds(), _FRESH if self._error is None else _MISSED
+            if self._looked is not None and 0 <= now - self._looked < fresh:
+                return succeed(None) if self._error is None else fail(self._error.anew())
+            shared = self._looking = Shared()
+            shared.run(self._look(), self._ended)
+        return shared.wait()
+
+    def _ended(self) -> None:
+        self._looking = self._work = None
+
+    async def _look(self) -> None:
+        try:
+            self._work = Deferred.fromCoroutine(self._ask())
+            await self._work
+        except LivestatusError as error:
+            self._error = error
+            raise
+        except CancelledError:
+            raise StoppedError from None
+        except Exception as error:
+            self.log.failure("reading the sites of {site} failed", Failure(), site=self.config.id)
+            self._error = ProtocolError("strange list of sites")
+            raise self._error from error
+        else:
+            self._error = None
+        finally:
+            self._looked = self.reactor.seconds()
+
+    async def _ask(self) -> None:
+        try:
+            records = await self._records(LISTING)
+        except RefusedByRemoteError as error:
+            if error.status in _KEY_REFUSED or _FOR_USERS_ONLY in error.reason:
+                raise NotListedError(
+                    "auth_key: expected the API key of a superuser on the other side, which says "
+                    + error.reason
+                ) from None
+            if error.status in _NO_SUCH_LIST:
+                raise NotListedError(
+                    f"the other side is too old or no monrest, it says {error.reason}"
+                ) from None
+            raise
+        # Another product has the same paths, but ignores filters: its rows would be wrong.
+        if not all(isinstance(record.get("instances"), list) for record in records):
+            raise NotListedError("not a monrest: its list of sites has no instances")
+        sites = listed_facts(records, self.instance())
+        if not sites:
+            raise NotListedError("the other side has no site for us")
+        for site in sites:
+            await self._learn(site)
+        self._looked = self.reactor.seconds()
+        self._error = None
+        self._take(sites)
+
+    async def _learn(self, facts: Facts) -> None:
+        """Ask once for the tables of each kind of core."""
+        if facts.core in self._tables:
+            return
+        records: Sequence[Record] = ()
+        if facts.core:
+            try:
+                path = f"/sites?columns=id,tables&id={quote(facts.id, safe='')}"
+                records = await self._records(path)
+            except RefusedByRemoteError as error:
+                self.log.warn(
+                    "{site} does not tell the tables of {there}: {error}",
+                    site=self.config.id,
+                    there=facts.id,
+                    error=error.reason,
+                )
+        self._tables[facts.core] = listed_tables(records)
+
+    async def _records(self, path: str) -> list[Record]:
+        timeout = min(PROBE_TIMEOUT, self.config.timeout)
+        body = await self.remote.call("GET", path, timeout, urgent=True)
+        return await records(body, self.memory.threads)
+
+    def _take(self, listed: Sequence[Facts]) -> None:
+        self._facts = {facts.id: facts for facts in listed}
+        used = {facts.core for facts in listed}
+        self._tables = {core: columns for core, columns in self._tables.items() if core in used}
+        old, before = {site.id: site for site in self.sites}, self.configs()
+        sites: list[FederatedSite] = []
+        for facts in listed:
+            config = self._config(facts, alone=len(listed) == 1)
+            site = old.pop(config.id, None)
+            if site is None or site.remote_id not in ("", facts.id):
+                site = FederatedSite(self.reactor, config, source=self, memory=self.memory)
+            tables = self._tables[facts.core]
+            site.learn(config, facts, capabilities_of(tables, facts.versions[-1]))
+            sites.append(site)
+        self.take(sites, before)
+
+    def _config(self, facts: Facts, *, alone: bool) -> SiteConfig:
+        base = self.config
+        here, there = base.section, facts.section
+        parts = [part for part in (here, there) if part and part != _DEFAULT]
+        return evolve(
+            base,
+            id=base.id if alone else f"{base.id}-{facts.id}",
+            name=base.name if alone else f"{base.name} {facts.name}",
+            section="/".join(parts) or _DEFAULT,
+            hidden=base.hidden or facts.hidden,
+            groups=base.groups or facts.groups,
+        )
+
+    @property
+    def name(self) -> str:
+        return self.config.id
+
+    @property
+    def settled(self) -> bool:
+        return self._looked is not None or not self.running
+
+    @property
+    def quiet(self) -> bool:
+        return self._looking is None and super().quiet
+
+    def stopService(self) -> Deferred[None]:
+        if self._work is not None:
+            self._work.cancel()
+        return super().stopService().addCallback(lambda _: self.remote.close())
 
 
 def selectors(site: Site) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from monrest.livestatus.core_errors import (
 )
 from monrest.livestatus.verdicts import ACCEPTED, Verdict
 from monrest.sites.federation.answers import document, records
-from monrest.sites.federation.queries import Running
+from monrest.sites.federation.questions import Running
 from monrest.sites.federation.remote import ITSELF, OnBehalfOf, RefusedByRemoteError, Remote
 
 Entry = dict[str, str]

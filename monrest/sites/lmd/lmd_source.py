@@ -6,38 +6,71 @@ read for the first time there is one site with the id ``lmd``, which waits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
-from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from attrs import define, evolve, field, frozen
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred, DeferredList, succeed
 
 from monrest.base.values import Capabilities, Row
 from monrest.config.sections import SiteConfig
+from monrest.livestatus.command_channel import CommandChannel
 from monrest.livestatus.core_errors import (
     ConnectError,
     HangingError,
     LivestatusError,
     NoHeaderError,
     RefusedError,
+    StoppedError,
+    first_line,
 )
 from monrest.livestatus.endpoints import AlternativeEndpoints
 from monrest.livestatus.inbox import AnswerMemory
 from monrest.livestatus.lql import build
 from monrest.livestatus.pool import CoreRequest, Pool
 from monrest.query.model import Pushed
-from monrest.sites.capabilities import UNKNOWN, Program
+from monrest.sites.capabilities import UNKNOWN, Program, digest
 from monrest.sites.health import SIGN_OF_LIFE, Breaker, pause_after
-from monrest.sites.lmd import lmd_list as listing
-from monrest.sites.lmd.joint_queries import JointQueries
-from monrest.sites.lmd.lmd_list import LmdFacts
-from monrest.sites.lmd.lmd_site import LmdSite
-from monrest.sites.site import PROBE_TIMEOUT
+from monrest.sites.lmd.joint_queries import BehindLmdError, JointQueries
+from monrest.sites.site import PROBE_TIMEOUT, Site
 from monrest.sites.source import SiteSource
+from monrest.sites.static import NAEMON, joined
 
 if TYPE_CHECKING:
     from monrest.config.sections import LmdConfig
+
+SITE_COLUMNS = (
+    *("addr", "bytes_received", "bytes_send", "federation_addr", "federation_key"),
+    *("federation_name", "federation_type", "federation_version", "flags", "idling", "key"),
+    *("last_error", "last_online", "last_query", "last_update", "lmd_version", "name", "parent"),
+    *("peer_key", "peer_name", "queries", "response_time", "section", "status"),
+)
+PROGRAM_COLUMNS = (
+    *("peer_key", "program_version", "livestatus_version", "program_start", "nagios_pid"),
+    "localtime",
+)
+COLUMN_COLUMNS = ("table", "name", "type")
+
+_UP = (0, 1)
+"""Up, and up with data that were not brought up to date lately."""
+_BEGINS = (4, 5)
+"""Not looked at yet, and read for the first time."""
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
+_TEXTS = frozenset(
+    {"addr", "key", "last_error", "lmd_version", "name", "parent"}
+    | {"peer_key", "peer_name", "section"}
+)
+_LISTS = frozenset(
+    {"flags"} | {column for column in SITE_COLUMNS if column.startswith("federation_")}
+)
+_ALSO_LOGGED = ("current_host_contacts", "current_service_contacts")
+"""Joined columns that the log of an LMD has."""
+
+STARTS = 2.0
+"""Seconds for which a site that its LMD has not read yet is waited for."""
 
 NAME = "lmd"
 """Id of the site that stands for an LMD of which nothing is known yet."""
@@ -52,9 +85,266 @@ LONGEST_PAUSE = 0.5
 IDLE = 30.0
 """Seconds that a connection without work is kept; an LMD closes it after 60."""
 
-_SITES = Pushed(table="sites", columns=listing.SITE_COLUMNS)
-_PROGRAMS = Pushed(table="status", columns=listing.PROGRAM_COLUMNS)
-_COLUMNS = Pushed(table="columns", columns=listing.COLUMN_COLUMNS)
+_SITES = Pushed(table="sites", columns=SITE_COLUMNS)
+_PROGRAMS = Pushed(table="status", columns=PROGRAM_COLUMNS)
+_COLUMNS = Pushed(table="columns", columns=COLUMN_COLUMNS)
+
+
+@frozen(kw_only=True)
+class LmdFacts:
+    """What an LMD reports of one site; ``record`` is its row, ``program`` what runs there."""
+
+    id: str
+    name: str
+    section: str
+    address: str
+    status: int
+    last_error: str
+    parent: str
+    record: Mapping[str, Any] = field(repr=False)
+    program: Program | None = None
+
+    @property
+    def icinga2(self) -> bool:
+        """Whether its core is an Icinga 2, as the LMD found or as it was configured."""
+        return any(flag.lower() == "icinga2" for flag in self.record["flags"])
+
+    @property
+    def up(self) -> bool:
+        """Whether it answers for the site."""
+        return self.status in _UP and self.program is not None
+
+    @property
+    def begins(self) -> bool:
+        """Whether it will know in a moment."""
+        return self.status in _BEGINS or (self.status in _UP and self.program is None)
+
+
+def facts_of(
+    sites: Sequence[Row], programs: Sequence[Row], run: str
+) -> tuple[dict[str, LmdFacts], list[str]]:
+    """The sites by id, in the order of their ids, and the ids that cannot be used.
+
+    ``run`` is the run of the LMD itself. A site that only stands for those behind it is left out
+    once these are there.
+    """
+    running = {str(row[0]): _program(row, run) for row in programs}
+    records = sorted(map(_record, sites), key=lambda record: str(record["key"]))
+    parents = {record["parent"] for record in records}
+    facts: dict[str, LmdFacts] = {}
+    strange: list[str] = []
+    for record in records:
+        key = record["key"]
+        if not _ID.match(key) or key in ("ALL", "LOCAL"):
+            strange.append(key)
+        elif key not in parents or "MultiBackend" not in record["flags"]:
+            facts[key] = LmdFacts(
+                id=key,
+                name=record["name"] or key,
+                section=record["section"] or "Default",
+                address=record["addr"],
+                status=int(record["status"]),
+                last_error=first_line(record["last_error"]),
+                parent=record["parent"],
+                record=record,
+                program=running.get(key),
+            )
+    return facts, strange
+
+
+def _record(row: Row) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for name, value in zip(SITE_COLUMNS, row, strict=True):
+        if name in _TEXTS:
+            record[name] = first_line(value) if isinstance(value, str) else ""
+        elif name in _LISTS:
+            record[name] = [str(item) for item in value] if isinstance(value, list) else []
+        else:
+            record[name] = value if isinstance(value, (int, float)) else 0
+    return record
+
+
+def _program(row: Row, run: str) -> Program:
+    _, version, livestatus, start, pid, localtime = row
+    return Program(
+        program_version=str(version or ""),
+        livestatus_version=str(livestatus or ""),
+        program_start=start if isinstance(start, int) else 0,
+        nagios_pid=pid if isinstance(pid, int) else 0,
+        localtime=localtime if isinstance(localtime, (int, float)) else None,
+        instances=(run,),
+    )
+
+
+def capabilities_of(columns: Sequence[Row]) -> Capabilities:
+    """What the sites of an LMD with this table of columns can do.
+
+    It serves the columns of other tables under their prefix as well, which it does not list. Of
+    its own ones those count that a core has, with their types there.
+    """
+    listed: dict[str, set[str]] = {}
+    for table, name, _ in columns:
+        listed.setdefault(str(table), set()).add(str(name))
+    own = {
+        table: {
+            name: kind for name, kind in types.items() if name in listed.get(table, frozenset())
+        }
+        for table, types in NAEMON.items()
+    }
+    tables = joined(own)
+    tables["log"] = {
+        **own["log"],
+        **{name: "list" for name in _ALSO_LOGGED if name in listed.get("log", frozenset())},
+    }
+    return Capabilities(kind="lmd", tables=tables, key=digest("lmd", tables))
+
+
+def behind(capabilities: Capabilities, *, icinga2: bool) -> Capabilities:
+    """What one site can do, by what its core is."""
+    if not icinga2:
+        return capabilities
+    return evolve(capabilities, over_icinga2=True, key=f"{capabilities.key}-icinga2")
+
+
+@define(eq=False)
+class FollowingBreaker(Breaker):
+    """The health of a site as its LMD reports it; ``leader`` is that of the LMD itself."""
+
+    leader: Breaker = field(kw_only=True)
+    _beginning: float | None = field(init=False, default=None)
+    """Since when the LMD reports that it begins with the site."""
+
+    def startService(self) -> None:
+        """Wait for what the LMD reports."""
+        Service.startService(self)
+
+    def stopService(self) -> Deferred[None]:
+        """Fail what waits."""
+        Service.stopService(self)
+        self._end_waiting(StoppedError())
+        return succeed(None)
+
+    def retire(self) -> Deferred[None]:
+        return self.stopService()
+
+    def failed(self, error: LivestatusError, sent: float) -> None:
+        """See ``Breaker``; the LMD is probed after an error of this site alone."""
+        if isinstance(error, BehindLmdError):
+            self.leader.suspect()
+        else:
+            self.leader.failed(error, sent)
+
+    def hear(self) -> None:
+        self.leader.hear()
+
+    def suspect(self) -> None:
+        self.leader.suspect()
+
+    def slow(self) -> None:
+        self.leader.slow()
+
+    def probed(self) -> Deferred[None]:
+        return self.leader.probed()
+
+    def follow(self, facts: LmdFacts | None) -> None:
+        """Take over how the LMD is, and what it reports of the site; None: it has no such site."""
+        leader = self.leader
+        if leader.error is not None:
+            if self.error is not leader.error:
+                self._down(leader.error)
+        elif leader.missed is not None:
+            if self.error is None:
+                self.missed = leader.missed
+        elif leader.health.state == "up":
+            self._follow_site(facts)
+
+    def _follow_site(self, facts: LmdFacts | None) -> None:
+        now = self.clock.seconds()
+        if facts is None:
+            self._down(BehindLmdError("the LMD has no such site"))
+        elif facts.up:
+            assert facts.program is not None
+            self._beginning, self._started = None, self.leader._started
+            self._up(facts.program)
+        elif facts.begins and self._beginning is None:
+            self._beginning = now
+            if self.error is None:
+                self.missed = ConnectError("the LMD has not read it yet", momentary=True)
+        elif facts.begins and self._beginning is not None and now - self._beginning < STARTS:
+            return
+        else:
+            self._beginning = None if not facts.begins else self._beginning
+            reason = facts.last_error or "the LMD has not read it yet"
+            if self.error is None or self.error.reason != reason:
+                self._down(BehindLmdError(reason))
+
+
+@define(eq=False)
+class QueriesOfSite:
+    """The queries of one site; see ``transport.Queries``. The connections are those of the LMD."""
+
+    joint: JointQueries
+    site: str
+    limit: int = 0
+    process: int = 0
+    quiet: bool = True
+
+    def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
+        return self.joint.query(self.site, asked, timeout)
+
+    def keep(self, idle: float) -> None:
+        """Nothing is kept here."""
+
+    def stop(self) -> Deferred[None]:
+        """Nothing is left here."""
+        return succeed(None)
+
+    def retire(self) -> None:
+        """Nothing is kept here."""
+
+
+@define(eq=False)
+class LmdSite(Site):
+    """``config`` is made of what the LMD reports of the site and of what is configured for it.
+
+    ``facts`` are what it reports now, None before it was asked for the first time.
+    """
+
+    source: LmdSource = field(kw_only=True)
+    facts: LmdFacts | None = field(kw_only=True, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        where = [address.where() for address in self.source.addresses]
+        self.address = self.facts.address if self.facts is not None else ""
+        self.local = all(address.local for address in where) and self.address.startswith("/")
+        texts = [self.address, *(address.path or address.host for address in where)]
+        self._hide = tuple(text for text in texts if any(sign in text for sign in "/.:"))
+
+    def _new_breaker(self, on_hang: Callable[[LivestatusError], None]) -> Breaker:
+        return FollowingBreaker(
+            clock=self.reactor,
+            probe=self._probe,
+            site=self.config.id,
+            on_hang=on_hang,
+            leader=self.source.breaker,
+        )
+
+    def _connect(self) -> None:
+        self.pool = QueriesOfSite(self.source.queries, self.id)
+        self.commands = CommandChannel(
+            clock=self.reactor, endpoint=lambda: self.source.endpoint, backend=self.id
+        )
+
+    def learn(self, facts: LmdFacts, capabilities: Capabilities) -> None:
+        self.facts = facts
+        if self._core.capabilities != capabilities or not self._core.capabilities.tables:
+            self._core.capabilities = capabilities
+
+    def follow(self) -> None:
+        breaker = self.breaker
+        assert isinstance(breaker, FollowingBreaker)
+        breaker.follow(self.facts)
 
 
 @define(eq=False, kw_only=True)
@@ -143,9 +433,7 @@ class LmdSource(SiteSource[LmdSite]):
         rows = await self._rows(_SITES)
         programs = await self._rows(_PROGRAMS)
         # Another run of the LMD is another process, or has counters that have gone back.
-        key, sent, version_at = map(
-            listing.SITE_COLUMNS.index, ("key", "bytes_send", "lmd_version")
-        )
+        key, sent, version_at = map(SITE_COLUMNS.index, ("key", "bytes_send", "lmd_version"))
         counted = {str(row[key]): row[sent] for row in rows if isinstance(row[sent], (int, float))}
         process = self.queries.pool.process
         back = any(counted.get(program, 0) < count for program, count in self._counted.items())
@@ -154,9 +442,9 @@ class LmdSource(SiteSource[LmdSite]):
         self._process, self._counted = process, counted
         version = (str(rows[0][version_at]) if rows else "", self._run)
         if self._capabilities is None or self._version != version:
-            self._capabilities = listing.capabilities_of(await self._rows(_COLUMNS))
+            self._capabilities = capabilities_of(await self._rows(_COLUMNS))
             self._version = version
-        facts, strange = listing.facts_of(rows, programs, f"lmd{self._run}")
+        facts, strange = facts_of(rows, programs, f"lmd{self._run}")
         if strange and strange != self._strange:
             self.log.warn("sites of the LMD whose ids cannot be used: {ids!r}", ids=strange)
         self._strange = strange
@@ -200,7 +488,7 @@ class LmdSource(SiteSource[LmdSite]):
             site.learn(
                 facts,
                 evolve(
-                    listing.behind(self._capabilities, icinga2=facts.icinga2),
+                    behind(self._capabilities, icinga2=facts.icinga2),
                     program_version=program.program_version if program else "",
                     livestatus_version=program.livestatus_version if program else "",
                 ),
