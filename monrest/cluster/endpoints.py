@@ -75,38 +75,17 @@ class ClusterEndpoints:
     def _record(self, context: Context, url: str) -> dict[str, Any]:
         """A node as this one knows it."""
         cluster = self.cluster
-        member, seen, own = cluster.member_at(url), cluster.seen(url), cluster.is_own(url)
-        now = context.wall.now()
-        record = {
-            "hostname": "",
-            "last_contact": int(now if own else seen.last_contact),
+        node, seen, own = cluster.node_at(url), cluster.seen(url), cluster.is_own(url)
+        return {
+            "hostname": node.host if node else "",
+            "last_contact": int(context.wall.now() if own else seen.last_contact),
             "last_error": "" if own else seen.last_error,
-            "maintenance": 0,
+            "maintenance": node.maintenance if node else 0,
             "node_id": cluster.name_of(url),
             "node_url": url,
-            "pids": [],
+            "pids": [str(node.pid)] if node else [],
             "response_time": 0.0 if own else seen.response_time,
-            "version": "",
-        }
-        current = member or seen.pong
-        if own:
-            mine = cluster.own
-            known_as = (mine.host, mine.version, mine.pid, cluster.maintenance)
-        elif current is None:
-            return record
-        elif member is not None:
-            known_as = (member.host, member.version, member.pid, member.maintenance)
-        else:
-            assert seen.pong is not None
-            pong = seen.pong
-            known_as = (pong.hostname, pong.version, pong.pid, pong.maintenance)
-        host, version, pid, maintenance = known_as
-        return {
-            **record,
-            "hostname": host,
-            "version": version,
-            "pids": [str(pid)],
-            "maintenance": maintenance,
+            "version": node.version if node else "",
         }
 
     def _url_of(self, text: str) -> str:

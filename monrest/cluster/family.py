@@ -6,7 +6,7 @@ from monrest import __version__
 from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.cluster.endpoints import ClusterEndpoints
-from monrest.cluster.model import Own
+from monrest.cluster.model import Member
 from monrest.cluster.peers import Peers
 from monrest.cluster.seal import key_of
 from monrest.cluster.service import Cluster
@@ -30,7 +30,10 @@ def _cluster(common: Common) -> Cluster:
 
 
 def _open(common: Common, cluster: Cluster) -> None:
-    cluster.identify(Own.of(common.node, __version__))
+    node = common.node
+    cluster.own = Member(
+        id=node.id, run=node.run, host=node.host, pid=node.pid, version=__version__
+    )
     cluster.peers.configure(common.config.names, key_of(common.key))
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from monrest.base.daemon_node import DaemonNode
 from monrest.store.stored import KEY, StoredRow, stored
 
 _LONGEST_TEXT = 1000
@@ -17,27 +16,13 @@ class PeerError(Exception):
     """A node did not answer as a node; the text says why, in short."""
 
 
-@frozen(kw_only=True)
-class Own:
-    """What this daemon is: ``id`` stays as long as its folder, ``run`` differs at every start."""
-
-    id: int
-    run: int
-    host: str
-    pid: int
-    version: str
-
-    @classmethod
-    def of(cls, node: DaemonNode, version: str) -> Own:
-        return cls(id=node.id, run=node.run, host=node.host, pid=node.pid, version=version)
-
-
 @stored("cluster_nodes")
 @frozen(kw_only=True)
 class Member(StoredRow):
     """A node as it has entered itself in the database.
 
-    ``url`` is empty until it is known, ``maintenance`` when that began, 0 for none.
+    ``id`` stays as long as its folder, ``run`` differs at every start. ``url`` is empty until it is
+    known, ``maintenance`` when that began, 0 for none.
     """
 
     id: Annotated[int, KEY]
@@ -65,6 +50,18 @@ class Pong:
     pid: int
     maintenance: int
     ready: bool
+
+    @property
+    def member(self) -> Member:
+        """The node as far as it says what it is."""
+        return Member(
+            id=0,
+            run=self.run,
+            host=self.hostname,
+            pid=self.pid,
+            version=self.version,
+            maintenance=self.maintenance,
+        )
 
     @property
     def document(self) -> dict[str, Any]:

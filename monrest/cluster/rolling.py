@@ -8,16 +8,13 @@ again as another run; when it does not, the rest is left as it is.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import define, field
-from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.base.audit import audit
-from monrest.base.clock import WallClock
 from monrest.base.concurrency import Outcome
 from monrest.cluster import store as statements
 from monrest.cluster.model import (
@@ -29,38 +26,27 @@ from monrest.cluster.model import (
     SKIPPED,
     WAITING,
     Member,
-    Own,
     Pong,
     RestartStep,
 )
-from monrest.store.database import Database
-from monrest.store.duties import Duties, Token
+from monrest.store.duties import Token
+
+if TYPE_CHECKING:
+    from monrest.cluster.service import Cluster
 
 DUTY = "cluster restart"
 
-Ask = Callable[[Sequence[str]], Awaitable[Sequence[Outcome[str, Pong]]]]
-"""Calls nodes by their urls at the same time, each with a limit."""
+_PATIENCE = 120.0
+"""Seconds that a node has for each part of it, beside its notice and the end of its requests."""
 
 
-@define(eq=False, kw_only=True)
+@define(eq=False)
 class Rolling:
-    """``check`` says what is in the way of a restart of this daemon, nothing if it may begin.
-
-    ``leave`` begins it. ``patience``: seconds that a node has for each part of it.
-    """
+    """The part of ``cluster`` in a restart of all nodes."""
 
     log: ClassVar[Logger] = Logger()
 
-    database: Database
-    clock: IReactorTime
-    wall: WallClock
-    duties: Duties
-    own: Own
-    ask: Ask
-    check: Callable[[], Awaitable[str]]
-    leave: Callable[[], object]
-    patience: float
-    timer: Callable[[], float] = time.monotonic
+    cluster: Cluster
     _watched: tuple[RestartStep | None, float] = field(default=(None, 0.0), init=False)
 
     async def look(self, steps: Sequence[RestartStep], members: Mapping[int, Member]) -> None:
@@ -68,24 +54,26 @@ class Rolling:
 
         Raises Unavailable and DutyLostError.
         """
+        own, duties = self.cluster.own, self.cluster.duties
         for step in steps:
-            if step.state == ORDERED and (step.node, step.run) == (self.own.id, self.own.run):
+            if step.state == ORDERED and (step.node, step.run) == (own.id, own.run):
                 await self._obey(step)
                 return
-        token = self.duties.held(DUTY)
+        token = duties.held(DUTY)
         if token is not None:
             await self._drive(token, steps, members)
 
     async def _obey(self, step: RestartStep) -> None:
-        problem = await self.check()
+        problem = await self.cluster.check()
         if problem:
             await self._to(step, FAILED, problem)
             self._tell(step, problem)
         elif await self._to(step, LEAVING, ""):
-            self.leave()
+            self.cluster.leave_all()
 
     async def _to(self, step: RestartStep, state: str, message: str) -> bool:
-        return await self.database.change(statements.advance(step, state, message, self.wall.now()))
+        work = statements.advance(step, state, message, self.cluster.wall.now())
+        return await self.cluster.database.change(work)
 
     async def _drive(
         self, token: Token, steps: Sequence[RestartStep], members: Mapping[int, Member]
@@ -96,15 +84,17 @@ class Rolling:
         failed = next((step for step in steps if step.state == FAILED), None)
         if failed is not None:
             text = f"the node before it failed: {failed.url}"
-            await self.duties.change(token, statements.give_up(text, self.wall.now()))
+            work = statements.give_up(text, self.cluster.wall.now())
+            await self.cluster.duties.change(token, work)
             return
-        answers = {answer.asked: answer for answer in await self.ask([step.url for step in steps])}
-        others = [answers[step.url] for step in steps if step.node != self.own.id]
+        asked = await self.cluster.ask([step.url for step in steps])
+        answers = {answer.asked: answer for answer in asked}
+        others = [answers[step.url] for step in steps if step.node != self.cluster.own.id]
         if all(other.value is None for other in others):
             # It may be this node that is cut off: another one should try.
             if self._too_late(current):
                 await self._fail(token, current, "no other node answers")
-            await self.duties.leave(DUTY)
+            await self.cluster.duties.leave(DUTY)
             return
         member, itself = members.get(current.node), answers[current.url]
         if member is not None and member.run != current.run:
@@ -145,14 +135,16 @@ class Rolling:
             self._tell(step, message)
 
     async def _drives(self, token: Token, step: RestartStep, state: str, message: str) -> bool:
-        work = statements.advance(step, state, message, self.wall.now())
-        return await self.duties.change(token, work)
+        work = statements.advance(step, state, message, self.cluster.wall.now())
+        return await self.cluster.duties.change(token, work)
 
     def _too_late(self, step: RestartStep) -> bool:
         """Whether a step has stayed as it is for too long, as far as this driver has watched it."""
+        cluster = self.cluster
         if self._watched[0] != step:
-            self._watched = (step, self.timer())
-        return self.timer() - self._watched[1] > self.patience
+            self._watched = (step, cluster.timer())
+        patience = _PATIENCE + cluster.config.restart_notice + 2 * cluster.drain
+        return cluster.timer() - self._watched[1] > patience
 
     def _tell(self, step: RestartStep, result: str) -> None:
         audit("(daemon)", None, "cluster node restart", target=step.url, result=result)

@@ -24,7 +24,7 @@ from monrest.base.errors import Forbidden, Unavailable
 from monrest.base.workers import Workers
 from monrest.cluster import seal
 from monrest.cluster import store as statements
-from monrest.cluster.model import SKIPPED, Member, Own, PeerError, Pong, RestartStep, Seen
+from monrest.cluster.model import SKIPPED, Member, PeerError, Pong, RestartStep, Seen
 from monrest.cluster.peers import Peers
 from monrest.cluster.rolling import DUTY, Rolling
 from monrest.config import ClusterConfig
@@ -37,14 +37,15 @@ _LOOK = 2.0
 _ABSTAIN = 10.0
 _ANSWER_SECONDS = 8.0
 _PATIENCE_OF_ONE = 2.0
-_PATIENCE = 120.0
 
 
 @define(eq=False, kw_only=True)
 class Cluster(Service):
-    """``check`` and ``leave``: see ``Rolling``; ``own`` is set before it starts.
+    """``own`` is set before it starts.
 
-    ``drain``: seconds for which a node that stops may let requests and jobs run.
+    ``check`` says what is in the way of a restart of this daemon, nothing if it may begin, and
+    ``leave`` begins it. ``drain``: seconds for which a node that stops may let requests and jobs
+    run.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -62,7 +63,7 @@ class Cluster(Service):
     timer: Callable[[], float] = time.monotonic
     workers: Workers = field(factory=Workers)
     _state: bytes = field(init=False, default=b"")
-    own: Own = field(init=False)
+    own: Member = field(init=False)
     members: dict[int, Member] = field(init=False, factory=dict)
     steps: Sequence[RestartStep] = field(init=False, default=())
     leaving: bool = field(init=False, default=False)
@@ -75,6 +76,7 @@ class Cluster(Service):
     _periodic: tuple[Periodic, ...] = field(init=False, default=())
 
     def __attrs_post_init__(self) -> None:
+        self._rolling = Rolling(self)
         self.workers.hear("node leaves", self._leaves)
 
     @property
@@ -126,6 +128,13 @@ class Cluster(Service):
             return self.members.get(int(pong.node_id))
         return member
 
+    def node_at(self, url: str) -> Member | None:
+        """What is known of the node at ``url``: of itself, stored, or as it has answered."""
+        if self.is_own(url):
+            return evolve(self.own, maintenance=self.maintenance)
+        pong = self.seen(url).pong
+        return self.member_at(url) or (None if pong is None else pong.member)
+
     def name_of(self, url: str) -> str:
         """The id of the node at ``url``; ``node<n>`` until it is known."""
         if self.is_own(url):
@@ -145,15 +154,15 @@ class Cluster(Service):
         """Call all other nodes; what each has answered, by the id that it had before."""
         others = [url for url in self.urls() if not self.is_own(url)]
         names = {url: self.name_of(url) for url in others}
-        outcomes = await self._ask(others)
+        outcomes = await self.ask(others)
         return {
             names[outcome.asked]: outcome.value
             for outcome in outcomes
             if not self.is_own(outcome.asked)
         }
 
-    async def _ask(self, urls: Sequence[str]) -> list[Outcome[str, Pong]]:
-        """Call nodes and note what becomes of it."""
+    async def ask(self, urls: Sequence[str]) -> list[Outcome[str, Pong]]:
+        """Call nodes at the same time, each with a limit, and note what becomes of it."""
         outcomes = await ask_all(urls, self._call, self.clock, _ANSWER_SECONDS)
         for outcome in outcomes:
             if outcome.problem is not None:
@@ -297,36 +306,17 @@ class Cluster(Service):
         if self.clustered:
             await self.heartbeat()
 
-    def identify(self, own: Own) -> None:
-        self.own = own
-
     def configure(self, config: ClusterConfig, drain: float) -> None:
         self.config, self.drain = config, drain
-        self._rolling.patience = self._patience()
         for task in self._periodic[1:]:
             task.interval = config.heartbeat_interval
         self._seen = {url: seen for url, seen in self._seen.items() if url in config.nodes}
         if self._url not in {without_slash(node) for node in config.nodes}:
             self._url = ""
 
-    def _patience(self) -> float:
-        return _PATIENCE + self.config.restart_notice + 2 * self.drain
-
     def startService(self) -> None:
         """Take part; the database and the duties must run."""
         super().startService()
-        self._rolling = Rolling(
-            database=self.database,
-            clock=self.clock,
-            wall=self.wall,
-            duties=self.duties,
-            own=self.own,
-            ask=self._ask,
-            check=self.check,
-            leave=self._leave,
-            patience=self._patience(),
-            timer=self.timer,
-        )
         interval = self.config.heartbeat_interval
         self._periodic = (
             Periodic(self.clock, _LOOK, self.look, "looking at the cluster"),
@@ -335,7 +325,8 @@ class Cluster(Service):
         for task in self._periodic:
             task.startService()
 
-    def _leave(self) -> None:
+    def leave_all(self) -> None:
+        """Have all workers of this node leave, which begins its restart."""
         self.workers.tell("node leaves")
         self._leaves()
 

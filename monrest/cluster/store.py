@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import asdict
 from sqlalchemy import Connection, delete, insert, select, update
 
-from monrest.cluster.model import OPEN, SKIPPED, WAITING, Member, Own, RestartStep
+from monrest.cluster.model import OPEN, SKIPPED, WAITING, Member, RestartStep
 from monrest.store.database import transaction
 
 nodes, restarts = Member.table, RestartStep.table
@@ -21,16 +20,17 @@ def state(connection: Connection) -> tuple[dict[int, Member], list[RestartStep]]
 
 
 @transaction
-def enter(connection: Connection, own: Own) -> None:
+def enter(connection: Connection, own: Member) -> None:
     """Enter a node, or what is new of it; its url and its maintenance stay."""
-    values = asdict(own)
-    done = connection.execute(update(nodes).where(nodes.c.id == own.id).values(**values))
+    values = own.values()
+    known = {name: values[name] for name in ("run", "host", "pid", "version")}
+    done = connection.execute(update(nodes).where(nodes.c.id == own.id).values(known))
     if done.rowcount == 0:
-        connection.execute(insert(nodes).values(Member(**values).values()))
+        connection.execute(insert(nodes).values(values))
 
 
 @transaction
-def reached_at(connection: Connection, own: Own, url: str) -> None:
+def reached_at(connection: Connection, own: Member, url: str) -> None:
     """Note where a node is reached; a node that was there before is gone."""
     connection.execute(delete(nodes).where(nodes.c.url == url, nodes.c.id != own.id))
     connection.execute(update(nodes).where(nodes.c.id == own.id).values(url=url))

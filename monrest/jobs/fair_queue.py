@@ -5,58 +5,12 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
 
 from attrs import define, field
 
 from monrest.base.errors import TooManyRequests
 from monrest.config import JobsConfig
 from monrest.jobs.running_job import JobWork, RunningJob
-
-T = TypeVar("T")
-
-
-@define(eq=False)
-class FairQueue(Generic[T]):
-    """Items of several owners: each owner's in their order, one owner after the other."""
-
-    _waiting: dict[str | None, deque[T]] = field(factory=dict, init=False)
-    _count: int = field(default=0, init=False)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def add(self, owner: str | None, item: T) -> None:
-        """Put ``item`` behind everything of its owner."""
-        self._waiting.setdefault(owner, deque()).append(item)
-        self._count += 1
-
-    def take(self) -> T | None:
-        """Take out the next item; its owner has their next turn after all others."""
-        if not self._count:
-            return None
-        owner = next(iter(self._waiting))
-        items = self._waiting.pop(owner)
-        item = items.popleft()
-        if items:
-            self._waiting[owner] = items
-        self._count -= 1
-        return item
-
-    def remove(self, owner: str | None, item: T) -> bool:
-        """Take out an item wherever it is; False when it does not wait."""
-        items = self._waiting.get(owner)
-        if items is None or item not in items:
-            return False
-        items.remove(item)
-        if not items:
-            del self._waiting[owner]
-        self._count -= 1
-        return True
-
-    def count(self, owner: str | None) -> int:
-        return len(self._waiting.get(owner, ()))
-
 
 MOST_BYTES = 67108864
 """Bytes that all requests together may hold in memory that run or wait."""
@@ -70,7 +24,8 @@ class Slots:
 
     config: JobsConfig
     _live: dict[int, RunningJob] = field(factory=dict, init=False)
-    _queue: FairQueue[RunningJob] = field(factory=FairQueue, init=False)
+    _waiting: dict[str | None, deque[RunningJob]] = field(factory=dict, init=False)
+    """Those of each user that wait, in their order; the user whose turn it is comes first."""
     _busy: int = field(default=0, init=False)
     _coming: Counter[str | None] = field(factory=Counter, init=False)
     _held: int = field(default=0, init=False)
@@ -107,8 +62,8 @@ class Slots:
     def _check(self, work: JobWork) -> None:
         owner = work.identity.user
         count = len(self._live) + self._coming.total()
-        waiting = len(self._queue) + self._coming.total()
-        mine = self._queue.count(owner) + self._coming[owner]
+        waiting = sum(map(len, self._waiting.values())) + self._coming.total()
+        mine = len(self._waiting.get(owner, ())) + self._coming[owner]
         most = self.config.concurrent + self.config.queue
         if count >= most or self._held + work.size > MOST_BYTES:
             reason = f"{waiting} wait already"
@@ -123,14 +78,16 @@ class Slots:
     def add(self, live: RunningJob) -> None:
         self._live[live.job.id] = live
         self._held += live.work.size
-        self._queue.add(live.job.user, live)
+        self._waiting.setdefault(live.job.user, deque()).append(live)
 
     def next(self) -> None:
         """Let as many begin as may run at once."""
-        while self._busy < self.config.concurrent:
-            live = self._queue.take()
-            if live is None:
-                return
+        while self._waiting and self._busy < self.config.concurrent:
+            user = next(iter(self._waiting))
+            jobs = self._waiting.pop(user)
+            live = jobs.popleft()
+            if jobs:
+                self._waiting[user] = jobs  # behind all others
             self._busy += 1
             live.turn.callback(None)
 
@@ -138,6 +95,12 @@ class Slots:
         """Forget a job that has ended, and let the next one begin."""
         del self._live[live.job.id]
         self._held -= live.work.size
-        if not self._queue.remove(live.job.user, live):
+        user = live.job.user
+        waiting = self._waiting.get(user, deque())
+        if live in waiting:
+            waiting.remove(live)
+            if not waiting:
+                del self._waiting[user]
+        else:
             self._busy -= 1
         self.next()

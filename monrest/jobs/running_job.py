@@ -132,9 +132,6 @@ _TEXT_TYPES = ("application/json", "text/")
 
 T = TypeVar("T")
 
-Keep = Callable[[int, bytes], Awaitable[object]]
-"""Stores a piece of a result by its number; raises Unavailable when that cannot be done now."""
-
 
 @frozen
 class Kept:
@@ -142,37 +139,6 @@ class Kept:
 
     outcome: JobEnd
     last: tuple[int, bytes] | None = None
-
-
-@define(eq=False, kw_only=True)
-class Keeper:
-    """Stores a result in pieces, so that it is never whole in memory.
-
-    While pieces cannot be stored it waits, for a minute at most. ``progress`` gets the bytes
-    that are stored so far.
-    """
-
-    clock: IReactorTime
-    keep: Keep
-    progress: Callable[[int], object]
-
-    async def take(self, result: AnswerFile, outcome: JobEnd) -> Kept:
-        """Store ``result``; ``outcome`` comes back with its size, beside what is left.
-
-        Raises Unavailable when it cannot be stored.
-        """
-        size, stored, number = result.size, 0, 0
-        data = head = result.read(0, _PIECE)
-        while stored + len(data) < size:
-            await patiently(partial(self.keep, number, data), self.clock, PATIENCE)
-            stored, number = stored + len(data), number + 1
-            self.progress(stored)
-            data = result.read(stored, _PIECE)
-        text = ""
-        if outcome.content_type.startswith(_TEXT_TYPES):
-            text = storable(head[:LONGEST_STDOUT].decode("utf-8", "replace"), LONGEST_STDOUT)
-        last = (number, data) if data else None
-        return Kept(evolve(outcome, size=size, stdout=text), last)
 
 
 async def patiently(attempt: Callable[[], Awaitable[T]], clock: IReactorTime, seconds: float) -> T:
@@ -257,13 +223,6 @@ class JobRunner:
         live.begin()
         with suppress(Unavailable):
             await self.database.change(statements.say([live.job]))
-        keeper = Keeper(
-            clock=self.clock,
-            keep=lambda at, data: self.database.change(
-                statements.keep(live.job, at, data, self.limits())
-            ),
-            progress=live.storing_result,
-        )
         try:
             answer = await work.call(live.progress)
             result, outcome = await self._rendered(answer, work)
@@ -284,9 +243,28 @@ class JobRunner:
             result = await self.threads.run(lambda: self.files.made_of(rendered.pieces))
         live.storing_result(0)
         try:
-            return await keeper.take(result, outcome)
+            return await self._stored(live, result, outcome)
         finally:
             result.close()
+
+    async def _stored(self, live: RunningJob, result: AnswerFile, outcome: JobEnd) -> Kept:
+        """Store ``result`` in pieces, so that it is never whole in memory, but for the last one.
+
+        While pieces cannot be stored it waits, for a minute at most; raises Unavailable then.
+        """
+        size, stored, number = result.size, 0, 0
+        data = head = result.read(0, _PIECE)
+        while stored + len(data) < size:
+            keep = statements.keep(live.job, number, data, self.limits())
+            await patiently(partial(self.database.change, keep), self.clock, PATIENCE)
+            stored, number = stored + len(data), number + 1
+            live.storing_result(stored)
+            data = result.read(stored, _PIECE)
+        text = ""
+        if outcome.content_type.startswith(_TEXT_TYPES):
+            text = storable(head[:LONGEST_STDOUT].decode("utf-8", "replace"), LONGEST_STDOUT)
+        last = (number, data) if data else None
+        return Kept(evolve(outcome, size=size, stdout=text), last)
 
     async def _require_rights(self, work: JobWork) -> None:
         """Raise Forbidden unless the owner of a job that waited still has the rights they had."""

@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 
 from monrest.base.errors import Forbidden
 from monrest.base.workers import Workers, marks
-from monrest.cluster.model import Own, PeerError, Pong
+from monrest.cluster.model import Member, PeerError, Pong
 from monrest.cluster.seal import key_of, new_number, of_call
 from monrest.cluster.service import Cluster
 from monrest.config import ClusterConfig
@@ -67,7 +67,7 @@ class Node:
             timer=lambda: world.elapsed,
             workers=workers or Workers(),
         )
-        self.cluster.own = Own(id=at + 1, run=run, host=f"h{at}", pid=10 + at, version="1")
+        self.cluster.own = Member(id=at + 1, run=run, host=f"h{at}", pid=10 + at, version="1")
         self.duties.startService()
         self.cluster.startService()
 
@@ -187,7 +187,7 @@ def test_maintenance_stays_over_a_restart(world):
 
 
 def test_a_copied_id_is_told(world):
-    world.nodes[1].cluster.own = Own(id=1, run=5, host="copy", pid=1, version="1")
+    world.nodes[1].cluster.own = Member(id=1, run=5, host="copy", pid=1, version="1")
     result(world.nodes[0].cluster.heartbeat())
     assert "was node.id copied?" in world.nodes[0].cluster.seen(URLS[1]).last_error
 
