@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from twisted.internet.task import Clock
 
-from monrest.base.errors import Forbidden
 from monrest.base.workers import Workers, marks
 from monrest.cluster.model import Member, PeerError, Pong
 from monrest.cluster.seal import key_of, new_number, of_call
@@ -137,15 +136,6 @@ def world(database_url):
     made.close()
 
 
-def test_all_know_each_other(world):
-    for node in world.nodes:
-        cluster = node.cluster
-        assert [cluster.name_of(url) for url in URLS] == ["1", "2", "3"]
-        assert [cluster.is_own(url) for url in URLS] == [at == node.at for at in range(3)]
-        assert {cluster.member_at(url).host for url in URLS} == {"h0", "h1", "h2"}
-        assert cluster.not_ready() == ""
-
-
 def test_a_node_is_ready_when_each_of_its_workers_knows_the_others(world):
     world.nodes[0].stop()
     memory = marks(2)
@@ -157,20 +147,6 @@ def test_a_node_is_ready_when_each_of_its_workers_knows_the_others(world):
     assert (first.cluster.not_ready(), second.cluster.not_ready()) == ("", "")
     second.stop()
     assert first.cluster.not_ready() == ""
-
-
-def test_a_failed_call_is_kept_beside_the_last_contact(world):
-    cluster = world.nodes[0].cluster
-    before = cluster.seen(URLS[1]).last_contact
-    world.cut.add(1)
-    found = result(cluster.heartbeat())
-    assert found["2"] is None
-    assert found["3"].hostname == "h2"
-    seen = cluster.seen(URLS[1])
-    assert (seen.last_error, seen.last_contact) == ("no connection", before)
-    world.cut.clear()
-    world.pass_(12)
-    assert cluster.seen(URLS[1]).last_error == ""
 
 
 def test_maintenance_stays_over_a_restart(world):
@@ -190,36 +166,6 @@ def test_a_copied_id_is_told(world):
     world.nodes[1].cluster.own = Member(id=1, run=5, host="copy", pid=1, version="1")
     result(world.nodes[0].cluster.heartbeat())
     assert "was node.id copied?" in world.nodes[0].cluster.seen(URLS[1]).last_error
-
-
-def test_who_has_no_key_is_told_nothing(world):
-    with pytest.raises(Forbidden):
-        world.nodes[0].cluster.answer("", URLS[0])
-
-
-def test_a_call_that_comes_again_is_no_call_and_changes_nothing(world):
-    first, second, _ = (node.cluster for node in world.nodes)
-    for call, url in world.calls:
-        if url == URLS[0]:
-            with pytest.raises(Forbidden):
-                first.answer(call, url)
-    # Brought to another node it does not make that one believe that it is the first.
-    call, url = next(one for one in world.calls if one[1] == URLS[0])
-    second.answer(call, url)
-    world.pass_(5)
-    assert (second.is_own(URLS[0]), second.is_own(URLS[1])) == (False, True)
-    assert [member.url for _, member in sorted(first.members.items())] == list(URLS)
-
-
-@pytest.mark.parametrize("asked", range(3))
-def test_all_restart_one_after_another(world, asked):
-    steps = result(world.nodes[asked].cluster.restart_all())
-    assert [step.node - 1 for step in steps][-1] == asked
-    assert result(world.nodes[asked].cluster.restart_all()) is None
-    world.pass_(120)
-    assert world.states() == ["done"] * 3
-    assert world.history == [step.node - 1 for step in steps]
-    assert result(world.nodes[0].cluster.restart_all()) is not None
 
 
 def test_the_driver_dies(world):
@@ -301,15 +247,6 @@ def test_the_last_one_that_is_ready_stays(world):
         result(world.nodes[2].cluster.maintain(number, on=False))
     world.pass_(120)
     assert world.states() == ["done"] * 3
-
-
-def test_a_refusal_ends_it(world):
-    world.nodes[0].problem = "its configuration cannot be used: x"
-    result(world.nodes[2].cluster.restart_all())
-    world.pass_(60)
-    assert world.history == []
-    assert world.states() == ["failed", "skipped", "skipped"]
-    assert world.nodes[0].cluster.not_ready() == ""
 
 
 def test_a_database_that_is_away_only_delays_it(world):

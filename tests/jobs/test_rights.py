@@ -8,7 +8,6 @@ from twisted.internet.defer import Deferred
 
 from monrest.base.errors import Forbidden, TooManyRequests, Unavailable
 from monrest.base.values import ADMIN, READ_ONLY, Caller, Identity
-from monrest.jobs.model import Job, visible
 from tests.fakes.jobs import ANN, BOB, Held, get, start
 from tests.fakes.keystore import result
 
@@ -73,17 +72,6 @@ def test_a_key_that_cannot_be_looked_up_for_a_while(world):
     assert second.began
     second.end()
     assert get(jobs, number).rc == 0
-
-
-def test_a_result_that_was_made_with_more_roles_is_not_shown():
-    job = Job(
-        id=1, user="ann", roles=(HOSTS, READ_ONLY), run=1, host_id=1, host_name="h", pid=1,
-        cmd="GET /", created=0.0,
-    )  # fmt: skip
-    assert visible(job, MAKER)
-    assert visible(job, evolve(ANN, roles=frozenset({ADMIN})))
-    assert not visible(job, ANN)
-    assert not visible(job, evolve(MAKER, user="bob"))
 
 
 def test_a_burst_of_one_user_leaves_room_for_another(world):

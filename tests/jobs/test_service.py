@@ -10,7 +10,7 @@ from attrs import evolve
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
-from monrest.base.errors import BadRequest, TooManyRequests, Unavailable
+from monrest.base.errors import TooManyRequests, Unavailable
 from monrest.base.values import Column, Document, Rows
 from monrest.jobs import store as statements
 from monrest.jobs.model import job_output
@@ -45,14 +45,6 @@ def test_a_large_result_goes_in_pieces(world):
     assert max(map(len, pieces)) < 700_000
     assert sum(map(len, pieces)) == get(jobs, number).size
     assert b"".join(pieces).count(b"\n") == 10_001
-
-
-def test_errors_are_answers(world):
-    jobs = world.join()
-    job = get(jobs, start(jobs, at_once(BadRequest("bad", "worse"))))
-    assert (job.rc, job.status, job.stderr) == (1, 400, "bad: worse")
-    job = get(jobs, start(jobs, at_once(Unavailable("gone", "away"), format="csv")))
-    assert (job.status, job.content_type) == (503, "text/csv; charset=utf-8")
 
 
 def test_progress_is_seen_everywhere(world):
@@ -100,16 +92,6 @@ def test_a_step_of_a_clock_and_a_sleep_of_the_machine_kill_no_daemon(world):
     world.pass_(60)
     held.end({"a": 1})
     assert get(two, number).rc == 0
-
-
-def test_an_own_former_self_is_found_out_at_once(world):
-    one, two = world.join("one"), world.join("two")
-    number = start(one, Held())
-    world.kill(one)
-    again = world.join("one")
-    assert again.node.id != two.node.id
-    assert get(again, number).ended is not None
-    assert get(two, number).ended is not None
 
 
 def test_a_daemon_that_slept_does_not_go_on(world):
@@ -327,26 +309,6 @@ def test_what_is_not_done_in_time_ends(world):
     assert first.canceled
     for number in numbers:
         assert get(jobs, number).stderr == ("it was not done after 259000 seconds (jobs.timeout)")
-
-
-def test_stop(world):
-    one, two = world.join("one", concurrent=1), world.join("two")
-    first, second = Held(), Held()
-    numbers = [start(one, held) for held in (first, second)]
-    waiting = Deferred.fromCoroutine(one.wait(numbers[0], 30))
-    stopping = Deferred.fromCoroutine(one.drain(10))
-    assert result(waiting).ended is None
-    with pytest.raises(Unavailable, match="stops"):
-        start(one, Held())
-    world.pass_(5)
-    assert not first.canceled
-    assert not stopping.called
-    world.pass_(10)
-    assert stopping.called
-    assert [get(two, number).stderr for number in numbers] == [
-        "the daemon was stopped",
-        "the daemon was stopped before the job began",
-    ]
 
 
 def test_two_daemons_in_one_folder_are_two(world):

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
 
 from monrest.base.errors import BadRequest
 from monrest.livestatus.command import CoreCommand
@@ -15,8 +15,6 @@ from tests.fakes.livestatus import (
     fall_silent,
     framed,
     hang,
-    raw,
-    refused,
     reset,
 )
 from tests.fakes.sites import Town, outcome
@@ -58,34 +56,6 @@ def no(talk, _request):
     talk.write(b"400: no\n")
 
 
-def test_one_site(town):
-    script = Script()
-    site = town.site(script=script)
-    (sent,) = done(town, (site, log(1, 2)))
-    check(sent, site, texts(1, 2))
-    assert script.commands == list(texts(1, 2))
-
-
-def test_nothing_to_send(town):
-    site = town.site()
-    assert done(town) == ()
-    (sent,) = done(town, (site, ()))
-    check(sent, site, ())
-    assert town.cores["a"].script.commands == []
-
-
-def test_equal_lines_are_sent_once_and_the_order_is_kept(town):
-    site = town.site()
-    (sent,) = done(town, (site, log(3, 1, 3, 2, 1)))
-    check(sent, site, texts(3, 1, 2))
-
-
-def test_refusals_belong_to_their_lines(town):
-    site = town.site(script=Script(orders=[None, no, None, no]))
-    (sent,) = done(town, (site, log(*range(5))))
-    check(sent, site, texts(*range(5)), refused={1: "400: no", 3: "400: no"})
-
-
 def test_transmissions_of_a_hundred_lines(town):
     orders = [None] * (MOST_LINES + 50)
     orders[MOST_LINES + 7] = no
@@ -112,14 +82,6 @@ def test_sites_do_not_wait_for_each_other(town):
     assert (first.problem.reason, first.problem.timed_out) == ("timed out after 30 s", True)
     assert first.uncertain
     check(second, quick, texts(2, 3))
-
-
-def test_order_of_the_answer_and_time_of_submission(town):
-    first, second = town.site("b"), town.site("a")
-    town.clock.advance(5)
-    sent = done(town, (first, log(1)), (second, log(2)))
-    assert [one.site.id for one in sent] == ["b", "a"]
-    assert [one.lines for one in sent] == [texts(1, at=5), texts(2, at=5)]
 
 
 def test_backslashes_are_written_for_the_core_that_is_there(town):
@@ -167,16 +129,6 @@ def test_a_command_that_cannot_be_written_stops_all_of_them(town):
     town.cores["b"].let_in()
     town.pass_time(1)
     assert town.cores["a"].script.commands == town.cores["b"].script.commands == []
-
-
-def test_a_site_that_is_down_costs_nothing(town):
-    dead, living = town.site("dead", up=False), town.site("living")
-    at = int(town.clock.seconds())
-    ((first, second),) = found = submit(town, (dead, log(1)), (living, log(2)))
-    assert len(found) == 1
-    assert (first.lines, first.unsent, first.uncertain) == ((), texts(1, at=at), False)
-    assert (reason(first), first.problem.timed_out) == ("connection refused", False)
-    check(second, living, texts(2, at=at))
 
 
 def test_a_pending_site_is_waited_for_and_not_for_ever(town):
@@ -258,91 +210,6 @@ def test_the_time_out_is_for_all_transmissions_together(town):
 
 def cut(talk, _request):
     talk.close()
-
-
-LIES = {
-    "hang": (fall_silent, "timed out after 30 s"),
-    "reset": (reset, "connection closed without an answer"),
-    "close": (close_without_answer, "connection closed without an answer"),
-    "half an answer": (raw(b"200      "), "no header"),
-    "wrong header": (raw(b"2OO abcdefghijk\n"), "no header"),
-    "wrong length": (raw(b"200 00000000999\n"), "connection lost"),
-    "oversized": (raw(b"200  9999999999\n"), "9999999999 bytes"),
-    "garbage": (raw(b"\xff" * 100_000), "without an end"),
-    "not json": (raw(framed(b"oops\n")), "not valid JSON"),
-    "another table": (raw(framed(b'[["a"],["b"]]\n')), "one row"),
-    "refused question": (refused(404, b"no such table\n"), "answered with 404"),
-    "text": (raw(b"Invalid request method\n"), "no header but 'Invalid request method'"),
-}
-
-
-@pytest.mark.parametrize("name", sorted(LIES))
-def test_half_of_a_hundred_and_then_a_lie(town, name):
-    lie, expected = LIES[name]
-
-    def then_silence(talk, request):
-        talk.mute = True
-        lie(talk, request)
-        if expected == "connection lost":
-            talk.later(1, talk.close)
-
-    script = Script(orders=[None] * 20 + [no] + [None] * 29 + [then_silence])
-    site = town.site(script=script)
-    (sent,) = done(town, (site, log(*range(250))), seconds=31)
-    assert sent.lines == texts(*range(100))
-    assert sent.refused == {20: "400: no"}
-    assert set(sent.doubtful) == set(range(50, 100))
-    assert sent.unsent == texts(*range(100, 250))
-    assert sent.uncertain
-    for text in sent.doubtful.values():
-        assert text == f"{reason(sent)}: not known whether it was executed"
-    if name != "half an answer":
-        assert expected in reason(sent)
-    assert set(script.commands) <= set(texts(*range(100)))
-    assert len(script.commands) == len(set(script.commands))
-    # The next ones find an honest site.
-    town.pass_time(20)
-    script.orders.clear()
-    (sent,) = done(town, (site, log("x")))
-    assert (len(sent.lines), sent.problem, sent.refused) == (1, None, {})
-
-
-def test_addresses_and_places_are_not_shown(town):
-    site = town.site(script=Script(orders=[raw(b"400: no /run/core/live at /usr/x.c line 3\n")]))
-    (sent,) = done(town, (site, log(1)))
-    assert "/run" not in sent.refused[0]
-    assert "/usr" not in sent.refused[0]
-    assert sent.refused[0].startswith("400: no")
-
-
-def test_cancelling_does_not_stop_what_was_begun(town):
-    first, second = town.site("a"), town.site("b", up=None)
-    waiting = Deferred.fromCoroutine(
-        send([(first, log(*range(250))), (second, log("z"))], town.clock, Wall(town.clock))
-    )
-    gone = outcome(waiting)
-    waiting.cancel()
-    assert gone[0].check(CancelledError)
-    town.cores["b"].up = True
-    town.cores["b"].let_in()
-    town.pass_time(1)
-    assert town.cores["a"].script.commands == list(texts(*range(250)))
-    assert town.cores["b"].script.commands == list(texts("z"))
-
-
-def test_stopping_finishes_the_transmission_under_way(town):
-    script = Script(orders=[None] * 100 + [slowly])
-    site = town.site(script=script)
-    found = submit(town, (site, log(*range(250))))
-    stopped = outcome(site.stopService())
-    town.pass_time(5)
-    assert found == stopped == []
-    town.pass_time(2)
-    assert stopped == [None]
-    ((sent,),) = found
-    check(sent, site, texts(*range(200)), unsent=texts(*range(200, 250)), problem=sent.problem)
-    assert reason(sent) == "connection closed by monrest"
-    assert script.commands == list(sent.lines)
 
 
 def test_a_site_that_is_taken_out_finishes_its_commands(town):

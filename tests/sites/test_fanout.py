@@ -6,9 +6,9 @@ import weakref
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from monrest.base.errors import BadRequest, SitesFailed, SitesTimedOut
+from monrest.base.errors import BadRequest
 from monrest.base.values import SiteProblem
-from monrest.query.model import Pushed, Stat, Test
+from monrest.query.model import Pushed, Test
 from monrest.sites.fanout import fan_out
 from tests.fakes.livestatus import Script, hang, invalid_json, refused, rows
 from tests.fakes.sites import outcome
@@ -39,13 +39,6 @@ def test_all_sites_at_the_same_time(town):
     assert gathered.answers[0].capabilities is sites[0].capabilities
 
 
-def test_order_is_that_of_the_sites_not_of_the_answers(town):
-    sites = [town.site("slow", Script([later(0.5, ["h1", 0])])), town.site("quick")]
-    found = gather(town, sites)
-    town.pass_time(0.6)
-    assert [answer.site.id for answer in found[0].answers] == ["slow", "quick"]
-
-
 def test_failing_sites_are_named_beside_the_others(town):
     sites = [
         town.site("ok"),
@@ -66,34 +59,6 @@ def test_failing_sites_are_named_beside_the_others(town):
         SiteProblem("narrow", "NARROW", "protocol error: 1 columns instead of 2", False),
         SiteProblem("hangs", "HANGS", "timed out after 2 s", True),
     )
-
-
-def test_a_dead_site_costs_nothing(town):
-    sites = [town.site("ok"), town.site("dead", up=False)]
-    for _ in range(20):
-        connects = town.cores["dead"].connects
-        found = gather(town, sites)
-        town.clock.advance(0)
-        assert len(found[0].answers) == len(found[0].problems) == 1
-        assert found[0].seconds == 0
-        assert town.cores["dead"].connects == connects
-
-
-def test_all_failing(town):
-    sites = [town.site("a", up=False), town.site("b", Script([hang]), timeout=1.0)]
-    found = gather(town, sites)
-    town.pass_time(2)
-    assert type(found[0].value) is SitesFailed
-    assert found[0].value.description == "a: connection refused; b: timed out after 1 s"
-    assert found[0].value.code == 502
-
-
-def test_all_timing_out(town):
-    sites = [town.site(name, Script([hang]), timeout=1.0) for name in "ab"]
-    found = gather(town, sites)
-    town.pass_time(2)
-    assert type(found[0].value) is SitesTimedOut
-    assert found[0].value.code == 504
 
 
 def test_no_sites(town):
@@ -119,18 +84,6 @@ def test_pending_sites_are_waited_for(town):
     town.cores["b"].let_in()
     town.clock.advance(0)
     assert len(found[0].answers) == 2
-
-
-def test_stats_come_as_they_are(town):
-    counts = Pushed(table="hosts", stats=(Stat("count"), Stat("max", "state")))
-    site = town.site("a", Script([rows([5, 1])]))
-    found = gather(town, [site], lambda *_: counts)
-    town.clock.advance(0)
-    assert found[0].answers[0].rows == [[5, 1]]
-    site = town.site("b", Script([rows(["x", 1])]))
-    found = gather(town, [site], layout=None)
-    town.clock.advance(0)
-    assert found[0].answers[0].rows == [["x", 1]]
 
 
 def test_a_plan_that_cannot_be_sent_fails_the_request_and_lets_go_of_the_rest(town):

@@ -8,7 +8,6 @@ from twisted.internet.task import Clock
 from monrest.config.sections import SiteConfig
 from monrest.livestatus.core_errors import BrokenConnectionError, ConnectError
 from monrest.query.model import Pushed
-from monrest.sites.fanout import fan_out
 from monrest.sites.federation.federated_site import FederationSource, openly, selectors
 from monrest.sites.federation.remote import OnBehalfOf, PartialBody, RefusedByRemoteError
 from monrest.sites.registry import Registry, SiteList
@@ -114,18 +113,6 @@ def world():
     assert not world.clock.getDelayedCalls()
 
 
-def test_one_site_has_the_configured_id(world):
-    assert (world.ids, world.states()) == (["m"], ["pending"])
-    (site,) = world.source.sites
-    world.source.startService()
-    assert (world.ids, world.states()) == (["m"], ["up"])
-    assert world.source.sites == (site,)
-    assert world.changes == []
-    assert (site.name, site.section, site.remote_id) == ("Munich", "Europe", "x")
-    assert site.capabilities.tables == {"hosts": {"name": "string", "state": "int"}}
-    assert site.capabilities.sorts
-
-
 def test_several_sites_are_named_by_theirs(world):
     world.far.rows = [row("x", section="South", hidden=1), row("y", section="Default")]
     world.source.startService()
@@ -208,19 +195,6 @@ def test_what_is_wrong_is_told_until_it_is_right(world, problem, text):
     world.far.problem = None
     world.turn()
     assert world.states() == ["up"]
-
-
-@pytest.mark.parametrize("instances", [None, "", "one"])
-def test_a_list_of_another_product_makes_no_site(world, instances):
-    """It has the same paths, and nulls for columns that it does not know."""
-    world.far.rows = [row("x"), row("y", instances=instances)]
-    if instances is None:
-        del world.far.rows[1]["instances"]
-    world.source.startService()
-    assert (world.ids, world.states()) == (["m"], ["down"])
-    assert "not a monrest" in world.source.sites[0].last_error
-    assert ask(world)[0].value.reason.startswith("not a monrest")
-    assert world.far.questions() == []
 
 
 def test_what_is_reached_through_us_is_not_taken(world):
@@ -338,17 +312,6 @@ def test_an_instance_that_hangs_holds_nobody(world):
     world.far.hold = False
     world.far.held[-1].callback(orjson.dumps(world.far.rows))
     assert world.states() == ["up"]
-
-
-def test_what_is_missing_on_the_other_side_is_missing_here(world):
-    world.source.startService()
-    world.far.partial = True
-    (site,) = world.source.sites
-    gathered = outcome(Deferred.fromCoroutine(fan_out([site], lambda *_: HOSTS, None, world.clock)))
-    world.clock.advance(0)
-    assert [answer.rows for answer in gathered[0].answers] == [[["h1"]]]
-    assert gathered[0].problems == (site.incomplete(),)
-    assert site.incomplete().reason == "incomplete: sites of the other side have failed"
 
 
 def test_the_registry_follows_and_settles():

@@ -14,9 +14,9 @@ from monrest.livestatus.core_errors import (
     RefusedError,
 )
 from monrest.livestatus.inbox import StoredRows
-from monrest.query.model import Group, Pushed, Stat, Test
+from monrest.query.model import Pushed, Test
 from monrest.sites.asking import prepare
-from monrest.sites.lmd.joint_queries import BehindLmdError, JointQueries
+from monrest.sites.lmd.joint_queries import JointQueries
 from monrest.sites.lmd.lmd_source import SITE_COLUMNS, behind, capabilities_of, facts_of
 from tests.fakes.livestatus.script import framed
 from tests.fakes.sites import outcome
@@ -85,21 +85,6 @@ def lines(wire, at=0):
     return wire.open[at][0].request.decode().split("\n")
 
 
-def test_sites_of_one_turn_are_asked_together(world):
-    asked = prepare(HOSTS, CORE, LAYOUT)
-    found = {site: world.ask(site, asked) for site in ("a", "b", "c")}
-    assert not world.pool.open
-    world.turn()
-    assert len(world.pool.open) == 1
-    assert lines(world.pool)[-3:] == ["Backends: a b c", "", ""]
-    assert "Columns: name state peer_key" in lines(world.pool)
-    world.pool.answer([["h1", 0, "b"], ["h2", 1, "a"], ["h3", 2, "b"]], {"c": "it is down\nreally"})
-    assert found["a"] == [[["h2", 1]]]
-    assert found["b"] == [[["h1", 0], ["h3", 2]]]
-    assert found["c"][0].check(BehindLmdError)
-    assert found["c"][0].value.reason == "it is down"
-
-
 def test_who_asks_twice_or_something_else_is_asked_by_itself(world):
     asked, other = prepare(HOSTS, CORE, LAYOUT), prepare(HOSTS, CORE, LAYOUT[::-1])
     for site, one in (("a", asked), ("a", asked), ("b", other)):
@@ -127,16 +112,6 @@ def test_a_limit_among_other_sites_is_another_request(world):
         world.ask(site, one)
     world.turn()
     assert [lines(world.pool, at)[-3] for at in range(2)] == ["Backends: a b", "Backends: c"]
-
-
-def test_statistics_come_back_as_numbers(world):
-    counted = Pushed(
-        table="hosts", columns=("state", "name"), stats=(Stat("count"), Stat("sum", "state"))
-    )
-    found = world.ask("a", prepare(counted, CORE))
-    world.turn()
-    world.pool.answer([["2", "7", "a", 3, None], ["0", "h", "a", 1.0, 12.5]])
-    assert found == [[[2, "7", 3, 0], [0, "h", 1, 12.5]]]
 
 
 def test_strange_rows_break_the_answer(world):
@@ -206,20 +181,6 @@ def test_logs_are_asked_site_by_site_over_their_own_connections(world):
     assert [lines(world.logs, at)[-3] for at in (0, 1)] == ["Backends: a", "Backends: b"]
 
 
-def test_too_many_names_are_shared_out(world):
-    names = Group("or", tuple(Test("name", "=", f"h{at}") for at in range(2500)))
-    whole = Group("and", (Test("state", "=", "0"), names))
-    found = world.ask("a", prepare(Pushed(table="hosts", columns=("name",), filter=whole), CORE))
-    world.turn()
-    counts = []
-    for at in range(3):
-        counts.append(sum(line.startswith("Filter: ") for line in lines(world.pool)))
-        assert "Filter: state = 0" in lines(world.pool)
-        world.pool.answer([[f"h{at}", "a"]], {"a": "x"} if at == 3 else {})
-    assert counts == [1000, 1000, 503]
-    assert found == [[["h0"], ["h1"], ["h2"]]]
-
-
 def test_large_answers_are_stored_by_site(world):
     """Each question has its own request: what is stored for one is let go of with it."""
     inboxes = [own_memory(Reactor()).inbox() for _ in range(2)]
@@ -268,15 +229,6 @@ def test_columns_that_it_does_not_list(world):
     assert "hostgroup_name" not in CORE.tables["hostsbygroup"]
     assert not CORE.has("hosts", "lmd_last_cache_update")
     assert not CORE.has("services", "host_address")
-
-
-def test_ids_of_contacts_are_numbers(world):
-    layout = (("name", "string"), ("id", "int"))
-    asked = prepare(Pushed(table="contacts", columns=("name", "id")), CORE, layout)
-    found = world.ask("a", asked)
-    world.turn()
-    world.pool.answer([["alice", "12", "a"], ["bob", "x", "a"]])
-    assert found == [[["alice", 12], ["bob", 0]]]
 
 
 def site_row(key, status=0, **more):
