@@ -92,6 +92,10 @@ async def fan_out(
     asking = _Asking(plan, layout, clock, own, {} if asks is None else asks, shared, sites)
     began, count = clock.seconds(), 0
 
+    def report() -> None:
+        text = f"{count} of {len(sites)} sites have answered"
+        progress(100 * count / len(sites), message=text)
+
     async def outcome(site: Site) -> tuple[SiteAnswer | None, SiteProblem | None]:
         nonlocal count
         answer = problem = None
@@ -102,11 +106,10 @@ async def fan_out(
         except LivestatusError as error:
             problem = site.problem(error)
         count += 1
-        if progress is not nobody_follows:
-            text = f"{count} of {len(sites)} sites have answered"
-            progress(100 * count / len(sites), message=text)
+        report()
         return answer, problem
 
+    report()
     running = [Deferred.fromCoroutine(outcome(site)) for site in sites]
     try:
         outcomes = await gatherResults(running, consumeErrors=True)

@@ -131,3 +131,15 @@ def test_cancelling_ends_everything(town):
     assert gone() is None
     assert len(gather(town, sites[:2])) == 0
     town.clock.advance(0)
+
+
+def test_progress_is_that_of_the_sites_from_the_beginning_on(town):
+    sites = [town.site("a"), town.site("b", Script([later(0.5, ["h1", 0])]))]
+    reported = []
+    gather(town, sites, progress=lambda percent, message: reported.append((percent, message)))
+    assert reported == [(0.0, "0 of 2 sites have answered")]
+    town.pass_time(1)
+    assert reported[1:] == [
+        (50.0, "1 of 2 sites have answered"),
+        (100.0, "2 of 2 sites have answered"),
+    ]
