@@ -67,7 +67,7 @@ class Rolling:
         problem = await self.cluster.check()
         if problem:
             await self._to(step, FAILED, problem)
-            self._tell(step, problem)
+            self._audit(step, problem)
         elif await self._to(step, LEAVING, ""):
             self.cluster.leave_all()
 
@@ -111,7 +111,7 @@ class Rolling:
         pong = answer.value
         if pong is not None and pong.run == member.run and (pong.ready or pong.maintenance):
             if await self._drives(token, step, DONE, ""):
-                self._tell(step, "ok")
+                self._audit(step, "ok")
         elif self._too_late(step):
             reason = str(answer.problem) if pong is None else "it is not ready"
             await self._fail(token, step, f"it does not answer again: {reason}")
@@ -132,7 +132,7 @@ class Rolling:
 
     async def _fail(self, token: Token, step: RestartStep, message: str) -> None:
         if await self._drives(token, step, FAILED, message):
-            self._tell(step, message)
+            self._audit(step, message)
 
     async def _drives(self, token: Token, step: RestartStep, state: str, message: str) -> bool:
         work = statements.advance(step, state, message, self.cluster.wall.now())
@@ -146,5 +146,5 @@ class Rolling:
         patience = _PATIENCE + cluster.config.restart_notice + 2 * cluster.drain
         return cluster.timer() - self._watched[1] > patience
 
-    def _tell(self, step: RestartStep, result: str) -> None:
+    def _audit(self, step: RestartStep, result: str) -> None:
         audit("(daemon)", None, "cluster node restart", target=step.url, result=result)

@@ -135,7 +135,7 @@ class StreamListener:
         data = {"code": error.code, "message": error.message, "description": error.description}
         self.outlet.write(self.wording.beside("end", "", self.context.wall.now(), data))
 
-    def tell_snapshot(self, cursor: str, count: int) -> None:
+    def end_snapshot(self, cursor: str, count: int) -> None:
         """``cursor`` is where the stream continues behind the present problems."""
         now = self.context.wall.now()
         self.outlet.write(self.wording.beside("snapshot", cursor, now, {"count": count}))
@@ -257,7 +257,7 @@ class EventEndpoints:
             listener.take(present_events[at : at + _AT_ONCE])
             while listener.outlet.paused:
                 await pause(context.clock, _PATIENCE)
-        listener.tell_snapshot(cursor, len(present_events))
+        listener.end_snapshot(cursor, len(present_events))
         listener.held = False
         follower.resume()
 

@@ -16,12 +16,12 @@ def _events(common: Common) -> Events:
     events = Events(
         *(common.reactor, common.wall, common.registry, lambda: common.context, common.database),
         duties=common.duties,
-        tells=lambda: common.does("events of sites"),
+        reports_sites=lambda: common.does("events of sites"),
         jobs=jobs.here,
         logs=common.the(LogCache).source,
     )
-    jobs.job_ended.hear(events.tell_ended)
-    common.the(Staging).saved.hear(events.tell_saved)
+    jobs.job_ended.hear(events.publish_ended)
+    common.the(Staging).saved.hear(events.publish_saved)
     return events
 
 

@@ -1,6 +1,6 @@
 """Which events a client wants: types, sites, conditions, columns (docs/spec/events.md, "Filters").
 
-A condition names what the event tells, or else a column of its host or service at present.
+A condition names a column of the event, or else one of its host or service at present.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("peer_name", "string", "", "name of the site"),
     Column("peer_section", "string", "", "section of the site"),
 )
-"""What an event tells: the keys of its ``data``, those of its type."""
+"""The columns of events: the keys of ``data``, those of its type."""
 
 NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
 

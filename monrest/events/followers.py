@@ -59,7 +59,7 @@ _SOON = 0.05
 
 @frozen
 class StreamEvent:
-    """An event as a stream tells it: ``data`` are its columns, ``cursor`` goes on behind it."""
+    """An event as a stream sends it: ``data`` are its columns, ``cursor`` goes on behind it."""
 
     event: Event
     data: Mapping[str, Any]
@@ -366,7 +366,7 @@ class Follower:
     def _broken(self, failure: Failure) -> None:
         self._behind = None
         if not failure.check(CancelledError):
-            self.log.failure("events that were missed could not be told", failure)
+            self.log.failure("events that were missed could not be sent", failure)
             self.end(failure)
 
     def serve(self) -> None:
@@ -401,7 +401,7 @@ class Follower:
     async def _catch_up(self) -> None:
         """Tell what is behind the cursor, until nothing is left; then go with the others.
 
-        What a site cannot tell now comes when it can; only this follower waits for it, and its
+        What a site cannot answer now comes when it can; only this follower waits for it, and its
         cursor names the place of that site until then.
         """
         group, clock = self.group, self.events.clock
@@ -425,7 +425,7 @@ class Follower:
                 await pause(clock, _SOON)
             elif due:
                 for site in due:
-                    if site not in group.selection.sites or await self._tell_older(site):
+                    if site not in group.selection.sites or await self._send_older(site):
                         self._cursor = self._cursor.without(site)
                     else:
                         asked[site] = clock.seconds() + _OWED
@@ -470,8 +470,8 @@ class Follower:
         places |= await self._read(store.uncovered(others, number, now))
         return Cursor(number, None, places)
 
-    async def _tell_older(self, site: str) -> bool:
-        """Tell what is missed of a site, at first what only its log has; whether that was all."""
+    async def _send_older(self, site: str) -> bool:
+        """Send what is missed of a site, at first what only its log has; whether that was all."""
         group = self.group
         covered = (await self._read(store.coverage)).get(site)
         until = int(self.events.wall.now()) if covered is None else covered.since - 1
@@ -505,7 +505,7 @@ class Follower:
         return True
 
     async def _older(self, site: str, until: int) -> AsyncIterator[list[Event]]:
-        """What the log tells of a site that is missed, up to the second ``until``.
+        """What is missed of a site in its log, up to the second ``until``.
 
         The log cache has it also of a core that is down.
         """

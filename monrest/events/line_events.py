@@ -1,4 +1,4 @@
-"""What a line of a core's log tells as events (docs/spec/events.md, "From a line to its events").
+"""The events of a line of a core's log (docs/spec/events.md, "From a line to its events").
 
 Only the text of a line is read, because the parsed columns differ from core to core.
 """
@@ -47,7 +47,7 @@ _AckKey: TypeAlias = tuple[str, str, str]
 class LineEvents:
     """Makes events of the lines of one site, from the beginning of a second on and in order.
 
-    ``states`` are those of the objects that are not well, as far as the lines before told them,
+    ``states`` are those of the objects that are not well, as far as the lines before show them,
     and ``hard`` the last hard ones; ``complete``: an object that is not there is well. So the state
     before an alert is known.
     """
@@ -250,7 +250,7 @@ def _comment(name: str, arguments: list[str], service: str) -> dict[str, Any] | 
     if match is None:
         return None
     if match[1] == "DEL":
-        # A number says nothing: the objects tell whose comment it was.
+        # A number says nothing: objects show whose comment it was.
         return {"action": "removed", "comment": ""} if match[2] else None
     author, *text = [*arguments[3 if service else 2 :], ""]
     return {"action": "added", "author": author, "comment": ";".join(text).removesuffix(";")}

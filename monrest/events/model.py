@@ -21,7 +21,7 @@ from monrest.base.errors import BadRequest
 from monrest.store.stored import INDEXED, KEY, UNIQUE, StoredRow, stored
 
 OWN = ""
-"""The site of what the daemon itself tells; no core has an empty id."""
+"""The site of events of the daemon itself; no core has an empty id."""
 
 TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -168,7 +168,7 @@ class Coverage(StoredRow):
 class Cursor:
     """How far a stream is: it has all events up to ``number``, but for the sites of ``places``.
 
-    Of such a site it has what its log tells up to there. ``number`` is None where a client has
+    Of such a site it has the events of its log up to there. ``number`` is None where a client has
     given a time or the id of an event instead: then it is before the second ``base``.
     """
 

@@ -71,7 +71,7 @@ _GroupKey: TypeAlias = tuple[EventFilter, str, frozenset[str], bool]
 class Events(Service):
     """All followers of this process, and the sites that it watches while it has the duty.
 
-    ``context`` is what requests get at present. ``tells`` says whether this process tells of sites,
+    ``context`` is what requests get at present. ``reports_sites``: this process reports on sites,
     ``jobs`` gives those at which it works, ``logs`` what has the log of all sites.
     """
 
@@ -83,7 +83,7 @@ class Events(Service):
     context: Callable[[], Context]
     database: Database
     duties: Duties
-    tells: Callable[[], bool]
+    reports_sites: Callable[[], bool]
     jobs: Callable[[], Iterable[Job]]
     logs: Callable[[], LogSource]
     followers: dict[Follower, None] = field(init=False, factory=dict)
@@ -270,7 +270,7 @@ class Events(Service):
         finally:
             self._reading.release()
 
-    def _tell(
+    def _publish(
         self,
         kind: str,
         subject: str,
@@ -299,31 +299,31 @@ class Events(Service):
 
         shielded(keep())
 
-    def tell_saved(self, site: str, user: str) -> None:
+    def publish_saved(self, site: str, user: str) -> None:
         data = {"site": site, "action": "saved", "author": user}
-        self._tell("config", site_subject(site), data)
+        self._publish("config", site_subject(site), data)
 
     async def _look_around(self) -> None:
-        """Tell of sites that went up or down, and of jobs that have got on."""
-        if self.tells():
+        """Report sites that went up or down, and jobs that have got on."""
+        if self.reports_sites():
             self._look_at_sites()
         here = {job.id: job for job in self.jobs()}
         for job in here.values():
             if self._progress.get(job.id) != (job.percent, job.message):
                 self._progress[job.id] = (job.percent, job.message)
-                self._tell_job(job, "running" if job.started else "waiting")
+                self._publish_job(job, "running" if job.started else "waiting")
         self._progress = {number: job for number, job in self._progress.items() if number in here}
 
-    def tell_ended(self, number: int) -> None:
+    def publish_ended(self, number: int) -> None:
 
-        async def tell() -> None:
+        async def publish() -> None:
             with suppress(Unavailable):
                 job = await self.database.run(read_job(number))
                 if job is not None and job.ended is not None:
-                    self._tell_job(job, "ended" if job.rc == 0 else "failed")
+                    self._publish_job(job, "ended" if job.rc == 0 else "failed")
 
         if self.running:
-            shielded(tell())
+            shielded(publish())
 
     def _look_at_sites(self) -> None:
         sites = {site.id: site for site in self.registry.sites}
@@ -336,11 +336,11 @@ class Events(Service):
                 data = {"site": site.id, "action": state}
                 if state == "down":
                     data["reason"] = site.last_error
-                self._tell("site", site_subject(site.id), data)
+                self._publish("site", site_subject(site.id), data)
         for gone in self._states.keys() - sites.keys():
             del self._states[gone]
 
-    def _tell_job(self, job: Job, action: str) -> None:
+    def _publish_job(self, job: Job, action: str) -> None:
         data = {
             "job": str(job.id),
             "action": action,
@@ -348,7 +348,7 @@ class Events(Service):
             "comment": job.message,
             "command_name": job.cmd,
         }
-        self._tell("job", f"jobs/{job.id}", data, job.user, job.roles)
+        self._publish("job", f"jobs/{job.id}", data, job.user, job.roles)
 
     async def _look(self) -> None:
         """Read again the rights of each client, and the sites that exist for it."""

@@ -1,4 +1,4 @@
-"""What objects show and their log does not tell (docs/spec/events.md, "Comparing objects").
+"""What objects show and their log does not (docs/spec/events.md, "Comparing objects").
 
 Objects are asked for again and again, and what is another thing than before is an event. Its name
 is made of what the core says, so that all who compare give it the same one.
@@ -23,7 +23,7 @@ from monrest.sites.normalise import RowTypes, as_int, as_text
 AskRows: TypeAlias = Callable[[Pushed, RowTypes | None], Awaitable[list[Row]]]
 
 MARGIN = 15
-"""Seconds of changes that are asked for again, since a core may tell them late."""
+"""Seconds of changes that are asked for again, since a core may show them late."""
 
 MOST_BEFORE = 2_000
 """Events of the time before the first comparison."""
@@ -131,7 +131,7 @@ def named(keys: Iterable[ObjectKey], names: Sequence[str]) -> CoreFilter:
 
 
 def started_again(site: str, subject: str, start: int) -> Event:
-    """The event of a core whose log does not tell that it has read its objects."""
+    """The event of a core whose log does not say that it has read its objects."""
     data = {"action": "reloaded", "site": site, "time": start}
     name = _name(site, "config", start)
     return Event(time=start, type="config", subject=subject, data=data, site=site, name=name)
@@ -163,7 +163,7 @@ class ShownObjects:
     async def look_at_ends(
         self, ask: AskRows, now: int, problems: Mapping[ObjectKey, ProblemState]
     ) -> list[Event]:
-        """Comments and acknowledgements that went, where the log tells which ones come.
+        """Comments and acknowledgements that went, where the log shows which ones come.
 
         The comment of an acknowledgement may stay behind, or go before.
         """
@@ -222,7 +222,9 @@ class ShownObjects:
         times = Counter[tuple[Any, ...]]()
         pushed = Pushed(table="comments", columns=tuple(name for name, _ in _COMMENT))
         rows = await ask(pushed, _COMMENT)
-        for host, service, entered, kind, author, text, _ in sorted(rows, key=_by_number):
+        for host, service, entered, kind, author, text, _ in sorted(
+            rows, key=lambda row: as_int(row[-1])
+        ):
             type_ = {_BY_USER: "comment", _OF_ACKNOWLEDGEMENT: "acknowledgement"}.get(kind)
             if type_ is None:
                 continue
@@ -273,7 +275,7 @@ class ShownObjects:
     def _state(
         self, key: ObjectKey, values: Row, low: int
     ) -> tuple[tuple[int, ...] | None, Event | None]:
-        """What tells this state from others of the object, and the event if it is a new one."""
+        """The stamp of a state among those of its object, and the event if it is a new one."""
         state, hard, _, _, _, changed, hardened, checked = map(as_int, values[:8])
         when = int(max(changed, hardened))
         if not checked or when < low:
@@ -380,10 +382,6 @@ def _flags(key: ObjectKey, values: Row) -> list[Fact]:
     return [
         Fact(type=type_, object=key, since=since, key=(type_, key)) for type_, on in flags if on
     ]
-
-
-def _by_number(row: Row) -> float:
-    return as_int(row[-1])
 
 
 def _interesting(low: int) -> CoreFilter:

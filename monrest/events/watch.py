@@ -1,7 +1,7 @@
 """Watching one site, and storing its events (docs/spec/events.md, "Watching a site").
 
 A Naemon says when there are new lines, and is asked for them then. Other cores are asked every
-second. Objects tell what no line does.
+second. Objects show what no line does.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ _AT_ONCE, _SELDOM = 0.03, 0.25
 question costs one for performance data too."""
 
 _COMPARED = 60.0
-"""Seconds after which states are compared with what was told."""
+"""Seconds after which states are compared with the events."""
 
 _STARTED, _SOON = 30.0, 1.0
 """The same after the core was started, and after a line whose effect objects show."""
 
 _MOST_STATES = 500
-"""States that are told at once of those that no line told."""
+"""States without a line that become events at once."""
 
 _AT_ONCE_STORED = 100
 """Events of one transaction: the texts of thousands are large."""
@@ -84,14 +84,14 @@ _LOOKED_FOR_LINES = 30.0
 
 _TEXTS = ("author", "comment")
 _SAME = 60
-"""Seconds within which a line of the log and an object tell the same."""
+"""Seconds within which a line of the log and an object are the same event."""
 
 _TIMEOUT = 20.0
 _BEHIND = 5
 """Seconds before the present in which lines may still turn up."""
 
 _UNSURE = 60
-"""The same of a core that does not tell its time: its clock may be behind."""
+"""The same of a core that does not report its time: its clock may be behind."""
 
 _JUMP = 3
 """Seconds by which a clock goes back before it counts as set."""
@@ -145,7 +145,7 @@ class SiteWatch:
     _recent: deque[_Brief] = field(
         init=False, factory=lambda: deque[_Brief](maxlen=MOST_LINES_BACK)
     )
-    """What the log told last."""
+    """The last events of the log."""
     _began: float = field(init=False)
     """The date when the reactor's clock was 0."""
     _site: Site | None = field(init=False, default=None)
@@ -164,7 +164,7 @@ class SiteWatch:
     _then: float = field(init=False, default=_COMPARED)
     """and the seconds until that is done once more."""
     _doubtful: dict[ObjectKey, int] = field(init=False, factory=dict)
-    """States that no line had told when they were compared last."""
+    """States without a line when they were compared last."""
 
     def __attrs_post_init__(self) -> None:
         self._reader = LineEvents(self.id)
@@ -236,7 +236,7 @@ class SiteWatch:
                 await self._watched(site)
             except LivestatusError as error:
                 self.log.debug("site {site}: {reason}", site=self.id, reason=error.reason)
-                # What happens while it cannot be asked is told as soon as it can.
+                # What happens while it cannot be asked is stored as soon as it can.
                 self._let_go()
                 await pause(self.clock, _AWAY)
             except (CancelledError, DutyLostError):
@@ -404,7 +404,7 @@ class SiteWatch:
     async def _begin_to_compare(self, site: Site) -> None:
         """Know what objects show, and report what happened last before the comparison.
 
-        Of a Naemon its log tells that. The first alert of each object has an old state, because it
+        Of a Naemon its log has that. The first alert of each object has an old state, because it
         is known which ones are not well.
         """
         ask, now = partial(self._rows, site), self._now(site)
@@ -468,7 +468,7 @@ class SiteWatch:
     async def _missed(
         self, site: Site, problems: Mapping[ObjectKey, ProblemState], news: Sequence[Event]
     ) -> list[Event]:
-        """Hard states that no line has told; two looks have to say the same."""
+        """Hard states without a line; two looks have to show the same."""
         reader, objects = self._reader, self._objects
         assert objects is not None
         present = {key: problem.state for key, problem in problems.items() if problem.hard}
@@ -508,7 +508,7 @@ class SiteWatch:
         pushed = Pushed(table="log", columns=("time",), filter=some, limit=1, waits_long=True)
         rows = await self._rows(site, pushed)
         if rows and self._silent:
-            # Objects have told what it says.
+            # Its events were those of objects.
             await self._position(site, anew=True)
         self._silent, self._looked = not rows, self.clock.seconds()
         if self._start != start:
@@ -517,7 +517,7 @@ class SiteWatch:
                 await self._keep([started_again(self.id, site_subject(self.id), start)])
 
     def _is_reported(self, seen: Event) -> bool:
-        """Whether the log tells the same."""
+        """Whether the log has the same event."""
         _, subject, texts = _brief(seen)
         for time, other, other_texts in reversed(self._recent):
             if time < seen.time - _SAME:

@@ -70,15 +70,9 @@ class JobHousekeeping:
     alive_until: float = field(default=0.0, init=False)
     _beats: Heartbeats[int | None] = field(init=False, factory=lambda: Heartbeats(2 * WATCH))
 
-    def begins(self) -> float:
-        """Until when others surely take this daemon for alive once it has stored a job.
-
-        The beats of a daemon without jobs are not looked at. A daemon that did so before that ended
-        counts at most what may pass between two looks.
-        """
-        if len(self.slots) or len(self.starting) > 1 or self.doubtful:
-            return 0.0
-        return self.timer() + HELD - 2 * WATCH
+    def beaten(self, began: float) -> None:
+        """Note that a beat is stored, which was begun then."""
+        self.alive_until = max(self.alive_until, began + HELD)
 
     async def beat(self) -> None:
         """Store that this daemon lives and how far its jobs are, and read what is to be ended."""
@@ -102,7 +96,7 @@ class JobHousekeeping:
             if isinstance(error, Unavailable):
                 return
             raise
-        self.alive_until = max(self.alive_until, began + HELD)
+        self.beaten(began)
         for number, live in before.items():
             if number not in unended:
                 # The others took this daemon for dead, and their word is stored.
@@ -186,7 +180,8 @@ _STOPPED = "the daemon was stopped"
 class Jobs(Service):
     """``node`` is known before it starts.
 
-    ``who`` says who a caller is at present, or raises RestError. ``told`` hears of each that ends.
+    ``who`` says who a caller is at present, or raises RestError. ``job_ended`` is called for each
+    job that ends.
     ``duty`` says whether it is this daemon that removes what is old.
     """
 
@@ -350,9 +345,9 @@ class Jobs(Service):
                 continue
             self._starting.add(number)
             try:
-                began = self._housekeeping.begins()
+                began = self._housekeeping.timer()
                 stored = await self.database.change(statements.add(job))
-                self._housekeeping.alive_until = max(self._housekeeping.alive_until, began)
+                self._housekeeping.beaten(began)
             except Unavailable:
                 self._housekeeping.doubtful = True
                 raise

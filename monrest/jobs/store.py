@@ -76,7 +76,10 @@ def expired(connection: Connection, before: float, most: int) -> list[int]:
 
 @transaction
 def add(connection: Connection, job: Job) -> bool:
-    """Store a new job; False when the id is taken, TooManyRequests when too many are kept."""
+    """Store a new job, and that its daemon lives; False when the id is taken.
+
+    TooManyRequests when too many are kept.
+    """
     mine = func.sum(case((jobs.c.user == job.user, 1), else_=0))
     ended = select(func.count(), mine).where(jobs.c.ended.is_not(None))
     kept, own = connection.execute(ended).one()
@@ -93,6 +96,7 @@ def add(connection: Connection, job: Job) -> bool:
             connection.execute(insert(jobs).values(job.values()))
     except IntegrityError:
         return False
+    beat(connection, job.run)
     return True
 
 

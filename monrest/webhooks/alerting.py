@@ -1,4 +1,4 @@
-"""A webhook that tells an Alertmanager what is wrong (docs/spec/webhooks.md, "Alertmanager").
+"""A webhook that sends problems to an Alertmanager (docs/spec/webhooks.md, "Alertmanager").
 
 What is sent are states and not events: the present problems, every minute and whenever one begins
 or ends. Nothing is stored, and nothing hangs on which events were read.
@@ -33,7 +33,7 @@ from monrest.webhooks.signature import message_id
 from monrest.webhooks.store import HookState
 
 AHEAD = 240.0
-"""Seconds for which an alert is firing without being told again, so that none outlives us."""
+"""Seconds for which an alert is firing without being sent again, so that none stays for ever."""
 
 
 @frozen(kw_only=True)
@@ -275,7 +275,7 @@ class AlertDelivering(Delivering):
         now = self.wall.now()
         state = alert_state(hook, result, now)
         await self.duties.change(self.token, statements.note_alerts(hook, result, state, now))
-        self.tell(hook, state)
+        self.log_pause(hook, state)
         return state
 
 

@@ -201,7 +201,7 @@ class Delivering:
             self._posted = posted + self._posted
             return None
         if posted and due.state is not None:
-            self.tell(posted[0].hook, due.state)
+            self.log_pause(posted[0].hook, due.state)
         return due
 
     async def sleep(self, seconds: float | None) -> None:
@@ -256,7 +256,7 @@ class Delivering:
     async def post(self, hook: Webhook, message: str, kind: str, body: bytes) -> PostResult:
         return await post_signed(self.sender, hook, message, kind, body, self.wall.now())
 
-    def tell(self, hook: Webhook, state: HookState) -> None:
+    def log_pause(self, hook: Webhook, state: HookState) -> None:
         if state.paused is not None:
             self.log.warn(
                 "webhook {number} of {owner} is paused: {reason}",

@@ -206,7 +206,7 @@ class Webhook(StoredRow):
 
     @property
     def alerts(self) -> bool:
-        """Whether it tells an Alertmanager what is wrong, and does not send single events."""
+        """Whether it sends problems to an Alertmanager, and no single events."""
         return bool(self.record["body"] == ALERTMANAGER)
 
     @property
