@@ -96,12 +96,7 @@ class Facts:
     core: str = ""
     hidden: bool = False
     groups: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
-    instances: tuple[str, ...] = ()
+    hops: Hops
 
 
 def listed_facts(records: Sequence[Record], instance: str) -> tuple[Facts, ...]:
@@ -117,8 +112,9 @@ def listed_facts(records: Sequence[Record], instance: str) -> tuple[Facts, ...]:
         own_facts = _facts_of(record)
         if own_facts.id in sites:
             raise ProtocolError(f"two sites with the id {own_facts.id}")
-        near = max(len(own_facts.instances), len(own_facts.keys)) <= MOST_HOPS
-        if near and instance not in own_facts.instances:
+        hops = own_facts.hops
+        near = max(len(hops.instances), len(hops.keys)) <= MOST_HOPS
+        if near and instance not in hops.instances:
             sites[own_facts.id] = own_facts
     return tuple(sites.values())
 
@@ -146,12 +142,14 @@ def _facts_of(record: Record) -> Facts:
         core=_text(record.get("core")),
         hidden=record.get("hidden") in (1, True),
         groups=_texts(record.get("groups")),
-        keys=keys,
-        names=names,
-        addresses=addresses,
-        kinds=kinds,
-        versions=versions,
-        instances=_texts(record.get("instances")),
+        hops=Hops(
+            keys=keys,
+            names=names,
+            addresses=addresses,
+            kinds=kinds,
+            versions=versions,
+            instances=_texts(record.get("instances")),
+        ),
     )
 
 
@@ -237,9 +235,9 @@ class FederatedSite(Site):
     @property
     def hops(self) -> Hops:
         """The address first, then what the other side lists."""
-        far = self.facts
-        if far is None:
+        if self.facts is None:
             return super().hops
+        far = self.facts.hops
         return Hops(
             keys=(self.id, *far.keys),
             names=(self.name, *far.names),
@@ -322,10 +320,10 @@ class FederatedSite(Site):
             raise DownThereError(f"down on the other side: {facts.last_error}".rstrip(": "))
         return Program(
             program_version="monrest",
-            livestatus_version=facts.versions[-1],
+            livestatus_version=facts.hops.versions[-1],
             program_start=facts.program_start,
             localtime=facts.localtime or None,
-            instances=facts.instances,
+            instances=facts.hops.instances,
         )
 
 
@@ -457,7 +455,7 @@ class FederationSource(SiteSource[FederatedSite]):
             if site is None or site.remote_id not in ("", facts.id):
                 site = FederatedSite(self.reactor, config, source=self, memory=self.memory)
             tables = self._tables[facts.core]
-            site.learn(config, facts, capabilities_of(tables, facts.versions[-1]))
+            site.learn(config, facts, capabilities_of(tables, facts.hops.versions[-1]))
             sites.append(site)
         self.take(sites, before)
 
