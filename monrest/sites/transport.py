@@ -22,6 +22,10 @@ class PartialRows(list[Row]):
     """Rows of another instance among which some are missing, as that reports."""
 
 
+class BehindRelayError(LivestatusError):
+    """An LMD or another instance answers that it cannot ask the core."""
+
+
 class Queries(Protocol):
     """Sends queries; see ``livestatus.pool.Pool``."""
 

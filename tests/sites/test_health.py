@@ -15,6 +15,7 @@ from monrest.livestatus.core_errors import (
 from monrest.query.model import Pushed
 from monrest.sites.capabilities import Program
 from monrest.sites.health import Breaker
+from monrest.sites.source import FollowingBreaker, SiteReport
 from tests.fakes.sites import outcome
 
 PROGRAM = Program(program_version="1", program_start=5)
@@ -135,6 +136,24 @@ def test_who_does_not_wait_for_a_probe_any_more_does_not_end_it(patient):
     assert left[0].check(CancelledError)
     patient.succeed()
     assert other == [None]
+
+
+def test_what_a_relay_was_asked_before_proves_nothing_of_a_site_behind_it(patient):
+    reports = {"site": SiteReport(program=PROGRAM)}
+    follower = FollowingBreaker(
+        clock=patient.clock, probe=patient.probe, site="b", leader=patient.breaker
+    )
+    patient.breaker.on_change = lambda: follower.follow(reports["site"])
+    follower.startService()
+    patient.succeed()
+    patient.clock.advance(10)
+    assert patient.probing
+    now = outcome(Deferred.fromCoroutine(follower.program_now()))
+    patient.succeed()
+    assert now == []
+    reports["site"] = SiteReport(program=Program(program_version="1", program_start=9))
+    patient.succeed()
+    assert [program.program_start for program in now] == [9]
 
 
 def test_who_asks_while_a_site_is_down_is_not_kept_in_mind(town):

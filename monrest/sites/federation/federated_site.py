@@ -17,15 +17,13 @@ from urllib.parse import quote
 from weakref import WeakSet
 
 from attrs import define, evolve, field, frozen
-from twisted.internet.defer import CancelledError, Deferred, fail, succeed
+from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 
-from monrest.base.concurrency import Shared
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import (
     LivestatusError,
     ProtocolError,
-    StoppedError,
     first_line,
 )
 from monrest.livestatus.inbox import AnswerMemory
@@ -41,11 +39,11 @@ from monrest.sites.federation.remote import (
     Remote,
 )
 from monrest.sites.federation.remote_commands import RestCommands
-from monrest.sites.health import INTERVAL
+from monrest.sites.health import Breaker
 from monrest.sites.site import PROBE_TIMEOUT, Deadline, Site
-from monrest.sites.source import SiteSource
+from monrest.sites.source import RelayedSite, RelaySource, SiteReport
 from monrest.sites.static import naemon
-from monrest.sites.transport import Hops
+from monrest.sites.transport import BehindRelayError, Hops
 
 if TYPE_CHECKING:
     from monrest.config.sections import SiteConfig
@@ -66,10 +64,6 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}\Z", re.ASCII)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z", re.ASCII)
 _TYPES = frozenset({"string", "int", "float", "list", "dict", "time"})
 
-_FRESH = 1.0
-"""Seconds for which a list of the other side serves all sites that ask for it."""
-_MISSED = 0.03
-"""Seconds for which all sites of an address share a failure: less than between two looks."""
 _KEY_REFUSED = (401, 403)
 _FOR_USERS_ONLY = "by secret key"
 """In what an instance answers to its own secret key, which acts for users only."""
@@ -191,12 +185,8 @@ def listed_tables(records: Iterable[Record]) -> Mapping[str, Mapping[str, str]]:
     return by_instance if by_instance.get("hosts") else naemon()
 
 
-class DownThereError(LivestatusError):
-    """The other side answers that it cannot ask the core."""
-
-
 @define(eq=False)
-class FederatedSite(Site):
+class FederatedSite(RelayedSite):
     """``config`` is that of the address with what is this site's own: id, name, section, groups.
 
     ``facts`` are what the other side lists of it, None until it was asked for the first time.
@@ -212,13 +202,11 @@ class FederatedSite(Site):
         running = Running()
         self.pool = RestQueries(self.source.remote, self._path, running=running)
         self.commands = RestCommands(self.source.remote, self._path, self.memory.threads)
-        # All sites of one address are looked at together: one request serves all of them.
-        self.breaker.interval = INTERVAL
 
     def _path(self) -> str:
-        """The path of the site below the API's root of the other side. Raises DownThereError."""
+        """The path of the site below the API's root of the other side. Raises BehindRelayError."""
         if self.facts is None:
-            raise DownThereError("not known on the other side")
+            raise BehindRelayError("not known on the other side")
         return f"/sites/{quote(self.facts.id, safe='')}"
 
     @property
@@ -267,7 +255,7 @@ class FederatedSite(Site):
             sent = self.source.remote.call(
                 method, whole, left, whom, body, content_type, reads=reads
             )
-            return sent.addErrback(self._doubt)
+            return sent.addErrback(self._refused)
 
         left = self._in_time(seconds)
         if left <= 0:
@@ -280,13 +268,12 @@ class FederatedSite(Site):
             self.breaker.hear()
             return rows
 
-        return super()._send(ask, core, seconds).addCallbacks(heard, self._doubt)
+        return super()._send(ask, core, seconds).addCallbacks(heard, self._refused)
 
-    def _doubt(self, failure: Failure) -> Failure:
-        """The last list of the other side is no proof that it lives."""
+    def _refused(self, failure: Failure) -> Failure:
+        """A refusal is an answer of the other side, whatever its core does."""
         if isinstance(failure.value, RefusedByRemoteError):
             self.breaker.hear()
-        self.source.doubt()
         return failure
 
     def acting(self, whom: OnBehalfOf) -> FederatedSite:
@@ -311,20 +298,20 @@ class FederatedSite(Site):
         self._core.capabilities = capabilities
         self._copies.clear()
 
-    async def _probe(self) -> Program:
-        await self.source.look()
+    def report(self) -> SiteReport:
         facts = self.facts
-        if facts is None or not self.source.lists(facts.id):
-            raise DownThereError("not a site of the other side")
+        if facts is None:
+            return SiteReport(reason="not a site of the other side")
         if not facts.connected:
-            raise DownThereError(f"down on the other side: {facts.last_error}".rstrip(": "))
-        return Program(
+            return SiteReport(reason=f"down on the other side: {facts.last_error}".rstrip(": "))
+        program = Program(
             program_version="monrest",
             livestatus_version=facts.hops.versions[-1],
             program_start=facts.program_start,
             localtime=facts.localtime or None,
             instances=facts.hops.instances,
         )
+        return SiteReport(program=program)
 
 
 class NotListedError(LivestatusError):
@@ -332,7 +319,7 @@ class NotListedError(LivestatusError):
 
 
 @define(eq=False, kw_only=True)
-class FederationSource(SiteSource[FederatedSite]):
+class FederationSource(RelaySource[FederatedSite]):
     """``instance`` gives the id of this one."""
 
     reactor: Any
@@ -340,61 +327,24 @@ class FederationSource(SiteSource[FederatedSite]):
     instance: Callable[[], str]
     memory: AnswerMemory
     remote: Remote = field()
-    _facts: Mapping[str, Facts] = field(init=False, factory=dict)
     _tables: dict[str, Mapping[str, Mapping[str, str]]] = field(init=False, factory=dict)
-    _looking: Shared[None] | None = field(init=False, default=None)
-    _work: Deferred[None] | None = field(init=False, default=None)
-    _looked: float | None = field(init=False, default=None)
-    _error: LivestatusError | None = field(init=False, default=None)
 
     @remote.default
     def _usual(self) -> Remote:
         return Remote(reactor=self.reactor, config=self.config, instance=self.instance)
 
     def __attrs_post_init__(self) -> None:
+        self.breaker = Breaker(
+            clock=self.reactor,
+            probe=self._look,
+            site=self.config.address,
+            on_hang=self._hangs,
+            on_change=self._follow,
+        )
         self.sites = (FederatedSite(self.reactor, self.config, source=self, memory=self.memory),)
 
-    def lists(self, remote_id: str) -> bool:
-        """Whether the other side has this site, as far as is known."""
-        return remote_id in self._facts
-
-    def doubt(self) -> None:
-        """Something failed: the last list proves nothing any more."""
-        self._looked = float("-inf")
-
-    def look(self) -> Deferred[None]:
-        """Ask for the list, or wait for the answer to another site; fails with LivestatusError."""
-        shared = self._looking
-        if shared is None:
-            now, fresh = self.reactor.seconds(), _FRESH if self._error is None else _MISSED
-            if self._looked is not None and 0 <= now - self._looked < fresh:
-                return succeed(None) if self._error is None else fail(self._error.anew())
-            shared = self._looking = Shared()
-            shared.run(self._look(), self._ended)
-        return shared.wait()
-
-    def _ended(self) -> None:
-        self._looking = self._work = None
-
-    async def _look(self) -> None:
-        try:
-            self._work = Deferred.fromCoroutine(self._ask())
-            await self._work
-        except LivestatusError as error:
-            self._error = error
-            raise
-        except CancelledError:
-            raise StoppedError from None
-        except Exception as error:
-            self.log.failure("reading the sites of {site} failed", Failure(), site=self.config.id)
-            self._error = ProtocolError("strange list of sites")
-            raise self._error from error
-        else:
-            self._error = None
-        finally:
-            self._looked = self.reactor.seconds()
-
-    async def _ask(self) -> None:
+    async def _look(self) -> Program:
+        """Read the list of the other side."""
         try:
             records = await self._records(LISTING)
         except RefusedByRemoteError as error:
@@ -416,9 +366,8 @@ class FederationSource(SiteSource[FederatedSite]):
             raise NotListedError("the other side has no site for us")
         for site in sites:
             await self._learn(site)
-        self._looked = self.reactor.seconds()
-        self._error = None
         self._take(sites)
+        return Program(program_version="monrest")
 
     async def _learn(self, facts: Facts) -> None:
         """Ask once for the tables of each kind of core."""
@@ -444,7 +393,6 @@ class FederationSource(SiteSource[FederatedSite]):
         return await records(body, self.memory.threads)
 
     def _take(self, listed: Sequence[Facts]) -> None:
-        self._facts = {facts.id: facts for facts in listed}
         used = {facts.core for facts in listed}
         self._tables = {core: columns for core, columns in self._tables.items() if core in used}
         old, before = {site.id: site for site in self.sites}, self.configs()
@@ -476,17 +424,7 @@ class FederationSource(SiteSource[FederatedSite]):
     def name(self) -> str:
         return self.config.id
 
-    @property
-    def settled(self) -> bool:
-        return self._looked is not None or not self.running
-
-    @property
-    def quiet(self) -> bool:
-        return self._looking is None and super().quiet
-
     def stopService(self) -> Deferred[None]:
-        if self._work is not None:
-            self._work.cancel()
         return super().stopService().addCallback(lambda _: self.remote.close())
 
 

@@ -20,7 +20,6 @@ from monrest.base.errors import BrokenRowsError, ClientLeftError
 from monrest.base.values import Capabilities, Row
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
-    LivestatusError,
     NoHeaderError,
     ProtocolError,
     RefusedError,
@@ -32,6 +31,7 @@ from monrest.livestatus.lql import build
 from monrest.livestatus.pool import CoreRequest, Pool
 from monrest.query.model import CoreFilter, Group, Pushed, columns_of
 from monrest.sites.normalise import RowTypes, normaliser, with_companions
+from monrest.sites.transport import BehindRelayError
 
 KEY = "peer_key"
 MOST_LINES = 1000
@@ -164,10 +164,6 @@ class WrappedParser(RowParser):
         rows = WrappedRows(self.taken() + checked(whole.get("data"), self._width, None))
         rows.failed = {str(site): first_line(str(text)) for site, text in failed.items()}
         return rows
-
-
-class BehindLmdError(LivestatusError):
-    """The LMD answers that it cannot ask the site."""
 
 
 class _Lines:
@@ -328,7 +324,7 @@ class JointQueries:
                 continue
             if site in failed:
                 share.drop()
-                share.done.errback(BehindLmdError(failed[site]))
+                share.done.errback(BehindRelayError(failed[site]))
             else:
                 share.done.callback(share.rows)
 

@@ -7,13 +7,12 @@ read for the first time there is one site with the id ``lmd``, which waits.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
-from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred, DeferredList, succeed
+from twisted.internet.defer import CancelledError, Deferred, succeed
 
 from monrest.base.values import Capabilities, Row
 from monrest.config.sections import SiteConfig
@@ -24,7 +23,6 @@ from monrest.livestatus.core_errors import (
     LivestatusError,
     NoHeaderError,
     RefusedError,
-    StoppedError,
     first_line,
 )
 from monrest.livestatus.endpoints import AlternativeEndpoints
@@ -34,9 +32,9 @@ from monrest.livestatus.pool import CoreRequest, Pool
 from monrest.query.model import Pushed
 from monrest.sites.capabilities import UNKNOWN, Program, digest
 from monrest.sites.health import SIGN_OF_LIFE, Breaker, pause_after
-from monrest.sites.lmd.joint_queries import BehindLmdError, JointQueries
-from monrest.sites.site import PROBE_TIMEOUT, Site
-from monrest.sites.source import SiteSource
+from monrest.sites.lmd.joint_queries import JointQueries
+from monrest.sites.site import PROBE_TIMEOUT
+from monrest.sites.source import RelayedSite, RelaySource, SiteReport
 from monrest.sites.static import NAEMON, joined
 
 if TYPE_CHECKING:
@@ -69,15 +67,8 @@ _LISTS = frozenset(
 _ALSO_LOGGED = ("current_host_contacts", "current_service_contacts")
 """Joined columns that the log of an LMD has."""
 
-STARTS = 2.0
-"""Seconds for which a site that its LMD has not read yet is waited for."""
-
 NAME = "lmd"
 """Id of the site that stands for an LMD of which nothing is known yet."""
-INTERVAL = 2.0
-"""Seconds between two looks at the list of sites."""
-SOON = 0.3
-"""The same while some site is not ready."""
 GRACE = 0.6
 """Seconds for which no connection can be made before all sites count as down."""
 LONGEST_PAUSE = 0.5
@@ -207,79 +198,6 @@ def behind(capabilities: Capabilities, *, icinga2: bool) -> Capabilities:
 
 
 @define(eq=False)
-class FollowingBreaker(Breaker):
-    """The health of a site as its LMD reports it; ``leader`` is that of the LMD itself."""
-
-    leader: Breaker = field(kw_only=True)
-    _beginning: float | None = field(init=False, default=None)
-    """Since when the LMD reports that it begins with the site."""
-
-    def startService(self) -> None:
-        """Wait for what the LMD reports."""
-        Service.startService(self)
-
-    def stopService(self) -> Deferred[None]:
-        """Fail what waits."""
-        Service.stopService(self)
-        self._end_waiting(StoppedError())
-        return succeed(None)
-
-    def retire(self) -> Deferred[None]:
-        return self.stopService()
-
-    def failed(self, error: LivestatusError, sent: float) -> None:
-        """See ``Breaker``; the LMD is probed after an error of this site alone."""
-        if isinstance(error, BehindLmdError):
-            self.leader.suspect()
-        else:
-            self.leader.failed(error, sent)
-
-    def hear(self) -> None:
-        self.leader.hear()
-
-    def suspect(self) -> None:
-        self.leader.suspect()
-
-    def slow(self) -> None:
-        self.leader.slow()
-
-    def probed(self) -> Deferred[None]:
-        return self.leader.probed()
-
-    def follow(self, facts: LmdFacts | None) -> None:
-        """Take over how the LMD is, and what it reports of the site; None: it has no such site."""
-        leader = self.leader
-        if leader.error is not None:
-            if self.error is not leader.error:
-                self._down(leader.error)
-        elif leader.missed is not None:
-            if self.error is None:
-                self.missed = leader.missed
-        elif leader.health.state == "up":
-            self._follow_site(facts)
-
-    def _follow_site(self, facts: LmdFacts | None) -> None:
-        now = self.clock.seconds()
-        if facts is None:
-            self._down(BehindLmdError("the LMD has no such site"))
-        elif facts.up:
-            assert facts.program is not None
-            self._beginning, self._started = None, self.leader._started
-            self._up(facts.program)
-        elif facts.begins and self._beginning is None:
-            self._beginning = now
-            if self.error is None:
-                self.missed = ConnectError("the LMD has not read it yet", momentary=True)
-        elif facts.begins and self._beginning is not None and now - self._beginning < STARTS:
-            return
-        else:
-            self._beginning = None if not facts.begins else self._beginning
-            reason = facts.last_error or "the LMD has not read it yet"
-            if self.error is None or self.error.reason != reason:
-                self._down(BehindLmdError(reason))
-
-
-@define(eq=False)
 class QueriesOfSite:
     """The queries of one site; see ``transport.Queries``. The connections are those of the LMD."""
 
@@ -304,7 +222,7 @@ class QueriesOfSite:
 
 
 @define(eq=False)
-class LmdSite(Site):
+class LmdSite(RelayedSite):
     """``config`` is made of what the LMD reports of the site and of what is configured for it.
 
     ``facts`` are what it reports now, None before it was asked for the first time.
@@ -321,15 +239,6 @@ class LmdSite(Site):
         texts = [self.address, *(address.path or address.host for address in where)]
         self._hide = tuple(text for text in texts if any(sign in text for sign in "/.:"))
 
-    def _new_breaker(self, on_hang: Callable[[LivestatusError], None]) -> Breaker:
-        return FollowingBreaker(
-            clock=self.reactor,
-            probe=self._probe,
-            site=self.config.id,
-            on_hang=on_hang,
-            leader=self.source.breaker,
-        )
-
     def _connect(self) -> None:
         self.pool = QueriesOfSite(self.source.queries, self.id)
         self.commands = CommandChannel(
@@ -341,22 +250,29 @@ class LmdSite(Site):
         if self._core.capabilities != capabilities or not self._core.capabilities.tables:
             self._core.capabilities = capabilities
 
-    def follow(self) -> None:
-        breaker = self.breaker
-        assert isinstance(breaker, FollowingBreaker)
-        breaker.follow(self.facts)
+    def report(self) -> SiteReport:
+        facts = self.facts
+        if facts is None:
+            return SiteReport(reason="the LMD has no such site")
+        return SiteReport(
+            program=facts.program if facts.up else None,
+            reason=facts.last_error or "the LMD has not read it yet",
+            begins=facts.begins,
+        )
 
 
 @define(eq=False, kw_only=True)
-class LmdSource(SiteSource[LmdSite]):
+class LmdSource(RelaySource[LmdSite]):
     """An LMD, or several of which one is asked."""
+
+    interval = 2.0
+    soon = 0.3
 
     reactor: Any
     config: LmdConfig
     memory: AnswerMemory
     addresses: tuple[SiteConfig, ...] = field(init=False)
     endpoint: AlternativeEndpoints = field(init=False)
-    breaker: Breaker = field(init=False)
     queries: JointQueries = field(init=False)
     _run: int = field(init=False, default=0)
     """Counts the runs of the LMD that were seen."""
@@ -367,7 +283,6 @@ class LmdSource(SiteSource[LmdSite]):
     _strange: Sequence[str] = field(init=False, default=())
     _asking: Deferred[list[Row]] | None = field(init=False, default=None)
     _hung: LivestatusError | None = field(init=False, default=None)
-    _settled: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
         config = self.config
@@ -386,7 +301,7 @@ class LmdSource(SiteSource[LmdSite]):
             clock=self.reactor,
             probe=self._look,
             site=NAME,
-            interval=INTERVAL,
+            interval=self.interval,
             retry=lambda failures: min(LONGEST_PAUSE, pause_after(failures)),
             grace=GRACE,
             on_hang=self._hangs,
@@ -413,8 +328,7 @@ class LmdSource(SiteSource[LmdSite]):
 
     def _hangs(self, error: LivestatusError) -> None:
         """Nothing waits for it any longer; the next address is tried, where there is one."""
-        for site in self.sites:
-            site.give_up(error)
+        super()._hangs(error)
         self.endpoint.skip()
         for pool in (self.queries.pool, self.queries.logs):
             pool.keep(0.0)
@@ -422,12 +336,6 @@ class LmdSource(SiteSource[LmdSite]):
         if self._asking is not None and len(self.addresses) > 1:
             self._hung = error
             self._asking.cancel()
-
-    def _follow(self) -> None:
-        for site in self.sites:
-            site.follow()
-        ready = all(site.breaker.ready for site in self.sites)
-        self.breaker.interval = INTERVAL if ready or self.breaker.error else SOON
 
     async def _look(self) -> Program:
         rows = await self._rows(_SITES)
@@ -466,7 +374,6 @@ class LmdSource(SiteSource[LmdSite]):
             self._asking = self._hung = None
 
     def _take(self, listed: dict[str, LmdFacts]) -> None:
-        self._settled = True
         assert self._capabilities is not None
         current, before = {site.id: site for site in self.sites}, self.configs()
         away = {fact.id for fact in listed.values() if not fact.up}
@@ -514,23 +421,14 @@ class LmdSource(SiteSource[LmdSite]):
         return "the LMD"
 
     @property
-    def settled(self) -> bool:
-        return self._settled or not self.running or self.breaker.error is not None
-
-    @property
     def quiet(self) -> bool:
-        pools = self.queries.pool.quiet and self.queries.logs.quiet
-        return pools and super().quiet and not self.breaker.running
-
-    def startService(self) -> None:
-        super().startService()
-        self.breaker.startService()
+        return self.queries.pool.quiet and self.queries.logs.quiet and super().quiet
 
     def _end(self) -> list[Deferred[None]]:
-        return [self.breaker.stopService(), self.queries.pool.stop(), self.queries.logs.stop()]
+        return [*super()._end(), self.queries.pool.stop(), self.queries.logs.stop()]
 
     def retire(self) -> Deferred[None]:
-        left = DeferredList([self.breaker.retire(), super().retire()])
+        left = super().retire()
         for pool in (self.queries.pool, self.queries.logs):
             pool.retire()
-        return left.addCallback(lambda _: None)
+        return left
