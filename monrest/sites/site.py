@@ -81,6 +81,8 @@ class _Core:
     looked_at: set[str] = field(factory=set)
     failed: int = 0
     """Queries without an answer."""
+    facts: Any = None
+    """What a relay lists of it."""
 
 
 @define(eq=False)

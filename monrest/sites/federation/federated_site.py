@@ -12,9 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
-from weakref import WeakSet
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred, fail
@@ -40,7 +39,7 @@ from monrest.sites.federation.remote import (
 )
 from monrest.sites.federation.remote_commands import RestCommands
 from monrest.sites.health import Breaker
-from monrest.sites.site import PROBE_TIMEOUT, Deadline, Site
+from monrest.sites.site import PROBE_TIMEOUT, Site
 from monrest.sites.source import RelayedSite, RelaySource, SiteReport
 from monrest.sites.static import naemon
 from monrest.sites.transport import BehindRelayError, Hops
@@ -69,8 +68,6 @@ _FOR_USERS_ONLY = "by secret key"
 """In what an instance answers to its own secret key, which acts for users only."""
 _NO_SUCH_LIST = (400, 404, 405, 410)
 _DEFAULT = "Default"
-
-S = TypeVar("S", bound="FederatedSite")
 
 
 @frozen(kw_only=True)
@@ -187,21 +184,22 @@ def listed_tables(records: Iterable[Record]) -> Mapping[str, Mapping[str, str]]:
 
 @define(eq=False)
 class FederatedSite(RelayedSite):
-    """``config`` is that of the address with what is this site's own: id, name, section, groups.
-
-    ``facts`` are what the other side lists of it, None until it was asked for the first time.
-    """
+    """``config`` is that of the address with what is this site's own: id, name, section, groups."""
 
     kind: ClassVar[str] = "http"
 
     source: FederationSource = field(kw_only=True)
-    facts: Facts | None = field(kw_only=True, default=None)
-    _copies: WeakSet[FederatedSite] = field(init=False, factory=WeakSet)
 
     def _connect(self) -> None:
         running = Running()
         self.pool = RestQueries(self.source.remote, self._path, running=running)
         self.commands = RestCommands(self.source.remote, self._path, self.memory.threads)
+
+    @property
+    def facts(self) -> Facts | None:
+        """What the other side lists of it, None until it was asked for the first time."""
+        facts: Facts | None = self._core.facts
+        return facts
 
     def _path(self) -> str:
         """The path of the site below the API's root of the other side. Raises BehindRelayError."""
@@ -282,21 +280,11 @@ class FederatedSite(RelayedSite):
         assert isinstance(self.pool, RestQueries)
         assert isinstance(self.commands, RestCommands)
         twin.pool, twin.commands = self.pool.acting(whom), self.commands.acting(whom)
-        return self._copied(twin)
-
-    def within(self, deadline: Deadline | None) -> Self:
-        return self._copied(super().within(deadline))
-
-    def _copied(self, site: S) -> S:
-        if self.capabilities is None:
-            self._copies.add(site)
-        return site
+        return twin
 
     def learn(self, config: SiteConfig, facts: Facts, capabilities: Capabilities) -> None:
-        for site in (self, *self._copies):
-            site.config, site.facts = config, facts
-        self._core.capabilities = capabilities
-        self._copies.clear()
+        self.config = config
+        self._core.facts, self._core.capabilities = facts, capabilities
 
     def report(self) -> SiteReport:
         facts = self.facts
