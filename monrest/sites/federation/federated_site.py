@@ -17,16 +17,14 @@ from urllib.parse import quote
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred, fail
-from twisted.python.failure import Failure
 
-from monrest.base.values import Capabilities, Row
+from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import (
     LivestatusError,
     ProtocolError,
     first_line,
 )
 from monrest.livestatus.inbox import AnswerMemory
-from monrest.livestatus.pool import CoreRequest
 from monrest.sites.capabilities import Program, digest
 from monrest.sites.federation.answers import Record, records
 from monrest.sites.federation.questions import RestQueries, Running
@@ -250,29 +248,15 @@ class FederatedSite(RelayedSite):
 
         def send(left: float) -> Deferred[bytes]:
             whole, whom = self._path() + path, self.whom
-            sent = self.source.remote.call(
+            return self.source.remote.call(
                 method, whole, left, whom, body, content_type, reads=reads
             )
-            return sent.addErrback(self._refused)
 
         left = self._in_time(seconds)
         if left <= 0:
             return fail(self.too_late())
         limited = self.deadline is not None
         return self.in_flight.run(send, left, once=not reads, has_deadline=limited)
-
-    def _send(self, ask: CoreRequest, core: str, seconds: float) -> Deferred[list[Row]]:
-        def heard(rows: list[Row]) -> list[Row]:
-            self.breaker.hear()
-            return rows
-
-        return super()._send(ask, core, seconds).addCallbacks(heard, self._refused)
-
-    def _refused(self, failure: Failure) -> Failure:
-        """A refusal is an answer of the other side, whatever its core does."""
-        if isinstance(failure.value, RefusedByRemoteError):
-            self.breaker.hear()
-        return failure
 
     def acting(self, whom: OnBehalfOf) -> FederatedSite:
         """The same site, asked on behalf of a user."""
@@ -329,6 +313,7 @@ class FederationSource(RelaySource[FederatedSite]):
             on_hang=self._hangs,
             on_change=self._follow,
         )
+        self.remote.on_heard = self.breaker.hear
         self.sites = (FederatedSite(self.reactor, self.config, source=self, memory=self.memory),)
 
     async def _look(self) -> Program:

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from monrest.base.connecting import CONNECT_TIMEOUT, ExchangeError, NotConnectedError
 from monrest.base.http_client import BrokenOffError, HttpClient, LateError, in_time
 from monrest.base.trace import handed_on
+from monrest.base.values import nothing
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     LivestatusError,
@@ -78,13 +79,15 @@ ITSELF = OnBehalfOf()
 class Remote:
     """The other side of one configured address; ``instance`` gives this one's id.
 
-    At most ``config.connections`` requests run at the same time.
+    At most ``config.connections`` requests run at the same time. ``on_heard`` is called when the
+    other side answers, whatever its cores do.
     """
 
     reactor: Any
     config: SiteConfig
     instance: Callable[[], str]
     largest: int = LARGEST_ANSWER
+    on_heard: Callable[[], object] = nothing
     root: str = field(init=False)
     _app: str = field(init=False)
     _client: HttpClient = field(init=False)
@@ -128,6 +131,7 @@ class Remote:
 
         async def sent(kept: bool) -> bytes:
             answer = await self._client.ask(method, self.root + path, headers, body, kept=kept)
+            self.on_heard()
             good = 200 <= answer.status < 300
             try:
                 if sink is not None and good:
