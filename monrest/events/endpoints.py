@@ -17,7 +17,7 @@ from monrest.base.errors import BadRequest, RestError
 from monrest.base.truth import flag
 from monrest.base.values import Answer, Caller, Endless, Identity, Outlet, RestRequest
 from monrest.events.filter import COLUMNS, EventFilter, read_filter
-from monrest.events.followers import Follower, Gap, StreamEvent, Write
+from monrest.events.followers import EventListener, Follower, Gap, StreamEvent, Write
 from monrest.events.model import TYPES, Cursor, read_cursor, rfc3339
 from monrest.events.present_objects import PresentProblems, problems
 from monrest.events.service import Events
@@ -83,7 +83,7 @@ _WORDINGS = {
 
 
 @define(eq=False)
-class StreamListener:
+class StreamListener(EventListener):
     """Writes what a follower gets to one client, ``left`` events at most."""
 
     outlet: Outlet
@@ -102,12 +102,10 @@ class StreamListener:
 
     def serve(self, follower: Follower) -> None:
         """See ``EventListener``: what all of the group get is written once for all."""
-        group = follower.group
         if self.left is not None:
-            events = group.items(follower.at, self.left)
-            follower.took(follower.at + len(events))
-            self.take(events)
+            super().serve(follower)
             return
+        group = follower.group
         while follower.at < group.end and not self.outlet.paused:
             data, end = group.chunk(follower.at, self.wording.event)
             follower.took(end)

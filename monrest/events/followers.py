@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
@@ -40,6 +40,9 @@ MOST_WAITING = 20_000
 
 _BATCH = 50
 """Events that are judged before clients are served again."""
+
+_TAKEN = 100
+"""Events that a listener takes at once."""
 
 _CHUNK = 32_768
 """Bytes that are written to a client before it is seen whether it takes them."""
@@ -263,18 +266,24 @@ Who: TypeAlias = Callable[[], Awaitable[Identity]]
 """The identity of the client, now; raises a RestError when it may listen no more."""
 
 
-class EventListener(Protocol):
+class EventListener:
     """Takes what a follower gets."""
 
     @property
     def paused(self) -> bool:
         """Whether it takes nothing at present."""
+        raise NotImplementedError
 
     def serve(self, follower: Follower) -> None:
         """Take what its group has for it from ``follower.at`` on, and set that."""
+        group = follower.group
+        while follower.at < group.end and not self.paused:
+            events = group.items(follower.at, _TAKEN)
+            follower.took(follower.at + len(events))
+            self.take(events)
 
     def take(self, events: Sequence[StreamEvent]) -> None:
-        """Take events that are for it alone, because it is behind the others."""
+        """Take events, at first those that are for it alone, because it is behind the others."""
 
     def miss(self, gap: Gap) -> None:
         """Note that events were left out."""

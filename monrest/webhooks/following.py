@@ -21,7 +21,7 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads
 from monrest.base.errors import RestError
 from monrest.events.filter import EventFilter, read_filter
-from monrest.events.followers import Follower, Gap, StreamEvent, Who
+from monrest.events.followers import EventListener, Follower, Gap, StreamEvent, Who
 from monrest.events.model import Cursor, read_cursor
 from monrest.events.service import Events
 from monrest.query.target import parameters
@@ -71,7 +71,7 @@ def queued_events(hook: Webhook, events: Sequence[StreamEvent]) -> list[QueuedEv
 
 
 @define(eq=False, kw_only=True)
-class Following:
+class Following(EventListener):
     """Reads the events of a webhook as its owner, whom ``who`` gives.
 
     ``stored`` is called when something was stored, ``refused`` with the reason for which its owner
@@ -168,14 +168,6 @@ class Following:
     def paused(self) -> bool:
         """Whether there is no room for more events."""
         return self.over or len(self._events) >= _MOST_READ
-
-    def serve(self, follower: Follower) -> None:
-        """Take what all that follow the same get."""
-        group = follower.group
-        while follower.at < group.end and not self.paused:
-            events = group.items(follower.at, _BATCH)
-            follower.took(follower.at + len(events))
-            self.take(events)
 
     def take(self, events: Sequence[StreamEvent]) -> None:
         if not self.over:
