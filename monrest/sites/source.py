@@ -219,13 +219,10 @@ R = TypeVar("R", bound=RelayedSite)
 
 @define(eq=False)
 class RelaySource(SiteSource[R]):
-    """An LMD or another instance, which asks any number of cores; ``breaker`` looks at its list.
-
-    ``interval`` are the seconds between two looks, ``soon`` the same while some site is not ready.
-    """
+    """An LMD or another instance, which asks any number of cores; ``breaker`` looks at its list."""
 
     interval: ClassVar[float] = INTERVAL
-    soon: ClassVar[float] = 1.0
+    """Seconds between two looks."""
 
     breaker: Breaker = field(init=False)
 
@@ -241,7 +238,16 @@ class RelaySource(SiteSource[R]):
         for site in self.sites:
             site.follow()
         ready = all(site.breaker.ready for site in self.sites)
-        self.breaker.interval = self.interval if ready or self.breaker.error else self.soon
+        self.breaker.interval = self.interval if ready or self.breaker.error else self.soon()
+
+    def soon(self) -> float:
+        """The seconds between two looks while some site is not ready.
+
+        As many as it is down already: one that was away for a moment is seen soon.
+        """
+        now = self.breaker.clock.seconds()
+        down = (now - site.health.since for site in self.sites if not site.breaker.ready)
+        return min(self.interval, max(1.0, min(down)))
 
     def _hangs(self, error: LivestatusError) -> None:
         """Nothing waits for it any longer."""

@@ -171,9 +171,15 @@ def test_a_site_that_is_down_there_is_down_here(world):
     world.source.startService()
     assert world.states() == ["up", "down"]
     assert world.source.sites[1].last_error == "down on the other side: no such socket"
+    world.turn(2)
     world.far.rows = [row("x"), row("y")]
-    world.turn()
+    world.turn(2)
     assert world.states() == ["up", "up"]
+    world.far.rows = [row("x"), row("y", connected=0)]
+    world.turn(60)
+    before = world.far.lists()
+    world.turn(60)
+    assert world.far.lists() - before <= 7
 
 
 @pytest.mark.parametrize(

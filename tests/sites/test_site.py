@@ -26,29 +26,6 @@ from tests.fakes.sites import outcome
 from tests.sites.asked import ask
 
 
-def test_detected_at_connect(town):
-    script = Script()
-    site = town.site(script=script)
-    assert site.connected
-    assert site.status == 0
-    assert site.last_error == ""
-    assert site.capabilities.kind == "naemon"
-    assert site.capabilities.has("services", "description")
-    assert [table_of(one) for one in script.requests] == ["status", "columns"]
-    assert site.health.program.nagios_pid == 4711
-    assert site.health.response_time == 0
-
-
-def test_identity(town):
-    site = town.site("x", section="Europe/Munich", hidden=True)
-    assert (site.id, site.name, site.section, site.hidden) == ("x", "X", "Europe/Munich", True)
-    assert (site.local, site.address, site.kind) == (True, "/run/core/live", "livestatus")
-    far = town.site("y", address="tcp:core.example:6557")
-    assert (far.local, far.address) == (False, "core.example:6557")
-    odd = town.site("z", address="https://core.example/mon")
-    assert (odd.local, odd.address) == (False, "https://core.example/mon")
-
-
 def test_asking_a_pending_site_waits_for_it(town):
     site = town.site(up=None)
     found = ask(site)

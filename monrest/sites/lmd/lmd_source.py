@@ -266,7 +266,6 @@ class LmdSource(RelaySource[LmdSite]):
     """An LMD, or several of which one is asked."""
 
     interval = 2.0
-    soon = 0.3
 
     reactor: Any
     config: LmdConfig
@@ -320,6 +319,9 @@ class LmdSource(RelaySource[LmdSite]):
             self.reactor, pool(on_lost=self._lost), pool(), on_lost=self._lost
         )
         self.sites = (LmdSite(self.reactor, self.addresses[0], source=self, memory=self.memory),)
+
+    def soon(self) -> float:
+        return 0.3
 
     def _lost(self) -> None:
         """A connection ended: whether the LMD is still there shows in a moment."""
