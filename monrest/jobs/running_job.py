@@ -1,12 +1,14 @@
-"""One job that this daemon works at: its turn, its work, its answer, and its end in the database.
+"""The jobs that this daemon works at: their turn, their work, their answer, their end.
 
-An answer is kept in pieces, and with patience while the database is away or full.
+So many run at once, users take turns, and only so many wait. An answer is kept in pieces, and with
+patience while the database is away or full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -21,7 +23,7 @@ from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.audit import audit
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads, pause
-from monrest.base.errors import Forbidden, RestError, Unavailable
+from monrest.base.errors import Forbidden, RestError, TooManyRequests, Unavailable
 from monrest.base.log import REQUEST_ID
 from monrest.base.values import (
     READ_ONLY,
@@ -121,6 +123,100 @@ class RunningJob:
 
     def cancel_for(self, user: str) -> None:
         self.cancel(f"canceled by {user}" if user else "canceled", user)
+
+
+MOST_BYTES = 67108864
+"""Bytes that all requests together may hold in memory that run or wait."""
+
+_RETRY_AFTER = 30.0
+
+
+@define(eq=False)
+class Slots:
+    """All jobs of this daemon that have not ended; ``config`` may be replaced at any time."""
+
+    config: JobsConfig
+    _live: dict[int, RunningJob] = field(factory=dict, init=False)
+    _waiting: dict[str | None, deque[RunningJob]] = field(factory=dict, init=False)
+    """Those of each user that wait, in their order; the user whose turn it is comes first."""
+    _busy: int = field(default=0, init=False)
+    _coming: Counter[str | None] = field(factory=Counter, init=False)
+    _held: int = field(default=0, init=False)
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def __iter__(self) -> Iterator[RunningJob]:
+        """All as they are now; later changes do not show."""
+        return iter(tuple(self._live.values()))
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._live
+
+    def get(self, number: int) -> RunningJob | None:
+        """None when it is not one of this daemon's or has ended."""
+        return self._live.get(number)
+
+    @contextmanager
+    def room(self, work: JobWork) -> Iterator[None]:
+        """Hold room for a job while it is stored; TooManyRequests when there is none."""
+        self._check(work)
+        owner = work.identity.user
+        self._coming[owner] += 1
+        self._held += work.size
+        try:
+            yield
+        finally:
+            self._held -= work.size
+            self._coming[owner] -= 1
+            if not self._coming[owner]:
+                del self._coming[owner]
+
+    def _check(self, work: JobWork) -> None:
+        owner = work.identity.user
+        count = len(self._live) + self._coming.total()
+        waiting = sum(map(len, self._waiting.values())) + self._coming.total()
+        mine = len(self._waiting.get(owner, ())) + self._coming[owner]
+        most = self.config.concurrent + self.config.queue
+        if count >= most or self._held + work.size > MOST_BYTES:
+            reason = f"{waiting} wait already"
+        elif mine >= max(1, self.config.queue // 2):
+            reason = f"{mine} of yours wait already"
+        else:
+            return
+        raise TooManyRequests(
+            "too many background jobs", f"{reason}; try again later", _RETRY_AFTER
+        )
+
+    def add(self, live: RunningJob) -> None:
+        self._live[live.job.id] = live
+        self._held += live.work.size
+        self._waiting.setdefault(live.job.user, deque()).append(live)
+
+    def next(self) -> None:
+        """Let as many begin as may run at once."""
+        while self._waiting and self._busy < self.config.concurrent:
+            user = next(iter(self._waiting))
+            jobs = self._waiting.pop(user)
+            live = jobs.popleft()
+            if jobs:
+                self._waiting[user] = jobs  # behind all others
+            self._busy += 1
+            live.turn.callback(None)
+
+    def leave(self, live: RunningJob) -> None:
+        """Forget a job that has ended, and let the next one begin."""
+        del self._live[live.job.id]
+        self._held -= live.work.size
+        user = live.job.user
+        waiting = self._waiting.get(user, deque())
+        if live in waiting:
+            waiting.remove(live)
+            if not waiting:
+                del self._waiting[user]
+        else:
+            self._busy -= 1
+        self.next()
 
 
 LONGEST_STDOUT = 4096

@@ -30,9 +30,16 @@ from monrest.base.values import Caller, Identity
 from monrest.base.workers import Workers
 from monrest.config import JobsConfig
 from monrest.jobs import store as statements
-from monrest.jobs.fair_queue import Slots
 from monrest.jobs.model import Job, new_id, storable
-from monrest.jobs.running_job import LAST_TRIES, JobRunner, JobWork, RunningJob, discard, note
+from monrest.jobs.running_job import (
+    LAST_TRIES,
+    JobRunner,
+    JobWork,
+    RunningJob,
+    Slots,
+    discard,
+    note,
+)
 from monrest.store.database import Database, Work
 from monrest.store.duties import Heartbeats, boot_time
 from monrest.store.space import give_back, is_loose
