@@ -259,12 +259,13 @@ def test_a_list_may_arrive_in_any_pieces():
     body = orjson.dumps(value)
     for size in (1000, 131_071, 131_073, 10_000_000):
         taken = []
-        reader = RecordReader(taken.append)
+        reader = RecordReader()
         for start in range(0, len(body), size):
             reader.feed(body[start : start + size])
-        reader.finish()
+            taken.append(reader.taken())
+        taken.append(reader.finish())
         assert [one for found in taken for one in found] == value
-        assert len(taken) > 3
+        assert size > len(body) or sum(map(bool, taken)) > 3
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ one; inside of a text the quote would be escaped, so the cut is between two obje
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -23,9 +22,6 @@ _LARGEST = 1 << 20
 _LARGEST_OBJECT = 16 << 20
 _FIRST_KEY = re.compile(rb'\[(\{"[^"\\]*":)')
 
-Take = Callable[[list[Record]], None]
-"""Gets some of the objects of a list."""
-
 
 class RecordReader:
     """Reads a list while it arrives; a single object counts as a list of one.
@@ -33,8 +29,8 @@ class RecordReader:
     Raise ProtocolError for anything else.
     """
 
-    def __init__(self, take: Take) -> None:
-        self._take = take
+    def __init__(self) -> None:
+        self._records: list[Record] = []
         self._buffer = bytearray()
         self._separator = b""
         self._threshold = _BATCH
@@ -46,9 +42,16 @@ class RecordReader:
         while len(self._buffer) > self._threshold and self._cut():
             pass
 
-    def finish(self) -> None:
+    def taken(self) -> list[Record]:
+        """The objects that are whole, each once."""
+        whole, self._records = self._records, []
+        return whole
+
+    def finish(self) -> list[Record]:
+        """The objects that were not taken, after the last byte."""
         self._read(bytes(self._buffer))
         self._buffer = bytearray()
+        return self.taken()
 
     def _cut(self) -> bool:
         buffer = self._buffer
@@ -79,7 +82,7 @@ class RecordReader:
             value = [value]
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise ProtocolError("the answer is no list of objects")
-        self._take(value)
+        self._records += value
 
 
 async def records(body: bytes, threads: Threads) -> list[Record]:
@@ -89,12 +92,10 @@ async def records(body: bytes, threads: Threads) -> list[Record]:
     """
 
     def read() -> list[Record]:
-        read_records: list[Record] = []
-        reader = RecordReader(read_records.extend)
+        reader = RecordReader()
         for start in range(0, len(body), _BATCH):
             reader.feed(body[start : start + _BATCH])
-        reader.finish()
-        return read_records
+        return reader.finish()
 
     return read() if len(body) <= _BATCH else await threads.run(read)
 

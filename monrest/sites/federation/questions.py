@@ -315,25 +315,16 @@ class RecordParser:
     """Makes rows of a list of objects, a batch at a time; see ``inbox.Parser``."""
 
     reading: RemoteReading
-    _reader: RecordReader = field(init=False)
-    _records: list[Record] = field(factory=list, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._reader = RecordReader(self._records.extend)
+    _reader: RecordReader = field(init=False, factory=RecordReader)
 
     def feed(self, data: bytes) -> None:
         self._reader.feed(data)
 
     def taken(self) -> list[Row]:
-        if self.reading.whole:
-            return []
-        rows = self.reading(self._records)
-        self._records.clear()
-        return rows
+        return [] if self.reading.whole else self.reading(self._reader.taken())
 
     def finish(self) -> list[Row]:
-        self._reader.finish()
-        return self.reading(self._records)
+        return self.reading(self._reader.finish())
 
 
 @define(eq=False)
