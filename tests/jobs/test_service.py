@@ -351,3 +351,23 @@ def test_results_are_bounded_for_a_user_and_in_all(world, monkeypatch):
     monkeypatch.setattr(statements, "MOST_KEPT", 5)
     with pytest.raises(TooManyRequests, match="5 in all"):
         start(jobs, at_once(text, identity=BOB))
+
+
+def test_stop(world):
+    one, two = world.join("one", concurrent=1), world.join("two")
+    first, second = Held(), Held()
+    numbers = [start(one, held) for held in (first, second)]
+    waiting = Deferred.fromCoroutine(one.wait(numbers[0], 30))
+    stopping = Deferred.fromCoroutine(one.drain(10))
+    assert result(waiting).ended is None
+    with pytest.raises(Unavailable, match="stops"):
+        start(one, Held())
+    world.pass_(5)
+    assert not first.canceled
+    assert not stopping.called
+    world.pass_(10)
+    assert stopping.called
+    assert [get(two, number).stderr for number in numbers] == [
+        "the daemon was stopped",
+        "the daemon was stopped before the job began",
+    ]

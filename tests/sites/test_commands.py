@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.errors import BadRequest
 from monrest.livestatus.command import CoreCommand
@@ -15,6 +15,8 @@ from tests.fakes.livestatus import (
     fall_silent,
     framed,
     hang,
+    raw,
+    refused,
     reset,
 )
 from tests.fakes.sites import Town, outcome
@@ -284,3 +286,88 @@ def test_what_is_not_allowed_any_more_stays_unsent(town):
             assert reason(sent) == "withdrawn before it was sent"
     assert len(script.commands) == 1
     assert site.connected
+
+
+def test_order_of_the_answer_and_time_of_submission(town):
+    first, second = town.site("b"), town.site("a")
+    town.clock.advance(5)
+    sent = done(town, (first, log(1)), (second, log(2)))
+    assert [one.site.id for one in sent] == ["b", "a"]
+    assert [one.lines for one in sent] == [texts(1, at=5), texts(2, at=5)]
+
+
+LIES = {
+    "hang": (fall_silent, "timed out after 30 s"),
+    "reset": (reset, "connection closed without an answer"),
+    "close": (close_without_answer, "connection closed without an answer"),
+    "half an answer": (raw(b"200      "), "no header"),
+    "wrong header": (raw(b"2OO abcdefghijk\n"), "no header"),
+    "wrong length": (raw(b"200 00000000999\n"), "connection lost"),
+    "oversized": (raw(b"200  9999999999\n"), "9999999999 bytes"),
+    "garbage": (raw(b"\xff" * 100_000), "without an end"),
+    "not json": (raw(framed(b"oops\n")), "not valid JSON"),
+    "another table": (raw(framed(b'[["a"],["b"]]\n')), "one row"),
+    "refused question": (refused(404, b"no such table\n"), "answered with 404"),
+    "text": (raw(b"Invalid request method\n"), "no header but 'Invalid request method'"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(LIES))
+def test_half_of_a_hundred_and_then_a_lie(town, name):
+    lie, expected = LIES[name]
+
+    def then_silence(talk, request):
+        talk.mute = True
+        lie(talk, request)
+        if expected == "connection lost":
+            talk.later(1, talk.close)
+
+    script = Script(orders=[None] * 20 + [no] + [None] * 29 + [then_silence])
+    site = town.site(script=script)
+    (sent,) = done(town, (site, log(*range(250))), seconds=31)
+    assert sent.lines == texts(*range(100))
+    assert sent.refused == {20: "400: no"}
+    assert set(sent.doubtful) == set(range(50, 100))
+    assert sent.unsent == texts(*range(100, 250))
+    assert sent.uncertain
+    for text in sent.doubtful.values():
+        assert text == f"{reason(sent)}: not known whether it was executed"
+    if name != "half an answer":
+        assert expected in reason(sent)
+    assert set(script.commands) <= set(texts(*range(100)))
+    assert len(script.commands) == len(set(script.commands))
+    # The next ones find an honest site.
+    town.pass_time(20)
+    script.orders.clear()
+    (sent,) = done(town, (site, log("x")))
+    assert (len(sent.lines), sent.problem, sent.refused) == (1, None, {})
+
+
+def test_cancelling_does_not_stop_what_was_begun(town):
+    first, second = town.site("a"), town.site("b", up=None)
+    waiting = Deferred.fromCoroutine(
+        send([(first, log(*range(250))), (second, log("z"))], town.clock, Wall(town.clock))
+    )
+    gone = outcome(waiting)
+    waiting.cancel()
+    assert gone[0].check(CancelledError)
+    town.cores["b"].up = True
+    town.cores["b"].let_in()
+    town.pass_time(1)
+    assert town.cores["a"].script.commands == list(texts(*range(250)))
+    assert town.cores["b"].script.commands == list(texts("z"))
+
+
+def test_stopping_finishes_the_transmission_under_way(town):
+    script = Script(orders=[None] * 100 + [slowly])
+    site = town.site(script=script)
+    found = submit(town, (site, log(*range(250))))
+    stopped = outcome(site.stopService())
+    town.pass_time(5)
+    assert found == stopped == []
+    town.pass_time(2)
+    assert stopped == [None]
+    ((sent,),) = found
+    check(sent, site, texts(*range(200)), unsent=texts(*range(200, 250)), problem=sent.problem)
+    assert reason(sent) == "connection closed by monrest"
+    assert script.commands == list(sent.lines)

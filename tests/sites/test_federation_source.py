@@ -353,3 +353,28 @@ def test_the_registry_follows_and_settles():
     assert registry.acting(OnBehalfOf("olga")) is registry
     assert outcome(registry.stopService()) == [None]
     assert not clock.getDelayedCalls()
+
+
+def test_one_site_has_the_configured_id(world):
+    assert (world.ids, world.states()) == (["m"], ["pending"])
+    (site,) = world.source.sites
+    world.source.startService()
+    assert (world.ids, world.states()) == (["m"], ["up"])
+    assert world.source.sites == (site,)
+    assert world.changes == []
+    assert (site.name, site.section, site.remote_id) == ("Munich", "Europe", "x")
+    assert site.capabilities.tables == {"hosts": {"name": "string", "state": "int"}}
+    assert site.capabilities.sorts
+
+
+@pytest.mark.parametrize("instances", [None, "", "one"])
+def test_a_list_of_another_product_makes_no_site(world, instances):
+    """It has the same paths, and nulls for columns that it does not know."""
+    world.far.rows = [row("x"), row("y", instances=instances)]
+    if instances is None:
+        del world.far.rows[1]["instances"]
+    world.source.startService()
+    assert (world.ids, world.states()) == (["m"], ["down"])
+    assert "not a monrest" in world.source.sites[0].last_error
+    assert ask(world)[0].value.reason.startswith("not a monrest")
+    assert world.far.questions() == []

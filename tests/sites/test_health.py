@@ -8,7 +8,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from monrest.livestatus.core_errors import (
+    BrokenConnectionError,
     ConnectError,
+    ProtocolError,
     RefusedError,
     StoppedError,
 )
@@ -63,6 +65,29 @@ def patient():
     assert not patient.clock.getDelayedCalls()
 
 
+def test_pending_until_the_first_probe(patient):
+    assert patient.state == "pending"
+    first, second = outcome(patient.breaker.verdict()), outcome(patient.breaker.verdict())
+    assert first == second == []
+    patient.clock.advance(0.25)
+    patient.succeed()
+    assert first == second == [None]
+    assert patient.state == "up"
+    health = patient.breaker.health
+    assert health.response_time == 0.25
+    assert health.since == health.checked == 1000.25
+    assert health.program_start == 5
+    assert outcome(patient.breaker.verdict()) == [None]
+
+
+def test_a_cancelled_waiter_is_forgotten(patient):
+    waiter = patient.breaker.verdict()
+    found = outcome(waiter)
+    waiter.cancel()
+    assert found[0].check(CancelledError)
+    patient.succeed()
+
+
 def test_probes_come_back_with_growing_pauses_and_then_regularly(patient):
     patient.fail()
     for pause in (1, 2, 4, 8):
@@ -101,6 +126,43 @@ def test_pauses_of_the_real_policy():
     assert sum(pauses[:6]) < 1.1
 
 
+def test_a_refused_connection_proves_the_site_dead(patient):
+    patient.succeed()
+    patient.breaker.failed(ConnectError("no such socket"), 1000.0)
+    assert patient.state == "down"
+    assert patient.breaker.error.reason == "no such socket"
+    assert not patient.probing
+    patient.clock.advance(1)
+    assert patient.probing
+    patient.breaker.failed(ConnectError("no such socket"), 1000.0)
+    patient.succeed()
+    assert patient.state == "up"
+
+
+def test_many_failures_do_not_put_the_probe_off(patient):
+    patient.succeed()
+    for _ in range(20):
+        patient.breaker.failed(ConnectError("no such socket"), 1000.0)
+        patient.clock.advance(0.1)
+    assert len(patient.probes) == 2
+    patient.succeed()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [BrokenConnectionError("connection lost"), ProtocolError("x"), RefusedError(400, "x")],
+)
+def test_other_failures_let_the_probe_decide(patient, error):
+    patient.succeed()
+    patient.clock.advance(5)
+    patient.breaker.failed(error, 1000.0)
+    assert patient.state == "up"
+    patient.clock.advance(0)
+    assert patient.probing
+    patient.fail(error)
+    assert patient.state == "down"
+
+
 def test_failures_cause_one_probe_a_second_at_most(patient):
     patient.succeed()
     for _ in range(50):
@@ -109,6 +171,13 @@ def test_failures_cause_one_probe_a_second_at_most(patient):
         if patient.probing:
             patient.succeed()
     assert len(patient.probes) <= 6
+
+
+def test_stopping_is_no_failure(patient):
+    patient.succeed()
+    patient.breaker.failed(StoppedError(), 1000.0)
+    assert patient.state == "up"
+    assert len(patient.probes) == 1
 
 
 def test_stopping_while_a_probe_runs(patient):
@@ -128,6 +197,29 @@ def test_an_unexpected_error_of_a_probe_is_logged_and_the_site_down(patient, str
     assert patient.state == "up"
 
 
+def test_a_probe_on_demand_is_sent_at_once_and_shared(patient):
+    patient.succeed()
+    first, second = outcome(patient.breaker.probed()), outcome(patient.breaker.probed())
+    assert len(patient.probes) == 2
+    assert patient.times[-1] == patient.clock.seconds()
+    assert first == second == []
+    patient.succeed(Program(program_version="1", program_start=9))
+    assert first == second == [None]
+    assert patient.breaker.health.program_start == 9
+
+
+def test_a_probe_on_demand_does_not_wait_for_the_pause_of_a_site_that_is_down(patient):
+    patient.fail()
+    waiting = outcome(patient.breaker.probed())
+    patient.fail()
+    assert waiting == [None]
+    assert patient.state == "down"
+    waiting = outcome(patient.breaker.probed())
+    patient.succeed()
+    assert waiting == [None]
+    assert patient.state == "up"
+
+
 def test_who_does_not_wait_for_a_probe_any_more_does_not_end_it(patient):
     patient.succeed()
     gone, other = patient.breaker.probed(), outcome(patient.breaker.probed())
@@ -136,6 +228,13 @@ def test_who_does_not_wait_for_a_probe_any_more_does_not_end_it(patient):
     assert left[0].check(CancelledError)
     patient.succeed()
     assert other == [None]
+
+
+def test_no_probe_on_demand_after_the_end(patient):
+    patient.succeed()
+    assert outcome(patient.breaker.stopService()) == [None]
+    assert outcome(patient.breaker.probed()) == [None]
+    assert len(patient.probes) == 1
 
 
 def test_what_a_relay_was_asked_before_proves_nothing_of_a_site_behind_it(patient):

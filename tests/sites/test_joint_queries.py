@@ -14,7 +14,7 @@ from monrest.livestatus.core_errors import (
     RefusedError,
 )
 from monrest.livestatus.inbox import StoredRows
-from monrest.query.model import Pushed, Test
+from monrest.query.model import Group, Pushed, Stat, Test
 from monrest.sites.asking import prepare
 from monrest.sites.lmd.joint_queries import JointQueries
 from monrest.sites.lmd.lmd_source import SITE_COLUMNS, behind, capabilities_of, facts_of
@@ -279,3 +279,36 @@ def test_an_icinga2_behind_an_lmd(flags, icinga2):
     if icinga2:
         assert asked.transform is not None
         assert asked.transform([["a", 1, 0], ["b", 1, 1]]) == [["a", 0], ["b", 1]]
+
+
+def test_statistics_come_back_as_numbers(world):
+    counted = Pushed(
+        table="hosts", columns=("state", "name"), stats=(Stat("count"), Stat("sum", "state"))
+    )
+    found = world.ask("a", prepare(counted, CORE))
+    world.turn()
+    world.pool.answer([["2", "7", "a", 3, None], ["0", "h", "a", 1.0, 12.5]])
+    assert found == [[[2, "7", 3, 0], [0, "h", 1, 12.5]]]
+
+
+def test_too_many_names_are_shared_out(world):
+    names = Group("or", tuple(Test("name", "=", f"h{at}") for at in range(2500)))
+    whole = Group("and", (Test("state", "=", "0"), names))
+    found = world.ask("a", prepare(Pushed(table="hosts", columns=("name",), filter=whole), CORE))
+    world.turn()
+    counts = []
+    for at in range(3):
+        counts.append(sum(line.startswith("Filter: ") for line in lines(world.pool)))
+        assert "Filter: state = 0" in lines(world.pool)
+        world.pool.answer([[f"h{at}", "a"]], {"a": "x"} if at == 3 else {})
+    assert counts == [1000, 1000, 503]
+    assert found == [[["h0"], ["h1"], ["h2"]]]
+
+
+def test_ids_of_contacts_are_numbers(world):
+    layout = (("name", "string"), ("id", "int"))
+    asked = prepare(Pushed(table="contacts", columns=("name", "id")), CORE, layout)
+    found = world.ask("a", asked)
+    world.turn()
+    world.pool.answer([["alice", "12", "a"], ["bob", "x", "a"]])
+    assert found == [[["alice", 12], ["bob", 0]]]
