@@ -30,9 +30,8 @@ from monrest.base.answer_file import AnswerFiles
 from monrest.base.clock import MachineClock
 from monrest.base.concurrency import Threads, pause
 from monrest.base.room import RowRoom
-from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
-from monrest.bp.service import DUTY, BusinessProcesses
+from monrest.bp.service import DUTY, BusinessProcesses, Commits
 from monrest.config import BpConfig, SiteConfig
 from monrest.livestatus.inbox import AnswerMemory
 from monrest.sites.registry import Registry

@@ -7,18 +7,32 @@ need not know which it is about.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
 
-from monrest.base.values import Row
+from monrest.base.errors import SitesFailed
+from monrest.base.room import Share
+from monrest.base.values import Capabilities, Row, SiteProblem
 from monrest.bp.node_state import CRITICAL, OK
 from monrest.query.column_names import CoreType
-from monrest.query.model import CoreFilter, Group, Test
+from monrest.query.model import CoreFilter, Group, Pushed, Test
+from monrest.query.pushdown import both
+from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
 from monrest.sites.normalise import RowTypes
+from monrest.sites.site import Site
 
 ObjectName: TypeAlias = tuple[str, str]
 """A host and a service; no service: the host itself."""
@@ -306,6 +320,137 @@ class CoreRows:
                 groups.setdefault(name, GroupCounts()).add(
                     site, [int(number) for number in numbers]
                 )
+
+
+LIE = "the core sent rows of wrong types"
+
+
+@frozen
+class Answers:
+    """What was learned, and which sites could not say everything."""
+
+    live: CoreRows
+    problems: tuple[SiteProblem, ...] = ()
+    share: Share | None = None
+    """The room that all of it has."""
+
+
+ObjectPlace: TypeAlias = tuple[str, str, str]
+"""A site with a host and a service of it; no service: the host itself."""
+
+TableVisibility: TypeAlias = Callable[[str], CoreFilter | None]
+"""What a user may see of a table of the cores; None for all of it."""
+
+
+@asynccontextmanager
+async def gather(
+    sites: Sequence[Site],
+    needs: Needs,
+    clock: IReactorTime,
+    rule: TableVisibility = lambda _: None,
+    share: Share | None = None,
+) -> AsyncIterator[Answers]:
+    """Ask all sites at once; those that fail or lie become problems.
+
+    The rows have room in ``share``, or in one of their own until the block ends. Without a
+    ``rule`` it is all that there is.
+    """
+    questions = needs.questions()
+    live = CoreRows(questions)
+    problems: dict[str, SiteProblem] = {}
+    if not sites or not questions:
+        yield Answers(live)
+        return
+    asked = [
+        evolve(question, filter=both(question.filter, rule(question.table)))
+        for question in questions
+    ]
+    with nullcontext(share) if share else sites[0].memory.room.turn() as share:
+        waiting = [Deferred.fromCoroutine(ask(sites, question, clock, share)) for question in asked]
+        answers: list[tuple[CoreQuestion, SiteAnswer]] = []
+        for question, (_, outcome) in zip(
+            questions, await DeferredList(waiting, consumeErrors=True), strict=True
+        ):
+            if isinstance(outcome, Failure):
+                outcome.raiseException()
+            problems.update((problem.site, problem) for problem in outcome.problems)
+            # The first of several sites that have an object counts, so it is taken last.
+            answers += [(question, answer) for answer in reversed(outcome.answers)]
+
+        def take() -> list[Site]:
+            lying = []
+            for question, answer in answers:
+                try:
+                    live.take(question, answer.site.id, answer.rows)
+                except (TypeError, ValueError):
+                    lying.append(answer.site)
+            return lying
+
+        for site in await sites[0].memory.threads.run(take):
+            problems[site.id] = SiteProblem(site.id, site.name, LIE)
+        yield Answers(live, tuple(problems.values()), share)
+
+
+async def ask(
+    sites: Sequence[Site],
+    question: CoreQuestion,
+    clock: IReactorTime,
+    share: Share | None = None,
+) -> Gathered:
+    """Ask one question; that no site answers at all is no error."""
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        types = core.tables.get(question.table)
+        if not types:
+            return None
+        columns = tuple(name for name, _ in question.layout if name in types)
+        return Pushed(table=question.table, columns=columns, filter=question.filter)
+
+    try:
+        return await fan_out(sites, plan, question.layout, clock, share=share)
+    except SitesFailed as error:
+        return Gathered((), error.problems, 0.0)
+
+
+_CARRIERS: Mapping[str, RowTypes] = {
+    "hosts": (("name", "string"), ("custom_variables", "dict")),
+    "services": (("host_name", "string"), ("description", "string"), ("custom_variables", "dict")),
+}
+
+
+async def carriers(
+    sites: Sequence[Site],
+    table: str,
+    variable: str,
+    seen: CoreFilter | None,
+    clock: IReactorTime,
+) -> dict[ObjectPlace, str]:
+    """Which hosts or services carry the number of a process: (site, host, service) to number.
+
+    ``seen`` is the visibility filter of the user, None for all rows. Raises SitesFailed
+    when no site answers.
+    """
+    layout = _CARRIERS[table]
+    columns = tuple(name for name, _ in layout)
+    has = Test("custom_variable_names", ">=", variable)
+
+    def plan(_site: Site, core: Capabilities) -> Pushed | None:
+        if not core.has(table, "custom_variables"):
+            return None
+        # Icinga 2 has no such list to search in: all rows are looked at.
+        limit = seen if core.kind == "icinga2" else both(seen, has)
+        return Pushed(table=table, columns=columns, filter=limit)
+
+    places: dict[ObjectPlace, str] = {}
+    if not sites:
+        return places
+    gathered = await fan_out(sites, plan, layout, clock)
+    for answer in gathered.answers:
+        for host, *service, variables in answer.rows:
+            if isinstance(variables, dict) and variable in variables:
+                place = answer.site.id, str(host), str(service[0]) if service else ""
+                places[place] = str(variables[variable])
+    return places
 
 
 def number(value: Any) -> int:

@@ -20,10 +20,9 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads
 from monrest.base.errors import BadRequest
 from monrest.base.values import Row
-from monrest.bp.core_rows import CoreQuestion, CoreRows
+from monrest.bp.core_rows import CoreQuestion, CoreRows, ask
 from monrest.bp.model import ROOT, ProcessDefinition, ProcessNode, StoredProcess
 from monrest.bp.node_state import PENDING, NodeState, ProcessResult
-from monrest.bp.runner import ask
 from monrest.config import BpConfig
 from monrest.livestatus.command import CoreCommand
 from monrest.query.model import CoreFilter, Test

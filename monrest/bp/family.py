@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
-from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
 from monrest.bp.endpoints import ProcessRecords
-from monrest.bp.service import BusinessProcesses
+from monrest.bp.service import BusinessProcesses, Commits
 
 
 def _business_processes(common: Common) -> BusinessProcesses:

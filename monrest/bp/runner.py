@@ -1,33 +1,32 @@
-"""Calculating many processes together: what is asked once for all of them, then one by one.
+"""Calculating many processes together, and what of a result a user may see.
 
-Rules: docs/spec/bp.md, "Calculation".
+A calculation looks at everything that is asked once for all processes. For a reader its result
+loses what they would not get from the cores: only the definition and the summary of the whole
+process are left of that (docs/spec/bp.md, "Calculation" and "Who sees which node").
 """
 
 from __future__ import annotations
 
 from collections.abc import (
-    AsyncIterator,
     Callable,
+    Collection,
     Iterable,
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import suppress
 from datetime import tzinfo
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
-from attrs import define, evolve, field, frozen
-from twisted.internet.defer import Deferred, DeferredList
+from attrs import define, evolve, field
 from twisted.internet.defer import TimeoutError as TooLate
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Threads
 from monrest.base.errors import RestError, SitesFailed
-from monrest.base.room import Share
-from monrest.base.values import Capabilities, SiteProblem
+from monrest.base.values import SiteProblem
 from monrest.bp import custom
 from monrest.bp.calculation import (
     CalculationOptions,
@@ -35,153 +34,103 @@ from monrest.bp.calculation import (
     add_needs,
 )
 from monrest.bp.core_rows import (
-    CoreQuestion,
+    Answers,
     CoreRows,
     Needs,
     ObjectName,
+    ObjectPlace,
+    TableVisibility,
+    carriers,
+    gather,
 )
-from monrest.bp.model import ProcessDefinition, StoredProcess
+from monrest.bp.function import FUNCTIONS
+from monrest.bp.model import ROOT, ProcessDefinition, StoredProcess
 from monrest.bp.node_functions import BUILT_IN
-from monrest.bp.node_state import DEFAULT_ORDER, NodeState, ProcessResult
-from monrest.bp.visible import masked, references, visible_nodes
+from monrest.bp.node_state import DEFAULT_ORDER, PENDING, NodeState, ProcessResult
 from monrest.config import BpConfig
 from monrest.query.functions import Moment
-from monrest.query.model import CoreFilter, Pushed, Test
-from monrest.query.pushdown import both
-from monrest.sites.fanout import Gathered, SiteAnswer, fan_out
-from monrest.sites.normalise import RowTypes
+from monrest.query.model import CoreFilter
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
 
-LIE = "the core sent rows of wrong types"
 
+def references(definition: ProcessDefinition, live: CoreRows, moment: Moment) -> set[ObjectName]:
+    """Everything that the nodes refer to and that is there.
 
-@frozen
-class Answers:
-    """What was learned, and which sites could not say everything."""
-
-    live: CoreRows
-    problems: tuple[SiteProblem, ...] = ()
-    share: Share | None = None
-    """The room that all of it has."""
-
-
-ObjectPlace: TypeAlias = tuple[str, str, str]
-"""A site with a host and a service of it; no service: the host itself."""
-
-TableVisibility: TypeAlias = Callable[[str], CoreFilter | None]
-"""What a user may see of a table of the cores; None for all of it."""
-
-
-@asynccontextmanager
-async def gather(
-    sites: Sequence[Site],
-    needs: Needs,
-    clock: IReactorTime,
-    rule: TableVisibility = lambda _: None,
-    share: Share | None = None,
-) -> AsyncIterator[Answers]:
-    """Ask all sites at once; those that fail or lie become problems.
-
-    The rows have room in ``share``, or in one of their own until the block ends. Without a
-    ``rule`` it is all that there is.
+    ``live`` has what ``add_needs`` adds with members.
     """
-    questions = needs.questions()
-    live = CoreRows(questions)
-    problems: dict[str, SiteProblem] = {}
-    if not sites or not questions:
-        yield Answers(live)
-        return
-    asked = [
-        evolve(question, filter=both(question.filter, rule(question.table)))
-        for question in questions
+    chosen = [
+        node.function.objects.rows(live, moment)
+        for node in definition.nodes
+        if node.function.objects is not None
     ]
-    with nullcontext(share) if share else sites[0].memory.room.turn() as share:
-        waiting = [Deferred.fromCoroutine(ask(sites, question, clock, share)) for question in asked]
-        answers: list[tuple[CoreQuestion, SiteAnswer]] = []
-        for question, (_, outcome) in zip(
-            questions, await DeferredList(waiting, consumeErrors=True), strict=True
-        ):
-            if isinstance(outcome, Failure):
-                outcome.raiseException()
-            problems.update((problem.site, problem) for problem in outcome.problems)
-            # The first of several sites that have an object counts, so it is taken last.
-            answers += [(question, answer) for answer in reversed(outcome.answers)]
-
-        def take() -> list[Site]:
-            lying = []
-            for question, answer in answers:
-                try:
-                    live.take(question, answer.site.id, answer.rows)
-                except (TypeError, ValueError):
-                    lying.append(answer.site)
-            return lying
-
-        for site in await sites[0].memory.threads.run(take):
-            problems[site.id] = SiteProblem(site.id, site.name, LIE)
-        yield Answers(live, tuple(problems.values()), share)
+    return {(host, service) for rows in chosen for _, host, service in rows.places()}
 
 
-async def ask(
-    sites: Sequence[Site],
-    question: CoreQuestion,
-    clock: IReactorTime,
-    share: Share | None = None,
-) -> Gathered:
-    """Ask one question; that no site answers at all is no error."""
+NOT_VISIBLE = "not visible"
 
-    def plan(_site: Site, core: Capabilities) -> Pushed | None:
-        types = core.tables.get(question.table)
-        if not types:
-            return None
-        columns = tuple(name for name, _ in question.layout if name in types)
-        return Pushed(table=question.table, columns=columns, filter=question.filter)
-
-    try:
-        return await fan_out(sites, plan, question.layout, clock, share=share)
-    except SitesFailed as error:
-        return Gathered((), error.problems, 0.0)
+_HIDDEN = NodeState(status_text=NOT_VISIBLE, short_desc=NOT_VISIBLE)
 
 
-_CARRIERS: Mapping[str, RowTypes] = {
-    "hosts": (("name", "string"), ("custom_variables", "dict")),
-    "services": (("host_name", "string"), ("description", "string"), ("custom_variables", "dict")),
-}
+def visible_nodes(
+    definition: ProcessDefinition,
+    everything: CoreRows,
+    theirs: CoreRows,
+    services: Collection[ObjectName],
+    now: Moment,
+) -> frozenset[str]:
+    """Give the ids of the nodes that may be seen by a user who gets ``theirs`` of ``everything``.
 
-
-async def carriers(
-    sites: Sequence[Site],
-    table: str,
-    variable: str,
-    seen: CoreFilter | None,
-    clock: IReactorTime,
-) -> dict[ObjectPlace, str]:
-    """Which hosts or services carry the number of a process: (site, host, service) to number.
-
-    ``seen`` is the visibility filter of the user, None for all rows. Raises SitesFailed
-    when no site answers.
+    Both have what ``add_needs`` adds with members. ``services`` are the host and description of
+    those of this process that they see in the cores.
     """
-    layout = _CARRIERS[table]
-    columns = tuple(name for name, _ in layout)
-    has = Test("custom_variable_names", ">=", variable)
+    seen: set[str] = set()
+    exported = {
+        node.id
+        for node in definition.exported
+        if (definition.host_of(node), node.label) in services
+    }
+    for node in definition.order:
+        objects, depends_on = node.function.objects, FUNCTIONS.get(node.function.name, "nothing")
+        if node.id in exported or depends_on == "nothing":
+            seen.add(node.id)
+        elif depends_on == "children":
+            if all(child.id in seen for child in definition.children(node)):
+                seen.add(node.id)
+        elif objects is not None:
+            places = objects.rows(everything, now).places()
+            if places and places == objects.rows(theirs, now).places():
+                seen.add(node.id)
+    return frozenset(seen)
 
-    def plan(_site: Site, core: Capabilities) -> Pushed | None:
-        if not core.has(table, "custom_variables"):
-            return None
-        # Icinga 2 has no such list to search in: all rows are looked at.
-        limit = seen if core.kind == "icinga2" else both(seen, has)
-        return Pushed(table=table, columns=columns, filter=limit)
 
-    places: dict[ObjectPlace, str] = {}
-    if not sites:
-        return places
-    gathered = await fan_out(sites, plan, layout, clock)
-    for answer in gathered.answers:
-        for host, *service, variables in answer.rows:
-            if isinstance(variables, dict) and variable in variables:
-                place = answer.site.id, str(host), str(service[0]) if service else ""
-                places[place] = str(variables[variable])
-    return places
+def masked(process: StoredProcess, seen: Collection[str], sites: Collection[str]) -> StoredProcess:
+    """The process without states of nodes that are not ``seen``, and without other ``sites``."""
+    result, definition = process.result, process.definition
+    states: Mapping[str, NodeState] = {
+        node.id: result.node(node.id) if node.id in seen else _HIDDEN for node in definition.nodes
+    }
+    peers = result.affected_peers
+    result = evolve(
+        result,
+        nodes=states,
+        affected_peers=None if peers is None else tuple(peer for peer in peers if peer in sites),
+        bp_backend=result.bp_backend if result.bp_backend in sites else None,
+    )
+    root = definition.by_id.get(ROOT)
+    if root is not None and ROOT not in seen:
+        result = evolve(result, status_text=NOT_VISIBLE)
+        of_children = FUNCTIONS.get(root.function.name) == "children"
+        if of_children and definition.children(root):
+            # The state is one of many, and not that of what the root looks at.
+            before = process.result.node(ROOT)
+            hidden = _HIDDEN._replace(
+                status=before.status, last_state_change=before.last_state_change
+            )
+            result = evolve(result, nodes={**states, ROOT: hidden})
+        else:
+            result = evolve(result, status=PENDING, last_state_change=0)
+    return evolve(process, result=result)
 
 
 _PATIENCE = 180.0

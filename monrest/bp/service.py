@@ -7,12 +7,15 @@ question for each table and site (docs/spec/bp.md, "Calculation").
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
+import orjson
 from attrs import define, evolve, field, frozen
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredLock, succeed
@@ -21,10 +24,9 @@ from twisted.logger import Logger
 
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, Threads, shielded
-from monrest.base.errors import Unavailable
+from monrest.base.errors import Conflict, Unavailable
 from monrest.base.values import SiteProblem
 from monrest.bp import store as statements
-from monrest.bp.commit import Commits
 from monrest.bp.core_objects import Exporter
 from monrest.bp.delivery import ResultDelivery
 from monrest.bp.model import NEW_NAME, Calculated, StoredProcess, read
@@ -32,10 +34,105 @@ from monrest.bp.node_state import ProcessResult, stored
 from monrest.bp.runner import Answers, CalculationFailedError, Runner
 from monrest.bp.store import ProcessChange
 from monrest.config import BpConfig
+from monrest.objectconfig import site_commands
 from monrest.sites.registry import Sites
 from monrest.store.database import Database, Work
 from monrest.store.documents import merged
 from monrest.store.duties import Duties, DutyLostError, Token
+
+_KINDS = ("", ".bak", ".edit")
+
+
+@define(eq=False, kw_only=True)
+class Commits:
+    """``folder`` is made when it is needed; ``app`` is the word in names of variables."""
+
+    log: ClassVar[Logger] = Logger()
+
+    reactor: Any
+    threads: Threads
+    folder: Path
+
+    async def before(
+        self, config: BpConfig, app: str, number: int, document: Mapping[str, Any]
+    ) -> None:
+        """Ask ``pre_save_cmd``. Raises Conflict when it forbids the change."""
+        path = self._path(number, ".edit")
+        await self._put({path: document})
+        try:
+            output = await self._run(config.pre_save_cmd, app, "pre", number, path)
+        finally:
+            await self.threads.run(lambda: path.unlink(missing_ok=True))
+        if output is not None:
+            raise Conflict("the change was refused", f"bp.pre_save_cmd: {output}")
+
+    async def after(
+        self,
+        config: BpConfig,
+        app: str,
+        number: int,
+        old: Mapping[str, Any] | None,
+        new: Mapping[str, Any],
+    ) -> None:
+        """Write the files of a saved process, of which ``old`` was live, and run the command."""
+        path = self._path(number)
+        files = {path: new} if old is None else {self._path(number, ".bak"): old, path: new}
+        try:
+            await self._put(files)
+        except Unavailable as error:
+            self.log.warn("{error}", error=str(error))
+            return
+        output = await self._run(config.post_save_cmd, app, "post", number, path)
+        if output is not None:
+            self.log.warn("bp.post_save_cmd failed: {output}", output=output)
+
+    async def refreshed(self, config: BpConfig, app: str) -> None:
+        """Run the command after a calculation of all processes."""
+        output = await self._run(config.post_refresh_cmd, app)
+        if output is not None:
+            self.log.warn("bp.post_refresh_cmd failed: {output}", output=output)
+
+    async def removed(self, number: int) -> None:
+        def work() -> None:
+            for kind in _KINDS:
+                self._path(number, kind).unlink(missing_ok=True)
+
+        await self.threads.run(work)
+
+    def _path(self, number: int, kind: str = "") -> Path:
+        return self.folder / f"{number}.tbp{kind}"
+
+    async def _put(self, files: Mapping[Path, Mapping[str, Any]]) -> None:
+        def work() -> None:
+            self.folder.mkdir(mode=0o770, exist_ok=True)
+            for path, document in files.items():
+                new = path.with_name(f".{path.name}.{os.getpid()}.new")
+                option = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+                new.write_bytes(orjson.dumps(document, option=option))
+                new.replace(path)
+
+        try:
+            await self.threads.run(work)
+        except OSError as error:
+            raise Unavailable(
+                "cannot write files of business processes", f"{self.folder}: {error.strerror}"
+            ) from None
+
+    async def _run(
+        self, command: str, app: str, stage: str = "", number: int = 0, path: Path | None = None
+    ) -> str | None:
+        """What a command wrote that failed; None when all is well."""
+        if not command:
+            return None
+        given = {}
+        if path is not None:
+            given = {"BP_ID": str(number), "BP_FILE": str(path), "BP_STAGE": stage}
+        variables = {f"{app.upper()}_{name}": value for name, value in given.items()}
+        result = await site_commands.run(
+            self.reactor, command, variables, site_commands.LONGEST_COMMAND
+        )
+        return result.output.strip() or f"status {result.status}" if result.failed else None
+
 
 DUTY = "business processes"
 

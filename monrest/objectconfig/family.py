@@ -5,7 +5,6 @@ from __future__ import annotations
 from monrest.api.endpoint import declared
 from monrest.api.family import Family, Life, Served
 from monrest.objectconfig import (
-    core_endpoints,
     editor_endpoints,
     file_endpoints,
     object_endpoints,
@@ -24,7 +23,6 @@ FAMILY = Family(
                 *declared(object_endpoints),
                 *object_endpoints.ENDPOINTS,
                 *declared(file_endpoints),
-                *declared(core_endpoints),
             ),
             lambda common: common.the(Staging),
         ),

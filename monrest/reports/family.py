@@ -8,11 +8,11 @@ from monrest.base.values import Identity, Progress
 from monrest.jobs.service import Jobs
 from monrest.logs.cache import LogCache
 from monrest.reports import endpoints
+from monrest.reports.mail import Mailer
 from monrest.reports.making import prepare
 from monrest.reports.model import Report
 from monrest.reports.service import Reports
 from monrest.reports.sheet import Sheet
-from monrest.reports.smtp import Mailer
 
 
 def _reports(common: Common) -> Reports:

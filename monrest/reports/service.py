@@ -42,11 +42,10 @@ from monrest.jobs.running_job import PATIENCE, JobWork, patiently
 from monrest.jobs.service import Jobs
 from monrest.reports import store as statements
 from monrest.reports.files import File, rendered
-from monrest.reports.letter import Letter, letter
+from monrest.reports.mail import MAILS_AT_ONCE, Letter, MailDelivery, Mailer, letter
 from monrest.reports.model import HANDING, MAILING, QUEUE, SCHEDULE, WAITING, Report, Run
 from monrest.reports.own import templates_in
 from monrest.reports.sheet import Sheet
-from monrest.reports.smtp import MAILS_AT_ONCE, MailDelivery, Mailer
 from monrest.reports.templates import TEMPLATES, Templates
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token

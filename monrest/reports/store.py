@@ -12,7 +12,7 @@ from monrest.api.records import RecordLimits
 from monrest.api.recurring import RecurringRecords
 from monrest.base.schedule import between
 from monrest.reports.files import File
-from monrest.reports.letter import Letter
+from monrest.reports.mail import Letter
 from monrest.reports.model import (
     DONE,
     HANDING,

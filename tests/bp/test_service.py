@@ -11,12 +11,11 @@ from twisted.internet.defer import Deferred
 
 from monrest.base.errors import BadRequest, RestError
 from monrest.bp import store as statements
-from monrest.bp.commit import Commits
 from monrest.bp.core_rows import SERVICE_COLUMNS
 from monrest.bp.model import Calculated
 from monrest.bp.node_state import NodeState, ProcessResult, stored
 from monrest.bp.runner import Batch
-from monrest.bp.service import DUTY, BusinessProcesses
+from monrest.bp.service import DUTY, BusinessProcesses, Commits
 from monrest.config import BpConfig
 from monrest.livestatus.inbox import FREE
 from monrest.sites.registry import SiteList

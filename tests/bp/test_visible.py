@@ -8,7 +8,7 @@ from monrest.bp.calculation import add_needs
 from monrest.bp.core_rows import Needs
 from monrest.bp.model import StoredProcess, read
 from monrest.bp.node_state import NodeState, ProcessResult
-from monrest.bp.visible import NOT_VISIBLE, masked, visible_nodes
+from monrest.bp.runner import NOT_VISIBLE, masked, visible_nodes
 from monrest.query.functions import Moment
 from tests.bp import town
 from tests.bp.town import NOW

@@ -18,11 +18,10 @@ from reportlab.platypus import Paragraph
 
 from monrest.base.errors import ClientLeftError
 from monrest.reports.availability import sheet_of_availability, sheet_of_outages
-from monrest.reports.events import sheet_of_events
 from monrest.reports.files import FORMATS, csv, disposition, file_name, page, rendered, workbook
+from monrest.reports.making import ObjectProblem, sheet_of_events, sheet_of_problems
 from monrest.reports.pdf import column_widths, fonts, pdf, pieces
 from monrest.reports.picture import WIDTH, Box, bars, columns, shares, shortened
-from monrest.reports.problems import ObjectProblem, sheet_of_problems
 from monrest.reports.sheet import Grid, Head, Note
 from tests.reports.samples import BERLIN, HOSTILE, builder, measured, parts
 from tests.table import each

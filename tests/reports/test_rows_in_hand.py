@@ -10,7 +10,7 @@ from monrest.availability import chosen_objects
 from monrest.availability.chosen_objects import ChosenObjects, in_servicegroup
 from monrest.base.values import Column, Identity, RestRequest, Rows
 from monrest.query.model import Condition
-from monrest.reports import builder, problems
+from monrest.reports import builder, making
 from tests.fakes.context import make_context
 from tests.fakes.sites import outcome
 
@@ -74,9 +74,9 @@ def asking(**settings):
 
 
 def test_problems(cores, monkeypatch):
-    monkeypatch.setattr(problems, "sheet_of_problems", lambda *_: "done")
+    monkeypatch.setattr(making, "sheet_of_problems", lambda *_: "done")
     wanted = asking(filter_type="Both", handled=True)
-    assert outcome(Deferred.fromCoroutine(problems.current_problems(wanted))) == ["done"]
+    assert outcome(Deferred.fromCoroutine(making.current_problems(wanted))) == ["done"]
     assert cores.asked == [("hosts", 0), ("services", 0)]
     assert cores.seen == [("hosts",), ("services",)]
     assert cores.held == []

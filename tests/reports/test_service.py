@@ -17,9 +17,9 @@ from monrest.jobs.model import Job
 from monrest.reports import store
 from monrest.reports import store as statements
 from monrest.reports.availability import sheet_of_availability
+from monrest.reports.mail import MailDelivery
 from monrest.reports.model import QUEUE, checked
 from monrest.reports.service import Reports
-from monrest.reports.smtp import MailDelivery
 from monrest.reports.templates import TEMPLATES
 from monrest.store.duties import Duties
 from tests.fakes.clocks import Wall

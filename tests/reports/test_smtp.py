@@ -16,8 +16,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from monrest.base.concurrency import pause
 from monrest.config import MailConfig
 from monrest.reports.files import rendered
-from monrest.reports.letter import Letter, letter
-from monrest.reports.smtp import Mailer
+from monrest.reports.mail import Letter, Mailer, letter
 from monrest.reports.templates import TEMPLATES
 from tests.fakes.certificates import Authority
 from tests.fakes.smtp import MailServer
@@ -134,7 +133,7 @@ async def test_cut_after_the_text_is_doubtful(server, deliver):
 @pytest.mark.parametrize("command", ["connect", "EHLO", "RCPT", "."])
 async def test_no_answer(server, deliver, command, monkeypatch):
     server.hold = command
-    monkeypatch.setattr("monrest.reports.smtp._FINAL", 0.2)
+    monkeypatch.setattr("monrest.reports.mail._FINAL", 0.2)
     done, _ = await deliver(timeout=20.0 if command == "." else 0.2)
     assert done.problem == "the mail server does not answer"
     assert done.doubtful == (TO if command == "." else ())
@@ -159,7 +158,7 @@ async def test_the_connection_is_cut_when_the_daemon_stops(server, deliver, comm
 
 async def test_a_server_that_takes_too_long(server, deliver, monkeypatch):
     server.hold = "."
-    monkeypatch.setattr("monrest.reports.smtp._WHOLE", 0.5)
+    monkeypatch.setattr("monrest.reports.mail._WHOLE", 0.5)
     done, _ = await deliver()
     assert (done.problem, done.doubtful) == ("the mail server takes too long", TO)
 

@@ -6,8 +6,7 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.errors import BadRequest, SitesFailed, Unavailable
-from monrest.bp.core_rows import Needs
-from monrest.bp.runner import carriers, gather
+from monrest.bp.core_rows import Needs, carriers, gather
 from monrest.commands import lookups
 from monrest.livestatus.framing import BATCH
 from monrest.sites.fanout import fan_out
