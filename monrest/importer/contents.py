@@ -351,7 +351,9 @@ class Contents:
             REPORTS,
             file.display,
             f"{number} {record['name']!r} of {user or 'nobody'}",
-            report_statements.adopt(number, record, sites, self.now, zone),
+            report_statements.adopt(
+                number, report_statements.values(record, sites, None, self.now, zone)
+            ),
             tuple(notes),
         )
 

@@ -66,7 +66,6 @@ class Measured:
 
     @property
     def name(self) -> str:
-        """Host and service."""
         return f"{self.host} · {self.service}" if self.key[1] else self.host
 
     @property
@@ -96,7 +95,6 @@ def figures(key: ObjectKey, times: Times, unavailable: Collection[str]) -> Figur
 
 
 def average(values: Iterable[float | None]) -> float | None:
-    """The mean of the percentages that are known."""
     numbers = [value for value in values if value is not None]
     return sum(numbers) / len(numbers) if numbers else None
 
@@ -206,7 +204,6 @@ def sheet_of_availability(
 def sheet_of_outages(
     builder: ReportBuilder, objects: Sequence[Measured], parts: Sequence[TimePart]
 ) -> Sheet:
-    """The outages of those objects that are below the target."""
     below = [item for item in objects if item.level < builder.settings.sla]
     if below:
         _over_time(builder, below, parts)

@@ -64,7 +64,7 @@ class ReportBuilder:
 
     def trees(self) -> tuple[FilterTree, ...]:
         """The conditions that choose its objects."""
-        conditions = list(self.settings.search.trees)
+        conditions = list(self.settings.search)
         for name, values in self.settings.names.items():
             where = f"params.{name}"
             trees: list[FilterTree] = []

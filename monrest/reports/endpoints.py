@@ -71,7 +71,6 @@ class AccessibleReport:
     access: str
 
     def require_write(self) -> None:
-        """Raise Forbidden for a user who may only read."""
         if self.access != "rw":
             raise Forbidden("permission denied", "the report may only be read")
 
@@ -155,11 +154,9 @@ class ReportRecords(Records[AccessibleReport]):
     async def rows(
         self, context: Context, reports: Iterable[AccessibleReport]
     ) -> list[dict[str, Any]]:
-        """Give them with what went wrong last."""
         return [self._record(context, report.report, report.access) for report in reports]
 
     def shown_alone(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Give the number as a text."""
         return super().shown_alone({**row, "nr": str(row["nr"])})
 
     def document(self, report: AccessibleReport) -> dict[str, Any]:
@@ -173,20 +170,18 @@ class ReportRecords(Records[AccessibleReport]):
         report["user"] = _owner(request, fields, request.identity.user)
         first, now = first_number(fields.get("nr")), context.wall.now()
         owner = bound_owner(request.identity, report["user"])
-        work = statements.add(first, report, sites, _limit(request), now, context.zone, owner)
-        return await self.database.change(work)
+        values = statements.values(report, sites, _limit(request), now, context.zone)
+        return await self.database.change(statements.add(first, values, owner))
 
     async def require_write(
         self, context: Context, request: RestRequest, old: AccessibleReport
     ) -> None:
-        """Raise Forbidden for a user who may only read."""
         del context, request
         old.require_write()
 
     async def replace(
         self, context: Context, request: RestRequest, old: AccessibleReport, save: Save
     ) -> bool:
-        """Store it with the results of the old one."""
         before, fields = old.report, save.fields
         named = named_sites(save.sent) or named_sites(dict(request.parameters))
         sites = _sites(context, named or request.sites)
@@ -201,15 +196,15 @@ class ReportRecords(Records[AccessibleReport]):
         limit = _limit(request) if mine else before.limit if same else None
         now = context.wall.now()
         owner = bound_owner(request.identity, report["user"])
-        work = statements.replace(before, report, sites, limit, now, context.zone, owner)
+        values = statements.values(report, sites, limit, now, context.zone)
+        work = statements.replace(before, values, now, context.zone, owner)
         return await self.database.change(work)
 
     async def remove(self, old: AccessibleReport) -> bool:
         """Delete it with its results, but not while it is being made."""
         if await self.reports.being_made(old.report):
             raise Conflict("failed to remove report", "it is being made, try again after that")
-        report = old.report
-        return await self.database.change(statements.remove(report))
+        return await self.database.change(statements.remove(old.report))
 
     async def _own(self, identity: Identity, report: Report) -> bool:
         """Whether the report is the user's, and made with no more roles than they come with.
@@ -239,7 +234,6 @@ class ReportRecords(Records[AccessibleReport]):
         }
 
     def _path(self, record: Mapping[str, Any]) -> str | None:
-        """What of the API a report is about, None for one that is not."""
         template = self.reports.templates.get(record["template"])
         return record["params"].get("url") if template and template.kind == "url" else None
 

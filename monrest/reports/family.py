@@ -19,12 +19,10 @@ def _reports(common: Common) -> Reports:
     config, clock = common.config, common.reactor
 
     async def owner(report: Report) -> Identity:
-        """Say as whom a report asks: its owner, with the roles they gave it."""
         limit = None if report.limit is None else frozenset(report.limit)
         return await common.as_user(report.owner, limit)
 
     async def sheet_of(identity: Identity, report: Report, at: float, progress: Progress) -> Sheet:
-        """Make what a report says under the configuration in force."""
         cache, templates = common.the(LogCache), common.the(Reports).templates
         return await prepare(common.context, cache, templates, identity, report, at, progress)
 

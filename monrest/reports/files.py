@@ -16,11 +16,11 @@ from markupsafe import Markup, escape
 
 from monrest.base.errors import BadRequest, ClientLeftError
 from monrest.base.shipped import is_installed, require
-from monrest.render.csv import FORMULA, csv_field, readable_field
+from monrest.render.csv import readable_field
 from monrest.render.json import well_formed
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
 from monrest.render.xlsx import MOST_ROWS, cell_text
-from monrest.reports.picture import STATES, WIDTH, Box, Picture, Shape, Stroke
+from monrest.reports.picture import WIDTH, Box, Picture, Shape, Stroke
 from monrest.reports.sheet import CellKind, Grid, Heading, Note, Sheet, Spelling
 
 if TYPE_CHECKING:
@@ -132,22 +132,23 @@ def _rows(sheet: Sheet, grid: Grid, given_up: Callable[[], bool]) -> Iterator[Ma
         if number % _AT_A_TIME == 0 and given_up():
             raise ClientLeftError
         cells = [
-            _cell(grid, head.kind, value, sheet.spelling.cell(head.kind, value))
+            _cell(
+                head.kind,
+                grid.color(head.kind, value),
+                sheet.spelling.cell(head.kind, value),
+            )
             for head, value in zip(grid.heads, row, strict=True)
         ]
         yield Markup("<tr>") + Markup().join(cells) + Markup("</tr>")
 
 
-def _cell(grid: Grid, kind: str, value: Any, text: str) -> Markup:
-    if kind == "state":
-        color = STATES.get(text.lower(), "inherit")
-        return Markup('<td class="state" style="color:{}"><b>{}</b></td>').format(color, text)
-    bad = kind == "percent" and value is not None and value < grid.low
-    return Markup('<td class="{}{}">{}</td>').format(kind, " bad" if bad else "", text)
+def _cell(kind: str, color: str, text: str) -> Markup:
+    if color:
+        return Markup('<td class="{}" style="color:{}"><b>{}</b></td>').format(kind, color, text)
+    return Markup('<td class="{}">{}</td>').format(kind, text)
 
 
 def svg(picture: Picture) -> Markup:
-    """A picture as SVG that fits any width."""
     inside = Markup().join(map(_shape, picture.shapes))
     return Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="img" aria-label="{}" '
@@ -216,24 +217,18 @@ def _csv_lines(sheet: Sheet, given_up: Callable[[], bool]) -> Iterator[str]:
             if at % _LINES == 0 and given_up():
                 raise ClientLeftError
             cells = (
-                csv_field(_plain(sheet.spelling, head.kind, value))
+                readable_field(_plain(sheet.spelling, head.kind, value))
                 for head, value in zip(grid.heads, row, strict=True)
             )
             yield ";".join(cells) + "\n"
 
 
 def _plain(spelling: Spelling, kind: CellKind, value: Any) -> Any:
-    if kind == "percent":
-        return spelling.say("n/a") if value is None else str(spelling.rounded(value))
-    if value is None:
-        return ""
-    if kind == "duration":
+    if kind in ("percent", "time"):
+        return spelling.cell(kind, value)
+    if kind == "duration" and value is not None:
         return int(value)
-    if kind == "time":
-        return spelling.time(value)
-    text = well_formed(str(value))
-    # What programs for tables would take for a formula is shown as the text that it is.
-    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA) else text
+    return well_formed(value) if isinstance(value, str) else value
 
 
 def workbook(sheet: Sheet, given_up: Callable[[], bool] = bool) -> bytes:
@@ -308,7 +303,7 @@ def _write(
     form: Any,
 ) -> None:
     if value is None and kind == "percent":
-        target.write_string(row, column, spelling.say("n/a"), form)
+        target.write_string(row, column, spelling.cell(kind, None), form)
     elif value is None or value == "":
         return
     elif kind == "percent":

@@ -98,7 +98,6 @@ def letter(
 
 
 def _of_addresses(name: str, addresses: Sequence[str]) -> list[str]:
-    """A header with addresses, one on each line."""
     return [f"{name}: " + ",\n ".join(addresses)] if addresses else []
 
 
@@ -250,7 +249,6 @@ class MailSession:
         return MailDelivery(refused=self.refused, later=self.later)
 
     def hand_over(self) -> MailDelivery:
-        """Send the text, which the server waits for."""
         smtp, message = self.smtp, self.letter.message
         try:
             if smtp.sock is not None:

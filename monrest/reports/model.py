@@ -64,7 +64,6 @@ class Report(RecurringRow):
         return str(self.record["name"])
 
     def template(self, templates: Templates) -> ReportTemplate:
-        """Its template; BadRequest where that is not there any more."""
         template = templates.get(str(self.record["template"]))
         if template is None:
             raise BadRequest("invalid report template", str(self.error(templates)))

@@ -153,7 +153,6 @@ def templates_in(folder: str) -> tuple[Templates, list[str]]:
 
 
 def _read(path: Path) -> ReportTemplate:
-    """One template; OSError, or ValueError with what is wrong."""
     if not TEMPLATE_NAME.fullmatch(path.name):
         raise ValueError("expected a name of letters, digits and _ that ends in .tt")
     if path.name in TEMPLATES:

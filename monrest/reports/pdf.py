@@ -30,7 +30,6 @@ from monrest.reports.picture import (
     GRIDLINE,
     INK,
     PALE,
-    STATES,
     WIDTH,
     Box,
     Label,
@@ -315,16 +314,12 @@ class _Rows(Flowable):  # type: ignore[misc]  # the library has no types
         for y, row in enumerate(grid.rows[self.at : self.at + _ROWS], 1):
             cells = []
             for x, (at, head) in enumerate(zip(self.columns, heads, strict=True)):
-                value, color = row[at], INK
-                if head.kind == "state":
-                    color = STATES.get(str(value).lower(), INK)
-                elif head.kind == "percent" and value is not None and value < grid.low:
-                    color = BAD
-                if color != INK:
+                value, color = row[at], grid.color(head.kind, row[at])
+                if color:
                     style.append(("TEXTCOLOR", (x, y), (x, y), HexColor(color)))
                     style.append(("FONTNAME", (x, y), (x, y), "Report-Bold"))
                 text = self.sheet.spelling.cell(head.kind, value)
-                cells.append(_cell(text, head, self.widths[x], color, bold=color != INK))
+                cells.append(_cell(text, head, self.widths[x], color or INK, bold=bool(color)))
             lines.append(cells)
         return Table(lines, colWidths=self.widths, style=style, hAlign="LEFT")
 

@@ -105,6 +105,15 @@ def _count(text: str, room: float) -> int:
     return len(text)
 
 
+def _part(percent: float, low: float) -> float:
+    """How far a percentage is on the way from ``low`` to 100."""
+    return (percent - low) / (100 - low)
+
+
+def _level(percent: float, sla: float) -> str:
+    return GOOD if percent >= sla else BAD
+
+
 def columns(
     title: str, points: Sequence[tuple[str, float | None, str]], sla: float, low: float
 ) -> Picture:
@@ -114,7 +123,7 @@ def columns(
     room, floor = height - top - bottom, height - bottom
     shapes: list[Shape] = []
     for tick in (low + (100 - low) * at / 4 for at in range(5)):
-        y = floor - room * (tick - low) / (100 - low)
+        y = floor - room * _part(tick, low)
         shapes.append(Stroke(left, y, WIDTH, y, GRIDLINE))
         number = f"{tick:.2f}".rstrip("0").rstrip(".")
         shapes.append(Label(left - 6, y + 3.5, f"{number} %", 9, "end", PALE))
@@ -127,9 +136,9 @@ def columns(
         wide = min(step * 0.72, 60.0)
         middle = x + step / 2
         if value is not None:
-            tall = max(2.0, room * (value - low) / (100 - low))
-            color = GOOD if value >= sla else BAD
-            shapes.append(Box(middle - wide / 2, floor - tall, wide, tall, color, hint))
+            tall = max(2.0, room * _part(value, low))
+            x = middle - wide / 2
+            shapes.append(Box(x, floor - tall, wide, tall, _level(value, sla), hint))
         if at % every == 0:
             half = _width(label, 9) / 2
             middle = max(half, min(middle, WIDTH - half))
@@ -137,7 +146,7 @@ def columns(
                 shapes.append(Label(middle, floor + 15, label, 9, "middle", PALE))
                 taken = middle + half + 4
     if low <= sla <= 100:
-        y = floor - room * (sla - low) / (100 - low)
+        y = floor - room * _part(sla, low)
         shapes.append(Stroke(left, y, WIDTH, y, INK, dashed=True))
     shapes.append(Stroke(left, floor, WIDTH, floor, PALE))
     return Picture(title, height, tuple(shapes))
@@ -153,14 +162,13 @@ def bars(title: str, rows: Sequence[tuple[str, float, str]], sla: float, low: fl
     shapes: list[Shape] = []
     for at, (label, value, text) in enumerate(rows):
         y = top + line * at
-        long = room * (value - low) / (100 - low) if value > low else 0.0
+        long = max(2.0, room * _part(value, low))
         shapes.append(Label(left - 8, y + 14, shortened(label, left - 12, 10), 10, "end"))
         shapes.append(Box(left, y + 4, room, line - 8, "#eef1f3"))
-        color = GOOD if value >= sla else BAD
-        shapes.append(Box(left, y + 4, max(2.0, long), line - 8, color, label))
+        shapes.append(Box(left, y + 4, long, line - 8, _level(value, sla), label))
         shapes.append(Label(WIDTH, y + 14, text, 10, "end", INK, bold=True))
     if low <= sla <= 100:
-        x = left + room * (sla - low) / (100 - low)
+        x = left + room * _part(sla, low)
         shapes.append(Stroke(x, top, x, height - top, INK, dashed=True))
     return Picture(title, height, tuple(shapes))
 

@@ -103,8 +103,6 @@ class Reports(Service):
     _leaving: bool = field(init=False, default=False)
     _scheduler: Scheduler[Report] = field(init=False)
     _mails: DeferredSemaphore = field(init=False)
-    _runs: Runs = field(init=False)
-    _post: Post = field(init=False)
     _periodic: Periodic = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -122,7 +120,6 @@ class Reports(Service):
         )
         self._slots = DeferredSemaphore(self.config.concurrent)
         self._mails = DeferredSemaphore(MAILS_AT_ONCE)
-        self._runs, self._post = Runs(self), Post(self)
         self._periodic = Periodic(self.clock, _LOOK, self.look, "making reports")
 
     async def being_made(self, report: Report) -> bool:
@@ -279,10 +276,10 @@ class Reports(Service):
 
     def _begin(self, run: Run, token: Token) -> Deferred[float | None]:
         if run.phase == WAITING:
-            return Deferred.fromCoroutine(self._runs.make(run, token))
+            return Deferred.fromCoroutine(self._make_run(run, token))
         if run.phase == HANDING:
-            return Deferred.fromCoroutine(self._post.doubtful(run, token))
-        return self._mails.run(lambda: Deferred.fromCoroutine(self._post.send(run, token)))
+            return Deferred.fromCoroutine(self._end_doubtful(run, token))
+        return self._mails.run(lambda: Deferred.fromCoroutine(self._send(run, token)))
 
     def load(self) -> None:
         """Read the operator's templates; blocks."""
@@ -308,7 +305,6 @@ class Reports(Service):
         self.config, self.mail, self.zone = config, mail, zone
 
     def startService(self) -> None:
-        """Take part; the database, the duties and the jobs must run."""
         super().startService()
         self._leaving = False
         self.duties.want(DUTY)
@@ -316,7 +312,6 @@ class Reports(Service):
         self._periodic.startService()
 
     def leave(self) -> None:
-        """Begin with nothing more."""
         self._leaving = True
 
     def stopService(self) -> Deferred[None]:
@@ -331,67 +326,56 @@ class Reports(Service):
 
         return Deferred.fromCoroutine(stop())
 
-
-@define(eq=False)
-class Runs:
-    """Makes reports whose time has come: a job, its result, and the mail that follows."""
-
-    log: ClassVar[Logger] = Logger()
-
-    reports: Reports
-
-    async def make(self, run: Run, token: Token) -> None:
+    async def _make_run(self, run: Run, token: Token) -> None:
         """Take a run and have a job do it; fires when that has ended."""
-        reports = self.reports
         if run.attempts >= _REPORT_TRIES:
             text = f"it was begun {run.attempts} times and never finished"
-            await self._over(run, token, text)
+            await self._end(run, token, text)
             return
-        if not await reports.duties.change(token, statements.begin(run, token.number)):
+        if not await self.duties.change(token, statements.begin(run, token.number)):
             return
         ended = False
 
         async def call(progress: Progress) -> Answer:
             nonlocal ended
-            await reports.alone(run.report, lambda: self._make(run, token, progress))
+            await self.alone(run.report, lambda: self._make_due(run, token, progress))
             ended = True
             return Document(value={"message": "report finished", "id": run.report.number})
 
         try:
-            identity = await reports.owner(run.report)
+            identity = await self.owner(run.report)
         except Unavailable:
             raise
         except RestError as error:
-            await self._over(run, token, f"its owner cannot have it made: {error}")
+            await self._end(run, token, f"its owner cannot have it made: {error}")
             return
-        job: Job | None = await reports.as_job(run.report, call, identity)
-        while reports.goes_on and job is not None and job.ended is None:
-            job = await reports.jobs.wait(job.id, _JOB_WAIT)
-        if not ended and reports.goes_on and job is not None and job.canceled_by is not None:
-            await self._over(run, token, f"canceled by {job.canceled_by}")
+        job: Job | None = await self.as_job(run.report, call, identity)
+        while self.goes_on and job is not None and job.ended is None:
+            job = await self.jobs.wait(job.id, _JOB_WAIT)
+        if not ended and self.goes_on and job is not None and job.canceled_by is not None:
+            await self._end(run, token, f"canceled by {job.canceled_by}")
 
-    async def _make(self, run: Run, token: Token, progress: Progress) -> None:
+    async def _make_due(self, run: Run, token: Token, progress: Progress) -> None:
         """Make it, and store it together with what follows."""
-        reports = self.reports
         try:
-            sheet, files = await reports.make(run.report, run.at, progress)
+            sheet, files = await self.make(run.report, run.at, progress)
             letter = await self._letter(run, sheet, files)
         except CancelledError:
             raise
         except (SitesFailed, Unavailable) as error:
             reason = reason_of(error)
             if run.attempts + 1 >= _REPORT_TRIES:
-                await self._over(run, token, reason)
+                await self._end(run, token, reason)
             else:
-                when = reports.wall.now() + _REPORT_PAUSE
+                when = self.wall.now() + _REPORT_PAUSE
                 again = statements.again(run, WAITING, when, (), reason)
-                await reports.duties.change(token, again)
+                await self.duties.change(token, again)
             raise
         except Exception as error:
-            await self._over(run, token, reason_of(error))
+            await self._end(run, token, reason_of(error))
             raise
         progress(95, message="storing the result")
-        now = reports.wall.now()
+        now = self.wall.now()
 
         def work(connection: Connection) -> None:
             if not statements.keep(run.report, files, now)(connection):
@@ -401,28 +385,27 @@ class Runs:
             else:
                 statements.to_be_sent(run, letter)(connection)
 
-        await reports.duties.change(token, work)
-        self._note(run, "ok")
+        await self.duties.change(token, work)
+        self._note_made(run, "ok")
 
     async def _letter(self, run: Run, sheet: Sheet, files: list[File]) -> Letter | None:
         """The mail that follows; None without recipients, or where all is well enough."""
         record = run.report.record
         if run.purpose == QUEUE or not (record["to"] or record["cc"]):
             return None
-        reports = self.reports
-        settings = run.report.settings(reports.templates)
+        settings = run.report.settings(self.templates)
         level, worst = settings.mail_max_level, sheet.worst
         if run.purpose == SCHEDULE and level >= 0 and worst is not None and worst >= level:
             return None
-        parts = run.report, settings, sheet, files, reports.mail
-        now = reports.wall.now()
-        return await reports.threads.run(lambda: letter(*parts, run.at, run.purpose, now))
+        parts = run.report, settings, sheet, files, self.mail
+        now = self.wall.now()
+        return await self.threads.run(lambda: letter(*parts, run.at, run.purpose, now))
 
-    async def _over(self, run: Run, token: Token, error: str) -> None:
-        await self.reports.duties.change(token, statements.over(run, WAITING, error))
-        self._note(run, error)
+    async def _end(self, run: Run, token: Token, error: str) -> None:
+        await self.duties.change(token, statements.over(run, WAITING, error))
+        self._note_made(run, error)
 
-    def _note(self, run: Run, result: str) -> None:
+    def _note_made(self, run: Run, result: str) -> None:
         if result != "ok":
             self.log.warn(
                 "report {number} was not made: {reason}", number=run.report.number, reason=result
@@ -432,49 +415,30 @@ class Runs:
             purpose=run.purpose,
         )  # fmt: skip
 
-
-def reason_of(error: BaseException) -> str:
-    """The text of a failure for readers, the most important line first."""
-    if isinstance(error, SitesFailed):
-        return f"{error.message}\n{error.description}"
-    if isinstance(error, RestError):
-        return str(error)
-    return "internal error, have a look at the log"
-
-
-@define(eq=False)
-class Post:
-    """Sends the mail of a report: again while there is hope, and never twice."""
-
-    log: ClassVar[Logger] = Logger()
-
-    reports: Reports
-
-    async def send(self, run: Run, token: Token) -> None:
+    async def _send(self, run: Run, token: Token) -> None:
         """One try: take the run, talk to the mail server, store its answer."""
-        reports = self.reports
-        if not await reports.duties.change(token, statements.begin(run, token.number)):
+        if not await self.duties.change(token, statements.begin(run, token.number)):
             return
-        data = await reports.database.run(statements.message(run))
+        data = await self.database.run(statements.message(run))
         if data is None:
             return
 
         async def before_text(_: tuple[str, ...]) -> None:
-            if not await reports.duties.change(token, statements.handing(run)):
+            if not await self.duties.change(token, statements.handing(run)):
                 raise DutyLostError(token.duty)
 
         letter = Letter(recipients=run.recipients, message=data)
-        delivery = await reports.mailer.deliver(letter, reports.mail, before_text)
-        await self._note(run, delivery)
+        delivery = await self.mailer.deliver(letter, self.mail, before_text)
+        await self._store_delivery(run, delivery)
 
-    async def doubtful(self, run: Run, token: Token) -> None:
+    async def _end_doubtful(self, run: Run, token: Token) -> None:
         """End a run whose daemon died, or lost the database, while a server took the mail."""
         lines = [*_refusals(run), _doubt(run.recipients, "the daemon that sent it was interrupted")]
         text = _text(lines)
-        await self.reports.duties.change(token, statements.over(run, MAILING, text, run.recipients))
-        self._report(run, text, 0)
+        await self.duties.change(token, statements.over(run, MAILING, text, run.recipients))
+        self._note_sent(run, text, 0)
 
-    async def _note(self, run: Run, delivery: MailDelivery) -> None:
+    async def _store_delivery(self, run: Run, delivery: MailDelivery) -> None:
         """Store what the server answered, also without the duty by now: it has happened."""
         attempts = run.attempts + 1
         lines = _refusals(run)
@@ -486,26 +450,35 @@ class Post:
         elif delivery.problem:
             left = list(run.recipients)
             more = [delivery.problem]
-        hope = bool(left) and not delivery.final and attempts < self.reports.mail.tries
+        hope = bool(left) and not delivery.final and attempts < self.mail.tries
         if hope:
             pause = min(_FIRST_MAIL_PAUSE * 2 ** (attempts - 1), _LONGEST_MAIL_PAUSE)
-            when = self.reports.wall.now() + pause
+            when = self.wall.now() + pause
             how = f"not sent yet, tried {attempts} times"
             text = _text([*lines, *(f"{how}: {line}" for line in more)])
             work = statements.again(run, MAILING, when, left, text)
         else:
             text = _text([*lines, *(f"not sent: {line}" for line in more)])
             work = statements.over(run, MAILING, text or None, left)
-        await patiently(lambda: self.reports.database.change(work), self.reports.clock, PATIENCE)
-        self._report(run, text, len(delivery.taken))
+        await patiently(lambda: self.database.change(work), self.clock, PATIENCE)
+        self._note_sent(run, text, len(delivery.taken))
 
-    def _report(self, run: Run, problem: str, taken: int) -> None:
+    def _note_sent(self, run: Run, problem: str, taken: int) -> None:
         if problem:
             self.log.warn("report {number}: {reason}", number=run.report.number, reason=problem)
         audit(
             _AUTHOR, None, "report mail", target=str(run.report.number), result=problem or "ok",
             at=run.at, purpose=run.purpose, taken=taken,
         )  # fmt: skip
+
+
+def reason_of(error: BaseException) -> str:
+    """The text of a failure for readers, the most important line first."""
+    if isinstance(error, SitesFailed):
+        return f"{error.message}\n{error.description}"
+    if isinstance(error, RestError):
+        return str(error)
+    return "internal error, have a look at the log"
 
 
 def _refusals(run: Run) -> list[str]:

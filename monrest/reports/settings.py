@@ -6,14 +6,14 @@ Rules: docs/spec/reports.md, "Parameters".
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import partial
 from math import floor, isfinite
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeAlias
 
 import re2
-from attrs import define, frozen
+from attrs import field, fields, frozen
 
 from monrest.api.fields import Choice, Flag, NameList, Text
 from monrest.availability.account import HOST_WORDS, SERVICE_WORDS
@@ -97,15 +97,8 @@ _EVERYTHING = {"hoststatustypes": (0, 15), "servicestatustypes": (0, 31)}
 _MOST_NAMES = 500
 
 
-@frozen
-class Search:
-    """``trees`` have all to hold, on columns of hosts or of services."""
-
-    trees: tuple[FilterTree, ...] = ()
-
-
-def read_search(given: Any, q: str) -> Search:
-    """Read the fields of a form and a text of the query language; ValueError says what is wrong.
+def read_search(given: Any, q: str) -> tuple[FilterTree, ...]:
+    """Read the fields of a form and a text of the query language, all of which have to hold.
 
     A filter that is a text is the query language as well.
     """
@@ -122,7 +115,7 @@ def read_search(given: Any, q: str) -> Search:
             trees.append(parse_q(text))
         except BadRequest as error:
             raise ValueError(f"the query language: {error.description}") from None
-    return Search(tuple(trees))
+    return tuple(trees)
 
 
 def _form(given: Mapping[Any, Any]) -> list[FilterTree]:
@@ -180,8 +173,6 @@ def _line(kind: str, op: str, value: str) -> FilterTree:
     raise ValueError(f"one of {names} in type, got {kind[:40]!r}")
 
 
-T = TypeVar("T")
-
 NAMED = (
     *("today", "last24hours", "yesterday", "thisweek", "last7days", "lastweek", "thismonth"),
     *("last31days", "lastmonth", "thisyear", "last12months", "lastyear", "custom"),
@@ -216,6 +207,142 @@ _Names = partial(NameList, most=1000, number="at most {most} of them")
 _LAST_SECOND = 253_402_300_799
 
 
+def _wrong(name: str, expected: str) -> BadRequest:
+    return BadRequest(f"invalid params.{name}", f"params.{name}: expected {expected}")
+
+
+Params: TypeAlias = Mapping[str, Any]
+"""What a client sends, with the defaults of the template."""
+
+
+def _text(given: Params, name: str) -> str:
+    """A short text without control characters."""
+    return _Text(f"params.{name}", "").read(given.get(name))
+
+
+def _choice(given: Params, name: str, *, choices: Sequence[str], default: str) -> str:
+    words = tuple(choices)
+    return Choice(f"params.{name}", "", words, default=default).read(given.get(name))
+
+
+def _names(given: Params, name: str, *, needed: bool = False) -> tuple[str, ...]:
+    """A list of names, or a text with commas."""
+    value, text = given.get(name), _Text(f"params.{name}", "")
+    items = value if isinstance(value, list) else text.read(value)
+    names = tuple(_Names(text.name, "", item=lambda item: (text.read(item),)).read(items))
+    if needed and not names:
+        raise _wrong(name, "at least one name")
+    return names
+
+
+def _several(given: Params, name: str, *, choices: Sequence[str]) -> tuple[str, ...]:
+    texts = _names(given, name)
+    for text in texts:
+        if text not in choices:
+            raise _wrong(name, f"some of {', '.join(choices)}")
+    return texts
+
+
+def _number(
+    given: Params,
+    name: str,
+    *,
+    default: float,
+    least: float,
+    most: float,
+    whole: bool = False,
+) -> float:
+    """A number within bounds; a comma is a decimal point as well."""
+    text = _text(given, name).removesuffix("%").strip().replace(",", ".")
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most or (whole and not value.is_integer()):
+        kind = "a whole number" if whole else "a number"
+        raise _wrong(name, f"{kind} from {least:g} to {most:g}")
+    return int(value) if whole else value
+
+
+def _level(given: Params, name: str, *, default: float) -> float:
+    """A percentage, or -1."""
+    value = _number(given, name, default=default, least=-1, most=100)
+    if -1 < value < 0:
+        raise _wrong(name, "-1 or a number from 0 to 100")
+    return value
+
+
+def _assumed(given: Params, name: str, choices: Sequence[int]) -> str:
+    """The number of a state that is assumed, as a text."""
+    value = int(_number(given, name, default=0, least=-1, most=9, whole=True))
+    if value not in choices:
+        raise _wrong(name, f"one of {', '.join(map(str, choices))}")
+    return str(value)
+
+
+def _flag(given: Params, name: str, *, default: bool = False) -> bool:
+    value = given.get(name)
+    value = None if value is None or not str(value).strip() else value
+    return bool(Flag(f"params.{name}", "", default=int(default)).read(value))
+
+
+def _bound(given: Params, name: str) -> str:
+    text = _text(given, name)
+    if not text:
+        raise _wrong(name, "a time, because timeperiod is custom")
+    return text
+
+
+def _variable(given: Params, name: str, *, wanted: str) -> str:
+    """The custom variable that names are taken from, empty where they are not."""
+    if _text(given, name) != wanted:
+        return ""
+    text = _text(given, f"{name}_cust")
+    if not _CUSTOM.fullmatch(text):
+        raise _wrong(f"{name}_cust", f"a custom variable, because {name} is {wanted}")
+    return text.removeprefix("_").upper()
+
+
+def _strftime(given: Params, name: str, *, default: str) -> str:
+    text = _text(given, name) or default
+    try:
+        written = datetime(2000, 1, 1).strftime(text)  # noqa: DTZ001  to see whether it can be
+    except ValueError:
+        written = ""
+    if not written or len(written) > 100:
+        raise _wrong(name, "a format of strftime, as %Y-%m-%d")
+    return text
+
+
+def _pattern(given: Params, name: str) -> str:
+    text = _text(given, name)
+    try:
+        re2.compile(text)
+    except re2.error:
+        raise _wrong(name, "a regular expression") from None
+    return text
+
+
+def _event_types(given: Params, name: str) -> tuple[str, ...]:
+    """Types of events, with at most one kind of state each."""
+    types = _several(given, name, choices=EVENT_TYPES)
+    for kind in ("host_state_", "service_state_"):
+        if sum(event.startswith(kind) for event in types) > 1:
+            raise _wrong(name, f"at most one of {kind}hard, _soft and _both")
+    return types
+
+
+def _param(reader: Callable[..., Any], name: str = "", **options: Any) -> Any:
+    """A field and how it is read; ``name`` is its parameter where that is called differently."""
+    return field(metadata={"read": partial(reader, **options), "name": name})
+
+
+_percent = partial(_number, least=0, most=100)
+_pages = partial(_number, least=-1, most=1000, whole=True)
+
+
 @frozen(kw_only=True)
 class ReportSettings:
     """The parameters of one report, understood. Levels are percentages, -1 switches one off.
@@ -224,41 +351,43 @@ class ReportSettings:
     that a mail brings. ``delay``: seconds between the tries to read the ``url``.
     """
 
-    language: str
-    search: Search
-    filter_type: Literal["Hosts", "Services", "Both"]
+    search: tuple[FilterTree, ...]
+    filter_type: str
     names: Mapping[str, tuple[str, ...]]
-    timeperiod: str
     custom: tuple[str, str]
-    breakdown: str
-    period: str
-    sla: float
-    graph_min_sla: float
-    decimals: int
-    host_names: str
-    host_variable: str
-    service_names: str
-    service_variable: str
-    date_format: str
-    moment_format: str
     rules: Mapping[str, str]
-    unavailable: frozenset[str]
-    overview_max_level: float
-    details_max_level: float
-    mail_max_level: float
-    max_worst_pages: int
-    max_outages_pages: int
-    attach_json: bool
     attach: tuple[str, ...]
-    reverse: bool
-    pattern: str
-    exclude_pattern: str
-    event_types: tuple[str, ...]
-    handled: bool
     url: Link | None
-    retries: int
-    delay: float
     form: str
+    language: str = _param(_choice, choices=LANGUAGES, default="en")
+    timeperiod: str = _param(_choice, choices=NAMED, default="last24hours")
+    breakdown: str = _param(_choice, choices=BREAKDOWNS, default="months")
+    period: str = _param(_text, "rpttimeperiod")
+    sla: float = _param(_percent, default=98)
+    graph_min_sla: float = _param(_percent, default=90)
+    decimals: int = _param(_number, default=2, least=0, most=6, whole=True)
+    host_names: str = _param(_choice, "hostnameformat", choices=_HOST_NAMES, default="hostname")
+    host_variable: str = _param(_variable, "hostnameformat", wanted="hostcustom")
+    service_names: str = _param(
+        _choice, "servicenameformat", choices=_SERVICE_NAMES, default="description"
+    )
+    service_variable: str = _param(_variable, "servicenameformat", wanted="servicecustom")
+    date_format: str = _param(_strftime, "dateformat", default="%Y-%m-%d")
+    moment_format: str = _param(_strftime, "datetimeformat", default="%Y-%m-%d %H:%M:%S")
+    unavailable: tuple[str, ...] = _param(_several, choices=UNAVAILABLE)
+    overview_max_level: float = _param(_level, default=-1)
+    details_max_level: float = _param(_level, default=100)
+    mail_max_level: float = _param(_level, default=-1)
+    max_worst_pages: int = _param(_pages, default=1)
+    max_outages_pages: int = _param(_pages, default=-1)
+    attach_json: bool = _param(_flag)
+    reverse: bool = _param(_flag)
+    pattern: str = _param(_pattern)
+    exclude_pattern: str = _param(_pattern)
+    event_types: tuple[str, ...] = _param(_event_types)
+    handled: bool = _param(_flag, default=True)
+    retries: int = _param(_number, default=3, least=1, most=10, whole=True)
+    delay: float = _param(_number, default=60, least=0, most=300)
 
     def span(self, now: float, zone: tzinfo, first_weekday: int) -> Span:
         """From when to when the report goes; BadRequest for bounds that cannot be."""
@@ -272,10 +401,6 @@ class ReportSettings:
             for name, text in zip(("t1", "t2"), self.custom, strict=True)
         ]
         return Span(min(bounds), max(bounds))
-
-
-def _wrong(name: str, expected: str) -> BadRequest:
-    return BadRequest(f"invalid params.{name}", f"params.{name}: expected {expected}")
 
 
 def _moment(name: str, text: str, now: float, zone: tzinfo) -> int:
@@ -298,187 +423,52 @@ def completed(template: ReportTemplate, params: Mapping[str, Any]) -> dict[str, 
     return values
 
 
+_READERS = {
+    attribute.name: (attribute.metadata["name"] or attribute.name, attribute.metadata["read"])
+    for attribute in fields(ReportSettings)
+    if attribute.metadata
+}
+
+
 def read(template: ReportTemplate, params: Mapping[str, Any]) -> ReportSettings:
     """What the parameters mean; BadRequest that names the one that is wrong."""
-    given = _Params({**template.defaults, **params})
-    custom = given.choice("timeperiod", NAMED, "last24hours") == "custom"
-    objects = template.objects
-    url = given.link("url") if template.kind == "url" else None
-    form = "pdf" if url is None or given.flag("pdf", default=False) else url.form
-    return ReportSettings(
-        language=given.choice("language", LANGUAGES, "en"),
-        search=given.search() if template.chooses else Search(),
-        filter_type=given.choice("filter_type", ("Hosts", "Services", "Both"), objects)  # type: ignore[arg-type]  # one of these
-        if template.chooses
-        else objects,
-        names={name: given.names(name, needed=name in template.needed) for name in template.names},
-        timeperiod=given.choice("timeperiod", NAMED, "last24hours"),
-        custom=(given.bound("t1"), given.bound("t2")) if custom else ("", ""),
-        breakdown=given.choice("breakdown", BREAKDOWNS, "months"),
-        period=given.text("rpttimeperiod"),
-        sla=given.percent("sla", 98),
-        graph_min_sla=given.percent("graph_min_sla", 90),
-        decimals=int(given.number("decimals", 2, 0, 6, whole=True)),
-        host_names=given.choice("hostnameformat", _HOST_NAMES, "hostname"),
-        host_variable=given.variable("hostnameformat", "hostcustom"),
-        service_names=given.choice("servicenameformat", _SERVICE_NAMES, "description"),
-        service_variable=given.variable("servicenameformat", "servicecustom"),
-        date_format=given.strftime("dateformat", "%Y-%m-%d"),
-        moment_format=given.strftime("datetimeformat", "%Y-%m-%d %H:%M:%S"),
-        rules={
-            "assumeinitialstates": str(int(given.flag("assumeinitialstates", default=True))),
-            "includesoftstates": str(int(given.flag("includesoftstates", default=False))),
-            "initialassumedhoststate": given.one_of("initialassumedhoststate", _ASSUMED_HOST),
-            "initialassumedservicestate": given.one_of(
-                "initialassumedservicestate", _ASSUMED_SERVICE
-            ),
-        },
-        unavailable=frozenset(given.several("unavailable", UNAVAILABLE)),
-        overview_max_level=given.level("overview_max_level", -1),
-        details_max_level=given.level("details_max_level", 100),
-        mail_max_level=given.level("mail_max_level", -1),
-        max_worst_pages=given.pages("max_worst_pages", 1),
-        max_outages_pages=given.pages("max_outages_pages", -1),
-        attach_json=given.flag("attach_json", default=False),
-        attach=tuple(given.several("attach", FORMATS)) or (form,),
-        reverse=given.flag("reverse", default=False),
-        pattern=given.pattern("pattern"),
-        exclude_pattern=given.pattern("exclude_pattern"),
-        event_types=given.event_types(),
-        handled=given.flag("handled", default=True),
-        url=url,
-        retries=int(given.number("retries", 3, 1, 10, whole=True)),
-        delay=given.number("delay", 60, 0, 300),
-        form=form,
-    )
-
-
-@define
-class _Params:
-    given: Mapping[str, Any]
-
-    def text(self, name: str) -> str:
-        """A short text without control characters."""
-        return _Text(f"params.{name}", "").read(self.given.get(name))
-
-    def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
-        return Choice(f"params.{name}", "", choices, default=default).read(self.given.get(name))
-
-    def names(self, name: str, *, needed: bool) -> tuple[str, ...]:
-        """A list of names, or a text with commas."""
-        names = self._list(name)
-        if needed and not names:
-            raise _wrong(name, "at least one name")
-        return names
-
-    def _list(self, name: str) -> tuple[str, ...]:
-        value, text = self.given.get(name), _Text(f"params.{name}", "")
-        items = value if isinstance(value, list) else text.read(value)
-        return tuple(_Names(text.name, "", item=lambda item: (text.read(item),)).read(items))
-
-    def several(self, name: str, choices: tuple[str, ...]) -> tuple[str, ...]:
-        texts = self._list(name)
-        for text in texts:
-            if text not in choices:
-                raise _wrong(name, f"some of {', '.join(choices)}")
-        return texts
-
-    def number(
-        self, name: str, default: float, least: float, most: float, *, whole: bool = False
-    ) -> float:
-        """A number within bounds; a comma is a decimal point as well."""
-        text = self.text(name).removesuffix("%").strip().replace(",", ".")
-        if not text:
-            return default
+    given = {**template.defaults, **params}
+    values = {name: reader(given, param) for name, (param, reader) in _READERS.items()}
+    try:
+        url = read_link(_text(given, "url")) if template.kind == "url" else None
+    except ValueError as error:
+        raise _wrong("url", str(error)) from None
+    search: tuple[FilterTree, ...] = ()
+    filter_type: str = template.objects
+    if template.chooses:
         try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not least <= value <= most or (whole and not value.is_integer()):
-            kind = "a whole number" if whole else "a number"
-            raise _wrong(name, f"{kind} from {least:g} to {most:g}")
-        return value
-
-    def percent(self, name: str, default: float) -> float:
-        return self.number(name, default, 0, 100)
-
-    def level(self, name: str, default: float) -> float:
-        """A percentage, or -1."""
-        value = self.number(name, default, -1, 100)
-        if -1 < value < 0:
-            raise _wrong(name, "-1 or a number from 0 to 100")
-        return value
-
-    def pages(self, name: str, default: int) -> int:
-        """A number of pages, -1 for all."""
-        return int(self.number(name, default, -1, 1000, whole=True))
-
-    def one_of(self, name: str, choices: tuple[int, ...]) -> str:
-        """One of some numbers, as a text."""
-        value = int(self.number(name, 0, -1, 9, whole=True))
-        if value not in choices:
-            raise _wrong(name, f"one of {', '.join(map(str, choices))}")
-        return str(value)
-
-    def flag(self, name: str, *, default: bool) -> bool:
-        value = self.given.get(name)
-        given = None if value is None or not str(value).strip() else value
-        return bool(Flag(f"params.{name}", "", default=int(default)).read(given))
-
-    def bound(self, name: str) -> str:
-        """One end of a custom time."""
-        text = self.text(name)
-        if not text:
-            raise _wrong(name, "a time, because timeperiod is custom")
-        return text
-
-    def variable(self, name: str, wanted: str) -> str:
-        """The custom variable that names are taken from, empty where they are not."""
-        if self.text(name) != wanted:
-            return ""
-        text = self.text(f"{name}_cust")
-        if not _CUSTOM.fullmatch(text):
-            raise _wrong(f"{name}_cust", f"a custom variable, because {name} is {wanted}")
-        return text.removeprefix("_").upper()
-
-    def strftime(self, name: str, default: str) -> str:
-        """A format of dates."""
-        text = self.text(name) or default
-        try:
-            written = datetime(2000, 1, 1).strftime(text)  # noqa: DTZ001  to see whether it can be
-        except ValueError:
-            written = ""
-        if not written or len(written) > 100:
-            raise _wrong(name, "a format of strftime, as %Y-%m-%d")
-        return text
-
-    def pattern(self, name: str) -> str:
-        """A regular expression."""
-        text = self.text(name)
-        try:
-            re2.compile(text)
-        except re2.error:
-            raise _wrong(name, "a regular expression") from None
-        return text
-
-    def event_types(self) -> tuple[str, ...]:
-        """Types of events, with at most one kind of state each."""
-        types = self.several("event_types", EVENT_TYPES)
-        for kind in ("host_state_", "service_state_"):
-            if sum(name.startswith(kind) for name in types) > 1:
-                raise _wrong("event_types", f"at most one of {kind}hard, _soft and _both")
-        return types
-
-    def link(self, name: str) -> Link:
-        """A path of the API."""
-        try:
-            return read_link(self.text(name))
-        except ValueError as error:
-            raise _wrong(name, str(error)) from None
-
-    def search(self) -> Search:
-        """What chooses the objects."""
-        try:
-            return read_search(self.given.get("filter"), self.text("q"))
+            search = read_search(given.get("filter"), _text(given, "q"))
         except ValueError as error:
             raise _wrong("filter", str(error)) from None
+        filter_type = _choice(
+            given, "filter_type", choices=("Hosts", "Services", "Both"), default=filter_type
+        )
+    custom = ("", "")
+    if values["timeperiod"] == "custom":
+        custom = (_bound(given, "t1"), _bound(given, "t2"))
+    form = "pdf" if url is None or _flag(given, "pdf") else url.form
+    return ReportSettings(
+        search=search,
+        filter_type=filter_type,
+        names={
+            name: _names(given, name, needed=name in template.needed) for name in template.names
+        },
+        custom=custom,
+        rules={
+            "assumeinitialstates": str(int(_flag(given, "assumeinitialstates", default=True))),
+            "includesoftstates": str(int(_flag(given, "includesoftstates"))),
+            "initialassumedhoststate": _assumed(given, "initialassumedhoststate", _ASSUMED_HOST),
+            "initialassumedservicestate": _assumed(
+                given, "initialassumedservicestate", _ASSUMED_SERVICE
+            ),
+        },
+        attach=_several(given, "attach", choices=FORMATS) or (form,),
+        url=url,
+        form=form,
+        **values,
+    )

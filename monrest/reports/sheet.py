@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from monrest.reports.picture import Picture
+from monrest.reports.picture import BAD, STATES, Picture
 
 # The words of reports in their languages.
 #
@@ -142,6 +142,12 @@ class Grid:
     empty: str = ""
     lead: int = 1
 
+    def color(self, kind: CellKind, value: Any) -> str:
+        """The color of a cell that stands out, else nothing."""
+        if kind == "state":
+            return STATES.get(str(value).lower(), "")
+        return BAD if kind == "percent" and value is not None and value < self.low else ""
+
 
 @frozen
 class Note:
@@ -185,11 +191,9 @@ class Spelling:
         return self.say("n/a") if value is None else f"{self.rounded(value)} %"
 
     def time(self, value: float) -> str:
-        """Date and time of Unix seconds."""
         return self._dated(value, self.moment)
 
     def day(self, value: float) -> str:
-        """The date of Unix seconds."""
         return self._dated(value, self.date)
 
     def _dated(self, value: float, form: str) -> str:
@@ -199,7 +203,6 @@ class Spelling:
             return str(int(value))
 
     def cell(self, kind: CellKind, value: Any) -> str:
-        """A value of a table as a text."""
         return "" if value is None and kind != "percent" else _CELLS[kind](self, value)
 
 

@@ -70,13 +70,14 @@ def _same(report: Report) -> ColumnElement[bool]:
     return STORED.same(report.number, report.version)
 
 
-def _values(
+def values(
     record: Mapping[str, Any],
     sites: Mapping[str, str],
     limit: Sequence[str] | None,
     now: float,
     zone: tzinfo,
 ) -> dict[str, Any]:
+    """The columns of a report that is written now; ``limit``: the roles of its writer."""
     return {
         "record": dict(record),
         "sites": dict(sites),
@@ -87,7 +88,6 @@ def _values(
 
 @transaction
 def several(connection: Connection, number: int | None = None) -> list[Report]:
-    """All reports, or the one with this number."""
     return STORED.read(connection, number)
 
 
@@ -98,30 +98,15 @@ def remove(connection: Connection, report: Report) -> bool:
 
 @transaction
 def add(
-    connection: Connection,
-    first: int,
-    record: Mapping[str, Any],
-    sites: Mapping[str, str],
-    limit: Sequence[str] | None,
-    now: float,
-    zone: tzinfo,
-    owner: str | None = None,
+    connection: Connection, first: int, values: Mapping[str, Any], owner: str | None = None
 ) -> int:
     """Store a new one with the first free number from ``first`` on; gives the number."""
-    return STORED.add_number(connection, first, _values(record, sites, limit, now, zone), owner)
+    return STORED.add_number(connection, first, values, owner)
 
 
 @transaction
-def adopt(
-    connection: Connection,
-    number: int,
-    record: Mapping[str, Any],
-    sites: Mapping[str, str],
-    now: float,
-    zone: tzinfo,
-) -> bool:
+def adopt(connection: Connection, number: int, values: Mapping[str, Any]) -> bool:
     """Store one of another installation; False when its number is taken. Nothing is caught up."""
-    values = _values(record, sites, None, now, zone)
     return STORED.adopt(connection, number, values)
 
 
@@ -129,18 +114,15 @@ def adopt(
 def replace(
     connection: Connection,
     old: Report,
-    record: Mapping[str, Any],
-    sites: Mapping[str, str],
-    limit: Sequence[str] | None,
+    values: Mapping[str, Any],
     now: float,
     zone: tzinfo,
     owner: str | None = None,
 ) -> bool:
-    """Store another record instead of ``old``; False when that is not the stored one any more.
+    """Store other values instead of ``old``; False when that is not the stored one any more.
 
     A time of the old schedule that has come is a run before that; results stay.
     """
-    values = _values(record, sites, limit, now, zone)
     return STORED.reschedule(connection, old, values, now, zone, owner)
 
 
@@ -190,7 +172,6 @@ def message(connection: Connection, run: Run) -> bytes | None:
 
 @transaction
 def to_be_sent(connection: Connection, run: Run, letter: Letter) -> None:
-    """Note that what was made is to be mailed."""
     query = update(runs).where(_this(run)).values(
         phase=MAILING, attempts=0, again=0.0, recipients=list(letter.recipients),
         message=letter.message, error=None,
@@ -219,7 +200,6 @@ def again(
 
 
 def try_again_now(connection: Connection) -> None:
-    """Let everything be tried once more that waits for that."""
     connection.execute(update(runs).where(runs.c.open).values(again=0.0))
 
 

@@ -177,7 +177,7 @@ def test_custom_times():
 
 
 def search(given, q=""):
-    return report(params={"filter": given, "q": q}).settings(TEMPLATES).search.trees
+    return report(params={"filter": given, "q": q}).settings(TEMPLATES).search
 
 
 def test_a_search_form():

@@ -67,7 +67,7 @@ def asking(**settings):
         cache=None,
         request=REQUEST,
         report=SimpleNamespace(record={"failed_backends": "cancel"}),
-        settings=SimpleNamespace(search=SimpleNamespace(trees=()), names={}, **settings),
+        settings=SimpleNamespace(search=(), names={}, **settings),
         spelling=None,
         now=0,
     )

@@ -131,7 +131,8 @@ class World:
             TEMPLATES,
         )  # fmt: skip
         now = SIX - 60 + self.elapsed
-        work = statements.add(1, {**record, "user": "olga"}, {}, None, now, UTC)
+        values = statements.values({**record, "user": "olga"}, {}, None, now, UTC)
+        work = statements.add(1, values)
         return result(self.books.change(work))
 
     def get(self, number=1):
@@ -357,8 +358,9 @@ def test_a_new_schedule_counts_at_once(world):
     number = world.add()
     old = world.get(number)
     later = {**old.record, "send_types": [{"type": "day", "minute": 5, "hour": 6}]}
-    result(world.books.change(statements.replace(old, later, {}, None, SIX - 60, UTC)))
-    assert result(world.books.change(statements.replace(old, later, {}, None, SIX, UTC))) is False
+    values = statements.values(later, {}, None, SIX - 60, UTC)
+    result(world.books.change(statements.replace(old, values, SIX - 60, UTC)))
+    assert result(world.books.change(statements.replace(old, values, SIX, UTC))) is False
     world.pass_(600)
     assert [at for _, at, _ in world.made] == [SIX + 300]
 
@@ -394,7 +396,7 @@ def test_another_report_of_the_same_number_has_nothing_of_the_one_before(world):
         result(world.books.change(work))
     for work in (
         statements.queue(old, now, QUEUE),
-        statements.replace(old, old.record, {}, None, now, UTC),
+        statements.replace(old, statements.values(old.record, {}, None, now, UTC), now, UTC),
         statements.remove(old),
     ):
         assert result(world.books.change(work)) is False
