@@ -31,7 +31,7 @@ from monrest.base.clock import MachineClock
 from monrest.base.concurrency import Threads, pause
 from monrest.base.room import RowRoom
 from monrest.bp.core_objects import Exporter
-from monrest.bp.service import DUTY, BusinessProcesses, Commits
+from monrest.bp.service import DUTY, BusinessProcesses
 from monrest.config import BpConfig, SiteConfig
 from monrest.livestatus.inbox import AnswerMemory
 from monrest.sites.registry import Registry
@@ -118,7 +118,7 @@ async def measure(reactor: Any, path: str, folder: str) -> dict[str, Any]:
             sites=registry,
             var_dir=Path(folder),
         ),
-        commits=Commits(reactor=reactor, threads=threads, folder=Path(folder, "bp")),
+        folder=Path(folder, "bp"),
     )
     duties.want(DUTY)
     duties.startService()

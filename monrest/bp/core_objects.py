@@ -28,7 +28,7 @@ from monrest.config import BpConfig, ConfigTool
 from monrest.objectconfig import site_commands
 from monrest.objectconfig.document import Block, UnwritableError
 from monrest.objectconfig.save import SaveRoom, Writable, Write, digest, lock, put, write
-from monrest.objectconfig.site_commands import Commands, environment, reload
+from monrest.objectconfig.site_commands import Reload, environment
 from monrest.objectconfig.site_files import setting
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
@@ -55,7 +55,6 @@ class Exported:
 
 
 def exported(number: str, definition: ProcessDefinition, app: str) -> Exported:
-    """Give the objects of a process; ``app`` is the word in names of variables."""
     objects: list[CoreObject] = []
     for node in definition.exported:
         if node.id == ROOT and definition.create_host_object:
@@ -80,7 +79,6 @@ def exported(number: str, definition: ProcessDefinition, app: str) -> Exported:
 
 
 def _attributes(number: str, node: ProcessNode, app: str) -> dict[str, str]:
-    """Give what the host and the service of a node have alike."""
     word = app.upper()
     given = {
         f"_{word}_BP_ID": number,
@@ -125,7 +123,6 @@ _TEXTS = {"notification_period": "notification_period"}
 
 
 def block(core_object: CoreObject, form: str) -> str:
-    """Give the text of one object. Raises UnwritableError for what no file can say."""
     if form == ICINGA2:
         return "\n".join(_object(core_object.type, core_object.attributes))
     return Block.new(core_object.type, core_object.attributes, "", "\n").text.strip()
@@ -146,7 +143,7 @@ def _place(text: str) -> tuple[str, ...]:
 
 
 def split(content: bytes | None) -> list[tuple[str, str]]:
-    """Give the objects of a file that ``joined`` made, each with the number of its process."""
+    """The objects of a file that ``joined`` made, each with the number of its process."""
     blocks = []
     for block_text in (content or b"").decode("utf-8", "replace").split("\n\n"):
         number = _OWNER.search(block_text)
@@ -265,8 +262,6 @@ class Candidates:
         self.current = self.old
 
     async def content(self, held: Collection[str]) -> bytes:
-        """Give the file with all processes; those that are ``held`` stay in it as they are."""
-
         def work() -> bytes:
             given = together(wanted for wanted in self.wanted if wanted.number not in held)
             blocks = [block(core_object, self.form) for core_object in given]
@@ -473,7 +468,6 @@ class Exporter:
         return True
 
     def _put(self, room: SaveRoom, path: str, old: bytes | None, new: bytes | None) -> None:
-        """Replace the whole file; blocks."""
         change = Write(path=path, base_hash=digest(old), content=new)
         allowed = Writable(folders=(), files=frozenset({path}))
         write(room, (change,), allowed, note={"time": int(self.wall.now())})
@@ -493,11 +487,16 @@ class Exporter:
     ) -> None:
         command = config.objects_reload_cmd
         if site is not None and site.connected:
-            check = "" if checked else _check_command(site)
-            commands = Commands(check=check, reload=command, environment=given)
-            done = await reload(
-                site, self.reactor, self.wall, commands, seconds=2 * site_commands.LONGEST_COMMAND
+            work = Reload(
+                site=site,
+                clock=self.reactor,
+                wall=self.wall,
+                seconds=2 * site_commands.LONGEST_COMMAND,
+                check="" if checked else _check_command(site),
+                command=command,
+                environment=given,
             )
+            done = await work.run()
             failed, output = done.failed, done.output
         elif site is None and command:
             result = await site_commands.run(

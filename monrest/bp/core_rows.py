@@ -130,7 +130,6 @@ class Needs:
     service_columns: dict[str, CoreType] = field(factory=dict)
 
     def questions(self) -> list[CoreQuestion]:
-        """Give what to ask, at most one question for each table."""
         questions: list[CoreQuestion] = []
         if self.member_hostgroups:
             self.host_columns["groups"] = "list"
@@ -287,7 +286,6 @@ class CoreRows:
 
     @cached_property
     def by_host(self) -> Mapping[str, Sequence[Row]]:
-        """The services of each host, once all rows are there."""
         rows_of: dict[str, list[Row]] = {}
         for row in self.services.values():
             rows_of.setdefault(row[HOST], []).append(row)
@@ -454,7 +452,6 @@ async def carriers(
 
 
 def number(value: Any) -> int:
-    """Give a number of a row; 0 for what is none, such as a lie."""
     return int(value) if isinstance(value, (int, float)) else 0
 
 

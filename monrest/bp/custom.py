@@ -65,7 +65,6 @@ class NodeContext:
     node: ProcessNode
 
     def arguments(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """Give context, process and node; all of them may be changed by who gets them."""
         context = {"now": self.now, "id": self.number}
         return context, self.process.document(), self.node.document()
 
@@ -86,7 +85,6 @@ class Extensions:
         children: Sequence[ChildState],
         live: CoreRows,
     ) -> NodeOutcome:
-        """Give what the function says that the first argument names."""
         name = text_at(arguments, 0)
         function = self.functions.get(name)
         if function is None:
@@ -114,7 +112,6 @@ class Extensions:
         children: Sequence[ChildState],
         outcome: NodeOutcome,
     ) -> NodeOutcome:
-        """Let a filter change what the function found."""
         function = self.filters.get(name)
         if function is None:
             return outcome
@@ -127,13 +124,17 @@ class Extensions:
 EMPTY = Extensions(MappingProxyType({}), MappingProxyType({}))
 
 
-def _outcome(given: Any) -> NodeOutcome:
-    status, short, *more = given
-    status = int(status)
+def _status(given: Any) -> int:
+    status = int(given)
     if not 0 <= status <= PENDING:
         raise ValueError(f"expected a status from 0 to {PENDING}, got {status}")
+    return status
+
+
+def _outcome(given: Any) -> NodeOutcome:
+    status, short, *more = given
     outcome = NodeOutcome(
-        status=status,
+        status=_status(status),
         short=str(short or "") or _NO_OUTPUT,
         text=str((more[0] if more else "") or ""),
     )
@@ -147,11 +148,8 @@ def _child(item: ChildState) -> dict[str, Any]:
 
 
 def _item(given: Mapping[str, Any]) -> ChildState:
-    status = int(given["status"])
-    if not 0 <= status <= PENDING:
-        raise ValueError(f"expected a status from 0 to {PENDING}, got {status}")
     return str(given["label"]), NodeState(
-        status=status,
+        status=_status(given["status"]),
         status_text=str(given["status_text"]),
         acknowledged=int(bool(given["acknowledged"])),
         scheduled_downtime_depth=int(bool(given["scheduled_downtime_depth"])),

@@ -86,7 +86,6 @@ def synchronised(
     author: str,
     now: int,
 ) -> Iterator[CoreCommand]:
-    """Give what makes the service of an exported node have the flags of the node."""
     host, label = definition.host_of(node), node.label
     if state.scheduled_downtime_depth:
         ends = [end for _, end in present.downtimes]
@@ -135,7 +134,6 @@ _MODE = 0o660
 
 
 def spooled(commands: Iterable[CoreCommand], app: str, now: float) -> Iterator[str]:
-    """Give the lines of a check result file for passive checks."""
     yield "### Passive Check Result File ###"
     yield f"### written by {app} ###"
     yield f"file_time={int(now)}"
@@ -254,7 +252,6 @@ class ResultDelivery:
         return ""
 
     async def _present(self, site: Site, app: str) -> dict[tuple[object, object], Present]:
-        """Read what the services of nodes have of acknowledgements and of downtimes of ours."""
         ours = Test("author", "=", f"({app})")
 
         async def rows(table: str, columns: RowTypes, limit: CoreFilter | None) -> list[Row]:

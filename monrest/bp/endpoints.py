@@ -348,11 +348,11 @@ class ProcessRecords(Records[StoredProcess]):
     ) -> Answer:
         before = await self.find_one(context, request, where[0])
         await _check_refresh(context, request.identity, before.definition.name)
-        done = await self.bp.refresh(before)
-        (theirs,), problems = await self.mask_for(context, request.identity, [done.process])
+        process, unanswered = await self.bp.refresh(before)
+        (theirs,), problems = await self.mask_for(context, request.identity, [process])
         own = {site.id for site in context.sites.sites}
         problems += tuple(
-            problem for problem in done.problems if problem.site in own and problem not in problems
+            problem for problem in unanswered if problem.site in own and problem not in problems
         )
         value = {
             "message": "business process refreshed successfully",
@@ -417,7 +417,6 @@ class ProcessRecords(Records[StoredProcess]):
 
 
 async def _answer(context: Context, request: RestRequest, keys: set[ObjectName]) -> Answer:
-    """Answer with the rows of these objects that the user may see."""
     query = parse_query(request.parameters)
     sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
     inner = evolve(request, parameters=sites)

@@ -6,7 +6,7 @@ from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.bp.core_objects import Exporter
 from monrest.bp.endpoints import ProcessRecords
-from monrest.bp.service import BusinessProcesses, Commits
+from monrest.bp.service import BusinessProcesses
 
 
 def _business_processes(common: Common) -> BusinessProcesses:
@@ -28,7 +28,7 @@ def _business_processes(common: Common) -> BusinessProcesses:
             sites=common.registry,
             var_dir=folder,
         ),
-        commits=Commits(reactor=clock, threads=common.threads, folder=folder / "bp"),
+        folder=folder / "bp",
     )
     common.figures.offer(bp.statistics)
     return bp

@@ -76,7 +76,6 @@ class NodeObjects(ABC):
 
     @property
     def patterns(self) -> Iterator[str]:
-        """The regular expressions that are searched in rows."""
         yield from ()
 
     @abstractmethod

@@ -7,8 +7,9 @@ name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from itertools import count
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -140,7 +141,7 @@ class ProcessDefinition:
 
     @order.default
     def _children_first(self) -> tuple[ProcessNode, ...]:
-        return tuple(_ordered(self.nodes))
+        return _ordered(self.nodes)
 
     def children(self, node: ProcessNode) -> list[ProcessNode]:
         """Give the nodes on which one depends; ids that no node has are left out."""
@@ -159,7 +160,6 @@ class ProcessDefinition:
         return frozenset(self.filter).union(*(node.filter for node in self.nodes))
 
     def host_of(self, node: ProcessNode) -> str:
-        """Give the host to which the service of a node belongs."""
         return node.host_name or self.name
 
     def attributes(self) -> dict[str, Any]:
@@ -177,29 +177,17 @@ class ProcessDefinition:
         return {**self.attributes(), "nodes": [node.document() for node in self.nodes]}
 
 
-def _ordered(nodes: tuple[ProcessNode, ...]) -> Iterator[ProcessNode]:
-    """Children before parents, else in their order; raises BadRequest naming a cycle."""
+def _ordered(nodes: tuple[ProcessNode, ...]) -> tuple[ProcessNode, ...]:
+    """Children before parents; raises BadRequest naming a cycle."""
     by_id = {node.id: node for node in nodes}
-    done: set[str] = set()
-    for start in nodes:
-        if start.id in done:
-            continue
-        path: dict[str, Iterator[str]] = {start.id: iter(start.depends)}
-        while path:
-            current = next(reversed(path))
-            following = next((node for node in path[current] if node in by_id), None)
-            if following is None:
-                path.popitem()
-                done.add(current)
-                yield by_id[current]
-            elif following in path:
-                ring = list(path)[list(path).index(following) :]
-                raise BadRequest(
-                    "circular dependency",
-                    f"nodes: depends: expected no cycle, got {' -> '.join([*ring, following])}",
-                )
-            elif following not in done:
-                path[following] = iter(by_id[following].depends)
+    children = {node.id: [child for child in node.depends if child in by_id] for node in nodes}
+    try:
+        return tuple(by_id[number] for number in TopologicalSorter(children).static_order())
+    except CycleError as error:
+        cycle = " -> ".join(reversed(error.args[1]))
+        raise BadRequest(
+            "circular dependency", f"nodes: depends: expected no cycle, got {cycle}"
+        ) from None
 
 
 NO_DEFINITION = ProcessDefinition(name="")
@@ -226,7 +214,6 @@ class StoredProcess(StoredRow):
 
     @property
     def id(self) -> str:
-        """The number as the API has it."""
         return str(self.nr)
 
 
@@ -254,12 +241,10 @@ bp_figures = Table(
 
 
 def clean_name(name: str) -> str:
-    """Give a name without the characters that the names of hosts must not have."""
     return name.translate(_DELETED).strip()
 
 
 def free_name(name: str, taken: frozenset[str]) -> str:
-    """Give ``name``, with `` 2``, `` 3`` … behind it if it is taken."""
     free, number = name, 2
     while free in taken:
         free, number = f"{name} {number}", number + 1
@@ -454,7 +439,6 @@ def _wrong(name: str, where: str, expected: str) -> BadRequest:
 
 
 def _objects(given: Mapping[str, Any], name: str, where: str) -> Mapping[str, str]:
-    """Read the attributes of an exported object."""
     value = given.get(name)
     if value is None:
         return {}

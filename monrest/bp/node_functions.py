@@ -299,7 +299,6 @@ _HOST_WORDS = ("UP", "DOWN", "UNREACHABLE")
 
 
 def _state(value: Any, *, host: bool = False) -> int:
-    """Give the state of a row; a host that is down is critical."""
     if type(value) is not int or not 0 <= value <= UNKNOWN:
         return UNKNOWN
     return CRITICAL if host and value == 1 else value
@@ -439,7 +438,6 @@ class ObjectFunctions:
         )
 
     def _tallies(self, objects: NodeObjects, filters: Filters) -> tuple[NodeTally, NodeTally]:
-        """Count the hosts and the services that a node is about."""
         chosen = objects.rows(self.live, self.moment)
         hosts, services = NodeTally(), NodeTally()
         for rows, tally in ((chosen.hosts, hosts), (chosen.services, services)):
@@ -452,7 +450,6 @@ class ObjectFunctions:
 
 
 def _summary(status: int, hosts: NodeTally | None, services: NodeTally | None) -> str:
-    """The line with counts and performance data of the sides that were looked at."""
     words: list[str] = []
     numbers: list[str] = []
     for side, kind in ((hosts, "hosts"), (services, "services")):

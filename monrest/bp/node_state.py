@@ -72,7 +72,6 @@ ChildState: TypeAlias = tuple[str, NodeState]
 
 
 def good(items: Sequence[ChildState]) -> int:
-    """How many items count as available."""
     return sum(state.status in (OK, PENDING) for _, state in items)
 
 
@@ -134,7 +133,6 @@ class ProcessResult:
         return self.nodes.get(number, UNCHECKED)
 
     def summary(self) -> dict[str, Any]:
-        """All of it but the nodes."""
         record = asdict(self, recurse=False, filter=exclude("nodes"))
         if self.affected_peers is not None:
             record["affected_peers"] = list(self.affected_peers)

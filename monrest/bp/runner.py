@@ -214,7 +214,6 @@ class Runner:
         return list(batch.done), answers
 
     def forget(self) -> None:
-        """Keep nothing for the next run, which is another daemon's."""
         self._missing.clear()
 
     async def _alone(
@@ -241,7 +240,6 @@ class Runner:
             batch.late(process, f"not done within {_EXTENSION_SECONDS:g} s")
 
     async def objects(self, process: StoredProcess) -> set[ObjectName]:
-        """Give the hosts and services that a process refers to."""
         moment = Moment(self.wall.now(), self.zone)
         needs = self._needs([process], members=True)
         async with gather(self.sites.select(), needs, self.clock) as answers:
@@ -358,7 +356,6 @@ class Batch:
     done: list[tuple[StoredProcess, ProcessResult]] = field(factory=list, init=False)
 
     def one(self, process: StoredProcess, calculation: ProcessCalculation) -> None:
-        """Do one of them, in a thread."""
         began = self.clock.seconds()
         calculation.took = lambda: round(self.asked + self.clock.seconds() - began, 6)
         try:

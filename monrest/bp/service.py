@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import orjson
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred, DeferredLock, succeed
+from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -28,10 +28,11 @@ from monrest.base.errors import Conflict, Unavailable
 from monrest.base.values import SiteProblem
 from monrest.bp import store as statements
 from monrest.bp.core_objects import Exporter
+from monrest.bp.core_rows import Answers
 from monrest.bp.delivery import ResultDelivery
 from monrest.bp.model import NEW_NAME, Calculated, StoredProcess, read
 from monrest.bp.node_state import ProcessResult, stored
-from monrest.bp.runner import Answers, CalculationFailedError, Runner
+from monrest.bp.runner import CalculationFailedError, Runner
 from monrest.bp.store import ProcessChange
 from monrest.config import BpConfig
 from monrest.objectconfig import site_commands
@@ -40,100 +41,6 @@ from monrest.store.database import Database, Work
 from monrest.store.documents import merged
 from monrest.store.duties import Duties, DutyLostError, Token
 
-_KINDS = ("", ".bak", ".edit")
-
-
-@define(eq=False, kw_only=True)
-class Commits:
-    """``folder`` is made when it is needed; ``app`` is the word in names of variables."""
-
-    log: ClassVar[Logger] = Logger()
-
-    reactor: Any
-    threads: Threads
-    folder: Path
-
-    async def before(
-        self, config: BpConfig, app: str, number: int, document: Mapping[str, Any]
-    ) -> None:
-        """Ask ``pre_save_cmd``. Raises Conflict when it forbids the change."""
-        path = self._path(number, ".edit")
-        await self._put({path: document})
-        try:
-            output = await self._run(config.pre_save_cmd, app, "pre", number, path)
-        finally:
-            await self.threads.run(lambda: path.unlink(missing_ok=True))
-        if output is not None:
-            raise Conflict("the change was refused", f"bp.pre_save_cmd: {output}")
-
-    async def after(
-        self,
-        config: BpConfig,
-        app: str,
-        number: int,
-        old: Mapping[str, Any] | None,
-        new: Mapping[str, Any],
-    ) -> None:
-        """Write the files of a saved process, of which ``old`` was live, and run the command."""
-        path = self._path(number)
-        files = {path: new} if old is None else {self._path(number, ".bak"): old, path: new}
-        try:
-            await self._put(files)
-        except Unavailable as error:
-            self.log.warn("{error}", error=str(error))
-            return
-        output = await self._run(config.post_save_cmd, app, "post", number, path)
-        if output is not None:
-            self.log.warn("bp.post_save_cmd failed: {output}", output=output)
-
-    async def refreshed(self, config: BpConfig, app: str) -> None:
-        """Run the command after a calculation of all processes."""
-        output = await self._run(config.post_refresh_cmd, app)
-        if output is not None:
-            self.log.warn("bp.post_refresh_cmd failed: {output}", output=output)
-
-    async def removed(self, number: int) -> None:
-        def work() -> None:
-            for kind in _KINDS:
-                self._path(number, kind).unlink(missing_ok=True)
-
-        await self.threads.run(work)
-
-    def _path(self, number: int, kind: str = "") -> Path:
-        return self.folder / f"{number}.tbp{kind}"
-
-    async def _put(self, files: Mapping[Path, Mapping[str, Any]]) -> None:
-        def work() -> None:
-            self.folder.mkdir(mode=0o770, exist_ok=True)
-            for path, document in files.items():
-                new = path.with_name(f".{path.name}.{os.getpid()}.new")
-                option = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
-                new.write_bytes(orjson.dumps(document, option=option))
-                new.replace(path)
-
-        try:
-            await self.threads.run(work)
-        except OSError as error:
-            raise Unavailable(
-                "cannot write files of business processes", f"{self.folder}: {error.strerror}"
-            ) from None
-
-    async def _run(
-        self, command: str, app: str, stage: str = "", number: int = 0, path: Path | None = None
-    ) -> str | None:
-        """What a command wrote that failed; None when all is well."""
-        if not command:
-            return None
-        given = {}
-        if path is not None:
-            given = {"BP_ID": str(number), "BP_FILE": str(path), "BP_STAGE": stage}
-        variables = {f"{app.upper()}_{name}": value for name, value in given.items()}
-        result = await site_commands.run(
-            self.reactor, command, variables, site_commands.LONGEST_COMMAND
-        )
-        return result.output.strip() or f"status {result.status}" if result.failed else None
-
-
 DUTY = "business processes"
 
 _WORKERS = 1
@@ -141,20 +48,16 @@ _LOOK = 1.0
 """Seconds between two looks whether there is something to do: a duty may come at any time."""
 
 
-@frozen
-class Refreshed:
-    """A process after a calculation, and the sites that could not say what they know."""
-
-    process: StoredProcess
-    problems: tuple[SiteProblem, ...] = ()
+Refreshed: TypeAlias = tuple[StoredProcess, tuple[SiteProblem, ...]]
+"""A process after a calculation, and the sites that could not say what they know."""
 
 
 @define(eq=False, kw_only=True)
 class BusinessProcesses(Service):
     """``config`` may be replaced by ``configure``; ``app`` is the word in names of variables.
 
-    ``exporter`` puts objects into the configuration of a core, ``commits`` does what is done around
-    saving. ``choose`` gives 0 to 3.
+    ``exporter`` puts objects into the configuration of a core. ``folder`` is that of the files of
+    processes, made when it is needed. ``choose`` gives 0 to 3.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -168,7 +71,7 @@ class BusinessProcesses(Service):
     app: str
     duties: Duties
     exporter: Exporter
-    commits: Commits
+    folder: Path
     zone: tzinfo = UTC
     choose: Callable[[], int] = lambda: secrets.randbelow(4)
     _remembered: dict[int, StoredProcess] = field(factory=dict, init=False)
@@ -177,7 +80,7 @@ class BusinessProcesses(Service):
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
     _delivery: ResultDelivery = field(init=False)
     runner: Runner = field(init=False)
-    _periodic: Periodic | None = field(default=None, init=False)
+    _periodic: Periodic = field(init=False)
     _last: tuple[Token | None, float] = field(default=(None, 0.0), init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -192,6 +95,8 @@ class BusinessProcesses(Service):
             variable=self.variable,
             choose=self.choose,
         )
+        doing = "calculating business processes"
+        self._periodic = Periodic(self.clock, _LOOK, self.look, doing)
 
     @property
     def variable(self) -> str:
@@ -202,39 +107,27 @@ class BusinessProcesses(Service):
         """Begin to calculate regularly; the database and the sites must run."""
         super().startService()
         self.duties.want(DUTY)
-        self._begin()
+        self._periodic.startService()
 
     def stopService(self) -> Deferred[None]:
         """Fires when no regular calculation runs any more."""
         super().stopService()
-        return self._end()
+        self._last = (None, 0.0)
+        return self._periodic.stopService()
 
     async def configure(self, config: BpConfig, app: str, zone: tzinfo) -> None:
-        await self._end()
+        await self._periodic.stopService()
         self.config, self.app, self.zone = config, app, zone
         self.runner.configure(config, self.variable, zone)
+        self._last = (None, 0.0)
         if self.running:
-            self._begin()
-
-    def _begin(self) -> None:
-        if self.config.refresh_interval > 0:
-            self._periodic = Periodic(
-                self.clock, _LOOK, self.look, "calculating business processes"
-            )
             self._periodic.startService()
 
-    def _end(self) -> Deferred[None]:
-        periodic, self._periodic = self._periodic, None
-        self._last = (None, 0.0)
-        return succeed(None) if periodic is None else periodic.stopService()
-
     async def several(self) -> list[StoredProcess]:
-        """Give all of them, drafts too, by name. Raises Unavailable."""
         processes = await self._load()
         return sorted(processes.values(), key=lambda process: process.definition.name)
 
     async def get(self, number: int) -> StoredProcess | None:
-        """Give one of them. Raises Unavailable."""
         processes = await self.database.run(statements.several(dict(self._remembered), number))
         self._remembered.update(processes)
         return processes.get(number)
@@ -283,7 +176,7 @@ class BusinessProcesses(Service):
                 expected = await self.database.run(statements.preview(number, document, check))
                 if expected is None:
                     return None
-                await self.commits.before(self.config, self.app, number, expected.after)
+                await self._allow(number, expected.after)
             work = statements.change(number, document, self.wall.now(), check, expected)
             try:
                 changed = await self.database.change(work)
@@ -294,7 +187,7 @@ class BusinessProcesses(Service):
         if changed is None:
             return None
         before, after = changed.before, changed.after
-        await self.commits.after(self.config, self.app, number, before, after)
+        await self._committed(number, before, after)
         await self.export(number)
         return await self._after(number)
 
@@ -305,11 +198,15 @@ class BusinessProcesses(Service):
         return process
 
     async def delete(self, number: int) -> bool:
-        """Delete a process; False when there is none. Raises Unavailable."""
         if not await self.database.change(statements.remove(number)):
             return False
         self._remembered.pop(number, None)
-        await self.commits.removed(number)
+
+        def work() -> None:
+            for kind in ("", ".bak", ".edit"):
+                self._path(number, kind).unlink(missing_ok=True)
+
+        await self.threads.run(work)
         await self.export()
         return True
 
@@ -326,13 +223,12 @@ class BusinessProcesses(Service):
         if token is None:
             self.runner.forget()
             return
-        now = self.clock.seconds()
-        if held != token or now - began >= 60.0 * self.config.refresh_interval:
+        now, interval = self.clock.seconds(), 60.0 * self.config.refresh_interval
+        if interval > 0 and (held != token or now - began >= interval):
             self._last = (token, now)
             await self.regularly()
 
     async def regularly(self) -> None:
-        """Calculate all live processes, if that is this daemon's duty and there are any."""
         token = self.duties.held(DUTY)
         if token is None:
             return
@@ -360,7 +256,73 @@ class BusinessProcesses(Service):
         # A duty that is another daemon's meanwhile: its results are newer, also for the core.
         await self._store(done, partial(self.duties.change, token), figures)
         await self._deliver(done, answers, lambda: self.duties.held(DUTY) == token)
-        await self.commits.refreshed(self.config, self.app)
+        output = await self._run(self.config.post_refresh_cmd)
+        if output is not None:
+            self.log.warn("bp.post_refresh_cmd failed: {output}", output=output)
+
+    # Files of processes are for commands and for people: ``<nr>.tbp`` is a process as it is live,
+    # ``.tbp.bak`` as it was before, ``.tbp.edit`` as it is going to be while ``pre_save_cmd`` looks
+    # at it. The database is what counts, and they are those of this daemon only.
+
+    async def _allow(self, number: int, document: Mapping[str, Any]) -> None:
+        """Ask ``pre_save_cmd``. Raises Conflict when it forbids the change."""
+        path = self._path(number, ".edit")
+        await self._put({path: document})
+        try:
+            output = await self._run(self.config.pre_save_cmd, "pre", number, path)
+        finally:
+            await self.threads.run(lambda: path.unlink(missing_ok=True))
+        if output is not None:
+            raise Conflict("the change was refused", f"bp.pre_save_cmd: {output}")
+
+    async def _committed(
+        self, number: int, old: Mapping[str, Any] | None, new: Mapping[str, Any]
+    ) -> None:
+        """Write the files of a saved process, of which ``old`` was live, and run the command."""
+        path = self._path(number)
+        files = {path: new} if old is None else {self._path(number, ".bak"): old, path: new}
+        try:
+            await self._put(files)
+        except Unavailable as error:
+            self.log.warn("{error}", error=str(error))
+            return
+        output = await self._run(self.config.post_save_cmd, "post", number, path)
+        if output is not None:
+            self.log.warn("bp.post_save_cmd failed: {output}", output=output)
+
+    def _path(self, number: int, kind: str = "") -> Path:
+        return self.folder / f"{number}.tbp{kind}"
+
+    async def _put(self, files: Mapping[Path, Mapping[str, Any]]) -> None:
+        def work() -> None:
+            self.folder.mkdir(mode=0o770, exist_ok=True)
+            for path, document in files.items():
+                new = path.with_name(f".{path.name}.{os.getpid()}.new")
+                option = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+                new.write_bytes(orjson.dumps(document, option=option))
+                new.replace(path)
+
+        try:
+            await self.threads.run(work)
+        except OSError as error:
+            raise Unavailable(
+                "cannot write files of business processes", f"{self.folder}: {error.strerror}"
+            ) from None
+
+    async def _run(
+        self, command: str, stage: str = "", number: int = 0, path: Path | None = None
+    ) -> str | None:
+        """What a command wrote that failed; None when all is well."""
+        if not command:
+            return None
+        given = {}
+        if path is not None:
+            given = {"BP_ID": str(number), "BP_FILE": str(path), "BP_STAGE": stage}
+        variables = {f"{self.app.upper()}_{name}": value for name, value in given.items()}
+        result = await site_commands.run(
+            self.clock, command, variables, site_commands.LONGEST_COMMAND
+        )
+        return result.output.strip() or f"status {result.status}" if result.failed else None
 
     async def refresh(self, process: StoredProcess) -> Refreshed:
         """Calculate one process now and submit its results, but for those of a draft.
@@ -379,7 +341,7 @@ class BusinessProcesses(Service):
             await self._store(done, self.database.change)
             if not process.draft:
                 await self._deliver(done, answers, lambda: True)
-            return Refreshed(await self._after(process.nr), answers.problems)
+            return await self._after(process.nr), answers.problems
 
     async def _deliver(
         self,
@@ -387,7 +349,6 @@ class BusinessProcesses(Service):
         answers: Answers,
         allowed: Callable[[], bool],
     ) -> None:
-        """Give results to the core, if there is one that wants them, as long as it is allowed."""
         if done:
             await self._delivery.deliver(
                 self.config, self.sites.sites, done, answers.live, self.app, allowed

@@ -65,7 +65,6 @@ def _path(
 
 
 def _exports(documents: Mapping[int, StoredDocument]) -> dict[str, dict[str, int]]:
-    """Give host to service to the number of the process that exports it."""
     used: dict[str, dict[str, int]] = {}
     for number, document in documents.items():
         for node in document.get("nodes") or ():
@@ -130,7 +129,6 @@ def several(
 def _complete(
     connection: Connection, processes: dict[int, StoredProcess], former: KnownProcesses
 ) -> None:
-    """Read definitions and results of those that are not known."""
     wanted = [nr for nr, process in processes.items() if process is not former.get(nr)]
     for at in range(0, len(wanted), _AT_ONCE):
         some = wanted[at : at + _AT_ONCE]
@@ -347,7 +345,6 @@ def store(
 
 
 def figures(connection: Connection) -> dict[str, float]:
-    """Give the stored figures, and how many processes are live."""
     query = select(bp_processes.c.nr).where(bp_processes.c.draft.is_(False))
     figures = {row.name: row.value for row in connection.execute(select(bp_figures))}
     return {**figures, "business_process_total": len(connection.execute(query).all())}

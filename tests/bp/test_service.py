@@ -15,7 +15,7 @@ from monrest.bp.core_rows import SERVICE_COLUMNS
 from monrest.bp.model import Calculated
 from monrest.bp.node_state import NodeState, ProcessResult, stored
 from monrest.bp.runner import Batch
-from monrest.bp.service import DUTY, BusinessProcesses, Commits
+from monrest.bp.service import DUTY, BusinessProcesses
 from monrest.config import BpConfig
 from monrest.livestatus.inbox import FREE
 from monrest.sites.registry import SiteList
@@ -65,7 +65,7 @@ class Setting:
             config=BpConfig(),
             app="mon",
             exporter=self.exporter,
-            commits=Commits(reactor=None, threads=threads, folder=self.folder),
+            folder=self.folder,
             choose=lambda: 1,
         )
 
@@ -315,7 +315,7 @@ def test_what_was_stored_under_other_rules_is_shown_and_can_be_replaced(setting,
     assert "node1" in found.result.status_text
     wait(service.regularly())
     assert wait(service.replace(1, FIXED)).broken == ""
-    assert wait(service.refresh(wait(service.get(1)))).process.result.status == 2
+    assert wait(service.refresh(wait(service.get(1))))[0].result.status == 2
 
 
 def test_without_any_site_nothing_is_found(setting):
@@ -328,7 +328,7 @@ def test_without_any_site_nothing_is_found(setting):
         {"id": "b", "label": "b", "function": ["statusfilter", "worst", "both", [search]]},
     ]
     live = setting.alive({"name": "P", "nodes": nodes})
-    result = setting.wait(setting.service.refresh(live)).process.result
+    result = setting.wait(setting.service.refresh(live))[0].result
     assert (result.status, result.nodes["a"].status_text) == (3, "no such service")
     assert result.nodes["b"].status_text.startswith("OK - 0/0 hosts up, 0/0 services up")
     assert setting.wait(setting.service.runner.objects(live)) == set()
@@ -353,8 +353,8 @@ def test_a_process_waits_for_its_site_but_not_for_ever(town, clock, database, th
     wait(setting.duties[0].look())
     wait(service.regularly())
     assert wait(service.get(1)).result == before
-    done = wait(service.refresh(wait(service.get(1))))
-    assert [one.site for one in done.problems] == ["a"]
+    _, problems = wait(service.refresh(wait(service.get(1))))
+    assert [one.site for one in problems] == ["a"]
     setting.wall.jump(3600)
     wait(service.regularly())
     assert wait(service.get(1)).result == before
