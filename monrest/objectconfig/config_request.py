@@ -331,7 +331,6 @@ class FederatedTools:
 
 
 def count_of(answer: dict[str, Any]) -> int:
-    """The number of objects or sites in an answer of the other side."""
     count = answer.get("count")
     return count if isinstance(count, int) else 0
 
@@ -364,7 +363,6 @@ def _named(site: Site, record: Record) -> Record:
 
 
 def _refusal(site: FederatedSite, error: RefusedByRemoteError) -> RestError:
-    """The refusal of the other side as an error here, with the name of the site."""
     kind = _SAME.get(error.status)
     if kind is None:
         return all_sites_failed((site.problem(error),))
@@ -378,7 +376,6 @@ def _refusal(site: FederatedSite, error: RefusedByRemoteError) -> RestError:
 
 
 def _body(request: RestRequest) -> tuple[bytes | None, str]:
-    """The body of a request for another instance, and its type."""
     form = _options(request.form)
     if form:
         return urlencode(form, quote_via=quote).encode(), FORM

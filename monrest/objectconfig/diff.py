@@ -82,7 +82,7 @@ def _match(
 
 
 def _fixed(a: Sequence[bytes], b: Sequence[bytes], width: int) -> list[CommonLines]:
-    """Match the first lines of ``width`` lines that occur once."""
+    """The first lines of ``width`` lines that occur once on each side."""
     return _once(
         *(list(zip(*(side[start:] for start in range(width)), strict=False)) for side in (a, b))
     )

@@ -42,8 +42,8 @@ from monrest.objectconfig.precheck import precheck
 from monrest.objectconfig.service import Staging
 from monrest.objectconfig.site_commands import (
     FORCE,
-    Commands,
     Hooks,
+    Reload,
     check_command,
     environment_of,
     hint,
@@ -511,16 +511,17 @@ async def _reload(
     given: ConfigRequest, site: Site, environment: Mapping[str, str]
 ) -> tuple[bool, str]:
     context, request = given.context, given.request
-    commands = Commands(
+    work = Reload(
+        site=site,
+        clock=context.reactor,
+        wall=context.wall,
+        seconds=context.config.server.longest_wait,
         check="" if FORCE.asked(request.parameters) else check_command(context, site),
-        reload=given.config_site(site).tool.obj_reload_cmd,
+        command=given.config_site(site).tool.obj_reload_cmd,
         environment=environment,
         hint=hint(request),
     )
-    seconds = context.config.server.longest_wait
-    result = await site_commands.reload(
-        site, context.reactor, context.wall, commands, seconds=seconds
-    )
+    result = await work.run()
     context.contacts.expire()
     return result.failed, result.output
 
@@ -528,6 +529,5 @@ async def _reload(
 def _selected(
     staging: Staging, context: Context, request: RestRequest, *options: str
 ) -> ConfigRequest:
-    """The selected sites; raises BadRequest for filters, which have no meaning here."""
     no_conditions(request, *options)
     return ConfigRequest.of(staging, context, request)

@@ -8,6 +8,7 @@ Rules: docs/spec/objectconfig.md, "Records and ids" and "Templates".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from attrs import define, field, frozen
 
@@ -125,22 +126,33 @@ class NameIndex:
 
     def name_of(self, item: ConfigObject) -> str:
         """The name of an object by its key attributes, if need be from its templates."""
-        return key_of(item.type, item.attributes) or self._inherited(item.type, item.attributes)
+        kind = item.type
+        if key := key_of(kind, item.attributes):
+            return key
+        above = templates_above(self.template, kind, item.attributes, MOST_TEMPLATES)
+        keys = (key_of(kind, template.attributes) for _, template in above if template is not None)
+        return next(filter(None, keys), "")
 
-    def _inherited(self, kind: str, attributes: Mapping[str, str]) -> str:
-        seen: set[str] = set()
-        waiting = [*reversed(uses(attributes))]
-        while waiting and len(seen) < MOST_TEMPLATES:
-            name = waiting.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            template = self.template(kind, name)
-            if template is not None:
-                if key := key_of(kind, template.attributes):
-                    return key
-                waiting += reversed(uses(template.attributes))
-        return ""
+
+FindTemplate: TypeAlias = Callable[[str, str], ConfigObject | None]
+"""Gives a template by type and name."""
+
+
+def templates_above(
+    find: FindTemplate, kind: str, attributes: Mapping[str, str], most: int
+) -> Iterator[tuple[str, ConfigObject | None]]:
+    """The templates that attributes use, depth first, each once by its name; missing ones too."""
+    seen: set[str] = set()
+    waiting = [*reversed(uses(attributes))]
+    while waiting and len(seen) < most:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        template = find(kind, name)
+        yield name, template
+        if template is not None:
+            waiting += reversed(uses(template.attributes))
 
 
 def _by_name(
@@ -154,7 +166,6 @@ def _by_name(
 
 
 _NOT_INHERITED = frozenset({"name", "register", "use"})
-_DEPTH = 50
 
 
 @define(eq=False)
@@ -199,16 +210,17 @@ class _Inheriting:
 class Resolver:
     """Resolves templates; what a template gives is kept. Threads may share it.
 
-    ``template`` finds one by type and name; ``most`` are looked at above an object.
+    At most ``most`` are looked at above an object.
     """
 
-    template: Callable[[str, str], ConfigObject | None]
+    template: FindTemplate
     most: int = MOST_TEMPLATES
     _merged: dict[ConfigObject, Mapping[str, str]] = field(init=False, factory=dict)
 
     def templates(self, item: ConfigObject) -> tuple[str, ...]:
         """The names of all templates that an object uses, missing ones too, depth first."""
-        return tuple(dict.fromkeys(self._used(item, 0, set())))
+        above = templates_above(self.template, item.type, item.attributes, self.most)
+        return tuple(name for name, _ in above)
 
     def values(self, item: ConfigObject) -> dict[str, str]:
         """Texts of an object's own and inherited attributes by name, without leading plus."""
@@ -256,13 +268,3 @@ class Resolver:
             del entered[current.item]
             self._merged[current.item] = current.values
             path[-1].inherit(current.values)
-
-    def _used(self, item: ConfigObject, depth: int, entered: set[int]) -> Iterator[str]:
-        if depth >= _DEPTH or id(item) in entered:
-            return
-        entered.add(id(item))
-        for name in uses(item.attributes):
-            yield name
-            template = self.template(item.type, name)
-            if template is not None:
-                yield from self._used(template, depth + 1, entered)

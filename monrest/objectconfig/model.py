@@ -155,7 +155,6 @@ class Stamp:
     settled: bool
 
     def same_status(self, status: os.stat_result) -> bool:
-        """Whether a status gives no reason to read the file again."""
         now = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size)
         return self.settled and (self.mtime_ns, self.ctime_ns, self.inode, self.size) == now
 
@@ -263,7 +262,6 @@ class SiteModel:
         return _meta(item, site) | {name: to_json(item.type, name, own[name]) for name in own}
 
     def full_row(self, item: ConfigObject, site: ConfigSite) -> dict[str, Any]:
-        """The row of an object with everything its templates give."""
         texts = self.resolver.values(item)
         values = {name: to_json(item.type, name, text) for name, text in texts.items()}
         return _meta(item, site) | values | {":TEMPLATES": list(self.resolver.templates(item))}
@@ -426,7 +424,6 @@ def _overlaid(document: ConfigFile, text: Overlay, old: SiteFile | None) -> list
 def _numbered(
     loaded: Mapping[str, SiteFile], claims: Mapping[str, list[Claim]]
 ) -> dict[str, SiteFile]:
-    """The files sorted by path, with objects that have their ids."""
     paths = sorted(loaded, key=os.fsencode)
     retired = [gone for path in paths for gone in loaded[path].retired]
     ids = assign({path: claims[path] for path in paths}, retired)

@@ -341,7 +341,6 @@ class Editor:
         return [self._current(item) for item in objects]
 
     def _current(self, item: ConfigObject) -> ConfigObject:
-        """The object in this editor that an object of the model given stands for."""
         current = self._draft(item.path).objects.get(item.id)
         if current is None:
             raise NotFound("no such object", f"{item.id}: removed meanwhile")

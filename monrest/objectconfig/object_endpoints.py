@@ -204,7 +204,6 @@ def by_filters(given: ConfigRequest, parameters: Parameters) -> Callable[[Sequen
 
 
 def always(chosen: Choose) -> Callable[[Sequence[Tool]], Choose]:
-    """A choice that does not depend on the selected sites."""
     return lambda _selected: chosen
 
 
@@ -291,13 +290,7 @@ async def objects(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
     given = ConfigRequest.of(staging, context, request)
-    selected, failed = await given.readable_tools()
-    records = (
-        tool.view.model.row(item, tool.config)
-        for tool in selected
-        for item in tool.view.model.objects
-    )
-    return await _listed(given, records, COLUMNS, failed, alone=not selected)
+    return await _all_objects(given, SiteModel.row, COLUMNS)
 
 
 @_list(
@@ -309,13 +302,21 @@ async def full_objects(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
     given = ConfigRequest.of(staging, context, request)
+    return await _all_objects(given, SiteModel.full_row, (*COLUMNS, TEMPLATES))
+
+
+async def _all_objects(
+    given: ConfigRequest,
+    row: Callable[[SiteModel, ConfigObject, ConfigSite], ObjectRow],
+    meta: Sequence[Column],
+) -> Answer:
     selected, failed = await given.readable_tools()
     records = (
-        tool.view.model.full_row(item, tool.config)
+        row(tool.view.model, item, tool.config)
         for tool in selected
         for item in tool.view.model.objects
     )
-    return await _listed(given, records, (*COLUMNS, TEMPLATES), failed, alone=not selected)
+    return await _listed(given, records, meta, failed, alone=not selected)
 
 
 async def _listed(
@@ -326,7 +327,6 @@ async def _listed(
     *,
     alone: bool,
 ) -> Answer:
-    """The objects of sites here and of those of other instances that the request wants."""
     far = await given.far.objects(meta, alone=alone)
     every = chain(records, far.rows)
     parameters = without(given.request.parameters, REFRESH.name)

@@ -152,7 +152,6 @@ class Selection:
         return unknown
 
     def result(self) -> list[str]:
-        """The names, first mention first, without the rejected ones."""
         return [name for name in self.wanted if name not in self.rejected]
 
 

@@ -18,7 +18,6 @@ from typing import Any
 from attrs import define, field, frozen
 from twisted.internet import defer
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
 
 from monrest.api.endpoint import Context
 from monrest.api.fields import Flag
@@ -91,7 +90,6 @@ FORCE = Flag(
 
 
 async def environment_of(context: Context, request: RestRequest, site: Site) -> dict[str, str]:
-    """What commands of the object configuration find in their environment."""
     contact = await context.contacts.of(request.identity.user)
     return environment(
         site=site.id,
@@ -156,7 +154,6 @@ def environment(
     email: str = "",
     url: str = "",
 ) -> dict[str, str]:
-    """Give what hooks, checks and reloads find in their environment; ``url``: of the request."""
     variables = {
         "MON_BACKEND_ID": site,
         "MON_BACKEND_NAME": name,
@@ -186,21 +183,6 @@ _SAME_SECOND = 3.0
 
 
 @frozen(kw_only=True)
-class Commands:
-    """The commands of a site around a reload, with their environment.
-
-    ``check`` looks at the files first, if it is not empty. ``reload`` makes the core read them;
-    empty: the external command RESTART_PROCESS does. ``hint``: advice about one that took too
-    long.
-    """
-
-    check: str = ""
-    reload: str = ""
-    environment: Mapping[str, str] = field(factory=dict)
-    hint: str = ""
-
-
-@frozen(kw_only=True)
 class Reloaded:
     """What became of it; ``output`` is that of the commands and what went wrong."""
 
@@ -208,50 +190,53 @@ class Reloaded:
     output: str
 
 
-async def reload(
-    site: Site, reactor: Any, wall: WallClock, commands: Commands, *, seconds: float
-) -> Reloaded:
-    """Make a core read its files again, and wait until it is back.
-
-    No order is sent when the check of the files fails, since the core could end. All of it takes
-    ``seconds`` at most.
-    """
-    work = _Reload(site=site, clock=reactor, wall=wall, deadline=reactor.seconds() + seconds)
-    output = ""
-    if commands.check:
-        checked = await work.run(commands.check, commands)
-        output = _lines(checked.output)
-        if checked.failed:
-            return Reloaded(failed=True, output=f"{output}{REFUSED}")
-    await work.look()
-    last = site.health.program_start
-    if last and last == int(wall.now()):
-        # Else a start before the order could not be distinguished from one after it.
-        await pause(reactor, 1.0)
-    if commands.reload:
-        result = await work.run(commands.reload, commands)
-        output += result.output
-        if result.failed:
-            return Reloaded(failed=True, output=output)
-    else:
-        problem = await work.restart()
-        if problem:
-            return Reloaded(failed=True, output=f"{output}{problem}")
-    if await work.is_back(last):
-        return Reloaded(failed=False, output=output)
-    why = site.breaker.error
-    reason = "" if why is None else f" {site.name}: {site.problem(why).reason}"
-    return Reloaded(failed=True, output=f"{_lines(output)}{TIMED_OUT}{reason}")
-
-
 @define(eq=False, kw_only=True)
-class _Reload:
-    site: Site
-    clock: IReactorTime
-    wall: WallClock
-    deadline: float
+class Reload:
+    """Has a core read its files again, in ``seconds`` at most, with the commands of its site.
 
-    async def look(self) -> bool:
+    ``check`` looks at the files first, if it is not empty. ``command`` makes the core read them;
+    empty: the external command RESTART_PROCESS does. ``hint``: advice about one that took too
+    long.
+    """
+
+    site: Site
+    clock: Any
+    wall: WallClock
+    seconds: float
+    check: str = ""
+    command: str = ""
+    environment: Mapping[str, str] = field(factory=dict)
+    hint: str = ""
+    deadline: float = field(init=False)
+
+    async def run(self) -> Reloaded:
+        """Wait until the core is back. It gets no order when the check of the files fails."""
+        self.deadline = self.clock.seconds() + self.seconds
+        output = ""
+        if self.check:
+            checked = await self._shell(self.check)
+            output = _lines(checked.output)
+            if checked.failed:
+                return Reloaded(failed=True, output=f"{output}{REFUSED}")
+        await self._look()
+        last = self.site.health.program_start
+        if last and last == int(self.wall.now()):
+            # Else a start before the order could not be distinguished from one after it.
+            await pause(self.clock, 1.0)
+        if self.command:
+            result = await self._shell(self.command)
+            output += result.output
+            if result.failed:
+                return Reloaded(failed=True, output=output)
+        elif problem := await self._restart():
+            return Reloaded(failed=True, output=f"{output}{problem}")
+        if await self._is_back(last):
+            return Reloaded(failed=False, output=output)
+        why = self.site.breaker.error
+        reason = "" if why is None else f" {self.site.name}: {self.site.problem(why).reason}"
+        return Reloaded(failed=True, output=f"{_lines(output)}{TIMED_OUT}{reason}")
+
+    async def _look(self) -> bool:
         """Ask the core how it is; whether it answered."""
         left = max(self.deadline - self.clock.seconds(), 0.0)
         try:
@@ -260,12 +245,12 @@ class _Reload:
             return False
         return self.site.connected
 
-    def run(self, command: str, commands: Commands) -> Deferred[CommandResult]:
+    def _shell(self, command: str) -> Deferred[CommandResult]:
         """Run one of the commands for as long as there is time."""
         left = max(self.deadline - self.clock.seconds(), 0.0)
-        return run(self.clock, command, commands.environment, left, hint=commands.hint)
+        return run(self.clock, command, self.environment, left, hint=self.hint)
 
-    async def restart(self) -> str:
+    async def _restart(self) -> str:
         """Send RESTART_PROCESS; returns why it was refused or could not be sent, or nothing."""
         orders = [(self.site, (CoreCommand("RESTART_PROCESS"),))]
         (sent,) = await send(orders, self.clock, self.wall)
@@ -276,12 +261,12 @@ class _Reload:
             return sent.problem.reason
         return ""
 
-    async def is_back(self, last: int) -> bool:
+    async def _is_back(self, last: int) -> bool:
         """Wait for another start time than ``last``; False when that takes too long."""
         began, second = self.clock.seconds(), int(self.wall.now())
         end = min(self.deadline, began + LONGEST_RELOAD)
         while True:
-            answered = await self.look()
+            answered = await self._look()
             waited = self.clock.seconds() - began
             started = self.site.health.program_start
             # Another start time, which is an earlier one when a clock was put back.

@@ -138,7 +138,6 @@ class FileSet:
 
 
 def readonly_file(path: str) -> Forbidden:
-    """The refusal of a change in a read-only file."""
     return Forbidden(f"cannot change readonly file {path}.", "attempt to change readonly file.")
 
 

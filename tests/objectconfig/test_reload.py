@@ -9,9 +9,8 @@ from monrest.objectconfig import site_commands as module
 from monrest.objectconfig.site_commands import (
     TIMED_OUT,
     CommandResult,
-    Commands,
+    Reload,
     Reloaded,
-    reload,
 )
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, framed
@@ -48,9 +47,16 @@ def ran(monkeypatch):
 
 
 def begin(town, site, command="", *, check="", seconds=39.0):
-    commands = Commands(check=check, reload=command, environment={"A": "b"}, hint="")
-    work = reload(site, town.clock, Wall(town.clock), commands, seconds=seconds)
-    found = outcome(Deferred.fromCoroutine(work))
+    work = Reload(
+        site=site,
+        clock=town.clock,
+        wall=Wall(town.clock),
+        seconds=seconds,
+        check=check,
+        command=command,
+        environment={"A": "b"},
+    )
+    found = outcome(Deferred.fromCoroutine(work.run()))
     town.clock.advance(0)
     return found
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from monrest.objectconfig.inheritance import MOST_TEMPLATES
 from monrest.objectconfig.references import matcher
 from tests.fakes.objectfiles import Site, define, site
 
@@ -82,7 +83,7 @@ def test_deep_chains_end(tmp_path):
     model = site(tmp_path, text)
     row = model.full_row(model.objects[0], Site())
     assert row["_v40"] == "x"
-    assert len(row[":TEMPLATES"]) == 50
+    assert len(row[":TEMPLATES"]) == MOST_TEMPLATES
 
 
 def test_a_template_may_force_its_check_command(tmp_path):
