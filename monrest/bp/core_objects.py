@@ -37,45 +37,43 @@ HOST_TEMPLATE = "{app}-bp-template"
 SERVICE_TEMPLATE = "{app}-bp-node-template"
 
 
-@frozen
-class CoreObject:
-    """A host or a service; attributes by their names in object files, lists as texts."""
-
-    type: Literal["host", "service"]
-    attributes: Mapping[str, str]
+Place: TypeAlias = tuple[str, str, str]
+"""host or service, the name of the host, and that of the service if it is one."""
 
 
 @frozen
 class Exported:
-    """The objects of one live process; ``name`` is for people."""
+    """The objects of one live process by their places, as texts; ``name`` is for people."""
 
     number: str
     name: str
-    objects: tuple[CoreObject, ...]
+    blocks: Mapping[Place, str]
 
 
-def exported(number: str, definition: ProcessDefinition, app: str) -> Exported:
-    objects: list[CoreObject] = []
+def exported(number: str, definition: ProcessDefinition, app: str, form: str) -> Exported:
+    """``app`` is the word in names of variables. UnwritableError for what no file can say."""
+    blocks: dict[Place, str] = {}
     for node in definition.exported:
+        host = definition.host_of(node)
         if node.id == ROOT and definition.create_host_object:
             own = {
-                "host_name": definition.host_of(node),
+                "host_name": host,
                 "alias": f"Business Process: {node.label}",
                 "use": definition.template or HOST_TEMPLATE.format(app=app),
                 **_attributes(number, node, app),
                 **node.host_object_attributes,
             }
-            objects.append(CoreObject("host", own))
+            blocks["host", host, ""] = _block("host", own, form)
         own = {
-            "host_name": definition.host_of(node),
+            "host_name": host,
             "service_description": node.label,
             "display_name": node.label,
             "use": node.template or SERVICE_TEMPLATE.format(app=app),
             **_attributes(number, node, app),
             **node.service_object_attributes,
         }
-        objects.append(CoreObject("service", own))
-    return Exported(number, definition.name, tuple(objects))
+        blocks["service", host, node.label] = _block("service", own, form)
+    return Exported(number, definition.name, blocks)
 
 
 def _attributes(number: str, node: ProcessNode, app: str) -> dict[str, str]:
@@ -90,18 +88,6 @@ def _attributes(number: str, node: ProcessNode, app: str) -> dict[str, str]:
         "event_handler": node.event_handler,
     }
     return {name: value for name, value in given.items() if value}
-
-
-def together(processes: Iterable[Exported]) -> tuple[CoreObject, ...]:
-    """Give the objects of all: hosts by name, then services by host and name; the first counts."""
-    objects: dict[tuple[str, str, str], CoreObject] = {}
-    for process in processes:
-        for core_object in process.objects:
-            service = core_object.attributes.get("service_description", "")
-            objects.setdefault(
-                (core_object.type, core_object.attributes["host_name"], service), core_object
-            )
-    return tuple(objects[key] for key in sorted(objects))
 
 
 NAGIOS, ICINGA2 = FORMATS = ("nagios", "icinga2")
@@ -122,24 +108,25 @@ _TEXTS = {"notification_period": "notification_period"}
 """What Icinga 2 has no attributes for: custom variables, for its rules of notifications."""
 
 
-def block(core_object: CoreObject, form: str) -> str:
+def _block(kind: Literal["host", "service"], attributes: Mapping[str, str], form: str) -> str:
     if form == ICINGA2:
-        return "\n".join(_object(core_object.type, core_object.attributes))
-    return Block.new(core_object.type, core_object.attributes, "", "\n").text.strip()
+        return "\n".join(_object(kind, attributes))
+    return Block.new(kind, attributes, "", "\n").text.strip()
 
 
-def joined(blocks: Iterable[str], form: str) -> bytes:
+def joined(blocks: Mapping[Place, str], form: str) -> bytes:
     """Give the content of the file: hosts by name, then services by host and name."""
     mark = "//" if form == ICINGA2 else "#"
     header = "".join(f"{mark} {line}\n" for line in _HEADER)
-    return "".join([header, *(f"\n{block}\n" for block in sorted(blocks, key=_place))]).encode()
+    return "".join([header, *(f"\n{blocks[place]}\n" for place in sorted(blocks))]).encode()
 
 
-def _place(text: str) -> tuple[str, ...]:
-    """Where an object stands in the file."""
+def place_of(text: str) -> Place:
     kind, host, service = (pattern.search(text) for pattern in (_KIND, _HOST, _SERVICE))
     word, named = (kind[1].lower(), kind[2] or "") if kind else ("", "")
-    return word, host[1] if host else named, service[1] if service else named
+    if word == "host":
+        return word, host[1] if host else named, ""
+    return word, host[1] if host else "", service[1] if service else named
 
 
 def split(content: bytes | None) -> list[tuple[str, str]]:
@@ -238,7 +225,7 @@ class ExportRefusedError(ExportFailedError):
 class Refusal:
     """What of a process the check command refused, and why."""
 
-    objects: tuple[CoreObject, ...]
+    blocks: Mapping[Place, str]
     reason: str
 
 
@@ -263,9 +250,14 @@ class Candidates:
 
     async def content(self, held: Collection[str]) -> bytes:
         def work() -> bytes:
-            given = together(wanted for wanted in self.wanted if wanted.number not in held)
-            blocks = [block(core_object, self.form) for core_object in given]
-            blocks += [text for number, text in split(self.old) if number in held]
+            blocks: dict[Place, str] = {}
+            for process in self.wanted:
+                if process.number not in held:
+                    # Of two processes with the same object the first counts.
+                    blocks = {**process.blocks, **blocks}
+            for number, text in split(self.old):
+                if number in held:
+                    blocks.setdefault(place_of(text), text)
             return joined(blocks, self.form)
 
         return await self.threads.run(work)
@@ -315,7 +307,7 @@ class Candidates:
                 reasons[number] = refusal
         await self.write(good)
         return {
-            number: Refusal(refused.objects, reasons[number])
+            number: Refusal(refused.blocks, reasons[number])
             for number, refused in suspects.items()
             if number in held
         }
@@ -328,9 +320,7 @@ class Candidates:
             return [
                 process
                 for process in self.wanted
-                if any(
-                    block(core_object, self.form) not in present for core_object in process.objects
-                )
+                if not present.issuperset(process.blocks.values())
             ]
 
         return await self.threads.run(work)
@@ -399,12 +389,12 @@ class Exporter:
                 wanted, left_out = await self._wanted(config, app, load)
                 # What was refused of processes that are others now, or gone, does not count.
                 present = {
-                    wanted.number: wanted.objects for wanted in wanted if wanted.number != writer
+                    process.number: process.blocks for process in wanted if process.number != writer
                 }
                 self._refused = {
                     number: refusal
                     for number, refusal in self._refused.items()
-                    if present.get(number) == refusal.objects
+                    if present.get(number) == refusal.blocks
                 }
                 file = Candidates(
                     wanted=wanted,
@@ -439,17 +429,20 @@ class Exporter:
         self, config: BpConfig, app: str, load: Load
     ) -> tuple[list[Exported], list[str]]:
         """Give all live processes, and a line for each that a core would not take."""
-        illegal = await self._illegal(config)
+        illegal, form = await self._illegal(config), config.objects_save_format
         wanted: list[Exported] = []
         unusable: list[str] = []
-        for process in await load():
-            if process.draft:
-                continue
-            problem = process.broken or next(name_problems(process.definition, illegal), "")
-            if problem:
-                unusable.append(f"{process.definition.name} ({process.id}): {problem}")
-            else:
-                wanted.append(exported(process.id, process.definition, app))
+        live = [process for process in await load() if not process.draft]
+
+        def work() -> None:
+            for process in live:
+                problem = process.broken or next(name_problems(process.definition, illegal), "")
+                if problem:
+                    unusable.append(f"{process.definition.name} ({process.id}): {problem}")
+                else:
+                    wanted.append(exported(process.id, process.definition, app, form))
+
+        await self.threads.run(work)
         return wanted, unusable
 
     async def _write(self, file: Candidates, writer: str) -> bool:

@@ -10,23 +10,22 @@ from monrest.bp.core_objects import (
     MOST_TRIED,
     Candidates,
     ExportRefusedError,
-    block,
     exported,
     joined,
     name_problems,
+    place_of,
     split,
-    together,
 )
 from monrest.bp.model import read
 
 
-def process(number, label="all", name=""):
+def process(number, label="all", name="", form="nagios"):
     nodes = [{"label": label}, {"id": "x", "label": 'the "x" \\ ü', "create_obj": 1}]
-    return exported(number, read({"name": name or f"P{number}", "nodes": nodes}), "mon")
+    return exported(number, read({"name": name or f"P{number}", "nodes": nodes}), "mon", form)
 
 
 def content(*processes, form="nagios"):
-    return joined([block(one, form) for one in together(processes)], form)
+    return joined({place: text for one in processes for place, text in one.blocks.items()}, form)
 
 
 class File:
@@ -62,11 +61,11 @@ class File:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_objects_of_a_file_are_told_apart(form):
-    one, two = process("1"), process("22")
+    one, two = process("1", form=form), process("22", form=form)
     data = content(one, two, form=form)
     found = split(data)
     assert [number for number, _ in found] == ["1", "22", "1", "1", "22", "22"]
-    assert joined([text for _, text in found], form) == data
+    assert joined({place_of(text): text for _, text in found}, form) == data
     assert split(None) == []
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from monrest.base.errors import BadRequest, Conflict
-from monrest.bp.core_objects import exported, together
+from monrest.bp.core_objects import exported, joined
 from monrest.bp.function import StatusObjects, parse
 from monrest.bp.model import clean_name, free_name, read
 from monrest.bp.store import check_links
+from monrest.objectconfig.document import ConfigFile
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,8 @@ def test_objects_of_the_core():
         }
     )
     other = read({"name": "Above", "create_host_object": 0, "nodes": [{"label": "All"}]})
-    found = together([exported("7", shop, "mon"), exported("2", other, "mon")])
+    both = exported("7", shop, "mon", "nagios"), exported("2", other, "mon", "nagios")
+    file = ConfigFile.parse("bp.cfg", joined(both[0].blocks | both[1].blocks, "nagios"))
     who = {"contacts": "b,a", "notification_period": "24x7"}
 
     def service(host, name, number, node, **more):
@@ -170,7 +172,7 @@ def test_objects_of_the_core():
         marks = {"_MON_BP_ID": number, "_MON_NODE_ID": node}
         return "service", {**names, "use": "mon-bp-node-template", **marks, **more}
 
-    assert [(one.type, dict(one.attributes)) for one in found] == [
+    assert [(one.type, one.attributes) for one in file.blocks] == [
         (
             "host",
             {
