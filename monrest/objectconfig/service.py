@@ -265,8 +265,8 @@ class Staging(Service):
     wall: WallClock
     database: Database
     var_dir: Path
-    threads: Threads = field(default=None, kw_only=True)
-    saved: Signal[[str, str]] = field(factory=Signal, kw_only=True)
+    threads: Threads = field(init=False)
+    saved: Signal[[str, str]] = field(init=False, factory=Signal)
     _disks: dict[str, Disk] = field(init=False, factory=dict)
     _desks: WeakValueDictionary[tuple[str, str], _Desk] = field(
         init=False, factory=WeakValueDictionary
@@ -275,8 +275,7 @@ class Staging(Service):
     _running: set[Deferred[None]] = field(init=False, factory=set)
 
     def __attrs_post_init__(self) -> None:
-        if self.threads is None:
-            self.threads = Threads(self.reactor, 3, "object configuration")
+        self.threads = Threads(self.reactor, 3, "object configuration")
 
     def startService(self) -> None:
         super().startService()
@@ -371,10 +370,7 @@ class Staging(Service):
         return shielded(counted())
 
     def _desk(self, site: ConfigSite, user: str) -> _Desk:
-        desk = self._desks.get((site.id, user))
-        if desk is None:
-            desk = self._desks[site.id, user] = _Desk()
-        return desk
+        return self._desks.setdefault((site.id, user), _Desk())
 
     def _disk(self, site: ConfigSite) -> Disk:
         disk = self._disks.get(site.id)
