@@ -202,134 +202,6 @@ class FederatedRows:
     problems: tuple[SiteProblem, ...] = ()
 
 
-@frozen(kw_only=True)
-class FederatedTools:
-    """The selected sites of other instances, asked in the name of the request's user."""
-
-    context: Context
-    request: RestRequest
-    sites: tuple[FederatedSite, ...]
-
-    def check_reachable(self) -> None:
-        """Raise SitesFailed when one of them is known to be down: nothing is begun then."""
-        problems = [
-            site.problem(site.breaker.error)
-            for site in self.sites
-            if site.breaker.error is not None
-        ]
-        if problems:
-            raise all_sites_failed(problems)
-
-    async def objects(self, columns: Iterable[Column], *, alone: bool) -> FederatedRows:
-        """Their objects, with every one of these keys, which all rows have here."""
-        pushed = tuple(
-            (name, value)
-            for name, value in self.request.parameters
-            if name == REFRESH.name or name.partition("[")[0] in _PUSHED
-        )
-        listed = await self.rows(pushed, alone=alone)
-        keys = dict.fromkeys(column.name for column in columns)
-        return evolve(listed, rows=tuple({**keys, **row} for row in listed.rows))
-
-    async def rows(self, parameters: Parameters, *, alone: bool) -> FederatedRows:
-        """Ask all at once for the list under the request's path.
-
-        ``alone``: no other site answers, so that it is an error when all of them fail. What the
-        other side refuses as a bad request is one here.
-        """
-        asked = [Deferred.fromCoroutine(self._list(site, parameters)) for site in self.sites]
-        rows: list[Record] = []
-        problems: list[SiteProblem] = []
-        failed: list[SiteProblem] = []
-        refused: list[RestError] = []
-        for site, (_, outcome) in zip(
-            self.sites, await DeferredList(asked, consumeErrors=True), strict=True
-        ):
-            if not isinstance(outcome, Failure):
-                whole, mine = outcome
-                rows += [_named(site, record) for record in mine]
-                if not whole:
-                    problems.append(site.incomplete())
-            elif isinstance(outcome.value, LivestatusError):
-                failed.append(site.problem(outcome.value))
-                problems.append(failed[-1])
-                if isinstance(outcome.value, RefusedByRemoteError):
-                    refused.append(_refusal(site, outcome.value))
-            else:
-                outcome.raiseException()
-        if alone and failed and len(failed) == len(self.sites):
-            if len(refused) == len(self.sites):
-                raise refused[0]
-            raise all_sites_failed(failed)
-        return FederatedRows(rows=tuple(rows), problems=tuple(problems))
-
-    async def _list(self, site: FederatedSite, parameters: Parameters) -> tuple[bool, list[Record]]:
-        """Whether the list is whole, and the list."""
-        await site.verdict()
-        body = await site.call("GET", self._path(parameters), site.config.timeout)
-        return not isinstance(body, PartialBody), await records(body, self.context.memory.threads)
-
-    async def change(self, *, filters: bool) -> list[tuple[FederatedSite, dict[str, Any]]]:
-        """Send a change of objects to them, one after the other, and return their answers.
-
-        ``filters``: the query string chooses the objects. The first site that refuses ends it.
-        Names that one site does not know are no typing errors if another one knows them.
-        """
-        request = self.request
-        if self.sites and filters and request.method in ("PATCH", "DELETE"):
-            _check_body(request, self.sites[0])
-        done: list[tuple[FederatedSite, dict[str, Any]]] = []
-        unknown: RestError | None = None
-        for site in self.sites:
-            query = _query(request, site) if filters else _options(request.query)
-            if query is None:
-                continue
-            try:
-                answer = await self.send(site, query)
-            except RestError as error:
-                if filters and error.message == TYPO:
-                    unknown = error
-                    continue
-                if done:
-                    names = ", ".join(site.name for site, _ in done)
-                    error.description = f"{error.description}; it was done on {names}"
-                raise
-            done.append((site, answer))
-        if unknown is not None and not done:
-            raise unknown
-        return done
-
-    async def send(self, site: FederatedSite, query: Parameters = ()) -> dict[str, Any]:
-        """Send the request with its body to one of them, once, and return its answer.
-
-        Raise what it refuses as the same error, SitesFailed and SitesTimedOut for the rest.
-        """
-        sent, kind = _body(self.request)
-        seconds = self.context.config.server.longest_wait
-        reached = False
-        try:
-            await site.verdict()
-            reached = True
-            path = self._path(query)
-            answer = document(
-                await site.call(self.request.method, path, seconds, sent, kind, reads=False)
-            )
-        except RefusedByRemoteError as error:
-            raise _refusal(site, error) from error
-        except LivestatusError as error:
-            problem = site.problem(error)
-            if reached and not isinstance(error, ConnectError):
-                reason = f"{problem.reason}: {_CHANGED_MAYBE}"
-                problem = SiteProblem(problem.site, problem.name, reason, problem.timed_out)
-            raise all_sites_failed((problem,)) from error
-        return answer if isinstance(answer, dict) else {"answer": answer}
-
-    def _path(self, query: Parameters) -> str:
-        path = quote(self.request.path, safe="/%:@!$&'()*+,;=~-._")
-        asked = urlencode(query, quote_via=quote)
-        return f"{path}{'?' if asked else ''}{asked}"
-
-
 def count_of(answer: dict[str, Any]) -> int:
     count = answer.get("count")
     return count if isinstance(count, int) else 0
@@ -453,7 +325,7 @@ class ConfigRequest:
     context: Context
     request: RestRequest
     sites: tuple[Site, ...]
-    far: FederatedTools
+    far: tuple[FederatedSite, ...]
 
     @classmethod
     def of(cls, staging: Staging, context: Context, request: RestRequest) -> ConfigRequest:
@@ -472,8 +344,7 @@ class ConfigRequest:
                     "or select other sites",
                 )
         federated = tuple(site for site in selected if isinstance(site, FederatedSite))
-        far = FederatedTools(context=context, request=request, sites=federated)
-        return cls(staging=staging, context=context, request=request, sites=sites, far=far)
+        return cls(staging=staging, context=context, request=request, sites=sites, far=federated)
 
     @property
     def user(self) -> str:
@@ -496,7 +367,7 @@ class ConfigRequest:
     async def readable_tools(self) -> tuple[list[Tool], list[SiteProblem]]:
         """The sites that can be read, and the others; UnreadableError if no site answers at all."""
         tools, unreadable = await self._read()
-        if unreadable and not tools and not self.far.sites:
+        if unreadable and not tools and not self.far:
             raise unreadable[0][1]
         return tools, [SiteProblem(site.id, site.name, error.message) for site, error in unreadable]
 
@@ -533,13 +404,132 @@ class ConfigRequest:
             headers = request.caller.headers
             csrf.check(request.identity, "POST", request.parameters, headers, context.names)
 
+    def check_reachable(self) -> None:
+        """Raise SitesFailed while a site of another instance is down: nothing is begun then."""
+        problems = [
+            site.problem(site.breaker.error) for site in self.far if site.breaker.error is not None
+        ]
+        if problems:
+            raise all_sites_failed(problems)
+
+    async def far_objects(self, columns: Iterable[Column], *, alone: bool) -> FederatedRows:
+        """Objects of sites of other instances, with each of these keys as all rows have."""
+        pushed = tuple(
+            (name, value)
+            for name, value in self.request.parameters
+            if name == REFRESH.name or name.partition("[")[0] in _PUSHED
+        )
+        listed = await self.far_rows(pushed, alone=alone)
+        keys = dict.fromkeys(column.name for column in columns)
+        return evolve(listed, rows=tuple({**keys, **row} for row in listed.rows))
+
+    async def far_rows(self, parameters: Parameters, *, alone: bool) -> FederatedRows:
+        """Ask the sites of other instances at once for the list under the request's path.
+
+        ``alone``: no other site answers, so that it is an error when all of them fail. What the
+        other side refuses as a bad request is one here.
+        """
+        asked = [Deferred.fromCoroutine(self._far_list(site, parameters)) for site in self.far]
+        rows: list[Record] = []
+        problems: list[SiteProblem] = []
+        failed: list[SiteProblem] = []
+        refused: list[RestError] = []
+        for site, (_, outcome) in zip(
+            self.far, await DeferredList(asked, consumeErrors=True), strict=True
+        ):
+            if not isinstance(outcome, Failure):
+                whole, mine = outcome
+                rows += [_named(site, record) for record in mine]
+                if not whole:
+                    problems.append(site.incomplete())
+            elif isinstance(outcome.value, LivestatusError):
+                failed.append(site.problem(outcome.value))
+                problems.append(failed[-1])
+                if isinstance(outcome.value, RefusedByRemoteError):
+                    refused.append(_refusal(site, outcome.value))
+            else:
+                outcome.raiseException()
+        if alone and failed and len(failed) == len(self.far):
+            if len(refused) == len(self.far):
+                raise refused[0]
+            raise all_sites_failed(failed)
+        return FederatedRows(rows=tuple(rows), problems=tuple(problems))
+
+    async def _far_list(
+        self, site: FederatedSite, parameters: Parameters
+    ) -> tuple[bool, list[Record]]:
+        """Whether the list is whole, and the list."""
+        await site.verdict()
+        body = await site.call("GET", self._path(parameters), site.config.timeout)
+        return not isinstance(body, PartialBody), await records(body, self.context.memory.threads)
+
+    async def change_far(self, *, filters: bool) -> list[tuple[FederatedSite, dict[str, Any]]]:
+        """Send a change of objects to sites of other instances in turn, and return their answers.
+
+        ``filters``: the query string chooses the objects. The first site that refuses ends it.
+        Names that one site does not know are no typing errors if another one knows them.
+        """
+        request = self.request
+        if self.far and filters and request.method in ("PATCH", "DELETE"):
+            _check_body(request, self.far[0])
+        done: list[tuple[FederatedSite, dict[str, Any]]] = []
+        unknown: RestError | None = None
+        for site in self.far:
+            query = _query(request, site) if filters else _options(request.query)
+            if query is None:
+                continue
+            try:
+                answer = await self.send(site, query)
+            except RestError as error:
+                if filters and error.message == TYPO:
+                    unknown = error
+                    continue
+                if done:
+                    names = ", ".join(site.name for site, _ in done)
+                    error.description = f"{error.description}; it was done on {names}"
+                raise
+            done.append((site, answer))
+        if unknown is not None and not done:
+            raise unknown
+        return done
+
+    async def send(self, site: FederatedSite, query: Parameters = ()) -> dict[str, Any]:
+        """Send the request with its body to one of those sites, once, and return its answer.
+
+        Raise what it refuses as the same error, SitesFailed and SitesTimedOut for the rest.
+        """
+        sent, kind = _body(self.request)
+        seconds = self.context.config.server.longest_wait
+        reached = False
+        try:
+            await site.verdict()
+            reached = True
+            path = self._path(query)
+            answer = document(
+                await site.call(self.request.method, path, seconds, sent, kind, reads=False)
+            )
+        except RefusedByRemoteError as error:
+            raise _refusal(site, error) from error
+        except LivestatusError as error:
+            problem = site.problem(error)
+            if reached and not isinstance(error, ConnectError):
+                reason = f"{problem.reason}: {_CHANGED_MAYBE}"
+                problem = SiteProblem(problem.site, problem.name, reason, problem.timed_out)
+            raise all_sites_failed((problem,)) from error
+        return answer if isinstance(answer, dict) else {"answer": answer}
+
+    def _path(self, query: Parameters) -> str:
+        path = quote(self.request.path, safe="/%:@!$&'()*+,;=~-._")
+        asked = urlencode(query, quote_via=quote)
+        return f"{path}{'?' if asked else ''}{asked}"
+
     def note(self, action: str, *, target: str = "", result: str = "ok", **more: Any) -> None:
         """Write an audit line; ``action`` is what follows ``config``."""
         identity, caller = self.request.identity, self.request.caller
         audit(identity, caller, f"config {action}", target=target, result=result, **more)
 
     def note_failure(self, action: str, error: RestError) -> None:
-        target = ",".join(site.id for site in (*self.sites, *self.far.sites))
+        target = ",".join(site.id for site in (*self.sites, *self.far))
         self.note(action, target=target, result=error.message, error=error.description)
 
 

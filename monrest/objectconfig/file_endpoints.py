@@ -143,7 +143,7 @@ async def _with_far(
     options = (REFRESH.name, *options)
     parameters = given.request.parameters
     sent = tuple(pair for pair in parameters if pair[0] in options)
-    far = await given.far.rows((*asked, *sent), alone=alone)
+    far = await given.far_rows((*asked, *sent), alone=alone)
     filtered = evolve(given.request, parameters=without(parameters, *options))
     answer = await select(given.context, filtered, schema, [*records, *far.rows])
     return evolve(answer, failed_sites=(*failed, *far.problems))
@@ -306,7 +306,7 @@ async def save(
     staging: Staging, context: Context, request: RestRequest, _: tuple[str, ...]
 ) -> Answer:
     given = _selected(staging, context, request)
-    sites = (*given.sites, *given.far.sites)
+    sites = (*given.sites, *given.far)
     environments = {site.id: await environment_of(context, request, site) for site in given.sites}
 
     async def all_sites() -> _Saves:
@@ -368,7 +368,7 @@ async def _save_here(
 
 
 async def _save_there(given: ConfigRequest, site: FederatedSite, saves: _Saves) -> None:
-    answer = await given.far.send(site)
+    answer = await given.send(site)
     errors = answer.get("errors")
     for error in errors if isinstance(errors, list) else ():
         message = str(error.get("message")) if isinstance(error, dict) else "failed"
@@ -393,7 +393,7 @@ async def revert(
         for site in given.sites:
             await staging.revert(given.config_site(site), given.user)
             given.note("revert", target=site.id)
-        for there, answer in await given.far.change(filters=False):
+        for there, answer in await given.change_far(filters=False):
             count += count_of(answer)
             given.note("revert", target=there.id)
         return count
@@ -421,7 +421,7 @@ async def _on_each_site(
     What is ``lasting`` is brought to its end, also for a client that does not wait any more.
     ``options`` are names of parameters.
     """
-    context, request, far = given.context, given.request, given.far.sites
+    context, request, far = given.context, given.request, given.far
 
     async def here(site: Site) -> list[dict[str, Any]]:
         environment = await environment_of(context, request, site)
@@ -456,7 +456,7 @@ async def _results_there(
     """Check or reload a site; what went wrong is its result. None without a configuration."""
     options = tuple(pair for pair in given.request.query if pair[0] == FORCE.name)
     try:
-        answer = await given.far.send(site, options)
+        answer = await given.send(site, options)
     except RestError as error:
         result: dict[str, Any] = {"failed": True, "output": str(error)}
     else:

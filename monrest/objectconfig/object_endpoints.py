@@ -101,12 +101,12 @@ async def change(
     """Make a change to the objects that ``choose`` finds; nothing when a site refuses it."""
     try:
         selected = await given.tools()
-        given.far.check_reachable()
+        given.check_reachable()
         unknown = None
         try:
             chosen = await given.context.threads.run(lambda: choose(selected))
         except BadRequest as error:
-            if not given.far.sites or error.message != TYPO:
+            if not given.far or error.message != TYPO:
                 raise
             # Names that no site here knows; those of other instances may.
             unknown, selected = error, []
@@ -148,7 +148,7 @@ async def on_every_site(
     ``here`` is called in threads, maybe more than once; ``there`` gets the answer of another
     instance.
     """
-    if len(selected) + len(given.far.sites) > 1:
+    if len(selected) + len(given.far) > 1:
         # A trial that is not stored: what one site refuses must not be done on another.
         for tool in selected:
             await given.context.threads.run(partial(here, tool, Editor(tool.view.model)))
@@ -168,7 +168,7 @@ async def on_every_site(
                     warnings=warnings,
                 )
 
-        for site, answer in await given.far.change(filters=given.request.path == FILTERED):
+        for site, answer in await given.change_far(filters=given.request.path == FILTERED):
             note(site, there(site, answer))
         for tool in selected:
             work = partial(here, tool)
@@ -187,7 +187,7 @@ def by_filters(given: ConfigRequest, parameters: Parameters) -> Callable[[Sequen
 
     def choose(selected: Sequence[Tool]) -> Choose:
         objects = [item for tool in selected for item in tool.view.model.objects]
-        if (given.far.sites or len(objects) > 1) and not unlimited:
+        if (given.far or len(objects) > 1) and not unlimited:
             raise BadRequest(
                 "bad request", f"expected a filter, or {EVERY.name}=1 if all objects are meant"
             )
@@ -327,7 +327,7 @@ async def _listed(
     *,
     alone: bool,
 ) -> Answer:
-    far = await given.far.objects(meta, alone=alone)
+    far = await given.far_objects(meta, alone=alone)
     every = chain(records, far.rows)
     parameters = without(given.request.parameters, REFRESH.name)
     answer = await select_objects(given.context, given.request, parameters, every, meta)
@@ -362,7 +362,7 @@ async def create(
             return SiteChange(count=len(rows), records=rows)
 
         selected = await given.tools()
-        given.far.check_reachable()
+        given.check_reachable()
         done = await on_every_site(given, "create", selected, here, there)
     except RestError as error:
         given.note_failure("create", error)

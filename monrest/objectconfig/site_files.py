@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -177,12 +177,14 @@ def setting(core_conf: str, name: str) -> str | None:
     return next((value for key, value in reversed(search.lines) if key == name), "")
 
 
-def find_in(folder: str) -> Iterator[tuple[str, bool]]:
-    """Paths of all ``*.cfg`` files below a folder, and whether a symbolic link leads there.
+def files_in(folder: str) -> tuple[list[tuple[str, bool]], list[str]]:
+    """All ``*.cfg`` files below a folder, and the problem of a folder that is not there.
 
-    Entries that begin with a dot and broken links are left out; a folder is entered once. Raises
-    OSError when the folder or one below it cannot be read: it is not the same as an empty one.
+    Paths, and whether a symbolic link leads there. Entries that begin with a dot and broken links
+    are left out; a folder is entered once. Raises OSError when the folder or one below it cannot be
+    read: it is not the same as an empty one.
     """
+    files: list[tuple[str, bool]] = []
     entered: set[tuple[int, int]] = set()
     waiting = [folder]
     links: list[str] = []
@@ -194,9 +196,9 @@ def find_in(folder: str) -> Iterator[tuple[str, bool]]:
             status = os.stat(current)  # noqa: PTH116 - a path object for each entry is slow
             with os.scandir(current) as scan:
                 entries = list(scan)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError) as error:
             if current == folder:
-                raise
+                return [], [f"cannot read folder: {folder}: {error.strerror}"]
             continue  # it is gone by now
         if (status.st_dev, status.st_ino) in entered:
             continue
@@ -208,21 +210,11 @@ def find_in(folder: str) -> Iterator[tuple[str, bool]]:
                 if entry.is_dir():
                     (links if linked or entry.is_symlink() else waiting).append(entry.path)
                 elif entry.name.endswith(".cfg") and entry.is_file():
-                    yield entry.path, linked or entry.is_symlink()
+                    files.append((entry.path, linked or entry.is_symlink()))
             except OSError as error:
                 if error.errno != errno.ELOOP:
                     raise
-
-
-def files_in(folder: str) -> tuple[list[tuple[str, bool]], list[str]]:
-    """What ``find_in`` finds, and the problem of a folder that is not there.
-
-    Raises OSError as that does: then it is there and cannot be read.
-    """
-    try:
-        return list(find_in(folder)), []
-    except (FileNotFoundError, NotADirectoryError) as error:
-        return [], [f"cannot read folder: {folder}: {error.strerror}"]
+    return files, []
 
 
 @define(eq=False)
