@@ -1,4 +1,4 @@
-"""Every command and how its effect is read back, one line each.
+"""Every command and how its effect is read back, a line each, or for two that are opposites.
 
 Cores acknowledge a command before it acts, and most say nothing at all; what they show afterwards
 is in their tables (docs/spec/commands.md, "Effects").
@@ -23,6 +23,7 @@ from monrest.commands.predicates import (
     SERVICES_OF_HOSTGROUP,
     SERVICES_OF_SERVICEGROUP,
     WITH_CHILDREN,
+    CommandedRows,
     Effect,
     SentCommand,
     Unseen,
@@ -48,8 +49,6 @@ from monrest.livestatus.catalogue import Command, CommandKind
 from monrest.livestatus.command import Target
 from monrest.query.model import columns_of
 
-__all__ = ["READINGS", "UNKNOWN_TO_ICINGA2", "Effect", "Unseen", "expected"]
-
 CHECKS = "active_checks_enabled"
 PASSIVE = "accept_passive_checks"
 NOTIFICATIONS = "notifications_enabled"
@@ -60,13 +59,71 @@ _NO_HANDLERS = "no core shows its global event handlers"
 _STATE_FILE = "no core shows when it read or wrote its state file"
 _STOPPED = "a core that has stopped cannot be asked"
 
-READINGS: Mapping[CommandKind, Mapping[str, tuple[Any, ...]]] = {
+SWITCHES: Mapping[CommandKind, Mapping[str, tuple[CommandedRows, str]]] = {
     "contactgroups": {
-        "disable_contactgroup_host_notifications": (value, CONTACTS, HOST_NOTIFICATIONS, 0),
-        "disable_contactgroup_svc_notifications": (value, CONTACTS, SERVICE_NOTIFICATIONS, 0),
-        "enable_contactgroup_host_notifications": (value, CONTACTS, HOST_NOTIFICATIONS, 1),
-        "enable_contactgroup_svc_notifications": (value, CONTACTS, SERVICE_NOTIFICATIONS, 1),
+        "contactgroup_host_notifications": (CONTACTS, HOST_NOTIFICATIONS),
+        "contactgroup_svc_notifications": (CONTACTS, SERVICE_NOTIFICATIONS),
     },
+    "contacts": {
+        "contact_host_notifications": (CONTACT, HOST_NOTIFICATIONS),
+        "contact_svc_notifications": (CONTACT, SERVICE_NOTIFICATIONS),
+    },
+    "hostgroups": {
+        "hostgroup_host_checks": (HOSTS_OF_HOSTGROUP, CHECKS),
+        "hostgroup_host_notifications": (HOSTS_OF_HOSTGROUP, NOTIFICATIONS),
+        "hostgroup_passive_host_checks": (HOSTS_OF_HOSTGROUP, PASSIVE),
+        "hostgroup_passive_svc_checks": (SERVICES_OF_HOSTGROUP, PASSIVE),
+        "hostgroup_svc_checks": (SERVICES_OF_HOSTGROUP, CHECKS),
+        "hostgroup_svc_notifications": (SERVICES_OF_HOSTGROUP, NOTIFICATIONS),
+    },
+    "hosts": {
+        "all_notifications_beyond_host": (BEYOND, NOTIFICATIONS),
+        "host_and_child_notifications": (WITH_CHILDREN, NOTIFICATIONS),
+        "host_check": (HOST, CHECKS),
+        "host_event_handler": (HOST, "event_handler_enabled"),
+        "host_flap_detection": (HOST, "flap_detection_enabled"),
+        "host_notifications": (HOST, NOTIFICATIONS),
+        "host_svc_checks": (SERVICES_OF_HOST, CHECKS),
+        "host_svc_notifications": (SERVICES_OF_HOST, NOTIFICATIONS),
+        "obsessing_over_host": (HOST, "obsess_over_host"),
+        "passive_host_checks": (HOST, PASSIVE),
+    },
+    "servicegroups": {
+        "servicegroup_host_checks": (HOSTS_OF_SERVICEGROUP, CHECKS),
+        "servicegroup_host_notifications": (HOSTS_OF_SERVICEGROUP, NOTIFICATIONS),
+        "servicegroup_passive_host_checks": (HOSTS_OF_SERVICEGROUP, PASSIVE),
+        "servicegroup_passive_svc_checks": (SERVICES_OF_SERVICEGROUP, PASSIVE),
+        "servicegroup_svc_checks": (SERVICES_OF_SERVICEGROUP, CHECKS),
+        "servicegroup_svc_notifications": (SERVICES_OF_SERVICEGROUP, NOTIFICATIONS),
+    },
+    "services": {
+        "obsessing_over_svc": (SERVICE, "obsess_over_service"),
+        "passive_svc_checks": (SERVICE, PASSIVE),
+        "svc_check": (SERVICE, CHECKS),
+        "svc_event_handler": (SERVICE, "event_handler_enabled"),
+        "svc_flap_detection": (SERVICE, "flap_detection_enabled"),
+        "svc_notifications": (SERVICE, NOTIFICATIONS),
+    },
+    "sites": {
+        "accepting_passive_host_checks": (CORE, "accept_passive_host_checks"),
+        "accepting_passive_svc_checks": (CORE, "accept_passive_service_checks"),
+        "event_handlers": (CORE, "enable_event_handlers"),
+        "executing_host_checks": (CORE, "execute_host_checks"),
+        "executing_svc_checks": (CORE, "execute_service_checks"),
+        "flap_detection": (CORE, "enable_flap_detection"),
+        "host_freshness_checks": (CORE, "check_host_freshness"),
+        "notifications": (CORE, "enable_notifications"),
+        "obsessing_over_host_checks": (CORE, "obsess_over_hosts"),
+        "obsessing_over_svc_checks": (CORE, "obsess_over_services"),
+        "performance_data": (CORE, "process_performance_data"),
+        "service_freshness_checks": (CORE, "check_service_freshness"),
+    },
+}
+"""Kind of object, and name without its verb, of commands that set a column to 1 or 0."""
+
+_SWITCHED = {"enable": 1, "start": 1, "disable": 0, "stop": 0}
+
+READINGS: Mapping[CommandKind, Mapping[str, tuple[Any, ...]]] = {
     "contacts": {
         "change_contact_host_notification_timeperiod": (
             value,
@@ -81,24 +138,8 @@ READINGS: Mapping[CommandKind, Mapping[str, tuple[Any, ...]]] = {
             "timeperiod",
         ),
         "change_custom_contact_var": (variable, CONTACT),
-        "disable_contact_host_notifications": (value, CONTACT, HOST_NOTIFICATIONS, 0),
-        "disable_contact_svc_notifications": (value, CONTACT, SERVICE_NOTIFICATIONS, 0),
-        "enable_contact_host_notifications": (value, CONTACT, HOST_NOTIFICATIONS, 1),
-        "enable_contact_svc_notifications": (value, CONTACT, SERVICE_NOTIFICATIONS, 1),
     },
     "hostgroups": {
-        "disable_hostgroup_host_checks": (value, HOSTS_OF_HOSTGROUP, CHECKS, 0),
-        "disable_hostgroup_host_notifications": (value, HOSTS_OF_HOSTGROUP, NOTIFICATIONS, 0),
-        "disable_hostgroup_passive_host_checks": (value, HOSTS_OF_HOSTGROUP, PASSIVE, 0),
-        "disable_hostgroup_passive_svc_checks": (value, SERVICES_OF_HOSTGROUP, PASSIVE, 0),
-        "disable_hostgroup_svc_checks": (value, SERVICES_OF_HOSTGROUP, CHECKS, 0),
-        "disable_hostgroup_svc_notifications": (value, SERVICES_OF_HOSTGROUP, NOTIFICATIONS, 0),
-        "enable_hostgroup_host_checks": (value, HOSTS_OF_HOSTGROUP, CHECKS, 1),
-        "enable_hostgroup_host_notifications": (value, HOSTS_OF_HOSTGROUP, NOTIFICATIONS, 1),
-        "enable_hostgroup_passive_host_checks": (value, HOSTS_OF_HOSTGROUP, PASSIVE, 1),
-        "enable_hostgroup_passive_svc_checks": (value, SERVICES_OF_HOSTGROUP, PASSIVE, 1),
-        "enable_hostgroup_svc_checks": (value, SERVICES_OF_HOSTGROUP, CHECKS, 1),
-        "enable_hostgroup_svc_notifications": (value, SERVICES_OF_HOSTGROUP, NOTIFICATIONS, 1),
         "schedule_hostgroup_host_downtime": (downtime, HOSTS_OF_HOSTGROUP),
         "schedule_hostgroup_svc_downtime": (downtime, SERVICES_OF_HOSTGROUP),
     },
@@ -118,24 +159,6 @@ READINGS: Mapping[CommandKind, Mapping[str, tuple[Any, ...]]] = {
         "del_comment": (found_ones_gone, "comments"),
         "del_downtime": (found_ones_gone, "downtimes"),
         "delay_host_notification": (value, HOST, "next_notification", "notification_time"),
-        "disable_all_notifications_beyond_host": (value, BEYOND, NOTIFICATIONS, 0),
-        "disable_host_and_child_notifications": (value, WITH_CHILDREN, NOTIFICATIONS, 0),
-        "disable_host_check": (value, HOST, CHECKS, 0),
-        "disable_host_event_handler": (value, HOST, "event_handler_enabled", 0),
-        "disable_host_flap_detection": (value, HOST, "flap_detection_enabled", 0),
-        "disable_host_notifications": (value, HOST, NOTIFICATIONS, 0),
-        "disable_host_svc_checks": (value, SERVICES_OF_HOST, CHECKS, 0),
-        "disable_host_svc_notifications": (value, SERVICES_OF_HOST, NOTIFICATIONS, 0),
-        "disable_passive_host_checks": (value, HOST, PASSIVE, 0),
-        "enable_all_notifications_beyond_host": (value, BEYOND, NOTIFICATIONS, 1),
-        "enable_host_and_child_notifications": (value, WITH_CHILDREN, NOTIFICATIONS, 1),
-        "enable_host_check": (value, HOST, CHECKS, 1),
-        "enable_host_event_handler": (value, HOST, "event_handler_enabled", 1),
-        "enable_host_flap_detection": (value, HOST, "flap_detection_enabled", 1),
-        "enable_host_notifications": (value, HOST, NOTIFICATIONS, 1),
-        "enable_host_svc_checks": (value, SERVICES_OF_HOST, CHECKS, 1),
-        "enable_host_svc_notifications": (value, SERVICES_OF_HOST, NOTIFICATIONS, 1),
-        "enable_passive_host_checks": (value, HOST, PASSIVE, 1),
         "note": (noted, "HOST NOTE"),
         "process_host_check_result": (result, HOST),
         "remove_host_acknowledgement": (unacknowledged, HOST),
@@ -149,32 +172,8 @@ READINGS: Mapping[CommandKind, Mapping[str, tuple[Any, ...]]] = {
         "schedule_host_svc_downtime": (downtime, SERVICES_OF_HOST),
         "send_custom_host_notification": (notified, HOST),
         "set_host_notification_number": (value, HOST, "current_notification_number", "number"),
-        "start_obsessing_over_host": (value, HOST, "obsess_over_host", 1),
-        "stop_obsessing_over_host": (value, HOST, "obsess_over_host", 0),
     },
     "servicegroups": {
-        "disable_servicegroup_host_checks": (value, HOSTS_OF_SERVICEGROUP, CHECKS, 0),
-        "disable_servicegroup_host_notifications": (value, HOSTS_OF_SERVICEGROUP, NOTIFICATIONS, 0),
-        "disable_servicegroup_passive_host_checks": (value, HOSTS_OF_SERVICEGROUP, PASSIVE, 0),
-        "disable_servicegroup_passive_svc_checks": (value, SERVICES_OF_SERVICEGROUP, PASSIVE, 0),
-        "disable_servicegroup_svc_checks": (value, SERVICES_OF_SERVICEGROUP, CHECKS, 0),
-        "disable_servicegroup_svc_notifications": (
-            value,
-            SERVICES_OF_SERVICEGROUP,
-            NOTIFICATIONS,
-            0,
-        ),
-        "enable_servicegroup_host_checks": (value, HOSTS_OF_SERVICEGROUP, CHECKS, 1),
-        "enable_servicegroup_host_notifications": (value, HOSTS_OF_SERVICEGROUP, NOTIFICATIONS, 1),
-        "enable_servicegroup_passive_host_checks": (value, HOSTS_OF_SERVICEGROUP, PASSIVE, 1),
-        "enable_servicegroup_passive_svc_checks": (value, SERVICES_OF_SERVICEGROUP, PASSIVE, 1),
-        "enable_servicegroup_svc_checks": (value, SERVICES_OF_SERVICEGROUP, CHECKS, 1),
-        "enable_servicegroup_svc_notifications": (
-            value,
-            SERVICES_OF_SERVICEGROUP,
-            NOTIFICATIONS,
-            1,
-        ),
         "schedule_servicegroup_host_downtime": (downtime, HOSTS_OF_SERVICEGROUP),
         "schedule_servicegroup_svc_downtime": (downtime, SERVICES_OF_SERVICEGROUP),
     },
@@ -194,16 +193,6 @@ READINGS: Mapping[CommandKind, Mapping[str, tuple[Any, ...]]] = {
         "del_comment": (found_ones_gone, "comments"),
         "del_downtime": (found_ones_gone, "downtimes"),
         "delay_svc_notification": (value, SERVICE, "next_notification", "notification_time"),
-        "disable_passive_svc_checks": (value, SERVICE, PASSIVE, 0),
-        "disable_svc_check": (value, SERVICE, CHECKS, 0),
-        "disable_svc_event_handler": (value, SERVICE, "event_handler_enabled", 0),
-        "disable_svc_flap_detection": (value, SERVICE, "flap_detection_enabled", 0),
-        "disable_svc_notifications": (value, SERVICE, NOTIFICATIONS, 0),
-        "enable_passive_svc_checks": (value, SERVICE, PASSIVE, 1),
-        "enable_svc_check": (value, SERVICE, CHECKS, 1),
-        "enable_svc_event_handler": (value, SERVICE, "event_handler_enabled", 1),
-        "enable_svc_flap_detection": (value, SERVICE, "flap_detection_enabled", 1),
-        "enable_svc_notifications": (value, SERVICE, NOTIFICATIONS, 1),
         "note": (noted, "SERVICE NOTE"),
         "process_service_check_result": (result, SERVICE),
         "remove_svc_acknowledgement": (unacknowledged, SERVICE),
@@ -212,8 +201,6 @@ READINGS: Mapping[CommandKind, Mapping[str, tuple[Any, ...]]] = {
         "schedule_svc_downtime": (downtime, SERVICE),
         "send_custom_svc_notification": (notified, SERVICE),
         "set_svc_notification_number": (value, SERVICE, "current_notification_number", "number"),
-        "start_obsessing_over_svc": (value, SERVICE, "obsess_over_service", 1),
-        "stop_obsessing_over_svc": (value, SERVICE, "obsess_over_service", 0),
     },
     "sites": {
         "change_global_host_event_handler": (unseen, _NO_HANDLERS),
@@ -225,18 +212,6 @@ READINGS: Mapping[CommandKind, Mapping[str, tuple[Any, ...]]] = {
         "del_host_downtime": (named_one_gone, "downtimes", "host"),
         "del_svc_comment": (named_one_gone, "comments", "service"),
         "del_svc_downtime": (named_one_gone, "downtimes", "service"),
-        "disable_event_handlers": (value, CORE, "enable_event_handlers", 0),
-        "disable_flap_detection": (value, CORE, "enable_flap_detection", 0),
-        "disable_host_freshness_checks": (value, CORE, "check_host_freshness", 0),
-        "disable_notifications": (value, CORE, "enable_notifications", 0),
-        "disable_performance_data": (value, CORE, "process_performance_data", 0),
-        "disable_service_freshness_checks": (value, CORE, "check_service_freshness", 0),
-        "enable_event_handlers": (value, CORE, "enable_event_handlers", 1),
-        "enable_flap_detection": (value, CORE, "enable_flap_detection", 1),
-        "enable_host_freshness_checks": (value, CORE, "check_host_freshness", 1),
-        "enable_notifications": (value, CORE, "enable_notifications", 1),
-        "enable_performance_data": (value, CORE, "process_performance_data", 1),
-        "enable_service_freshness_checks": (value, CORE, "check_service_freshness", 1),
         "log": (noted, ""),
         "read_state_information": (unseen, _STATE_FILE),
         "restart_process": (restarted,),
@@ -244,21 +219,9 @@ READINGS: Mapping[CommandKind, Mapping[str, tuple[Any, ...]]] = {
         "save_state_information": (unseen, _STATE_FILE),
         "shutdown_process": (unseen, _STOPPED),
         "shutdown_program": (unseen, _STOPPED),
-        "start_accepting_passive_host_checks": (value, CORE, "accept_passive_host_checks", 1),
-        "start_accepting_passive_svc_checks": (value, CORE, "accept_passive_service_checks", 1),
-        "start_executing_host_checks": (value, CORE, "execute_host_checks", 1),
-        "start_executing_svc_checks": (value, CORE, "execute_service_checks", 1),
-        "start_obsessing_over_host_checks": (value, CORE, "obsess_over_hosts", 1),
-        "start_obsessing_over_svc_checks": (value, CORE, "obsess_over_services", 1),
-        "stop_accepting_passive_host_checks": (value, CORE, "accept_passive_host_checks", 0),
-        "stop_accepting_passive_svc_checks": (value, CORE, "accept_passive_service_checks", 0),
-        "stop_executing_host_checks": (value, CORE, "execute_host_checks", 0),
-        "stop_executing_svc_checks": (value, CORE, "execute_service_checks", 0),
-        "stop_obsessing_over_host_checks": (value, CORE, "obsess_over_hosts", 0),
-        "stop_obsessing_over_svc_checks": (value, CORE, "obsess_over_services", 0),
     },
 }
-"""Kind and name of every command to its predicate and what that needs to know."""
+"""Kind and name of every other command to its predicate and what that needs to know."""
 
 
 def _unknown_to_icinga2() -> Iterator[str]:
@@ -308,8 +271,13 @@ def expected(
     sent = SentCommand(
         command=command, target=target, arguments=arguments, now=now, core=core, ids=ids
     )
-    predicate, *more = READINGS[command.kind][command.name]
-    effect: Effect | Unseen = predicate(sent, *more)
+    verb, _, rest = command.name.partition("_")
+    effect: Effect | Unseen
+    if verb in _SWITCHED and (switch := SWITCHES[command.kind].get(rest)) is not None:
+        effect = value(sent, *switch, _SWITCHED[verb])
+    else:
+        predicate, *more = READINGS[command.kind][command.name]
+        effect = predicate(sent, *more)
     if core is None or isinstance(effect, Unseen):
         return effect
     for column in (*effect.columns, *columns_of(effect.filter)):

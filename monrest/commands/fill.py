@@ -14,7 +14,7 @@ from attrs import frozen
 from monrest.base.errors import BadRequest
 from monrest.commands import texts
 from monrest.commands.arguments import may_hold_semicolons
-from monrest.livestatus.catalogue import Command, CommandKind, singular
+from monrest.livestatus.catalogue import Command, find, singular
 from monrest.livestatus.command import CoreCommand, Last, Target
 
 LONGEST_ARGUMENTS = 30_000
@@ -123,25 +123,6 @@ def _checked(commands: tuple[CoreCommand, ...]) -> tuple[CoreCommand, ...]:
 
 EntryTable: TypeAlias = Literal["comments", "downtimes"]
 
-_UNDONE: Mapping[tuple[CommandKind, str], str] = {
-    **{
-        ("hosts", f"enable_host_{rest}"): f"DISABLE_HOST_{rest.upper()}"
-        for rest in (
-            "check",
-            "svc_checks",
-            "and_child_notifications",
-            "notifications",
-            "svc_notifications",
-            "event_handler",
-        )
-    },
-    **{
-        ("services", f"enable_svc_{rest}"): f"DISABLE_SVC_{rest.upper()}"
-        for rest in ("check", "notifications", "event_handler")
-    },
-}
-"""Commands to the one whose comments they take away."""
-
 
 @frozen(kw_only=True)
 class Removal:
@@ -181,8 +162,11 @@ def removal(
 ) -> Removal | None:
     """What the command deletes by lookup, instead of or beside its own line; None for nothing."""
     if not command.lookup:
-        about = _UNDONE.get((command.kind, command.name))
-        return Removal(table="comments", target=target, about=about) if about else None
+        opposite = find(command.kind, re.sub("^enable_", "disable_", command.name))
+        if opposite is None or opposite is command or not opposite.wants_comment:
+            return None
+        # The comments that were made with the opposite command.
+        return Removal(table="comments", target=target, about=opposite.core_name)
     table: EntryTable = "downtimes" if command.core_name.endswith("_DOWNTIME") else "comments"
     name = next((name for name in ("comment_id", "downtime_id") if name in arguments), None)
     if name is None:
