@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from attrs import Factory, define, field, frozen
 
@@ -271,17 +271,6 @@ class Availability:
             account.scheduled[state] += seconds
         if account.parts is not None:
             account.parts.add(state, since, time, planned=planned)
-
-
-def availability(
-    events: Iterable[LogEvent], keys: Iterable[ObjectKey], rules: Rules
-) -> dict[ObjectKey, dict[str, Any]]:
-    """The rows of all objects at once; see ``row``."""
-    wanted = list(keys)
-    account = Availability(wanted, rules)
-    for event in events:
-        account.take(event)
-    return {key: row(key, account.times(key), rules.span) for key in wanted}
 
 
 def words_of(key: ObjectKey) -> tuple[str, ...]:

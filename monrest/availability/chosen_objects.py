@@ -8,8 +8,8 @@ Rules: docs/spec/availability.md, "Objects of a report".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from attrs import define, evolve, field, frozen
 
@@ -20,7 +20,7 @@ from monrest.api.visibility import HOSTS as ALL_HOSTS
 from monrest.api.visibility import SERVICES as ALL_SERVICES
 from monrest.availability.report_arguments import ObjectKinds, ReportArguments
 from monrest.base.errors import Forbidden, NotFound, SitesFailed
-from monrest.base.values import Column, RestRequest, Row, Rows, SiteProblem
+from monrest.base.values import Column, RestRequest, Rows, SiteProblem
 from monrest.logs.ask import wants_cache
 from monrest.logs.cache import LogCache
 from monrest.logs.source import Wanted
@@ -113,36 +113,68 @@ async def choose(
     conditions: list[FilterTree] = [*asked.objects]
     for word, name in asked.chosen.items():
         conditions.append(Condition(*OBJECT_COLUMNS[word], name, word))
+    failure: SitesFailed | None = None
     try:
-        await _choose(context, request, scope, asked.kind, conditions, chosen)
+        cores = _ask_cores(context, request, chosen)
+        await _choose(cores, scope, asked.kind, conditions, chosen)
     except SitesFailed as error:
+        failure = error
         chosen.problems.update((problem.site, problem) for problem in error.problems)
-        await _choose_by_log(cache, context, request, scope, asked, conditions, chosen)
-        if not any(chosen.states.values()):
-            raise
-        return chosen
     if chosen.problems:
         await _choose_by_log(cache, context, request, scope, asked, conditions, chosen)
     if not any(chosen.states.values()):
+        if failure is not None:
+            raise failure
         await _explain(context, request, scope, chosen)
     return chosen
 
 
+ObjectKind: TypeAlias = Literal["hosts", "services"]
+FoundObject: TypeAlias = tuple[str, Any, Any, Any]
+"""Site, host, service (empty for a host) and state, as a core or a log has them."""
+Ask: TypeAlias = Callable[[ObjectKind, Sequence[FilterTree]], Awaitable[Iterable[FoundObject]]]
+
+
 async def _choose(
-    context: Context,
-    request: RestRequest,
+    ask: Ask,
     scope: Scope,
     kind: ObjectKinds,
-    conditions: list[FilterTree],
+    conditions: Sequence[FilterTree],
     chosen: ChosenObjects,
 ) -> None:
-    """Ask the cores."""
+    """Note the objects that ``ask`` finds; hosts also by conditions on their services."""
     if kind != "hosts":
-        rows = await _services(context, request, chosen, scope.services, conditions)
-        for host, service, state, checked, site in rows:
-            chosen.add(site, host, service, state if checked else 0)
-    if kind != "services":
-        await _choose_hosts(context, request, scope, conditions, chosen)
+        for found in await ask("services", (*scope.services, *for_services(conditions))):
+            chosen.add(*found)
+    if kind == "services":
+        return
+    of_hosts = [condition for condition in conditions if not about_services(condition)]
+    of_services = [condition for condition in conditions if about_services(condition)]
+    allowed: set[tuple[str, str]] | None = None
+    if scope.by_service or of_services:
+        services = await ask("services", (*scope.services, *for_services(of_services)))
+        allowed = {(site, host) for site, host, _, _ in services if isinstance(host, str)}
+    for site, host, _, state in await ask("hosts", (*scope.hosts, *for_hosts(of_hosts))):
+        if allowed is None or (isinstance(host, str) and (site, host) in allowed):
+            chosen.add(site, host, "", state)
+
+
+def _ask_cores(context: Context, request: RestRequest, chosen: ChosenObjects) -> Ask:
+    """Find objects in the cores; sites that fail are noted in ``chosen``."""
+
+    async def ask(kind: ObjectKind, trees: Sequence[FilterTree]) -> Iterable[FoundObject]:
+        schema, names = (HOSTS, "name")
+        if kind == "services":
+            schema, names = (SERVICES, "host_name,description")
+        columns = f"{names},state,has_been_checked,peer_key"
+        rows = await _rows(context, request, schema, columns, trees)
+        chosen.take(rows)
+        return (
+            (site, host, service[0] if service else "", state if checked else 0)
+            for host, *service, state, checked, site in rows.once()
+        )
+
+    return ask
 
 
 def for_hosts(trees: Iterable[FilterTree]) -> tuple[FilterTree, ...]:
@@ -155,51 +187,16 @@ def for_services(trees: Iterable[FilterTree]) -> tuple[FilterTree, ...]:
     return tuple(_renamed(tree, {**_OF_SERVICES, "service_groups": "groups"}) for tree in trees)
 
 
-async def _choose_hosts(
-    context: Context,
-    request: RestRequest,
-    scope: Scope,
-    conditions: list[FilterTree],
-    chosen: ChosenObjects,
-) -> None:
-    mine = [condition for condition in conditions if not about_services(condition)]
-    theirs = [condition for condition in conditions if about_services(condition)]
-    allowed: set[tuple[str, str]] | None = None
-    if scope.by_service or theirs:
-        rows = await _services(context, request, chosen, scope.services, theirs)
-        allowed = {(site, host) for host, _, _, _, site in rows if isinstance(host, str)}
-    trees = (*scope.hosts, *for_hosts(mine))
-    fetched = await _rows(context, request, HOSTS, "name,state,has_been_checked,peer_key", trees)
-    chosen.take(fetched)
-    for name, state, checked, site in fetched.once():
-        if allowed is None or (isinstance(name, str) and (site, name) in allowed):
-            chosen.add(site, name, "", state if checked else 0)
-
-
-async def _services(
-    context: Context,
-    request: RestRequest,
-    chosen: ChosenObjects,
-    path: tuple[Condition, ...],
-    conditions: list[FilterTree],
-) -> Iterator[Row]:
-    trees = (*path, *for_services(conditions))
-    columns = "host_name,description,state,has_been_checked,peer_key"
-    rows = await _rows(context, request, SERVICES, columns, trees)
-    chosen.take(rows)
-    return rows.once()
-
-
 async def _rows(
     context: Context,
     request: RestRequest,
     schema: TableSchema,
     columns: str,
-    trees: tuple[FilterTree, ...],
+    trees: Sequence[FilterTree],
 ) -> Rows:
     sites = tuple(pair for pair in request.parameters if pair[0] in ("backend", "backends"))
     inner = evolve(request, parameters=(("columns", columns), *sites))
-    rows = await fetch(context, inner, schema, extra=trees)
+    rows = await fetch(context, inner, schema, extra=tuple(trees))
     assert isinstance(rows, Rows)
     return rows
 
@@ -257,56 +254,36 @@ async def _choose_by_log(
         since=asked.since,
         until=asked.span.end,
         hosts=asked.kind != "services",
-        services=asked.kind != "hosts" or scope.by_service or any(map(about_services, conditions)),
+        services=asked.kind != "hosts" or any(map(about_services, conditions)),
         texts="latest",
     )
     for site in context.sites.sites:
         if site.id not in chosen.problems or site.breaker.error is None:
             continue
         keys = await cache.objects(site, wanted)
-        for host, service in await _by_name(
-            context, request, scope, asked.kind, conditions, keys or ()
-        ):
-            chosen.add(site.id, host, service, None)
+        log = _ask_log(context, request, site.id, keys or ())
+        await _choose(log, scope, asked.kind, conditions, chosen)
 
 
-async def _by_name(
-    context: Context,
-    request: RestRequest,
-    scope: Scope,
-    kind: ObjectKinds,
-    conditions: list[FilterTree],
-    keys: Iterable[ObjectKey],
-) -> list[ObjectKey]:
-    """Those of ``keys`` that are wanted, as ``_choose`` finds them where a core answers."""
+def _ask_log(context: Context, request: RestRequest, site: str, keys: Collection[ObjectKey]) -> Ask:
+    """Find those of ``keys``, which a log has; their present states are unknown."""
 
-    async def rows(schema: TableSchema, trees: Iterable[FilterTree]) -> list[ObjectKey]:
+    async def ask(kind: ObjectKind, trees: Sequence[FilterTree]) -> Iterable[FoundObject]:
+        schema, columns = _HOSTS_BY_NAME, "name"
+        if kind == "services":
+            schema, columns = _SERVICES_BY_NAME, "host_name,description"
         wanted = tuple(_renamed(tree, {"service_description": "description"}) for tree in trees)
         records = [
             {"name": host, "host_name": host, "description": service}
             for host, service in keys
-            if bool(service) == (schema is _SERVICES_BY_NAME)
+            if bool(service) == (kind == "services")
         ]
-        columns = "host_name,description" if schema is _SERVICES_BY_NAME else "name"
         every = evolve(request, parameters=(("columns", columns),))
         answer = await select(context, every, schema, records, extra=wanted)
         assert isinstance(answer, Rows)
-        return [(row[0], row[1] if row[1:] else "") for row in answer.rows]
+        return [(site, row[0], row[1] if row[1:] else "", None) for row in answer.rows]
 
-    objects = []
-    if kind != "hosts":
-        trees = (*scope.services, *for_services(conditions))
-        objects += await rows(_SERVICES_BY_NAME, trees)
-    if kind != "services":
-        mine = [condition for condition in conditions if not about_services(condition)]
-        theirs = [condition for condition in conditions if about_services(condition)]
-        hosts = await rows(_HOSTS_BY_NAME, (*scope.hosts, *for_hosts(mine)))
-        if theirs:
-            services = await rows(_SERVICES_BY_NAME, (*scope.services, *for_services(theirs)))
-            allowed = {host for host, _ in services}
-            hosts = [host for host in hosts if host[0] in allowed]
-        objects += hosts
-    return objects
+    return ask
 
 
 async def _explain(

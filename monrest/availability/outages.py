@@ -136,21 +136,6 @@ class Outages:
             outage.outages.append(Outage(start, end, line.state, text, line.output))
 
 
-def outages(
-    events: Iterable[LogEvent],
-    keys: Iterable[ObjectKey],
-    rules: Rules,
-    *,
-    with_downtimes: bool = True,
-) -> list[dict[str, Any]]:
-    """The rows of all objects at once, in the order of ``keys``; see ``row``."""
-    wanted = list(keys)
-    account = Outages(wanted, rules, with_downtimes)
-    for event in events:
-        account.take(event)
-    return [row(key, outage) for key in wanted for outage in account.of(key)]
-
-
 def row(key: ObjectKey, outage: Outage) -> dict[str, Any]:
     """The fields of an outage; ``service`` only where there is one."""
     values: dict[str, Any] = {

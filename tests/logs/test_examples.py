@@ -2,10 +2,10 @@
 
 import pytest
 
-from monrest.availability.account import Period, Rules, availability
-from monrest.availability.outages import outages
+from monrest.availability.account import Period, Rules
 from monrest.availability.periods import Span
 from monrest.logs.state_events import Watched, transition
+from tests.logs.accounts import availability, outages
 from tests.logs.lines import HOST, SERVICE, START, line
 from tests.table import each
 

@@ -5,10 +5,10 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.availability.account import Period, Rules, availability
-from monrest.availability.outages import outages
+from monrest.availability.account import Period, Rules
 from monrest.availability.periods import Span
 from monrest.logs.state_events import DowntimeEvent, ProgramEvent, StateEvent
+from tests.logs.accounts import availability, outages
 
 KEYS = [("a", ""), ("a", "s"), ("a", "t"), ("b", "s")]
 BACK, LENGTH = 30, 60

@@ -3,12 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.availability.account import Period, Rules, availability
-from monrest.availability.outages import outages
+from monrest.availability.account import Period, Rules
 from monrest.availability.periods import Span
 from monrest.logs.state_events import Watched
 from tests.examples import examples
 from tests.logs import oracle
+from tests.logs.accounts import availability, outages
 
 KEYS = [("a", ""), ("a", "s"), ("a", "t"), ("b", ""), ("b", "s")]
 START, END, BACK = 1000, 1060, 30

@@ -86,7 +86,8 @@ def test_objects_that_are_chosen_by_others(cores):
     """The room of the hosts is not held while the services wait for theirs."""
     found, scope = ChosenObjects(), in_servicegroup("g")
     trees = [Condition("service", "=", "x", "path")]
-    work = chosen_objects._choose(make_context(Clock()), REQUEST, scope, "both", trees, found)
+    ask = chosen_objects._ask_cores(make_context(Clock()), REQUEST, found)
+    work = chosen_objects._choose(ask, scope, "both", trees, found)
     assert outcome(Deferred.fromCoroutine(work)) == [None]
     assert [held for _, held in cores.asked] == [0, 0, 0]
     assert cores.seen == [(name,) for name, _ in cores.asked]
