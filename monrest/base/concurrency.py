@@ -58,13 +58,21 @@ async def ask_all(
             return Outcome(item, problem=error)
         return Outcome(item, value=answer)
 
-    waiting = [Deferred.fromCoroutine(outcome(item)) for item in items]
-    outcomes: list[Outcome[A, T]] = []
-    for _, value in await DeferredList(waiting, consumeErrors=True):
-        if isinstance(value, Failure):
-            value.raiseException()  # only a cancellation gets here
-        outcomes.append(value)
-    return outcomes
+    return await together(outcome(item) for item in items)
+
+
+async def together(works: Iterable[Coroutine[Deferred[Any], Any, T]]) -> list[T]:
+    """Do all at the same time; the results in order. Cancelling cancels all.
+
+    The first failure is raised when all have ended.
+    """
+    waiting = [Deferred.fromCoroutine(work) for work in works]
+    results: list[T] = []
+    for _, result in await DeferredList(waiting, consumeErrors=True):
+        if isinstance(result, Failure):
+            result.raiseException()
+        results.append(result)
+    return results
 
 
 def shielded(work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:

@@ -22,8 +22,9 @@ from monrest.livestatus.catalogue import ARGUMENT_NAMES, Argument, Command
 from monrest.query.times import MOST_TIME, parse_duration, parse_moment
 
 COMMON = frozenset(
-    {"backend", "backends", "background", "headers", "test_only", "wait", "CSRFtoken", "token"}
-)
+    {"backend", "backends", "background", "force", "headers", "test_only", "wait", "CSRFtoken",
+     "token"}
+)  # fmt: skip
 """Parameters that every request may have and no command takes."""
 
 LARGEST = 2**31 - 1

@@ -30,11 +30,6 @@ OBJECTS = {
 """Parameters of ``/cmd`` that name an object, in the order in which the last one decides."""
 
 TEST_ONLY = Flag("test_only", "1: check everything, answer the command lines and send nothing")
-_OF_REQUEST = frozenset(
-    {"backend", "backends", "background", "force", "headers", "test_only", "wait"}
-)
-"""Parameters that say how to send and not what."""
-
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _USUAL_WAIT = 10.0
 
@@ -128,11 +123,6 @@ def one_of(given: Given, name: str) -> str:
     if len(values) > 1:
         raise BadRequest(f"invalid {name}", f"{name}: expected one value, got {len(values)}")
     return values[0].strip() if values else ""
-
-
-def arguments(given: Given) -> dict[str, tuple[str, ...]]:
-    """What is left for the command itself."""
-    return {name: values for name, values in given.items() if name not in _OF_REQUEST}
 
 
 def target_of(given: Given) -> tuple[Target, dict[str, tuple[str, ...]]]:

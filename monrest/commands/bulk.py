@@ -14,9 +14,9 @@ import orjson
 from monrest.api.endpoint import Context
 from monrest.base.errors import BadRequest, Forbidden, RestError
 from monrest.base.values import Answer, Document, RestRequest, SiteProblem
+from monrest.commands.arguments import COMMON
 from monrest.commands.asked import (
     AskedCommand,
-    arguments,
     collected,
     command_of,
     manner,
@@ -43,7 +43,7 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
     """Send the commands of a list; one result each, in their order."""
     given = collected(request.parameters)
     how = manner(given, context.config.server)
-    if further := sorted(arguments(given)):
+    if further := sorted(given.keys() - COMMON):
         raise BadRequest(
             "unknown parameter",
             f"{further[0]}: expected in the entries of the list, beside them only backends, "
@@ -76,7 +76,7 @@ async def bulk(context: Context, request: RestRequest) -> Answer:
                         index=index,
                         command=command,
                         target=target,
-                        given=arguments(left),
+                        given=left,
                         sites=chosen,
                         named=by_name,
                     )

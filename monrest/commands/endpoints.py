@@ -6,22 +6,31 @@ prepares what each site gets, ``submit`` sends it, ``readback`` looks for the ef
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 
 from attrs import evolve
 
-from monrest.api.endpoint import SITE_PARAMETERS, Context, Endpoint, Handler, Parameter
+from monrest.api.endpoint import (
+    SITE_PARAMETERS,
+    Context,
+    Endpoint,
+    Handler,
+    Parameter,
+    declared,
+)
+from monrest.api.family import Family, Served
 from monrest.api.visibility import visibility
 from monrest.base.errors import BadRequest, NotFound, RestError, SitesFailed
 from monrest.base.values import Answer, Column, RestRequest
+from monrest.commands import listing
 from monrest.commands.arguments import LARGEST
 from monrest.commands.asked import (
     TEST_ONLY,
     WAIT,
     AskedCommand,
     Given,
-    arguments,
     collected,
     command_of,
     manner,
@@ -101,7 +110,7 @@ async def _send_one(
     asked = AskedCommand(
         command=command,
         target=target,
-        given=arguments(given),
+        given=given,
         sites=sites_of(context, request.sites, given),
         named=bool(named_sites(request.sites, given)),
     )
@@ -258,3 +267,11 @@ async def _delete(context: Context, request: RestRequest, word: str, id_: str) -
         value={**answers[0].value, "commands": lines},
         failed_sites=tuple(failed.values()),
     )
+
+
+FAMILY = Family(
+    served=(
+        Served((*OF_OBJECTS, *declared(sys.modules[__name__]))),
+        Served((*declared(listing), *listing.DESCRIPTIONS)),
+    ),
+)

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from attrs import define, field, frozen
-from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.interfaces import IReactorTime
-from twisted.python.failure import Failure
 
 from monrest.api.visibility import visibility
+from monrest.base.concurrency import together
 from monrest.base.room import Share
 from monrest.base.values import Capabilities, Identity, Row, SiteProblem
 from monrest.commands.permissions import contact_filter, is_contact
@@ -92,7 +91,10 @@ async def commanded(
     questions = []
     for kind, names in _by_kind(targets).items():
         if kind in GROUP_MEMBERS:
-            questions.append(_groups(kind, names, user, strict=strict))
+            columns: RowTypes = (("contacts", "list"),)
+            if kind == "servicegroups" and not strict:
+                columns += (("host_contacts", "list"),)
+            questions.append(_members(kind, names, None, columns, user))
         else:
             questions.append(_objects(kind, names, contact_filter(kind, user, strict=strict)))
     return await _asked(sites, questions, clock)
@@ -113,25 +115,11 @@ async def seen(
     questions = []
     for kind, names in _by_kind(targets).items():
         if kind in GROUP_MEMBERS:
-            table = GROUP_MEMBERS[kind]
-            questions.append(_members(kind, names, visibility(identity, table, strict)))
+            visible = visibility(identity, GROUP_MEMBERS[kind], strict)
+            questions.append(_members(kind, names, visible))
         else:
             questions.append(_objects(kind, names, visibility(identity, kind, strict)))
     return await _asked(sites, questions, clock)
-
-
-def _members(kind: str, targets: Collection[Target], further: CoreFilter | None) -> _Question:
-    wanted = {target.name for target in targets}
-    limits: list[CoreFilter] = []
-    if len(wanted) <= _FEW:
-        limits.append(Group("or", tuple(Test("groups", ">=", name) for name in sorted(wanted))))
-    if further is not None:
-        limits.append(further)
-
-    def groups(row: Row) -> Iterable[Target]:
-        return [Target(kind, name) for name in row[0] if name in wanted]
-
-    return _Question(GROUP_MEMBERS[kind], (("groups", "list"),), joined("and", limits), groups)
 
 
 def _by_kind(targets: Iterable[Target]) -> dict[str, set[Target]]:
@@ -150,10 +138,14 @@ ENTRY_TABLES = {
 """Kinds of targets that are comments and downtimes, named by their id."""
 
 
+def _limited(tests: Sequence[CoreFilter], further: CoreFilter | None = None) -> CoreFilter | None:
+    """``further``, and one of ``tests`` if they are few enough for a core."""
+    limits = [Group("or", tuple(tests))] if len(tests) <= _FEW else []
+    return joined("and", limits if further is None else [*limits, further])
+
+
 def _numbered(kind: str, targets: Collection[Target]) -> _Question:
-    limit = None
-    if len(targets) <= _FEW:
-        limit = Group("or", tuple(Test("id", "=", target.name) for target in targets))
+    limit = _limited([Test("id", "=", target.name) for target in targets])
     of_service = kind.startswith("service_")
 
     def read(row: Row) -> Iterable[Target]:
@@ -165,31 +157,28 @@ def _numbered(kind: str, targets: Collection[Target]) -> _Question:
 
 
 def _objects(kind: str, targets: Collection[Target], further: CoreFilter | None) -> _Question:
-    columns = ("host_name", "description") if kind == "services" else ("name",)
-    limits: list[CoreFilter] = []
-    if len(targets) <= _FEW:
-        limits.append(Group("or", tuple(_is(columns, target) for target in targets)))
-    if further is not None:
-        limits.append(further)
-    layout: RowTypes = tuple((name, "string") for name in columns)
-    return _Question(kind, layout, joined("and", limits), lambda row: (Target(kind, *row),))
+    names = ("host_name", "description") if kind == "services" else ("name",)
+
+    def is_it(target: Target) -> CoreFilter:
+        values = (target.name, target.service)
+        tests = [Test(name, "=", value) for name, value in zip(names, values, strict=False)]
+        return tests[0] if len(tests) == 1 else Group("and", tuple(tests))
+
+    limit = _limited(list(map(is_it, targets)), further)
+    layout: RowTypes = tuple((name, "string") for name in names)
+    return _Question(kind, layout, limit, lambda row: (Target(kind, *row),))
 
 
-def _is(columns: tuple[str, ...], target: Target) -> CoreFilter:
-    values = (target.name, target.service)
-    tests = tuple(Test(column, "=", value) for column, value in zip(columns, values, strict=False))
-    return tests[0] if len(tests) == 1 else Group("and", tests)
-
-
-def _groups(kind: str, targets: Collection[Target], user: str, *, strict: bool) -> _Question:
-    table = GROUP_MEMBERS[kind]
+def _members(
+    kind: str,
+    targets: Collection[Target],
+    further: CoreFilter | None,
+    contacts: RowTypes = (),
+    user: str = "",
+) -> _Question:
+    """Groups by their members; with columns of ``contacts`` none with a member without ``user``."""
     wanted = {target.name for target in targets}
-    columns: RowTypes = (("groups", "list"), ("contacts", "list"))
-    if table == "services" and not strict:
-        columns += (("host_contacts", "list"),)
-    limit = None
-    if len(wanted) <= _FEW:
-        limit = Group("or", tuple(Test("groups", ">=", name) for name in sorted(wanted)))
+    limit = _limited([Test("groups", ">=", name) for name in sorted(wanted)], further)
 
     def groups(row: Row) -> Iterable[Target]:
         return [Target(kind, name) for name in row[0] if name in wanted]
@@ -197,7 +186,8 @@ def _groups(kind: str, targets: Collection[Target], user: str, *, strict: bool) 
     def lost(row: Row) -> Iterable[Target]:
         return () if is_contact(user, *row[1:]) else groups(row)
 
-    return _Question(table, columns, limit, groups, lost)
+    columns = (("groups", "list"), *contacts)
+    return _Question(GROUP_MEMBERS[kind], columns, limit, groups, lost if contacts else None)
 
 
 async def _asked(
@@ -205,11 +195,9 @@ async def _asked(
 ) -> FoundTargets:
     objects = FoundTargets()
     share = sites[0].memory.room.share() if sites else None
-    answers = await _all(
-        [
-            _gathered(sites, question.table, question.columns, question.filter, clock, share)
-            for question in questions
-        ]
+    answers = await together(
+        _gathered(sites, question.table, question.columns, question.filter, clock, share)
+        for question in questions
     )
     for question, gathered in zip(questions, answers, strict=True):
         objects.problems.update((problem.site, problem) for problem in gathered.problems)
@@ -244,17 +232,6 @@ def _read(
             lost.update(question.lost(row))
     for target in seen - lost:
         sites[target].add(site)
-
-
-async def _all(questions: Sequence[Any]) -> list[Gathered]:
-    """Every answer; the first failure is raised when all have ended."""
-    waiting = [Deferred.fromCoroutine(question) for question in questions]
-    answers: list[Gathered] = []
-    for _, outcome in await DeferredList(waiting, consumeErrors=True):
-        if isinstance(outcome, Failure):
-            outcome.raiseException()
-        answers.append(outcome)
-    return answers
 
 
 async def _gathered(
@@ -294,9 +271,7 @@ async def entries(
     Raise SitesFailed when no site answers at all.
     """
     hosts = {target.name for target in targets}
-    limit = None
-    if len(hosts) <= _FEW:
-        limit = Group("or", tuple(Test("host_name", "=", name) for name in sorted(hosts)))
+    limit = _limited([Test("host_name", "=", name) for name in sorted(hosts)])
     columns: RowTypes = (
         ("id", "int"),
         ("host_name", "string"),

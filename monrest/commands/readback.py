@@ -18,9 +18,10 @@ from monrest.api.endpoint import Context
 from monrest.base.concurrency import pause
 from monrest.base.errors import SitesFailed
 from monrest.base.values import Capabilities, Row
-from monrest.commands.effects import Effect, Unseen, expected
+from monrest.commands.effects import expected
 from monrest.commands.orders import EFFORT
 from monrest.commands.outcome import NOTHING_MATCHED, SEEN, CommandOutcome, capabilities_of
+from monrest.commands.predicates import Effect, Unseen
 from monrest.query.column_names import CoreColumn, CoreType
 from monrest.query.limit import Limit
 from monrest.query.model import CoreFilter, Group, Pushed, Test, columns_of, conjuncts, joined

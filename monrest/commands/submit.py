@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from attrs import define, field
-from twisted.internet.defer import Deferred, DeferredList
-from twisted.python.failure import Failure
 
 from monrest.api.endpoint import Context
 from monrest.base.audit import audit
-from monrest.base.concurrency import pause, shielded
+from monrest.base.concurrency import pause, shielded, together
 from monrest.base.errors import Conflict, Forbidden, RestError
 from monrest.base.values import RestRequest, SiteProblem
 from monrest.commands.asked import AskedCommand, Manner
@@ -129,13 +127,7 @@ async def _check(context: Context, request: RestRequest, sites: Collection[Site]
         output = result.output.strip() or f"exit status {result.status}"
         return f"obj_check_cmd (force=1 skips it): {output[-_LONGEST_OUTPUT:]}"
 
-    running = [Deferred.fromCoroutine(check_site(site)) for site in sites]
-    outputs: list[str] = []
-    for _, value in await DeferredList(running, consumeErrors=True):
-        if isinstance(value, Failure):
-            value.raiseException()
-        outputs.append(value)
-    return outputs
+    return await together(check_site(site) for site in sites)
 
 
 async def _send(context: Context, request: RestRequest, outcomes: Sequence[CommandOutcome]) -> None:

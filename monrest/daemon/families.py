@@ -13,14 +13,14 @@ from monrest.availability import endpoints as availability
 from monrest.bp import family as bp
 from monrest.broadcasts import endpoints as broadcasts
 from monrest.cluster import family as cluster
-from monrest.commands import family as commands
-from monrest.downtimes import family as downtimes
+from monrest.commands import endpoints as commands
+from monrest.downtimes import endpoints as downtimes
 from monrest.events import family as events
 from monrest.explorer import endpoints as explorer
 from monrest.instance import endpoints as instance
 from monrest.jobs import family as jobs
 from monrest.logs import family as logs
-from monrest.nodecontrol import family as nodecontrol
+from monrest.nodecontrol import endpoints as nodecontrol
 from monrest.objectconfig import family as objectconfig
 from monrest.panorama import endpoints as panorama
 from monrest.reports import family as reports

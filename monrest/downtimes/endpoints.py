@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from attrs import frozen
 
 from monrest.api.endpoint import LIST_PARAMETERS, SITE_PARAMETERS, Context, Parameter
+from monrest.api.family import Common, Family, Life, Served
 from monrest.api.fields import SITES, named_sites, selected_sites
 from monrest.api.records import (
     Records,
@@ -33,6 +34,7 @@ from monrest.downtimes.model import (
     checked,
     targets_of,
 )
+from monrest.downtimes.service import RecurringDowntimes
 from monrest.downtimes.store import LIMITS
 from monrest.livestatus.catalogue import singular
 from monrest.livestatus.command import Target
@@ -251,3 +253,28 @@ class RecurringDowntimeRecords(Records[Downtime]):
     async def remove(self, old: Downtime) -> bool:
         """Delete it with its occurrences."""
         return await self.database.change(statements.remove(old))
+
+
+def _downtimes(common: Common) -> RecurringDowntimes:
+    return RecurringDowntimes(
+        database=common.database,
+        clock=common.reactor,
+        wall=common.wall,
+        duties=common.duties,
+        registry=common.registry,
+        zone=common.config.display.zone(),
+    )
+
+
+FAMILY = Family(
+    life=Life(
+        _downtimes,
+        configure=lambda common, downtimes: downtimes.configure(common.config.display.zone()),
+    ),
+    served=(
+        Served(
+            RecurringDowntimeRecords.endpoints(),
+            lambda common: RecurringDowntimeRecords(database=common.database),
+        ),
+    ),
+)

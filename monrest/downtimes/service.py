@@ -14,14 +14,14 @@ from typing import ClassVar, Protocol
 
 from attrs import define, field
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
+from twisted.internet.defer import Deferred, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from monrest.api.recurring import Scheduler
 from monrest.base.audit import audit
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Periodic
+from monrest.base.concurrency import Periodic, together
 from monrest.base.errors import BadRequest, SitesFailed, Unavailable
 from monrest.downtimes import cores
 from monrest.downtimes import store as statements
@@ -184,11 +184,8 @@ class RecurringDowntimes(Service):
                 if site.id in objects.on(order.target) and order.key not in accepted
             ]
             if left and site.id not in objects.problems:
-                work = self._send_to_site(site, left, occurrence, token, tried)
-                waiting.append(Deferred.fromCoroutine(work))
-        for good, result in await DeferredList(waiting, consumeErrors=True):
-            if not good:
-                raise result.value  # type: ignore[attr-defined]  # a Failure
+                waiting.append(self._send_to_site(site, left, occurrence, token, tried))
+        await together(waiting)
 
     async def _send_to_site(
         self,

@@ -10,7 +10,8 @@ from typing import Any
 from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 
-from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint
+from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, declared
+from monrest.api.family import Common, Family, Life, Served
 from monrest.api.fields import require_only
 from monrest.api.lists import local_schema, reselect, select
 from monrest.base.audit import audited
@@ -263,3 +264,33 @@ def _result(operation: str, problem: str, more: Mapping[str, Any]) -> Document:
         value = {**error_value(502, f"{operation} failed", problem), **more}
         return Document(value=value, status=502)
     return Document(value={"code": 200, "message": f"{operation} is done", **more})
+
+
+def _node_control(common: Common) -> NodeControl:
+    config, jobs = common.config, common.the(Jobs)
+    return NodeControl(
+        *(common.reactor, common.wall, common.database, common.threads, common.duties),
+        *(common.registry, config.nodecontrol),
+        folder=config.server.var_dir,
+        ended=jobs.ending,
+        surely_alive=jobs.surely_alive,
+        zone=config.display.zone(),
+    )
+
+
+FAMILY = Family(
+    life=Life(
+        _node_control,
+        configure=lambda common, nodecontrol: nodecontrol.configure(
+            common.config.nodecontrol, common.config.display.zone()
+        ),
+    ),
+    served=(
+        Served(
+            declared(NodeEndpoints),
+            lambda common: NodeEndpoints(
+                nodecontrol=common.the(NodeControl), jobs=common.the(Jobs)
+            ),
+        ),
+    ),
+)

@@ -13,9 +13,9 @@ import shlex
 import shutil
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import psutil
 from attrs import define, evolve, field, frozen
@@ -47,36 +47,21 @@ class NodeFacts:
     problem: str = ""
 
 
-class Gatherer(Protocol):
-    """Learns about one node."""
-
-    def gather(self, what: What) -> Deferred[NodeFacts]:
-        """Ask; fails with GatherError. Cancelling ends everything that was started."""
+Gatherer: TypeAlias = Callable[[What], Coroutine[Deferred[Any], Any, NodeFacts]]
+"""Learns about one node, or raises GatherError. Cancelling ends everything that was started."""
 
 
-@define(eq=False, kw_only=True)
-class CommandGatherer:
-    """Runs ``command`` through a shell, for ``seconds`` at most."""
-
-    reactor: Any
-    threads: Threads
-    site: str
-    command: str
-    seconds: float
-
-    def gather(self, what: What) -> Deferred[NodeFacts]:
-        return Deferred.fromCoroutine(self._gather(what))
-
-    async def _gather(self, what: What) -> NodeFacts:
-        environment = {"MON_GATHER": what, "MON_NODE": self.site}
-        ended = await processes.run(
-            self.reactor, processes.shell(self.command), environment, self.seconds
-        )
-        if reason := ended.reason():
-            raise GatherError(reason)
-        if ended.dropped:
-            raise GatherError(f"expected at most {processes.MOST_OUTPUT} bytes of output")
-        return NodeFacts(await self.threads.run(lambda: facts_of(ended.out)))
+async def ask_command(
+    reactor: Any, threads: Threads, site: str, command: str, seconds: float, what: What
+) -> NodeFacts:
+    """What ``command`` prints about the node of ``site``, run by a shell; see ``Gatherer``."""
+    environment = {"MON_GATHER": what, "MON_NODE": site}
+    ended = await processes.run(reactor, processes.shell(command), environment, seconds)
+    if reason := ended.reason():
+        raise GatherError(reason)
+    if ended.dropped:
+        raise GatherError(f"expected at most {processes.MOST_OUTPUT} bytes of output")
+    return NodeFacts(await threads.run(lambda: facts_of(ended.out)))
 
 
 def os_release(text: str) -> tuple[str, str]:
@@ -144,24 +129,6 @@ class _Sources:
         return {}
 
 
-@frozen
-class LocalGatherer:
-    """The node of a core on this ``host``; ``core_down`` is whether the core is."""
-
-    host: LocalHost
-    core_down: Callable[[], bool]
-
-    def gather(self, what: What) -> Deferred[NodeFacts]:
-        """See ``Gatherer``; never fails."""
-        return Deferred.fromCoroutine(self._gather(what))
-
-    async def _gather(self, what: What) -> NodeFacts:
-        learned = await self.host.learn(what)
-        down = int(self.core_down())
-        status = {"core": down, "monrest": 0, "OVERALL": down}
-        return evolve(learned, data={**learned.data, "dist_status": status})
-
-
 @define(eq=False, kw_only=True)
 class LocalHost:
     """The host of this daemon as one gathering finds it: asked once, for all sites on it.
@@ -179,6 +146,13 @@ class LocalHost:
         factory=dict, init=False
     )
     _waiting: Counter[What] = field(factory=Counter, init=False)
+
+    async def ask(self, core_down: Callable[[], bool], what: What) -> NodeFacts:
+        """The node of a core on this host; see ``Gatherer``. Never fails."""
+        learned = await self.learn(what)
+        down = int(core_down())
+        status = {"core": down, "monrest": 0, "OVERALL": down}
+        return evolve(learned, data={**learned.data, "dist_status": status})
 
     async def learn(self, what: What) -> NodeFacts:
         """Facts, once for all callers; when the last caller leaves, everything is ended."""

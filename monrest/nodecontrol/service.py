@@ -29,7 +29,7 @@ from monrest.base.schedule import between
 from monrest.base.values import Progress
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.nodecontrol import store as statements
-from monrest.nodecontrol.gather import CommandGatherer, Gatherer, LocalGatherer, LocalHost
+from monrest.nodecontrol.gather import Gatherer, LocalHost, ask_command
 from monrest.nodecontrol.model import BROKEN, WHATS, GatherError, Log, Node, What, outcome, steps
 from monrest.nodecontrol.store import StoredNodes
 from monrest.sites.registry import Sites
@@ -90,18 +90,13 @@ class NodeControl(Service):
 
     def gatherer(self, site: Site, host: LocalHost) -> Gatherer | None:
         """The gatherer of a node, which may be on this ``host``; None: the node has none."""
-        settings, seconds = self.settings(site), self.config.gather_timeout
+        settings = self.settings(site)
         if settings is not None and settings.gather:
-            return CommandGatherer(
-                reactor=self.reactor,
-                threads=self.threads,
-                site=site.id,
-                command=settings.gather,
-                seconds=seconds,
+            seconds = self.config.gather_timeout
+            return partial(
+                ask_command, self.reactor, self.threads, site.id, settings.gather, seconds
             )
-        if not site.local:
-            return None
-        return LocalGatherer(host, lambda: bool(site.status))
+        return partial(host.ask, lambda: bool(site.status)) if site.local else None
 
     def require_gatherer(self, site: Site, host: LocalHost | None = None) -> Gatherer:
         """The gatherer of a node; BadRequest for a node that cannot be asked."""
@@ -227,7 +222,7 @@ class NodeControl(Service):
             raise Conflict("facts of the node are being gathered", "try again later")
         data, problem = None, "it was not finished"
         try:
-            gathered = await gatherer.gather(what)
+            gathered = await gatherer(what)
             data, problem = gathered.data, gathered.problem
         except GatherError as error:
             problem = str(error)

@@ -65,7 +65,7 @@ class World:
         self.sites = [Site(self.clock, config, memory=own_memory(Reactor())) for config in configs]
         self.gatherers = {site.id: Gatherer(self) for site in self.sites}
         monkeypatch.setattr(
-            NodeControl, "gatherer", lambda _self, site, _host: self.gatherers[site.id]
+            NodeControl, "gatherer", lambda _self, site, _host: self.gatherers[site.id].gather
         )
         self.config = NodeControlConfig(
             nodes=tuple(ControlledNode(site=one.id, install="true") for one in configs),
