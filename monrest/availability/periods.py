@@ -8,9 +8,7 @@ Days, weeks, months and years are those of a time zone, so that a day may have 2
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import date, datetime, timedelta, tzinfo
-from typing import TypeAlias
 
 from attrs import frozen
 
@@ -39,62 +37,11 @@ class Span:
         return self.end - self.start
 
 
-@frozen
-class _Calendar:
-    now: int
-    zone: tzinfo
-    first_weekday: int
-
-    @property
-    def today(self) -> date:
-        return datetime.fromtimestamp(self.now, self.zone).date()
-
-    @property
-    def week(self) -> date:
-        """The first day of the present week."""
-        today = self.today
-        return today - timedelta(days=(today.isoweekday() - self.first_weekday) % 7)
-
-    def month(self, back: int) -> date:
-        """The first of the month ``back`` months ago."""
-        today = self.today
-        year, month = divmod(today.year * 12 + today.month - 1 - back, 12)
-        if year < _FIRST_YEAR:
-            raise UnknownPeriodError(f"expected months since {_FIRST_YEAR}")
-        return date(year, month + 1, 1)
-
-    def until_now(self, day: date) -> Span:
-        return Span(self.midnight(day), self.now)
-
-    def days(self, first: date, after: date) -> Span:
-        return Span(self.midnight(first), self.midnight(after))
-
-    def midnight(self, day: date) -> int:
-        return int(datetime(day.year, day.month, day.day, tzinfo=self.zone).timestamp())
-
-
-_Range: TypeAlias = Callable[[_Calendar], Span]
-
-
-def _last(seconds: int) -> _Range:
-    return lambda calendar: Span(calendar.now - seconds, calendar.now)
-
-
-NAMED: dict[str, _Range] = {
-    "today": lambda day: day.until_now(day.today),
-    "last24hours": _last(DAY),
-    "yesterday": lambda day: day.days(day.today - timedelta(days=1), day.today),
-    "thisweek": lambda day: day.until_now(day.week),
-    "last7days": _last(7 * DAY),
-    "lastweek": lambda day: day.days(day.week - timedelta(days=7), day.week),
-    "thismonth": lambda day: day.until_now(day.month(0)),
-    "last31days": _last(31 * DAY),
-    "lastmonth": lambda day: day.days(day.month(1), day.month(0)),
-    "thisyear": lambda day: day.until_now(day.today.replace(month=1, day=1)),
-    "lastyear": lambda day: day.days(
-        date(day.today.year - 1, 1, 1), day.today.replace(month=1, day=1)
-    ),
-}
+_DAYS = {"last24hours": 1, "last7days": 7, "last31days": 31}
+NAMED = (
+    *("today", "last24hours", "yesterday", "thisweek", "last7days", "lastweek", "thismonth"),
+    *("last31days", "lastmonth", "thisyear", "lastyear"),
+)
 """Every fixed name; ``last<N>months`` besides."""
 
 DEFAULT = "last24hours"
@@ -103,11 +50,42 @@ NAMES = (*NAMED, "last<N>months")
 
 def named(name: str, now: int, zone: tzinfo, first_weekday: int = MONDAY) -> Span:
     """The range of a name, as seen at ``now``; raise UnknownPeriodError for any other text."""
-    calendar = _Calendar(now, zone, first_weekday)
-    period = NAMED.get(name)
-    if period is not None:
-        return period(calendar)
-    match = _MONTHS.fullmatch(name)
-    if match is None or int(match[1]) == 0:
-        raise UnknownPeriodError(f"expected one of {', '.join(NAMES)}")
-    return calendar.days(calendar.month(int(match[1])), calendar.month(0))
+    if name in _DAYS:
+        return Span(now - _DAYS[name] * DAY, now)
+    today = datetime.fromtimestamp(now, zone).date()
+    week = today - timedelta(days=(today.isoweekday() - first_weekday) % 7)
+    this_year = date(today.year, 1, 1)
+
+    def month(back: int) -> date:
+        year, number = divmod(today.year * 12 + today.month - 1 - back, 12)
+        if year < _FIRST_YEAR:
+            raise UnknownPeriodError(f"expected months since {_FIRST_YEAR}")
+        return date(year, number + 1, 1)
+
+    def midnight(day: date) -> int:
+        return int(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())
+
+    after: date | None = None
+    match name:
+        case "today":
+            first = today
+        case "thisweek":
+            first = week
+        case "thismonth":
+            first = month(0)
+        case "thisyear":
+            first = this_year
+        case "yesterday":
+            first, after = today - timedelta(days=1), today
+        case "lastweek":
+            first, after = week - timedelta(days=7), week
+        case "lastmonth":
+            first, after = month(1), month(0)
+        case "lastyear":
+            first, after = date(today.year - 1, 1, 1), this_year
+        case _:
+            match = _MONTHS.fullmatch(name)
+            if match is None or int(match[1]) == 0:
+                raise UnknownPeriodError(f"expected one of {', '.join(NAMES)}")
+            first, after = month(int(match[1])), month(0)
+    return Span(midnight(first), now if after is None else midnight(after))

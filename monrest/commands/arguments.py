@@ -16,7 +16,6 @@ from attrs import frozen
 
 from monrest.base.errors import BadRequest
 from monrest.base.truth import EXPECTED, truth
-from monrest.commands import texts
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ARGUMENT_NAMES, Argument, Command
 from monrest.query.times import MOST_TIME, parse_duration, parse_moment
@@ -70,6 +69,46 @@ _COMMENTED = (
     Argument(name="comment_data", type="string", aliases=("comment",)),
 )
 """What a command takes besides that wants a comment."""
+
+
+# A line below a command is a request of its own to a core, and a semicolon ends a field: what texts
+# may hold keeps injected commands out (docs/spec/commands.md, "What goes into a line").
+
+BLANKED = frozenset({"comment_data", "plugin_output", "log"})
+"""Arguments in which line ends and tabs become spaces; in plugin output the two characters."""
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def cleaned(name: str, text: str) -> str:
+    r"""The text of argument ``name`` as a core may get it.
+
+    Line ends and tabs become spaces in ``BLANKED``; in ``plugin_output`` line ends become the two
+    characters backslash and n, by which cores know further lines. Raise BadRequest for every
+    other control character.
+    """
+    if name in BLANKED:
+        text = _LINE_END.sub(r"\\n" if name == "plugin_output" else " ", text).replace("\t", " ")
+    require_text(name, text)
+    return text
+
+
+def require_text(name: str, text: str) -> None:
+    """Raise BadRequest unless ``text`` is free of control characters and of half characters."""
+    forbidden = _FORBIDDEN.search(text)
+    if forbidden is not None:
+        raise BadRequest(
+            f"invalid value for {name}",
+            f"{name}: expected text without control characters, got U+{ord(forbidden[0]):04X}",
+        )
+
+
+def require_field(name: str, text: str) -> None:
+    """Raise BadRequest also for a semicolon, which would shift the fields that follow."""
+    require_text(name, text)
+    if ";" in text:
+        raise BadRequest(f"invalid value for {name}", f"{name}: expected text without semicolons")
 
 
 @frozen(kw_only=True)
@@ -219,12 +258,12 @@ def _author(sent: str, defaults: Defaults) -> str:
     author = defaults.user or UNNAMED
     if not defaults.config.lock_author_names and sent:
         author = sent
-    texts.check_field("comment_author", author)
+    require_field("comment_author", author)
     return author
 
 
 def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -> str:
-    text = texts.cleaned(argument.name, text)
+    text = cleaned(argument.name, text)
     match argument.type:
         case "boolean":
             return _boolean(argument.name, text)
@@ -241,7 +280,7 @@ def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -
                 raise _no_time(argument.name, text, "duration")
             return str(_within(argument.name, time, (0, LARGEST)))
     if not may_hold_semicolons(command, argument.name):
-        texts.check_field(argument.name, text)
+        require_field(argument.name, text)
     return text
 
 

@@ -12,8 +12,7 @@ from typing import Literal, TypeAlias
 from attrs import frozen
 
 from monrest.base.errors import BadRequest
-from monrest.commands import texts
-from monrest.commands.arguments import may_hold_semicolons
+from monrest.commands.arguments import may_hold_semicolons, require_field
 from monrest.livestatus.catalogue import Command, find, singular
 from monrest.livestatus.command import CoreCommand, Last, Target
 
@@ -46,7 +45,7 @@ def check_target(target: Target) -> None:
     for word, text in _names(target).items():
         if not text:
             raise BadRequest(f"missing argument: {word}", f"{word} is a required argument")
-        texts.check_field(word, text)
+        require_field(word, text)
 
 
 _NAMED: Mapping[str, str] = {"timeperiod": "timeperiods", "hostgroup": "hostgroups"}

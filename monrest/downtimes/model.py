@@ -16,7 +16,7 @@ from monrest.api.fields import Choice, Fields, NameList, Number, Ruled
 from monrest.api.recurring import RecurringRow
 from monrest.base import schedule
 from monrest.base.errors import BadRequest
-from monrest.commands import texts
+from monrest.commands.arguments import require_field, require_text
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.command import Target
 from monrest.store.stored import INDEXED, KEY, Shown, StoredRow, stored
@@ -113,7 +113,7 @@ def _comment(value: Any) -> str:
     if not isinstance(value, str | None):
         raise BadRequest("invalid comment", "comment: expected a text")
     text = _LINE_END.sub(" ", value or "").strip()
-    texts.check("comment", text)
+    require_text("comment", text)
     if len(text) > _LONGEST_COMMENT:
         raise BadRequest(
             "invalid comment", f"comment: expected at most {_LONGEST_COMMENT} characters"
@@ -126,7 +126,7 @@ _Names = partial(
     most=1000,
     longest=4096,
     item=_name,
-    check=texts.check_field,
+    check=require_field,
     ordered=True,
     number="at most {most} names",
 )

@@ -7,10 +7,10 @@ asked first what they have followed already. Rules: docs/spec/downtimes.md, "Onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import tzinfo
 from functools import partial
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from attrs import define, field
 from twisted.application.service import Service
@@ -29,7 +29,7 @@ from monrest.downtimes.cores import AUTHOR, Order, orders_of
 from monrest.downtimes.model import Downtime, Occurrence
 from monrest.downtimes.store import STORED
 from monrest.sites.commands import send
-from monrest.sites.registry import remembered_sites
+from monrest.sites.registry import Sites, remembered_sites
 from monrest.sites.site import Site
 from monrest.store.database import Database
 from monrest.store.duties import Duties, DutyLostError, Token
@@ -44,14 +44,6 @@ _PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for cores; the next one asks them what they got."""
 _REFUSALS = 5
 """How often a core gets a command that it refuses."""
-
-
-class HasSites(Protocol):
-    """The configured sites."""
-
-    @property
-    def sites(self) -> tuple[Site, ...]:
-        """All of them."""
 
 
 @define(eq=False)
@@ -77,9 +69,10 @@ class RecurringDowntimes(Service):
     clock: IReactorTime
     wall: WallClock
     duties: Duties
-    registry: HasSites
+    registry: Sites
     zone: tzinfo
     _checked: dict[int, int] = field(init=False, factory=dict)
+    _check_all_at: float = field(init=False, default=0.0)
     _scheduler: Scheduler[Downtime] = field(init=False)
     _limit: DeferredSemaphore = field(init=False)
     _periodic: tuple[Periodic, ...] = field(init=False)
@@ -98,8 +91,7 @@ class RecurringDowntimes(Service):
         self._limit = DeferredSemaphore(_AT_ONCE)
         self._periodic = (
             Periodic(self.clock, _LOOK, self.look, "triggering downtimes"),
-            Periodic(self.clock, _LOOK, self.check_new, "checking new recurring downtimes"),
-            Periodic(self.clock, _CHECK, self.check_all, "checking recurring downtimes", now=False),
+            Periodic(self.clock, _LOOK, self.check, "checking recurring downtimes"),
         )
 
     async def look(self) -> None:
@@ -234,30 +226,21 @@ class RecurringDowntimes(Service):
             else:
                 accepted.append(order.key)
 
-    async def check_all(self) -> None:
-        """Look for all objects, and store in ``error`` what is wrong."""
-        await self._check_some(lambda _: True)
+    async def check(self) -> None:
+        """Look for the objects of all from time to time, and of what was written since then soon.
 
-    async def check_new(self) -> None:
-        """Do that for records written since the last time, so that their authors see it soon."""
-        if self.duties.held(DUTY) is None:
-            return
-        try:
-            versions = await self.database.run(statements.versions)
-        except Unavailable:
-            return
-        new = {number for number, _ in versions.items() - self._checked.items()}
-        if not new or await self._check_some(lambda downtime: downtime.number in new):
-            self._checked = versions
-
-    async def _check_some(self, wanted: Callable[[Downtime], bool]) -> bool:
-        """Check those that are wanted; False if that could not be done."""
+        What is wrong is stored in ``error``.
+        """
         token = self.duties.held(DUTY)
         if token is None:
-            return False
+            return
+        if self.clock.seconds() >= self._check_all_at:
+            self._checked, self._check_all_at = {}, self.clock.seconds() + _CHECK
         try:
-            downtimes = await self.database.run(statements.several())
-            downtimes = [downtime for downtime in downtimes if wanted(downtime)]
+            versions = await self.database.run(statements.versions)
+            new = {number for number, _ in versions.items() - self._checked.items()}
+            downtimes = await self.database.run(statements.several()) if new else []
+            downtimes = [downtime for downtime in downtimes if downtime.number in new]
             sites = self.registry.sites
             targets = {target for downtime in downtimes for target in cores.wanted(downtime)}
             objects = await cores.find_objects(sites, targets, self.clock)
@@ -270,8 +253,8 @@ class RecurringDowntimes(Service):
                     await self.duties.change(token, statements.report(downtime, error))
         except (Unavailable, DutyLostError) as error:
             self.log.info("recurring downtimes are not checked now: {reason}", reason=str(error))
-            return False
-        return True
+        else:
+            self._checked = versions
 
     def configure(self, zone: tzinfo) -> None:
         self.zone = zone

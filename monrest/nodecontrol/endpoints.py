@@ -22,26 +22,15 @@ from monrest.base.values import Answer, Column, Document, Progress, RestRequest
 from monrest.jobs.endpoints import result_url
 from monrest.jobs.running_job import JobWork
 from monrest.jobs.service import Jobs
-from monrest.nodecontrol.model import BROKEN, FLAGS, GATHER, Log, Node, node_record
+from monrest.nodecontrol.model import BROKEN, FACTS, FLAGS, GATHER, Log, Node, node_record
 from monrest.nodecontrol.service import NodeControl
 from monrest.nodecontrol.store import StoredNodes
 from monrest.query.column_names import TableSchema
 from monrest.sites.site import Site
 
-COLUMNS = (
+_STATE = (
     Column("cleaning", "boolean", "", "1 while old versions are being removed"),
     Column("cleaning_failed", "number", "", "0 the last time was fine, 1 it failed, 2 it warned"),
-    Column("cm_fqdn", "string", "", "full name of the host, null when it is not known"),
-    Column("cpu_cores", "number", "", "processors"),
-    Column("cpu_perc", "number", "%", "how busy they are"),
-    Column("dist_available_versions", "array_of_strings", "", "versions that could be installed"),
-    Column("dist_cleanable", "array_of_strings", "", "installed versions that nothing uses"),
-    Column("dist_disk_free", "number", "bytes", "free on the disk of the site"),
-    Column("dist_disk_total", "number", "bytes", "size of the disk of the site"),
-    Column("dist_site", "string", "", "name of the site on its host"),
-    Column("dist_status", "object", "", "0 or 1 (does not run) by service, and OVERALL"),
-    Column("dist_version", "string", "", "version that the site uses"),
-    Column("dist_versions", "array_of_strings", "", "installed versions, newest first"),
     Column("facts", "object", "", "all that was gathered"),
     Column("gathering", "boolean", "", "1 while facts are being gathered"),
     Column("host_name", "string", "", "host of the site"),
@@ -52,15 +41,8 @@ COLUMNS = (
     Column("last_gather_runtime", "time", "", "when facts were gathered last, 0 for never"),
     Column("last_job", "number", "", "background job of the last operation, empty for none"),
     Column("logs", "array_of_strings", "", "each operation's last end: `name`, `failed`, `time`"),
-    Column("machine_type", "string", "", "kind of guest, empty for none"),
-    Column("memfree", "number", "MB", "free memory, caches included"),
-    Column("memtotal", "number", "MB", "memory"),
-    Column("os_name", "string", "", "name of the operating system"),
     Column("os_sec_updating", "boolean", "", "1 while security updates are being installed"),
-    Column("os_security", "array_of_strings", "", "packages with security updates"),
-    Column("os_updates", "array_of_strings", "", "packages with updates"),
     Column("os_updating", "boolean", "", "1 while the system is being updated"),
-    Column("os_version", "string", "", "version of the operating system"),
     Column("peer_key", "string", "", "id of the site"),
     Column("peer_name", "string", "", "name of the site"),
     Column("peer_type", "string", "", "kind of connection"),
@@ -69,6 +51,7 @@ COLUMNS = (
     Column("updating", "boolean", "", "1 while the site is being updated"),
     Column("updating_failed", "number", "", "0 the last time was fine, 1 it failed, 2 it warned"),
 )
+COLUMNS = tuple(sorted((*FACTS, *_STATE), key=lambda column: column.name))
 LOG_COLUMNS = (
     Column("failed", "number", "", "0 it was fine, 1 it failed, 2 it warned"),
     Column("name", "string", "", "name of the operation"),

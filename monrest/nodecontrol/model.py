@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import orjson
 from attrs import field, frozen
 
+from monrest.base.values import Column
 from monrest.config import ControlledNode
 from monrest.store.stored import KEY, StoredRow, stored
 
@@ -93,15 +94,31 @@ class GatherError(Exception):
     """No facts of a node; the text is the reason, in one line."""
 
 
-_TEXTS = frozenset(
-    {"cm_fqdn", "dist_site", "dist_version", "machine_type", "os_name", "os_version"}
+FACTS = (
+    Column("cm_fqdn", "string", "", "full name of the host, null when it is not known"),
+    Column("cpu_cores", "number", "", "processors"),
+    Column("cpu_perc", "number", "%", "how busy they are"),
+    Column("dist_available_versions", "array_of_strings", "", "versions that could be installed"),
+    Column("dist_cleanable", "array_of_strings", "", "installed versions that nothing uses"),
+    Column("dist_disk_free", "number", "bytes", "free on the disk of the site"),
+    Column("dist_disk_total", "number", "bytes", "size of the disk of the site"),
+    Column("dist_site", "string", "", "name of the site on its host"),
+    Column("dist_status", "object", "", "0 or 1 (does not run) by service, and OVERALL"),
+    Column("dist_version", "string", "", "version that the site uses"),
+    Column("dist_versions", "array_of_strings", "", "installed versions, newest first"),
+    Column("machine_type", "string", "", "kind of guest, empty for none"),
+    Column("memfree", "number", "MB", "free memory, caches included"),
+    Column("memtotal", "number", "MB", "memory"),
+    Column("os_name", "string", "", "name of the operating system"),
+    Column("os_security", "array_of_strings", "", "packages with security updates"),
+    Column("os_updates", "array_of_strings", "", "packages with updates"),
+    Column("os_version", "string", "", "version of the operating system"),
 )
-_LISTS = frozenset(
-    {"dist_available_versions", "dist_cleanable", "dist_versions", "os_security", "os_updates"}
-)
-_NUMBERS = frozenset(
-    {"cpu_cores", "cpu_perc", "dist_disk_free", "dist_disk_total", "memfree", "memtotal"}
-)
+"""What is known here of what a gatherer may tell; anything else is kept as it is."""
+
+_FACTS = {column.name: column for column in FACTS}
+_UNKNOWN: Mapping[str, Any] = {"string": "", "array_of_strings": [], "number": None, "object": {}}
+"""What stands for a fact that is not known, by its type: no number, because 0 would be one."""
 
 
 def facts_of(output: bytes) -> dict[str, Any]:
@@ -118,26 +135,28 @@ def facts_of(output: bytes) -> dict[str, Any]:
     for name, value in document.items():
         if expected := _expected(name, value):
             raise GatherError(f"{name}: expected {expected}")
-    for name in _LISTS & document.keys():
-        if name.startswith("os_"):
+    for name in ("os_security", "os_updates"):
+        if name in document:
             document[name] = sorted(document[name])
     return document
 
 
 def _expected(name: str, value: Any) -> str:
     """Say what a value should be that is something else; empty if it is right."""
-    if name in _TEXTS and not _is_text(value):
+    column = _FACTS.get(name)
+    kind = column.type if column is not None else ""
+    if kind == "string" and not _is_text(value):
         return "a text"
-    if name in _LISTS and not (
+    if kind == "array_of_strings" and not (
         isinstance(value, list) and len(value) <= _MOST_ENTRIES and all(map(_is_text, value))
     ):
         return "a list of texts"
-    if name in _NUMBERS:
+    if kind == "number":
         percent = name == "cpu_perc"
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not 0 <= value <= (100 if percent else math.inf):
             return "a number from 0 to 100" if percent else "a number from 0 on"
-    if name == "dist_status" and not (
+    if kind == "object" and not (
         isinstance(value, dict)
         and all(isinstance(item, int) and item in (0, 1) for item in value.values())
     ):
@@ -180,16 +199,14 @@ def steps(settings: ControlledNode | None, operation: str) -> tuple[tuple[str, s
 def node_record(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, Any]:
     """A node without what the configuration says about it, in neutral words."""
     data = node.data
-    row: dict[str, Any] = {name: data.get(name, "") for name in _TEXTS}
-    row |= {name: data.get(name, []) for name in _LISTS}
-    # What is not known is no number: 0 would be one.
-    row |= {name: data.get(name) for name in _NUMBERS}
+    row: dict[str, Any] = {
+        column.name: data.get(column.name, _UNKNOWN[column.type]) for column in FACTS
+    }
     row["cm_fqdn"] = data.get("cm_fqdn")
     present = node.operation.split(":")
     row |= {flag: int(name in present) for name, flag in FLAGS.items()}
     row |= {flag: logs[name].failed if name in logs else FINE for name, flag in FAILED.items()}
     row |= {
-        "dist_status": data.get("dist_status", {}),
         "facts": dict(data),
         "gathering": int(now < node.gathering_until),
         "last_error": node.last_error,

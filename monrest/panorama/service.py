@@ -1,11 +1,20 @@
-"""All dashboards: those that are stored, those that programs print, and their housekeeping."""
+"""Scripted dashboards, which programs print, and the housekeeping of those that are stored.
+
+Lines of comment at the beginning of a program name the owner and the groups that may see its
+dashboard, so that nothing is run for other users (docs/spec/panorama.md, "Scripted dashboards").
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Any, ClassVar
 
-from attrs import define, field
+import orjson
+from attrs import define, field, frozen
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.logger import Logger
@@ -15,10 +24,99 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, Threads
 from monrest.base.errors import BadRequest, Unavailable
 from monrest.config import PanoramaConfig
+from monrest.panorama import model as records
 from monrest.panorama import store as statements
 from monrest.panorama.model import Dashboard
-from monrest.panorama.scripted import Script, dashboard_of, scripts_in
 from monrest.store.database import Database
+
+SUFFIX = ".tab"
+
+_HEADER = re.compile(rb"^[ \t]*#[ \t]*(title|user|groups)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+_HEADER_BYTES = 8192
+_COMMENTS = re.compile(r'("(?:[^"\\]|\\.)*")|#[^\n]*', re.DOTALL)
+_COMMAS = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
+
+
+@frozen(kw_only=True)
+class Script:
+    """A program that prints a dashboard; ``head`` is a record with what its comments say."""
+
+    nr: str
+    path: str
+    changed: float
+    head: dict[str, Any] = field(eq=False)
+
+
+def scripts_in(folder: str) -> tuple[list[Script], list[str]]:
+    """Find the programs of a folder, by name, and what is wrong with others; reads files.
+
+    Raises OSError when the folder cannot be read.
+    """
+    scripts: list[Script] = []
+    problems: list[str] = []
+    for path in sorted(Path(folder).iterdir()):
+        if path.suffix != SUFFIX or not records.is_nr(path.stem):
+            continue
+        try:
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode) or not os.access(path, os.X_OK):
+                continue
+            with path.open("rb") as file:
+                head = header(file.read(_HEADER_BYTES))
+        except OSError as error:
+            problems.append(f"{path}: {error.strerror}")
+        except BadRequest as error:
+            problems.append(f"{path}: {error}")
+        else:
+            scripts.append(Script(nr=path.stem, path=str(path), changed=status.st_mtime, head=head))
+    return scripts, problems
+
+
+def header(text: bytes) -> dict[str, Any]:
+    """Read the comments at the beginning of a file as a record; BadRequest for wrong groups."""
+    values = {
+        name.decode(): value.decode("utf-8", "replace") for name, value in _HEADER.findall(text)
+    }
+    settings: dict[str, Any] = {"title": values.get("title", "")}
+    if values.get("groups"):
+        groups = relaxed(values["groups"])
+        pairs = groups.items() if isinstance(groups, dict) else ()
+        settings["groups"] = [{name: right} for name, right in pairs] or groups or []
+    return records.checked({"user": values.get("user", ""), "tab": {"xdata": settings}}, "")
+
+
+def relaxed(text: str) -> Any:
+    """Read JSON that may have comments and commas at the end of lists; BadRequest."""
+    text = _COMMENTS.sub(lambda match: match[1] or "", text)
+    text = _COMMAS.sub(lambda match: match[1] or "", text)
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest("no JSON", str(error)) from None
+
+
+def dashboard_of(script: Script, output: bytes) -> Dashboard:
+    """Take what a program printed; its comments decide whose it is. BadRequest."""
+    given = relaxed(output.decode("utf-8", "replace"))
+    if not isinstance(given, dict):
+        raise BadRequest("no dashboard", "expected a JSON object")
+    moment = given.get("ts")
+    record = records.checked(given, "")
+    head = script.head
+    record["user"] = head["user"]
+    settings = record["tab"]["xdata"]
+    settings["groups"], settings["users"] = head["tab"]["xdata"]["groups"], []
+    if head["tab"]["xdata"]["title"]:
+        settings["title"] = head["tab"]["xdata"]["title"]
+    if not isinstance(moment, (int, float)) or isinstance(moment, bool):
+        moment = int(script.changed)
+    return Dashboard(
+        nr=script.nr,
+        record=record,
+        changed=moment,
+        script=script.path,
+    )
+
 
 _CLEAN = 3600.0
 _AT_ONCE = 4

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from monrest.base.errors import BadRequest
 from monrest.panorama import store as statements
 from monrest.panorama.model import Dashboard, Level, checked, dashboard_record, level, parted
-from monrest.panorama.scripted import header, relaxed
+from monrest.panorama.service import header, relaxed
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),
