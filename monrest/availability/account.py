@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Generic, TypeVar
 
@@ -59,40 +58,34 @@ T = TypeVar("T")
 
 
 @define(eq=False)
-class DowntimeFlag:
-    """Whether an object is in downtime; shared by a host and its services."""
+class Downtimes(Generic[T]):
+    """Which objects are in downtime; ``objects`` are what a report knows of each, by key."""
 
-    set: bool = False
-
-
-@define(eq=False)
-class DowntimeFlags(Generic[T]):
-    """The flags of all objects; ``objects`` are what a report knows of each, by key."""
-
-    objects: dict[ObjectKey, T] = field(init=False, factory=dict)
+    objects: Mapping[ObjectKey, T]
     _of_host: dict[str, list[T]] = field(init=False, factory=dict)
-    _flags: dict[ObjectKey, DowntimeFlag] = field(init=False, factory=dict)
+    _present: set[ObjectKey] = field(init=False, factory=set)
 
-    def add(self, key: ObjectKey, make: Callable[[DowntimeFlag, DowntimeFlag], T]) -> T:
-        """Take in, and give, what ``make`` makes of the object's flag and that of its host."""
-        own = self._flags.setdefault(key, DowntimeFlag())
-        host = self._flags.setdefault((key[0], ""), DowntimeFlag())
-        self.objects[key] = flags = make(own, host)
-        self._of_host.setdefault(key[0], []).append(flags)
-        return flags
+    def __attrs_post_init__(self) -> None:
+        for key, known in self.objects.items():
+            self._of_host.setdefault(key[0], []).append(known)
+
+    def covers(self, key: ObjectKey) -> bool:
+        """Whether an object is in a downtime of its own or of its host."""
+        present = self._present
+        return bool(present) and (key in present or (key[0], "") in present)
 
     def concerned(self, event: DowntimeEvent) -> Sequence[T]:
         """Give the objects whose downtime it is: that of a host is one of its services as well."""
-        if event.key not in self._flags:
-            return ()
         host, service = event.key
-        return (self.objects[event.key],) if service else self._of_host.get(host, ())
+        if not service:
+            return self._of_host.get(host, ())
+        return (self.objects[event.key],) if event.key in self.objects else ()
 
     def follow(self, event: DowntimeEvent) -> None:
-        """Set the flag; nothing happens for an object that is in no report."""
-        flag = self._flags.get(event.key)
-        if flag is not None:
-            flag.set = event.started
+        if event.started:
+            self._present.add(event.key)
+        else:
+            self._present.discard(event.key)
 
 
 NODATA, NOTRUNNING, OUTSIDE = 4, 5, 6
@@ -142,9 +135,8 @@ class Rules:
 class _Object:
     """One object while the log goes by; ``seen`` counts the changes of everything it knows."""
 
+    key: ObjectKey
     assumed: int
-    own: DowntimeFlag
-    host: DowntimeFlag
     state: int = field(init=False)
     last_known: int = field(init=False)
     since: int = 0
@@ -177,7 +169,7 @@ class Availability:
     keys: Iterable[ObjectKey]
     rules: Rules
     bounds: Sequence[int] = ()
-    _downtimes: DowntimeFlags[_Object] = field(init=False, factory=DowntimeFlags)
+    _downtimes: Downtimes[_Object] = field(init=False)
     _objects: Mapping[ObjectKey, _Object] = field(init=False)
     _changes: list[tuple[int, bool | None, bool]] = field(init=False, factory=list)
     _coming: int = field(init=False, default=0)
@@ -190,10 +182,15 @@ class Availability:
         self._start, self._end = self.rules.span.start, self.rules.span.end
         self._soft, self._next = self.rules.soft, -inf if self.rules.period.changes else inf
         initial = self.rules.initial
-        self._objects = self._downtimes.objects
-        for key in self.keys:
-            parts = DayParts(self.bounds, _BUCKETS) if self.bounds else None
-            self._downtimes.add(key, partial(_Object, initial.get(key, NODATA), parts=parts))
+        self._objects = {
+            key: _Object(
+                key,
+                initial.get(key, NODATA),
+                parts=DayParts(self.bounds, _BUCKETS) if self.bounds else None,
+            )
+            for key in self.keys
+        }
+        self._downtimes = Downtimes(self._objects)
 
     def take(self, event: LogEvent) -> None:
         """Count one event; times must not go back."""
@@ -213,9 +210,11 @@ class Availability:
                 self._add(account, time)
             account.state = account.last_known = state
         elif isinstance(event, DowntimeEvent):
-            for account in self._downtimes.concerned(event):
+            concerned = self._downtimes.concerned(event)
+            for account in concerned:
                 self._account(account, time)
-            self._downtimes.follow(event)
+            if concerned:
+                self._downtimes.follow(event)
         elif self.rules.not_running:
             self._changes.append((time, None, event.running))
 
@@ -265,7 +264,7 @@ class Availability:
         state, planned = OUTSIDE, False
         if account.inside:
             state = account.state
-            planned = state != NOTRUNNING and (account.own.set or account.host.set)
+            planned = state != NOTRUNNING and self._downtimes.covers(account.key)
         account.seconds[state] += seconds
         if planned:
             account.scheduled[state] += seconds

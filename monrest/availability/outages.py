@@ -6,12 +6,11 @@ Pure like ``availability``: events in the order of time go in, outages of every 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from attrs import define, field, frozen
 
-from monrest.availability.account import DowntimeFlag, DowntimeFlags, Rules, words_of
+from monrest.availability.account import Downtimes, Rules, words_of
 from monrest.logs.state_events import DowntimeEvent, LogEvent, ObjectKey, StateEvent
 
 _HOST_OUT = frozenset({1, 2})
@@ -40,8 +39,6 @@ class _Object:
     """One object while the log goes by; ``seen`` counts the changes of the time period."""
 
     key: ObjectKey
-    own: DowntimeFlag
-    host: DowntimeFlag
     line: StateEvent | None = None
     inside: bool = True
     seen: int = 0
@@ -59,13 +56,12 @@ class Outages:
     keys: Iterable[ObjectKey]
     rules: Rules
     with_downtimes: bool = True
-    _downtimes: DowntimeFlags[_Object] = field(init=False, factory=DowntimeFlags)
+    _downtimes: Downtimes[_Object] = field(init=False)
     _objects: Mapping[ObjectKey, _Object] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._objects = self._downtimes.objects
-        for key in self.keys:
-            self._downtimes.add(key, partial(_Object, key))
+        self._objects = {key: _Object(key) for key in self.keys}
+        self._downtimes = Downtimes(self._objects)
 
     def take(self, event: LogEvent) -> None:
         """Follow one event; times must not go back. Starts and stops of cores change nothing.
@@ -87,7 +83,8 @@ class Outages:
             concerned = self._downtimes.concerned(event)
             for outage in concerned:
                 self._turn(outage, event.time)
-            self._downtimes.follow(event)
+            if concerned:
+                self._downtimes.follow(event)
             for outage in concerned:
                 self._judge(outage, event.time)
 
@@ -114,7 +111,7 @@ class Outages:
             line is not None
             and line.state in (_SERVICE_OUT if outage.key[1] else _HOST_OUT)
             and outage.inside
-            and (self.with_downtimes or not (outage.own.set or outage.host.set))
+            and (self.with_downtimes or not self._downtimes.covers(outage.key))
         )
         if not out:
             if outage.running is not None:

@@ -175,24 +175,19 @@ def replace(
     What ``present`` says is each user's own: a change of nothing else keeps
     the version, so that it is in no other user's way.
     """
-    same = record == old.record
-    query = update(dashboards).where(dashboards.c.nr == old.nr, dashboards.c.version == old.version)
-    query = (
-        query.values(version=old.version)
-        if same
-        else query.values(record=dict(record), changed=int(now), version=old.version + 1)
-    )
-    if same:
+    if record == old.record:
+        this = (dashboards.c.nr == old.nr) & (dashboards.c.version == old.version)
+        query = update(dashboards).where(this).values(version=old.version)
         done = connection.execute(query).rowcount == 1
     else:
-        with limits.room(connection, old.nr, owner):
-            done = connection.execute(query).rowcount == 1
-    if not done:
-        return False
-    if not same:
-        _back_up(connection, old, int(now))
-    _keep(connection, old.nr, *present)
-    return True
+        values = {"record": dict(record), "changed": int(now)}
+        stored = StoredRecords(Dashboard, limits)
+        done = stored.replace(connection, old.nr, old.version, values, owner)
+        if done:
+            _back_up(connection, old, int(now))
+    if done:
+        _keep(connection, old.nr, *present)
+    return done
 
 
 def _back_up(connection: Connection, old: Dashboard, now: int) -> None:
