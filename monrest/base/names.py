@@ -24,8 +24,11 @@ class Names:
         return f"/{self.app}/r"
 
     def own(self, name: str) -> str:
-        """Spell a column with the site's word: ``mon_version`` with its own one for ``mon``."""
-        return "_".join(self.app if word == "mon" else word for word in name.split("_"))
+        """Spell a column with the site's words: ``mon_version``, ``dist_version``, ``cm_fqdn``."""
+        first, *others = name.split("_")
+        if others:
+            first = {"dist": self.dist, "cm": self.cm}.get(first, first)
+        return "_".join(self.app if word == "mon" else word for word in (first, *others))
 
     def header(self, name: str) -> str:
         """Spell a header of ours in lower case: ``Auth-Key`` gives ``x-mon-auth-key``."""

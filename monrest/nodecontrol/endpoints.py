@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 from twisted.internet.defer import Deferred
 
 from monrest.api.endpoint import LIST_PARAMETERS, OBJECT_PARAMETERS, Context, Endpoint, declared
 from monrest.api.family import Common, Family, Life, Served
 from monrest.api.fields import require_only
-from monrest.api.lists import local_schema, reselect, select
+from monrest.api.lists import local_schema, own_columns, reselect, select
 from monrest.base.audit import audited
 from monrest.base.concurrency import shielded
 from monrest.base.errors import NotFound, error_value
@@ -77,17 +77,9 @@ _nodes = partial(
 )
 
 
-def own_word(name: str, names: Names) -> str:
-    """A column's name as this instance spells it."""
-    head, _, rest = name.partition("_")
-    word = {"cm": names.cm, "dist": names.dist}.get(head)
-    return f"{word}_{rest}" if word is not None and rest else name
-
-
 @lru_cache(maxsize=8)
 def _schema(names: Names) -> TableSchema:
-    columns = [evolve(column, name=own_word(column.name, names)) for column in COLUMNS]
-    return local_schema("nodes", columns, (), {"last_job": "string"})
+    return local_schema("nodes", own_columns(COLUMNS, names), (), {"last_job": "string"})
 
 
 def _log_record(log: Log) -> dict[str, Any]:
@@ -138,8 +130,8 @@ class NodeEndpoints:
             "section": site.section,
         }
         names = context.names
-        row["facts"] = {own_word(key, names): value for key, value in row["facts"].items()}
-        return {own_word(key, names): value for key, value in row.items()}
+        row["facts"] = {names.own(key): value for key, value in row["facts"].items()}
+        return {names.own(key): value for key, value in row.items()}
 
     def _site(self, context: Context, request: RestRequest, key: str) -> Site:
         self._require_enabled(request)

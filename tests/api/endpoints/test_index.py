@@ -25,10 +25,17 @@ def test_instance_spells_the_configured_word(context):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("mon_version", "x_version"), ("has_mon_profile", "has_x_profile"), ("month", "month")],
+    [
+        ("mon_version", "x_version"),
+        ("has_mon_profile", "has_x_profile"),
+        ("month", "month"),
+        ("dist_version", "y_version"),
+        ("cm_fqdn", "z_fqdn"),
+        ("cm", "cm"),
+    ],
 )
 def test_own_word(name, expected):
-    assert Names(app="x").own(name) == expected
+    assert Names(app="x", dist="y", cm="z").own(name) == expected
 
 
 @pytest.mark.parametrize("column", ["to_rows(localtime)", "upper(to_rows(localtime))"])
