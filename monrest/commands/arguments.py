@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import tzinfo
-from typing import Any
+from typing import TypeAlias
 
 from attrs import frozen
 
@@ -19,6 +19,9 @@ from monrest.base.truth import EXPECTED, truth
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ARGUMENT_NAMES, Argument, Command
 from monrest.query.times import MOST_TIME, parse_duration, parse_moment
+
+Given: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Parameters by name, each with all of its values, of which there is one at least."""
 
 COMMON = frozenset(
     {"backend", "backends", "background", "force", "headers", "test_only", "wait", "CSRFtoken",
@@ -131,15 +134,15 @@ def arguments_of(command: Command, *, required: bool = False) -> tuple[Argument,
     return (*command.arguments, author, text)
 
 
-def parse(command: Command, given: Mapping[str, Any], defaults: Defaults) -> Mapping[str, str]:
+def parse(command: Command, given: Given, defaults: Defaults) -> Mapping[str, str]:
     """The texts of all arguments by name, valid and ready for the template.
 
-    ``given`` has for each parameter the tuple of its values, or one JSON value. Parameters of
-    every request (``COMMON``) are left out. A command that wants a comment has ``comment_data``
-    and ``comment_author`` only if there is one. Raise BadRequest naming the argument.
+    Parameters of every request (``COMMON``) are left out. A command that wants a comment has
+    ``comment_data`` and ``comment_author`` only if there is one. Raise BadRequest naming the
+    argument.
     """
     declared = arguments_of(command, required=defaults.config.require_comments_for_disable)
-    given = _given(given)
+    given = {name: texts for name, texts in given.items() if name not in COMMON}
     _refuse_unknown(command, declared, given)
     values: dict[str, str] = {}
     for argument in declared:
@@ -158,65 +161,42 @@ def parse(command: Command, given: Mapping[str, Any], defaults: Defaults) -> Map
     return values
 
 
-def unused(command: Command, given: Mapping[str, Any]) -> tuple[str, ...]:
+def unused(command: Command, given: Given) -> tuple[str, ...]:
     """Names in ``given`` that only other commands take.
 
     Clients send one set of arguments to several commands, so these are accepted and named in a
     warning.
     """
     names = _names(arguments_of(command))
-    return tuple(name for name in _given(given) if name not in names and name in ARGUMENT_NAMES)
-
-
-def _given(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that are meant for a command and have a value."""
-    return {
-        name: value for name, value in given.items() if name not in COMMON and value is not None
-    }
+    return tuple(name for name in given if name not in names and name in ARGUMENT_NAMES)
 
 
 def _names(arguments: tuple[Argument, ...]) -> set[str]:
     return {name for argument in arguments for name in (argument.name, *argument.aliases)}
 
 
-def _refuse_unknown(
-    command: Command, declared: tuple[Argument, ...], given: Mapping[str, Any]
-) -> None:
+def _refuse_unknown(command: Command, declared: tuple[Argument, ...], given: Given) -> None:
     for name in given:
         if name not in _names(declared) and name not in ARGUMENT_NAMES:
             taken = ", ".join(argument.name for argument in declared) or "no arguments"
             raise BadRequest(f"unknown argument: {name}", f"{name}: {command.name} takes {taken}")
 
 
-def _sent(argument: Argument, given: Mapping[str, Any]) -> str | None:
+def _sent(argument: Argument, given: Given) -> str | None:
     """The text that was sent for the argument under any of its names; None for none."""
     names = [name for name in (argument.name, *argument.aliases) if name in given]
-    values = {name: text for name in names if (text := scalar(name, given[name])) is not None}
-    if len(values) > 1:
+    if len(names) > 1:
         raise BadRequest(
             f"invalid value for {argument.name}",
-            f"{argument.name}: expected one value, got {' and '.join(values)}",
+            f"{argument.name}: expected one value, got {' and '.join(names)}",
         )
-    return next(iter(values.values()), None)
-
-
-def scalar(name: str, value: Any) -> str | None:
-    """One value as text: JSON null is absent (None), true is 1. Raise BadRequest for a list."""
-    if isinstance(value, tuple):
-        if not value:
-            return None
-        if len(value) == 1:
-            return scalar(name, value[0])
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return str(int(value)) if value.is_integer() else repr(value)
-    got = "several" if isinstance(value, (tuple, list)) else "none"
-    raise BadRequest(f"invalid value for {name}", f"{name}: expected one value, got {got}")
+    for name in names:
+        if len(given[name]) > 1:
+            raise BadRequest(
+                f"invalid value for {name}", f"{name}: expected one value, got several"
+            )
+        return given[name][0]
+    return None
 
 
 def configured(command: Command, argument: Argument, config: CommandsConfig) -> str | None:
@@ -266,7 +246,12 @@ def _read(command: Command, argument: Argument, text: str, defaults: Defaults) -
     text = cleaned(argument.name, text)
     match argument.type:
         case "boolean":
-            return _boolean(argument.name, text)
+            flag = truth(text)
+            if flag is None:
+                raise BadRequest(
+                    f"invalid value for {argument.name}", f"{argument.name}: expected {EXPECTED}"
+                )
+            return str(int(flag))
         case "integer":
             return str(_integer(command, argument.name, text))
         case "timestamp":
@@ -291,13 +276,6 @@ def may_hold_semicolons(command: Command, name: str) -> bool:
     if argument is None:
         return name == "comment_data" and command.wants_comment
     return argument.type == "string" and f"{{{name}}}" in last
-
-
-def _boolean(name: str, text: str) -> str:
-    flag = truth(text)
-    if flag is None:
-        raise BadRequest(f"invalid value for {name}", f"{name}: expected {EXPECTED}")
-    return str(int(flag))
 
 
 def limits(command: Command, name: str) -> tuple[int, int]:

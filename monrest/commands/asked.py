@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -12,13 +12,11 @@ from monrest.api.endpoint import Context
 from monrest.api.fields import AS_IT_IS, Field, Flag, ParameterType, Reading
 from monrest.base.errors import BadRequest, RestError
 from monrest.base.truth import truth
+from monrest.commands.arguments import Given
 from monrest.config import ServerConfig
 from monrest.livestatus.command import Target
 from monrest.objectconfig.site_commands import FORCE
 from monrest.sites.site import Site
-
-Given = Mapping[str, tuple[str, ...]]
-"""Parameters by name, each with all of its values."""
 
 OBJECTS = {
     "host": "hosts",
@@ -59,16 +57,6 @@ class EffectWait(Field):
 
 
 WAIT = EffectWait("wait", "1, or a number of seconds: answer when the effect shows in the core")
-
-
-class NoBackendError(RestError):
-    """The request means no site at all."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "error during request",
-            "backend error, no backends available: no configured site is selected",
-        )
 
 
 @frozen(kw_only=True)
@@ -167,11 +155,14 @@ def command_of(given: dict[str, tuple[str, ...]]) -> str:
 def sites_of(context: Context, prefix: Sequence[str], given: Given) -> tuple[Site, ...]:
     """The sites that are meant: of the path, else of the parameters, else all shown ones.
 
-    Raise BadRequest for an unknown site and NoBackendError when there is none at all.
+    Raise BadRequest for an unknown site and RestError when there is none at all.
     """
     sites = context.sites.select(named_sites(prefix, given))
     if not sites:
-        raise NoBackendError
+        raise RestError(
+            "error during request",
+            "backend error, no backends available: no configured site is selected",
+        )
     return sites
 
 

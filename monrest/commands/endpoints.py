@@ -25,12 +25,11 @@ from monrest.api.visibility import visibility
 from monrest.base.errors import BadRequest, NotFound, RestError, SitesFailed
 from monrest.base.values import Answer, Column, RestRequest
 from monrest.commands import listing
-from monrest.commands.arguments import LARGEST
+from monrest.commands.arguments import LARGEST, Given
 from monrest.commands.asked import (
     TEST_ONLY,
     WAIT,
     AskedCommand,
-    Given,
     collected,
     command_of,
     manner,

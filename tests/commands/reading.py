@@ -18,13 +18,22 @@ def configured(**settings):
     return evolve(PLAIN, config=CommandsConfig(**settings))
 
 
+def values_of(given):
+    """Parameters as a request has them: each with all of its values."""
+    return {
+        name: (sent,) if isinstance(sent, str) else sent
+        for name, sent in given.items()
+        if sent is not None
+    }
+
+
 def read(kind, name, defaults=PLAIN, **given):
-    return dict(parse(find(kind, name), given, defaults))
+    return dict(parse(find(kind, name), values_of(given), defaults))
 
 
 def refused(kind, name, defaults=PLAIN, **given):
     with pytest.raises(BadRequest) as raised:
-        parse(find(kind, name), given, defaults)
+        parse(find(kind, name), values_of(given), defaults)
     return raised.value.message, raised.value.description
 
 

@@ -5,7 +5,7 @@ import pytest
 from monrest.base.errors import BadRequest
 from monrest.commands.arguments import parse
 from monrest.livestatus.catalogue import ALL, find
-from tests.commands.reading import NOW, PLAIN, argument, configured, read, refused
+from tests.commands.reading import NOW, PLAIN, argument, configured, read, refused, values_of
 from tests.table import each
 
 CONTROL = [*map(chr, range(32)), "\x7f", "\x85", "\x9f", "\u2028", "\u2029", "\ud800"]
@@ -29,17 +29,17 @@ def _good(command):
 def test_control_characters_reach_no_argument(command):
     unlocked = configured(lock_author_names=False)
     good = _good(command)
-    parse(command, good, unlocked)
+    parse(command, values_of(good), unlocked)
     for one in command.arguments:
         for character in CONTROL:
             given = {**good, one.name: f"{good[one.name]}{character}{good[one.name]}"}
             if one.name in ("comment_data", "plugin_output", "log") and character in "\t\r\n":
-                found = parse(command, given, unlocked)[one.name]
+                found = parse(command, values_of(given), unlocked)[one.name]
                 line_end = "\\n" if one.name == "plugin_output" and character != "\t" else " "
                 assert found == f"s{line_end}s"
             else:
                 with pytest.raises(BadRequest) as raised:
-                    parse(command, given, unlocked)
+                    parse(command, values_of(given), unlocked)
                 assert one.name in raised.value.message + raised.value.description
 
 
@@ -107,7 +107,7 @@ def test_comments_of_disabling_commands():
     ],
 )
 def test_custom_variables_by_the_names_of_their_columns(kind, command, sent, name):
-    found = parse(find(kind, command), {"name": sent, "value": "_x"}, PLAIN)
+    found = parse(find(kind, command), {"name": (sent,), "value": ("_x",)}, PLAIN)
     assert found == {"name": name, "value": "_x"}
 
 

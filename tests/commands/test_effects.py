@@ -19,6 +19,7 @@ from monrest.livestatus.external import line
 from monrest.livestatus.lql import build
 from monrest.query.model import Pushed, columns_of
 from tests.api.cores import TABLES
+from tests.commands.reading import values_of
 from tests.demo.conftest import START, Bench
 
 CORE = Capabilities(kind="naemon")
@@ -155,8 +156,8 @@ def effect_of(site, command, target, given, ids=()):
     defaults = Defaults(user="omar", now=site.now, zone=UTC, config=CommandsConfig())
     for name in ("comment_id", "downtime_id"):
         if command.argument(name) is not None and ids:
-            given = {**given, name: ids[-1]}
-    arguments = parse(command, given, defaults)
+            given = {**given, name: str(ids[-1])}
+    arguments = parse(command, values_of(given), defaults)
     return arguments, expected(command, target, arguments, site.now, None, ids)
 
 

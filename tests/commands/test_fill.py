@@ -15,6 +15,7 @@ from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ALL, find
 from monrest.livestatus.command import CoreCommand, Target
 from monrest.livestatus.external import line
+from tests.commands.reading import values_of
 from tests.examples import examples
 from tests.table import each
 
@@ -117,7 +118,7 @@ def test_any_text_is_refused_or_stays_one_field(data):
     if command.kind == "services":
         target = Target("services", target.name, data.draw(TEXTS | st.just("svc")))
     try:
-        arguments = parse(command, sent, UNLOCKED)
+        arguments = parse(command, values_of(sent), UNLOCKED)
         found = orders(command, target, arguments)
     except BadRequest:
         return

@@ -9,6 +9,7 @@ from monrest.livestatus.catalogue import COMMANDS, find
 from monrest.livestatus.command import Target
 from monrest.livestatus.external import line
 from monrest.sites.federation.remote_commands import entry
+from tests.commands.reading import values_of
 from tests.table import each
 
 SAMPLES = {
@@ -52,7 +53,7 @@ def test_every_command_comes_back_as_it_was(command):
     if "end_time" in sample:
         sample["end_time"] = "1795250000"
     given = {name: value for name, value in sample.items() if name != "comment_author"}
-    made = orders(command, target, parse(command, given, DEFAULTS))
+    made = orders(command, target, parse(command, values_of(given), DEFAULTS))
     for order in made:
         text = line(order, 7, decodes_backslashes=False)
         _, _, rest = text.partition("] ")
@@ -66,7 +67,7 @@ def test_every_command_comes_back_as_it_was(command):
             for key, value in found.items()
             if key != "cmd" and known.argument(key) is not None
         }
-        again = orders(known, there, parse(known, arguments, DEFAULTS))
+        again = orders(known, there, parse(known, values_of(arguments), DEFAULTS))
         assert line(again[0], 7, decodes_backslashes=False) == text
 
 
