@@ -32,6 +32,9 @@ from monrest.query.limit import Limit
 MOST_COMMANDS = 10_000
 """Entries of one list."""
 
+_MOST_PARAMETERS = 1000
+"""Parameters of one command, and values of one parameter."""
+
 _ORDER = ("index", "code", "message", "commands", "error")
 _NOT_IN_ENTRIES = ("wait", "test_only", "force", "background")
 
@@ -102,6 +105,8 @@ def _given(entry: Any) -> dict[str, tuple[str, ...]]:
     """An entry as parameters: null is absent, true is 1."""
     if not isinstance(entry, dict):
         raise BadRequest("invalid command", "expected an object with cmd and its parameters")
+    if len(entry) > _MOST_PARAMETERS:
+        raise BadRequest("invalid command", f"expected at most {_MOST_PARAMETERS} parameters")
     given: dict[str, tuple[str, ...]] = {}
     for name, value in entry.items():
         if name in _NOT_IN_ENTRIES:
@@ -109,6 +114,10 @@ def _given(entry: Any) -> dict[str, tuple[str, ...]]:
                 "invalid command", f"{name}: expected in the query string, for the whole request"
             )
         values = value if isinstance(value, list) else (value,)
+        if len(values) > _MOST_PARAMETERS:
+            raise BadRequest(
+                "invalid command", f"{name[:200]}: expected at most {_MOST_PARAMETERS} values"
+            )
         texts = tuple(_text(name, value) for value in values if value is not None)
         if texts:
             given[name] = texts
