@@ -27,8 +27,11 @@ from monrest.nodecontrol.service import NodeControl
 from monrest.nodecontrol.store import StoredNodes
 from monrest.query.column_names import TableSchema
 from monrest.sites.site import Site
+from monrest.store.stored import shown_columns, shown_values
 
-_STATE = (
+COLUMNS = shown_columns(
+    Node,
+    *FACTS,
     Column("cleaning", "boolean", "", "1 while old versions are being removed"),
     Column("cleaning_failed", "number", "", "0 the last time was fine, 1 it failed, 2 it warned"),
     Column("facts", "object", "", "all that was gathered"),
@@ -36,10 +39,6 @@ _STATE = (
     Column("host_name", "string", "", "host of the site"),
     Column("installing", "boolean", "", "1 while a version is being installed"),
     Column("installing_failed", "number", "", "0 the last time was fine, 1 it failed, 2 it warned"),
-    Column("last_error", "string", "", "what went wrong last"),
-    Column("last_error_ts", "time", "", "when that was, 0 for never"),
-    Column("last_gather_runtime", "time", "", "when facts were gathered last, 0 for never"),
-    Column("last_job", "number", "", "background job of the last operation, empty for none"),
     Column("logs", "array_of_strings", "", "each operation's last end: `name`, `failed`, `time`"),
     Column("os_sec_updating", "boolean", "", "1 while security updates are being installed"),
     Column("os_updating", "boolean", "", "1 while the system is being updated"),
@@ -51,13 +50,7 @@ _STATE = (
     Column("updating", "boolean", "", "1 while the site is being updated"),
     Column("updating_failed", "number", "", "0 the last time was fine, 1 it failed, 2 it warned"),
 )
-COLUMNS = tuple(sorted((*FACTS, *_STATE), key=lambda column: column.name))
-LOG_COLUMNS = (
-    Column("failed", "number", "", "0 it was fine, 1 it failed, 2 it warned"),
-    Column("name", "string", "", "name of the operation"),
-    Column("output", "string", "", "the end of what it wrote"),
-    Column("time", "time", "", "when it ended"),
-)
+LOG_COLUMNS = shown_columns(Log)
 _STARTED = (
     Column("job_id", "string", "", "id of the background job"),
     Column("message", "string", "", "what was done"),
@@ -80,15 +73,6 @@ _nodes = partial(
 @lru_cache(maxsize=8)
 def _schema(names: Names) -> TableSchema:
     return local_schema("nodes", own_columns(COLUMNS, names), (), {"last_job": "string"})
-
-
-def _log_record(log: Log) -> dict[str, Any]:
-    return {
-        "failed": log.failed,
-        "name": log.name,
-        "output": log.output,
-        "time": log.at,
-    }
 
 
 @frozen(eq=False, kw_only=True)
@@ -155,7 +139,7 @@ class NodeEndpoints:
         if log is None:
             raise NotFound("no such log")
         return await reselect(
-            context, request, Document(value=_log_record(log), columns=LOG_COLUMNS)
+            context, request, Document(value=shown_values(log), columns=LOG_COLUMNS)
         )
 
     @Endpoint(
@@ -206,7 +190,7 @@ class NodeEndpoints:
         async def done(progress: Progress) -> Answer:
             logs = await control.perform(site, operation, await started, progress)
             problem = f"{logs[-1].name} failed" if logs and logs[-1].failed == BROKEN else ""
-            return _result(operation, problem, {"logs": [_log_record(log) for log in logs]})
+            return _result(operation, problem, {"logs": [shown_values(log) for log in logs]})
 
         try:
             job = await self.jobs.start(_work(request, done))

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from monrest.base.values import Column
 from monrest.config import ControlledNode
-from monrest.store.stored import KEY, StoredRow, stored
+from monrest.store.stored import KEY, Shown, StoredRow, shown_time, shown_values, stored
 
 GATHER: Final = "gather"
 RUN_ALL: Final = "run_all"
@@ -63,15 +63,19 @@ class Node(StoredRow):
 
     site: Annotated[str, KEY]
     data: Mapping[str, Any] = field(factory=dict)
-    gathered: int = 0
+    gathered: Annotated[
+        int, shown_time("when facts were gathered last, 0 for never", "last_gather_runtime")
+    ] = 0
     facts_gathered: int = 0
     gathering_until: int = 0
-    last_error: str = ""
-    last_error_at: int = 0
+    last_error: Annotated[str, Shown("what went wrong last")] = ""
+    last_error_at: Annotated[int, shown_time("when that was, 0 for never", "last_error_ts")] = 0
     operation: str = ""
     job: int | None = None
     claimed: int = 0
-    last_job: int | None = None
+    last_job: Annotated[
+        int | None, Shown("background job of the last operation, empty for none", "number")
+    ] = None
 
     def asked(self, what: What) -> int:
         """The time of the last question, answered or not."""
@@ -84,10 +88,10 @@ class Log(StoredRow):
     """What the last operation of a name wrote on a node, and how it ended."""
 
     site: Annotated[str, KEY]
-    name: Annotated[str, KEY]
-    failed: int
-    at: int
-    output: str = ""
+    name: Annotated[str, KEY, Shown("name of the operation")]
+    failed: Annotated[int, Shown("0 it was fine, 1 it failed, 2 it warned", "number")]
+    at: Annotated[int, shown_time("when it ended", "time")]
+    output: Annotated[str, Shown("the end of what it wrote")] = ""
 
 
 class GatherError(Exception):
@@ -209,10 +213,7 @@ def node_record(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, An
     row |= {
         "facts": dict(data),
         "gathering": int(now < node.gathering_until),
-        "last_error": node.last_error,
-        "last_error_ts": node.last_error_at,
-        "last_gather_runtime": node.gathered,
-        "last_job": "" if node.last_job is None else node.last_job,
+        **shown_values(node),
         "logs": [
             {"name": name, "failed": log.failed, "time": log.at} for name, log in logs.items()
         ],
