@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,7 +26,6 @@ from monrest.accounts.family import Accounts
 from monrest.accounts.secret_key import SecretKeyError, read_or_create
 from monrest.base.audit import audit
 from monrest.base.clock import MachineClock, WallClock
-from monrest.base.errors import BadRequest
 from monrest.base.log import LineObserver
 from monrest.base.values import Caller, Identity
 from monrest.cluster.service import Cluster
@@ -36,7 +35,6 @@ from monrest.daemon.parts import Parts
 from monrest.daemon.restart import DAEMON, read_again, refuse_reload
 from monrest.daemon.systemd import Notifier, Watchdog, watchdog_interval
 from monrest.daemon.worker import Inherited
-from monrest.query.target import target
 from monrest.store.database import StoreError
 from monrest.web.api_site import ApiSite
 from monrest.web.app import Api, FrontResource
@@ -101,7 +99,6 @@ class Daemon(Service):
     site: ApiSite = field(init=False)
     _key: str = field(default="", init=False, repr=False)
     _authenticator: Authenticator = field(init=False)
-    _template: Callable[[Sequence[str]], str] = field(init=False)
     _watchdog: Watchdog | None = field(default=None, init=False)
     _reloading: Deferred[None] | None = field(default=None, init=False)
     _again: bool = field(default=False, init=False)
@@ -164,7 +161,6 @@ class Daemon(Service):
             self.reactor,
             self.wall,
             carry=self.parts.workers.carry,
-            route=self._route,
         )
         self.parts.meters.offer(self.site.measured)
         if self.observer is not None:
@@ -187,13 +183,6 @@ class Daemon(Service):
         self.notifier.status(f"{len(self.config.sites)} sites configured")
         if self.on_ready is not None:
             self.on_ready(f"http://{addresses[0]}{self.config.names.root}", self._key)
-
-    def _route(self, rest: bytes) -> str:
-        """The declared path of the endpoint for a path below the root, empty for none."""
-        try:
-            return self._template(target(rest.decode("utf-8")).segments)
-        except (BadRequest, UnicodeDecodeError):
-            return ""
 
     async def _who(self, caller: Caller) -> Identity:
         """Identify a caller by the configuration that is in force now."""
@@ -219,7 +208,6 @@ class Daemon(Service):
             contacts=accounts.contacts,
         )
         router = context.dispatch.router
-        self._template = router.template
         return Api(
             server=config.server,
             names=config.names,

@@ -9,7 +9,6 @@ import itertools
 import re
 import secrets
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -29,7 +28,7 @@ from monrest.base.clock import WallClock
 from monrest.base.errors import BadRequest
 from monrest.base.hidden import HIDDEN, SENSITIVE
 from monrest.base.log import ACCESS
-from monrest.base.meters import BOUNDS, Sample, Spread, joined, spread
+from monrest.base.meters import Sample, Spread, joined, observe, spread
 from monrest.base.trace import parent_of, trace_id
 from monrest.render.formats import RenderOptions
 from monrest.web.channel import ApiChannel, RemoteEnd
@@ -51,18 +50,13 @@ CLIENT_GONE = 499
 """The status in the access log when the client left before its answer was complete."""
 
 _LONGEST_ID = 128
-_METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _LONGEST_QUERY = 1000
 _LONGEST_AGENT = 200
 _SECRET = re.compile(SENSITIVE.encode("ascii"), re.IGNORECASE)
 _SUSPECT = re.compile(_SECRET.pattern + rb"|%2[de]|%[4-7]", re.IGNORECASE)
 """Where nothing is found, no name is that of a secret; ``%`` may be a character of one."""
 _CLOSE = [b"close"]
-_MOST_COUNTED = 2000
-"""Paths that are counted for themselves before they are added up by their endpoints."""
-_MOST_BYTES = 1048576
-"""Bytes that these paths may have together: one may be as long as ``server.max_url``."""
-
 
 _LISTS = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"})
 
@@ -121,6 +115,7 @@ class ApiRequest(Request):
     """One HTTP request, with what the access log wants to know about it.
 
     ``rest``: the path behind the API's root, set by the front resource; None outside of it.
+    ``route``: the path of the endpoint as it is declared, for what is counted; empty for none.
     ``options``: how to render, as soon as it is known. ``expired``: the request time-out has
     struck. ``asking``: the user's name. ``key_id``: the beginning of the id of the API key.
     ``error``: the message of the error document, for the access log. ``held``: the bytes of memory
@@ -134,6 +129,7 @@ class ApiRequest(Request):
     refusal: Failure | None = None
     query = b""
     rest: bytes | None = None
+    route = ""
     error = ""
     options = RenderOptions()
     request_id = ""
@@ -310,8 +306,7 @@ class ApiSite(Site):
     """Serves ``resource``; both it and ``limits`` are swapped on reload.
 
     ``wall`` shows the date of answers, ``timer`` measures durations. ``channels`` are the open
-    connections, and ``carry`` gets their number whenever it changes. ``route`` gives the path of
-    the endpoint of a request as it is declared, from what follows the API's root.
+    connections, and ``carry`` gets their number whenever it changes.
     """
 
     noisy = False
@@ -327,16 +322,13 @@ class ApiSite(Site):
         wall: WallClock,
         timer: Callable[[], float] = time.monotonic,
         carry: Callable[[int], object] = lambda _: None,
-        route: Callable[[bytes], str] = lambda _: "",
     ) -> None:
         super().__init__(resource, reactor=reactor, parsePOSTFormSubmission=False)
         self.wall = wall
         self.timer = timer
         self._carry = carry
-        self._route = route
-        self._answered: dict[tuple[bytes, bytes | None, int], Spread] = {}
-        self._answered_bytes = 0
-        self._added_up: list[Sample] = []
+        self._answered: dict[tuple[str, str, int], Spread] = {}
+        """Durations by method, path of the endpoint and status."""
         self._sent = 0
         self.channels: set[ApiChannel] = set()
         self.intake = Intake(limits.memory.bodies)
@@ -390,15 +382,13 @@ class ApiSite(Site):
         """Write one access line; times in milliseconds."""
         now = self.timer()
         seconds = now - (request.began or now)
-        counted = self._answered.get((request.method, request.rest, status))
-        if counted is None:
-            counted = self._counted(request.method, request.rest, status)
-        counted[bisect_left(BOUNDS, seconds)] += 1
-        counted[-1] += seconds
+        method = request.method.decode("latin-1")
+        key = (method if method in _METHODS else "other", request.route or "other", status)
+        observe(self._answered.setdefault(key, spread()), seconds)
         self._sent += request.sentLength
         agent = request.requestHeaders.getRawHeaders(b"User-Agent")
         fields = {
-            "method": request.method.decode("latin-1"),
+            "method": method,
             "path": request.path.decode("latin-1"),
             "query": shown_query(request.query) if request.query else "-",
             "status": status,
@@ -423,28 +413,14 @@ class ApiSite(Site):
         else:
             log.info("request", **{ACCESS: fields})
 
-    def _counted(self, method: bytes, rest: bytes | None, status: int) -> Spread:
-        self._answered_bytes += len(method) + len(rest or b"")
-        if len(self._answered) >= _MOST_COUNTED or self._answered_bytes > _MOST_BYTES:
-            self._added_up = list(self._by_route())
-            self._answered.clear()
-            self._answered_bytes = 0
-        return self._answered.setdefault((method, rest, status), spread())
-
-    def _by_route(self) -> Iterator[Sample]:
-        """Give what was counted by the endpoints: durations, and numbers by their status."""
-        totals = self._added_up.copy()
-        for (method, rest, status), counted in self._answered.items():
-            word = method if method in _METHODS else b"other"
-            route = "" if rest is None else self._route(rest)
-            labels = (word.decode("ascii"), route or "other")
-            number = sum(counted[:-1])
-            totals.append(("http_request_duration_seconds", labels, counted.copy()))
-            totals.append(("http_requests_total", (*labels, str(status)), number))
-        return joined(totals)
-
     def measured(self) -> Iterator[Sample]:
-        yield from self._by_route()
+        totals: list[Sample] = []
+        for (method, route, status), durations in self._answered.items():
+            labels = (method, route)
+            totals.append(("http_request_duration_seconds", labels, durations.copy()))
+            totals.append(("http_requests_total", (*labels, str(status)), sum(durations[:-1])))
+        # The durations of an endpoint with all its statuses.
+        yield from joined(totals)
         yield "http_response_bytes_total", (), self._sent
         yield "http_connections", (), len(self.channels)
         yield "http_body_bytes", (), self.intake.held

@@ -209,11 +209,12 @@ class Api:
         if request.trace:
             TRACE.set(request.trace)
         origins = self.origins
-        if origins is not None and origins.admit(request) and origins.permit(request):
-            request.finish()
-            return
+        admitted = origins is not None and origins.admit(request)
         headers = HeaderView(request.requestHeaders)
         where = self._target(request, headers)
+        if origins is not None and admitted and origins.permit(request):
+            request.finish()
+            return
         caller = self._caller(request, headers)
         if request.refusal is not None:
             request.refusal.raiseException()
@@ -263,6 +264,7 @@ class Api:
             where = target((request.rest or b"").decode("utf-8"))
         except UnicodeDecodeError:
             raise BadRequest("invalid path", "path: expected UTF-8") from None
+        request.route = self.router.template(where.segments)
         if where.format is not None:
             request.options = RenderOptions(format=where.format)
         elif wanted := headers.get(self._format_header):

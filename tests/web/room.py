@@ -62,15 +62,13 @@ class Room:
         route=lambda _: "",
         public_docs=True,
     ):
-        self.public_docs = public_docs
+        self.public_docs, self.template = public_docs, route
         self.clock, self.seen, self.answers, self.endpoints = clock, [], {}, {}
         self._waiting, self.behind_proxy, self.sessions = [], behind_proxy, Sessions()
         self.server = server or ServerConfig()
         self.names = names or Names()
         self.threads, self.keys = threads or NoThreads(), NoKeys()
-        self.site = ApiSite(
-            *(self.resource(), self.server, self.names, clock, Wall(clock)), route=route
-        )
+        self.site = ApiSite(self.resource(), self.server, self.names, clock, Wall(clock))
 
     def resource(self):
         return Api(
