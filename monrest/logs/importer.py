@@ -1,14 +1,14 @@
 """Bringing the cache of one site up to date, in slices that are each complete by themselves.
 
 First the newest lines, from five minutes before the newest known one, then further back, newest
-first, until the configured beginning. Each slice is one question to the core, and covered in the
-transaction of its last lines: after a kill the next run asks for that slice again and stores what
-is not there yet. Rules: docs/spec/logcache.md.
+first, until the configured beginning. A slice is covered in the transaction of its last lines:
+after a kill the next run asks for that slice again and stores what is not there yet.
+Rules: docs/spec/logcache.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -20,7 +20,6 @@ from twisted.logger import Logger
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
-from monrest.base.room import Share
 from monrest.base.values import Capabilities, Progress, Row, nobody_follows
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records
@@ -29,16 +28,16 @@ from monrest.logs.cache_records import LeaseLostError, LinesWritten, UpdateLease
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, ceil, floor, in_order, kept
 from monrest.logs.model import DRIFT, CachedSite
-from monrest.logs.reader import lines_from
-from monrest.query.model import Group, Pushed, Stat, Test
+from monrest.logs.reader import Slices, between, core_slices
+from monrest.query.model import Pushed, Stat
 from monrest.sites.site import Site
 from monrest.store.database import Database, Work
 
 LONGEST_SLICE = 30 * DAY
 """Seconds of a slice, at most."""
 
-FEW, MANY = 5_000, 20_000
-"""Lines of a slice below which the next one is longer, and above which it is shorter."""
+MANY = 20_000
+"""Lines of a slice, at most."""
 
 _RENEWALS = 5
 """How often a lease is renewed while it holds."""
@@ -89,7 +88,7 @@ class Again:
 class SiteImport:
     """The updater of one site; ``owner`` names this process in the cluster, see ``acquire``.
 
-    ``slice``: seconds of the next slice, grown and shrunk by what comes.
+    ``slice``: seconds of the next slice, see ``Slices``.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -146,7 +145,6 @@ class SiteImport:
                 noted.update(await self._thin(lease))
             return run.written
         finally:
-            run.let_go()
             await renewing.stopService()
             await self.database.change(records.release(lease, **noted))
 
@@ -177,14 +175,6 @@ class _Run:
     written: LinesWritten = field(init=False, factory=LinesWritten)
     wanted: int = field(init=False, default=0)
     first: int = field(init=False, default=0)
-    _share: Share = field(init=False)
-    """The room of the lines at hand."""
-
-    def __attrs_post_init__(self) -> None:
-        self._share = self.of.site.memory.room.turn()
-
-    def let_go(self) -> None:
-        self._share.release()
 
     @property
     def _core(self) -> Capabilities:
@@ -210,7 +200,7 @@ class _Run:
         covered: dict[str, int] = {}
         if cached.covered_from is None or cached.covered_until is None:
             start = self.first = now - 3600
-            self.wanted = min(start, now - self.of.periods.first)
+            self.wanted = max(0, min(start, now - self.of.periods.first))
             covered = {
                 "covered_from": start,
                 "covered_until": start,
@@ -221,24 +211,16 @@ class _Run:
             self.first, self.wanted = cached.covered_from, cached.wanted_from or cached.covered_from
             # A clock that was wrong may have left lines of the future behind.
             start = min(cached.covered_until, int(present(self.of.site, self.of.wall))) - DRIFT
-        while True:
-            end = start + self.of.slice
-            # Lines of a core whose clock is ahead are new as well.
-            lines = await self._lines(start, end if end < now else None, now)
-            if lines is None:
-                now = max(now, start + self.of.slice + 1)
-                continue
-            if end >= now:
-                await self._store(lines)
-                await self._ends_with_newest(int(self._now()))
-                return
-            # Up to the newest line and no further: lines may come late after that one.
-            until = (
-                {"covered_until": max(self.first, *(row[TIME] for row in lines))} if lines else {}
-            )
-            await self._store(lines, **until)
-            start = end
-            self._tell(start, start)
+        # Lines of a core whose clock is ahead are new as well.
+        slices = Slices(start, None, now, self.of.slice)
+        async for rows in self._from_core(slices):
+            until: dict[str, int] = {}
+            if rows and not slices.ended:
+                # Up to the newest line and no further: lines may come late after that one.
+                until = {"covered_until": max(self.first, *(row[TIME] for row in rows))}
+            await self._store(rows, until)
+            self._tell(slices.low, slices.low)
+        await self._ends_with_newest(int(self._now()))
 
     async def _ends_with_newest(self, now: int) -> None:
         """Cover up to the newest line: without one the clock of the core is not known."""
@@ -259,10 +241,10 @@ class _Run:
         while self.first > wanted:
             high, low = self.first, max(wanted, self.first - self.of.slice)
             self._tell(low, cached.covered_until or first)
-            lines = await self._lines(low, high, high)
-            if lines is not None:
-                await self._store(lines, covered_from=low)
-                self.first = low
+            slices = Slices(low, high, high, self.of.slice)
+            async for rows in self._from_core(slices):
+                await self._store(rows, {"covered_from": low} if slices.ended else {})
+            self.first = low
         if self.first < first:
             # The newest line may be older than where the first import began.
             await self._ends_with_newest(int(self._now()))
@@ -280,15 +262,11 @@ class _Run:
             start = cached.covered_from
         if start >= end:
             return
-        low = start
-        while low < end:
-            high = min(low + self.of.slice, end)
-            lines = await self._lines(low, high, high)
-            if lines is None:
-                continue
-            exactly = again.exactly and await self._complete(lines, low, high)
-            await self._store(lines, exactly=(low, high) if exactly else None)
-            low = high
+        low, slices = start, Slices(start, end, end, self.of.slice)
+        async for rows in self._from_core(slices):
+            exactly = again.exactly and await self._complete(rows, low, slices.low)
+            await self._store(rows, {}, exactly=(low, slices.low) if exactly else None)
+            low = slices.low
             date = datetime.fromtimestamp(low - 1, UTC).date()
             percent = 100 * (low - start) / (end - start)
             self.progress(percent, message=f"importing the lines of {date} again")
@@ -301,55 +279,31 @@ class _Run:
         if self._core.kind == "lmd":
             # It counts the answers of its sites in place of lines (docs/spec/lmd.md, "Logs").
             return True
-        bounds = Group("and", self._bounds(start, end))
-        counting = Pushed(table="log", filter=bounds, stats=(Stat("count"),), waits_long=True)
+        counting = Pushed(table="log", stats=(Stat("count"),), waits_long=True)
         try:
-            counted = await site.ask(counting)
+            counted = await site.ask(between(counting, start, end, self._core))
         except RefusedError:
             return True
         return len(rows) >= sum(int(count) for (count,) in counted)
 
-    async def _lines(self, start: int, end: int | None, about: int) -> list[Row] | None:
-        """What the core has with ``start <= time < end``; None when that is too much at once.
-
-        Then the next slice is shorter. A second is never too much. Without an ``end`` it is
-        expected to be ``about`` that.
-        """
-        of = self.of
+    async def _from_core(self, slices: Slices) -> AsyncIterator[list[Row]]:
+        """What the core has in these times, one after the other."""
         names = tuple(name for name, _ in COLUMNS if self._core.has("log", name))
         if not names:
-            return []
-        limit = 2 * MANY + 1 if of.slice > 1 else None
-        # The lines before are stored.
-        self.let_go()
-        asked = self._asked(start, end, names, limit)
-        rows = await of.site.ask(asked, COLUMNS, self._share)
-        if limit is not None and len(rows) >= limit:
-            of.slice = max(1, min(of.slice, (end or about) - start) // 4)
-            return None
-        if len(rows) > MANY:
-            of.slice = max(1, of.slice // 2)
-        elif len(rows) < FEW:
-            of.slice = min(LONGEST_SLICE, of.slice * 2)
-        return rows
-
-    def _asked(
-        self, start: int, end: int | None, columns: tuple[str, ...], limit: int | None
-    ) -> Pushed:
-        return Pushed(
-            table="log",
-            columns=columns,
-            filter=Group("and", self._bounds(start, end)),
-            limit=limit,
-            waits_long=True,
-        )
-
-    def _bounds(self, start: int, end: int | None) -> tuple[Test, ...]:
-        before = () if end is None else (Test("time", "<", str(max(0, end))),)
-        return lines_from(max(0, start), self._core, *before)
+            slices.ended = True
+            yield []
+            return
+        asked = Pushed(table="log", columns=names, waits_long=True)
+        async for rows in core_slices(self.of.site, asked, COLUMNS, slices, MANY):
+            self.of.slice = slices.seconds = min(slices.seconds or 1, LONGEST_SLICE)
+            yield rows
 
     async def _store(
-        self, rows: list[Row], *, exactly: tuple[int, int] | None = None, **covered: int
+        self,
+        rows: list[Row],
+        covered: Mapping[str, int],
+        *,
+        exactly: tuple[int, int] | None = None,
     ) -> None:
         """Store lines in transactions that end with a second; the last one covers.
 
@@ -369,8 +323,6 @@ class _Run:
             await self._write(parts[-1], **covered)
         else:
             await self._replace(parts[-1], *exactly)
-        # The core may take minutes for what it is asked next.
-        self.let_go()
 
     async def _write(self, part: Sequence[LogLine], **covered: int) -> None:
         await self._count(records.write(self.lease, self._now(), part, **covered))

@@ -45,7 +45,7 @@ async def main(clock, url, lines, seed, again=""):
     core = filled(int(lines), int(seed))
     core.before = lambda _: os.write(1, b"slice\n") and None
     # Small transactions, of which many can be hit.
-    importing.AT_ONCE, importing.FEW, importing.MANY = 50, 100, 400
+    importing.AT_ONCE, importing.MANY = 50, 400
     one = importer(core, database, Now(), owner=str(os.getpid()))
     whole = Again(start=NOW - 30 * 86400, end=NOW + 1, exactly=True)
     await one.update(again=whole if again else None)

@@ -124,7 +124,6 @@ def test_what_a_core_has_lost_stays(core, database, clock):
 
 
 def test_many_lines_come_in_slices_of_their_own(core, database, clock, monkeypatch):
-    monkeypatch.setattr(importing, "FEW", 5)
     monkeypatch.setattr(importing, "MANY", 20)
     monkeypatch.setattr(importing, "AT_ONCE", 7)
     for number in range(80):
