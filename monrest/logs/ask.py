@@ -5,7 +5,7 @@ Older lines come from the log cache as far as it has them for sure, the rest fro
 
 from __future__ import annotations
 
-import json
+import pickle
 import zlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
-import orjson
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred, DeferredList, DeferredLock, FirstError
 from twisted.internet.defer import TimeoutError as TooLate
@@ -52,7 +51,6 @@ _BATCH = 200
 """Rows that are read together, of each run that is merged."""
 
 _LEVEL = 1
-_BY_HAND = b" "
 
 
 @define(eq=False)
@@ -84,7 +82,8 @@ class RowStore:
             self._file = self.files.begun()
         rows = run.rows or []
         for start in range(0, len(rows), _BATCH):
-            data = zlib.compress(_written(rows[start : start + _BATCH]), _LEVEL)
+            # A core may send numbers and texts that JSON does not have.
+            data = zlib.compress(pickle.dumps(rows[start : start + _BATCH]), _LEVEL)
             run.places.append((self._file.write(data), len(data)))
         run.file, run.rows = self._file, None
 
@@ -104,17 +103,8 @@ class KeptRows:
 
     def _read(self, at: int, size: int) -> list[Row]:
         assert self.file is not None
-        data = zlib.decompress(self.file.read(at, size))
-        rows: list[Any] = json.loads(data) if data.startswith(_BY_HAND) else orjson.loads(data)
+        rows: list[Row] = pickle.loads(zlib.decompress(self.file.read(at, size)))  # noqa: S301  ours
         return rows
-
-
-def _written(rows: list[Row]) -> bytes:
-    try:
-        return orjson.dumps(rows)
-    except TypeError:
-        # A number of more than 64 bits, or half of a surrogate pair.
-        return _BY_HAND + json.dumps(rows).encode()
 
 
 LOGCACHE = Flag("logcache", "0: read the whole log from the cores", default=1)

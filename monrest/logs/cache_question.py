@@ -67,6 +67,9 @@ def _grouped(bound: Bound, site_plan: SitePlan) -> SitePlan:
     if stats is None:
         return site_plan
     groups, counters = stats
+    if any(stat.function == "sum" for stat in counters):
+        # In SQL a sum may leave the numbers of 64 bits.
+        return site_plan
     return evolve(site_plan, pushed=evolve(site_plan.pushed, columns=groups, stats=counters))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -251,31 +252,21 @@ def _compared(
         else:
             fresh.append(line)
     moved: list[dict[str, int]] = []
-    left = [_key(key, line) for key, all_ in there.items() if key not in again for line in all_]
-    for key, given_lines in again.items():
-        by_number: dict[int, list[_Present]] = defaultdict(list)
-        for present in there[key]:
-            by_number[present.lineno].append(present)
-        unknown = [line for line in given_lines if not _taken(by_number, line[LINENO])]
-        spare = [line for same in by_number.values() for line in same]
-        for line, present in zip(unknown, spare, strict=False):
-            moved.append({**_key(key, present), "new": line[LINENO]})
-        fresh += unknown[len(spare) :]
-        left += [_key(key, line) for line in spare[len(unknown) :]]
+    left: list[dict[str, int]] = []
+    for key, known in there.items():
+        # Equal lines of a second are told apart by their order in the file.
+        same = sorted(again[key], key=itemgetter(LINENO))
+        known.sort(key=attrgetter("lineno"))
+        for line, present in zip(same, known, strict=False):
+            if line[LINENO] != present.lineno:
+                moved.append({**_key(key, present), "new": line[LINENO]})
+        fresh += same[len(known) :]
+        left += [_key(key, present) for present in known[len(same) :]]
     return fresh, moved, left
 
 
 def _key(key: tuple[int, str], line: _Present) -> dict[str, int]:
     return {"at_time": key[0], "at_number": line.number}
-
-
-def _taken(by_number: Mapping[int, list[_Present]], lineno: int) -> bool:
-    """Whether a line of that number is among ``known``, from which it is taken."""
-    same = by_number.get(lineno)
-    if not same:
-        return False
-    same.pop()
-    return True
 
 
 def _numbered(site: int, fresh: Sequence[LogLine], there: _Known) -> list[tuple[Any, ...]]:

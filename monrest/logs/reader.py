@@ -255,7 +255,7 @@ def page(
         # One more than there may be is refused.
         pushed = evolve(pushed, limit=MOST_GROUPS + 1)
     if question.once or pushed.stats:
-        return builder.rows(builder.select(cached.id, pushed, low, high), pushed), high
+        return fetched(connection, builder.select(cached.id, pushed, low, high)), high
     timed = evolve(pushed, columns=(*pushed.columns, "time"), sort=(("time", False),), limit=most)
     rows = fetched(connection, builder.select(cached.id, timed, low, high))
     after = high

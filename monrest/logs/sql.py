@@ -45,10 +45,6 @@ _COMPARED: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     ">=": lambda left, right: left >= right,
 }
 _FOUND = "monrest_found"
-_HALF = 32
-_HIGH_OF: ColumnElement[int] = literal_column(str(_HALF))
-_LOW_OF: ColumnElement[int] = literal_column(str((1 << _HALF) - 1))
-"""What makes halves of numbers of 64 bits, which a sum of them would leave."""
 _HOSTS, _SERVICES, _HOST = "current_host_contacts", "current_service_contacts", "current_host_name"
 
 
@@ -85,7 +81,7 @@ class Builder:
         """The lines of ``site`` with ``start <= time < end`` that ``pushed`` wants of a core."""
         self._ready()
         groups = [self.column(name) for name in pushed.columns]
-        numbers = [number for stat in pushed.stats for number in self._stat(stat)]
+        numbers = [_number(stat) for stat in pushed.stats]
         statement = select(*groups, *numbers).where(
             lines.c.site == site, lines.c.time >= start, lines.c.time < end
         )
@@ -100,20 +96,6 @@ class Builder:
             key = self.column(name) if name in _NUMBERS else self._plain(name)
             statement = statement.order_by(key.desc() if descending else key.asc())
         return statement.limit(pushed.limit)
-
-    def rows(self, statement: Select[Any], pushed: Pushed) -> list[list[Any]]:
-        """All rows of a statement; those of Stats as a core has them."""
-        rows = fetched(self.connection, statement)
-        return _whole(rows, pushed) if pushed.stats else rows
-
-    def _stat(self, stat: Stat) -> tuple[ColumnElement[Any], ...]:
-        """The columns of one Stats line; a sum has two, of which neither leaves 64 bits."""
-        if stat.function == "count":
-            return (func.count(),)
-        value = lines.c[stat.column]
-        if stat.function == "sum":
-            return func.sum(value.op(">>")(_HIGH_OF)), func.sum(value.op("&")(_LOW_OF))
-        return (getattr(func, stat.function)(value),)
 
     def column(self, name: str) -> ColumnElement[Any]:
         """A column of the log table of a core."""
@@ -197,19 +179,11 @@ def fetched(connection: Connection, statement: Select[Any]) -> list[list[Any]]:
     return list(orjson.loads(connection.execute(select(rows)).scalar_one()))
 
 
-def _whole(rows: list[list[Any]], pushed: Pushed) -> list[list[Any]]:
-    """Rows with one number for each Stats line."""
-    whole = []
-    for row in rows:
-        values = iter(row[len(pushed.columns) :])
-        numbers = []
-        for stat in pushed.stats:
-            number = int(next(values) or 0)
-            if stat.function == "sum":
-                number = (number << _HALF) + int(next(values) or 0)
-            numbers.append(number)
-        whole.append([*row[: len(pushed.columns)], *numbers])
-    return whole
+def _number(stat: Stat) -> ColumnElement[Any]:
+    """The column of a Stats line; of no lines it is 0, as with a core."""
+    if stat.function == "count":
+        return func.count()
+    return func.coalesce(getattr(func, stat.function)(lines.c[stat.column]), 0)
 
 
 def _search(pattern: str, folded: int, text: str) -> bool:
