@@ -4,9 +4,8 @@ import os
 import socket
 
 import pytest
-from twisted.internet.task import Clock
 
-from monrest.daemon.systemd import Notifier, Watchdog, monotonic_microseconds, watchdog_interval
+from monrest.daemon.systemd import Notifier, monotonic_microseconds, watchdog_interval
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -69,19 +68,3 @@ def test_a_manager_that_is_gone_is_no_failure(tmp_path):
 )
 def test_the_interval_is_half_of_what_is_allowed(environment, interval):
     assert watchdog_interval(environment) == interval
-
-
-def test_the_watchdog_goes_on_until_it_is_stopped(manager):
-    name, read = manager
-    clock = Clock()
-    watchdog = Watchdog(clock, Notifier(name), 15.0)
-    watchdog.start()
-    assert read() == "WATCHDOG=1"
-    clock.advance(14.9)
-    with pytest.raises(BlockingIOError):
-        read()
-    clock.advance(0.1)
-    assert read() == "WATCHDOG=1"
-    watchdog.stop()
-    watchdog.stop()
-    assert not clock.getDelayedCalls()

@@ -17,6 +17,7 @@ from attrs import define, field
 from twisted.application.service import IService, Service
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import CannotListenError
+from twisted.internet.task import LoopingCall
 from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
@@ -33,7 +34,7 @@ from monrest.config import Config, ConfigError, LogConfig
 from monrest.daemon.listeners import Listeners, StartError, error_text, prepare_var_dir
 from monrest.daemon.parts import Parts
 from monrest.daemon.restart import DAEMON, read_again, refuse_reload
-from monrest.daemon.systemd import Notifier, Watchdog, watchdog_interval
+from monrest.daemon.systemd import Notifier, watchdog_interval
 from monrest.daemon.worker import Inherited
 from monrest.store.database import StoreError
 from monrest.web.api_site import ApiSite
@@ -99,7 +100,7 @@ class Daemon(Service):
     site: ApiSite = field(init=False)
     _key: str = field(default="", init=False, repr=False)
     _authenticator: Authenticator = field(init=False)
-    _watchdog: Watchdog | None = field(default=None, init=False)
+    _watchdog: LoopingCall | None = field(default=None, init=False)
     _reloading: Deferred[None] | None = field(default=None, init=False)
     _again: bool = field(default=False, init=False)
 
@@ -173,8 +174,9 @@ class Daemon(Service):
         signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
         inherited = self.inherited
         if interval := watchdog_interval() if inherited is None else inherited.signs:
-            self._watchdog = Watchdog(self.reactor, self.notifier, interval)
-            self._watchdog.start()
+            self._watchdog = LoopingCall(self.notifier.watchdog)
+            self._watchdog.clock = self.reactor
+            self._watchdog.start(interval)
         self.parts.begin()
         self.parts.garbage.startService()
         addresses = self.listeners.addresses()

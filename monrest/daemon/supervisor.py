@@ -106,14 +106,6 @@ class Worker:
         self.due = now + pause
         return pause
 
-    def answers(self) -> None:
-        """Take note that it answers requests."""
-        self.ready = True
-
-    def lives(self, now: float) -> None:
-        """Take note of a message."""
-        self.sign = now
-
     def hang_up(self) -> None:
         """Close the line."""
         if self.end is not None:
@@ -348,7 +340,7 @@ class Supervisor(Service):
             if not data:
                 worker.hang_up()
                 return
-            worker.lives(time.monotonic())
+            worker.sign = time.monotonic()
             topic = orjson.loads(data)[0]
             if topic == READY:
                 self._is_ready(worker)
@@ -446,7 +438,7 @@ class Supervisor(Service):
             if self._reloading and self._reloading[0] is worker:
                 self._next_reload()
             return
-        worker.answers()
+        worker.ready = True
         self.log.info("worker {number} is process {pid}", number=worker.number, pid=worker.pid)
         if not self._is_up and all(worker.ready for worker in self._workers):
             self._is_up = True

@@ -10,8 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 
-from attrs import define, field
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from attrs import define
 from twisted.logger import Logger
 
 log = Logger()
@@ -79,23 +78,3 @@ def watchdog_interval(environment: Mapping[str, str] = os.environ) -> float | No
     if not (allowed.isascii() and allowed.isdigit()) or int(allowed) == 0:
         return None
     return int(allowed) / 2 / _MICROSECONDS
-
-
-@define(eq=False)
-class Watchdog:
-    """Sends a sign of life every ``interval`` seconds while the reactor turns."""
-
-    clock: IReactorTime
-    notifier: Notifier
-    interval: float
-    _next: IDelayedCall | None = field(default=None, init=False)
-
-    def start(self) -> None:
-        """Send the first sign now and go on until stopped."""
-        self.notifier.watchdog()
-        self._next = self.clock.callLater(self.interval, self.start)
-
-    def stop(self) -> None:
-        if self._next is not None and self._next.active():
-            self._next.cancel()
-        self._next = None
