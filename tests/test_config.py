@@ -567,6 +567,7 @@ VARIABLES = {
         '["a,b", ""]', lambda one: one.auth.user_replace, ("a,b", "")),
     "MONREST__AUTH__TRUSTED_PROXIES": ("", lambda one: one.auth.trusted_proxies, ()),
     "MONREST__LMD__ADDRESS": ("unix:/x", lambda one: one.lmd.addresses, ("unix:/x",)),
+    "MONREST__MAIL__SUBJECT_PREFIX": ("[1]", lambda one: one.mail.subject_prefix, "[1]"),
     "MONREST__MAIL__SECURITY": ("tls", lambda one: one.mail.security, "tls"),
     "MONREST__SITES__0__TIMEOUT": ("7", lambda one: one.sites[0].timeout, 7.0),
     "MONREST__SITES__0__CONFIGTOOL__OBJ_CHECK_CMD": (
@@ -593,26 +594,34 @@ def test_variables_of_the_environment_win(tmp_path):
 
 
 WRONG_VARIABLES = {
-    ("MONREST__SERVER__LISTN", "x"): "unknown key server.listn, did you mean server.listen?",
-    ("MONREST__SERVER__WORKERS", "two"): "expected a whole number, got 'two'",
-    (
-        "MONREST__LOGCACHE__KEEP",
-        "two",
-    ): 'expected a number of seconds, or a duration such as "90s", ',
-    ("MONREST__BP__REFRESH_INTERVAL", "x"): "expected a whole number of minutes, or a duration",
-    ("MONREST__SERVER__ASCII_JSON", "maybe"): "expected 0 or 1 (or false, no, off, true, yes, on)",
-    ("MONREST__SITES__2__ID", "x"): "expected a number up to 0, got 2",
-    ("MONREST__SITES", "a,b"): "expected a list of tables as TOML",
-    ("MONREST__SERVER__WORKERS__X", "1"): "expected nothing behind server.workers, got 'x'",
-    ("MONREST__AUTH__ROLES", "admin"): "expected a value as TOML writes it",
-}
+    ("SERVER__LISTN", "x"): "server.listn: unknown key, did you mean server.listen?",
+    ("SERVER__WORKERS", "two"): "server.workers: expected a whole number, got the text 'two'",
+    ("LOGCACHE__KEEP", "two"):
+        'logcache.keep: expected a number of seconds, or a duration such as "90s", ',
+    ("BP__REFRESH_INTERVAL", "x"):
+        "bp.refresh_interval: expected a whole number of minutes, or a duration",
+    ("SERVER__ASCII_JSON", "maybe"):
+        "server.ascii_json: expected true or false, got the text 'maybe'",
+    ("SITES", "a,b"): "sites[0]: expected a table, got the text 'a'",
+    ("SERVER__WORKERS__X", "1"): "server.workers: expected a whole number, got a table",
+    ("AUTH__ROLES", "admin"): "auth.roles: expected a table, got the text 'admin'",
+}  # fmt: skip
 
 
 @each(("variable", "text"), WRONG_VARIABLES)
 def test_wrong_variables_are_named(tmp_path, variable, text):
     with pytest.raises(ConfigError) as refused:
-        layered(tmp_path, "", {variable: text})
-    assert refused.value.problems[0].startswith(f"{variable}: {WRONG_VARIABLES[variable, text]}")
+        layered(tmp_path, "", {f"MONREST__{variable}": text})
+    problem = refused.value.problems[0]
+    assert problem.startswith(WRONG_VARIABLES[variable, text])
+    assert problem.endswith(f" (environment, MONREST__{variable})")
+
+
+def test_a_variable_of_an_element_that_cannot_be_is_named(tmp_path):
+    with pytest.raises(ConfigError) as refused:
+        layered(tmp_path, "", {"MONREST__SITES__2__ID": "x"})
+    (problem,) = refused.value.problems
+    assert problem == "MONREST__SITES__2__ID: expected a number up to 0, got 2"
 
 
 def test_a_wrong_value_of_a_variable_names_it(tmp_path):

@@ -9,18 +9,15 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from errno import ENOENT
 from itertools import pairwise
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeAlias, get_args, get_origin
+from typing import Any, TypeAlias, get_args
 
 from attrs import define, field, fields, has, resolve_types
 
-from monrest.base.durations import seconds_of
-from monrest.base.truth import EXPECTED, truth
-from monrest.config.frontend import Minutes, Size
 from monrest.config.sections import Config
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -30,8 +27,6 @@ PREFIX = "MONREST__"
 _SEPARATOR = "__"
 _HEADER = re.compile(r"\s*\[(\[?)([^\[\]]+)\]\]?\s*(?:#|\Z)")
 _KEY = re.compile(r"""\s*(?:([A-Za-z0-9_-]+)|["']([^"']+)["'])\s*[.=]""")
-DURATION = 'a number of seconds, or a duration such as "90s", "1h30m" or "70d"'
-MINUTES = 'a whole number of minutes, or a duration of whole minutes such as "5m"'
 
 
 def spelled(path: KeyPath) -> str:
@@ -40,6 +35,12 @@ def spelled(path: KeyPath) -> str:
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}"
     return text.lstrip(".")
+
+
+class Variable(str):
+    """A text of the environment, which the type of its key says how to read."""
+
+    __slots__ = ()
 
 
 @define
@@ -109,18 +110,23 @@ class Layers:
         names = (name for name in environment if name.upper().startswith(PREFIX))
         for name in sorted(names, key=_by_parts):
             steps = name[len(PREFIX) :].lower().split(_SEPARATOR)
+            path = tuple(int(step) if step.isdecimal() else step for step in steps)
             try:
-                path, wanted = _declared(steps)
-                self._put(path, _typed(environment[name], wanted))
+                self._put(path, Variable(environment[name]))
             except ValueError as error:
                 self.problems.append(f"{name}: {error}")
-            else:
-                self._origins[path] = f"environment, {name}"
+                continue
+            for end in range(1, len(path)):
+                self._origins.setdefault(path[:end], f"environment, {name}")
+            self._origins[path] = f"environment, {name}"
 
     def _put(self, path: KeyPath, value: Any) -> None:
         at: Any = self.document
         for step, then in pairwise(path):
-            at = _entered(at, step, [] if isinstance(then, int) else {})
+            below = _entered(at, step, [] if isinstance(then, int) else {})
+            if isinstance(below, Variable):
+                below = at[step] = toml_value(below)
+            at = below
         _entered(at, path[-1], None)
         at[path[-1]] = value
 
@@ -172,32 +178,18 @@ def read_layers(path: Path, environment: Mapping[str, str]) -> Layers:
     return layers
 
 
+def toml_value(text: str) -> Any:
+    """The value that a text is in TOML; the text itself where it is none."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
 def _by_parts(name: str) -> list[tuple[int, str]]:
     """Elements of lists in the order of their numbers."""
     steps = name.upper().split(_SEPARATOR)
     return [(int(step), "") if step.isdigit() else (-1, step) for step in steps]
-
-
-def _declared(steps: list[str]) -> tuple[KeyPath, Any]:
-    """The path that a variable means, and the declared type of its value."""
-    wanted: Any = Config
-    path: KeyPath = ()
-    for step in steps:
-        table = table_of(wanted)
-        if table is not None:
-            declared = keys_of(table)
-            if step not in declared:
-                near = did_you_mean(step, path, table)
-                raise ValueError(f"unknown key {spelled((*path, step))}{near}")
-            path, wanted = (*path, step), declared[step]
-        elif get_origin(wanted) is tuple and step.isdigit():
-            path, wanted = (*path, int(step)), get_args(wanted)[0]
-        elif get_origin(wanted) is Mapping:
-            path, wanted = (*path, step), get_args(wanted)[1]
-        else:
-            expected = "a number" if get_origin(wanted) is tuple else "nothing"
-            raise ValueError(f"expected {expected} behind {spelled(path)}, got {step!r}")
-    return path, wanted
 
 
 def keys_of(table: type[Any]) -> dict[str, Any]:
@@ -229,61 +221,3 @@ def did_you_mean(key: str, path: KeyPath, table: type[Any]) -> str:
     # What is spelled right and in one other table only was meant for that.
     meant = elsewhere if len(elsewhere) == 1 else near or elsewhere
     return f", did you mean {' or '.join(meant)}?" if meant else ""
-
-
-def _typed(text: str, wanted: Any) -> Any:
-    """A text of the environment as the value that a file would have."""
-    reader = _READERS.get(wanted)
-    if reader is not None:
-        return reader(text)
-    if get_origin(wanted) is Literal:
-        return text
-    if isinstance(wanted, UnionType):
-        if bool in get_args(wanted):
-            return _truth(text)
-        # One text or several.
-        return _toml(text) if text.lstrip().startswith("[") else text
-    if get_origin(wanted) is tuple:
-        if text.lstrip().startswith("["):
-            return _toml(text)
-        if table_of(get_args(wanted)[0]) is not None:
-            raise ValueError('expected a list of tables as TOML, such as [{id = "a"}]')
-        return [part.strip() for part in text.split(",") if part.strip()]
-    return _toml(text)
-
-
-def _toml(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"expected a value as TOML writes it: {error}") from None
-
-
-def _truth(text: str) -> bool:
-    answer = truth(text)
-    if answer is None:
-        raise ValueError(f"expected {EXPECTED}, got {text!r}")
-    return answer
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"expected a whole number, got {text!r}") from None
-
-
-def _duration(text: str, number: Callable[[str], float], wanted: str) -> float | str:
-    if seconds_of(text) is not None:
-        return text
-    try:
-        return number(text)
-    except ValueError:
-        raise ValueError(f"expected {wanted}, got {text!r}") from None
-
-
-_READERS: Mapping[Any, Callable[[str], Any]] = {
-    str: str, bool: _truth, int: _whole, Size: str,
-    float: lambda text: _duration(text, float, DURATION),
-    Minutes: lambda text: _duration(text, int, MINUTES),
-}  # fmt: skip

@@ -16,21 +16,24 @@ from typing import Any, Literal, get_args, get_origin
 from attrs import NOTHING, define, field, fields
 
 from monrest.base.durations import seconds_of
+from monrest.base.truth import truth
 from monrest.config.check import problems_of
 from monrest.config.frontend import Minutes, Size
 from monrest.config.layers import (
-    DURATION,
-    MINUTES,
     KeyPath,
     Layers,
+    Variable,
     did_you_mean,
     keys_of,
     read_layers,
     spelled,
     table_of,
+    toml_value,
 )
 from monrest.config.sections import Config
 
+DURATION = 'a number of seconds, or a duration such as "90s", "1h30m" or "70d"'
+MINUTES = 'a whole number of minutes, or a duration of whole minutes such as "5m"'
 _STEP = re.compile(r"\[[0-9]+\]|[^.\[\]]+")
 _STANDS_IN = {"address": "unix:/", "id": "missing", "name": "missing", "site": "missing"}
 _SIZE = re.compile(r"(\d{1,9}) ?([KMG]B)\Z")
@@ -109,6 +112,17 @@ def _var_dir(document: Mapping[str, Any]) -> str:
     return given if isinstance(given, str) else Config().server.var_dir
 
 
+def _from_environment(text: str, wanted: Any) -> Any:
+    """A text of the environment as the value that a file would have, if it is one."""
+    if wanted is bool or bool in get_args(wanted):
+        answer = truth(text)
+        return text if answer is None else answer
+    if get_origin(wanted) is tuple and not text.lstrip().startswith("["):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    is_text = wanted in (str, Size) or get_origin(wanted) is Literal
+    return str(text) if is_text else toml_value(text)
+
+
 _WRONG: Any = object()
 """Stands for a value of another type than its key has."""
 
@@ -148,6 +162,8 @@ class _Reading:
 
     def value(self, value: Any, wanted: Any, path: KeyPath) -> Any:
         """The value of the declared type ``wanted``; ``_WRONG`` if it has another one."""
+        if isinstance(value, Variable):
+            value = _from_environment(value, wanted)
         if isinstance(value, str):
             value = self._text(value)
         table = table_of(wanted)
