@@ -55,7 +55,7 @@ from monrest.store.database import Database
 _LATER = ("klein", "twisted.web.template", "werkzeug.routing")
 """What a daemon imports only when it starts; workers share the memory for it."""
 _LOOK_SECONDS = 0.25
-"""Between two looks at what is due; signals and messages are seen at once."""
+"""Between two looks at signals and at what is due; messages are seen at once."""
 _LONGEST_PAUSE = 30.0
 _STEADY = 60.0
 """Seconds after which a worker that ends is one that was well."""
@@ -65,7 +65,7 @@ _LAST_SECONDS = 30.0
 """Seconds beyond the drain limit after which a worker that does not end is ended."""
 _MOST_WAITING = 10_000
 """Messages for a worker that does not read; then it is ended."""
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def processes(config: Config) -> int:
@@ -142,7 +142,6 @@ class Supervisor(Service):
     _node: DaemonNode = field(init=False)
     _ports: list[Any] = field(factory=list, init=False)
     _memory: memoryview = field(init=False)
-    _wake: tuple[socket.socket, socket.socket] = field(init=False)
     _came: set[int] = field(factory=set, init=False)
     _is_up: bool = field(default=False, init=False)
     _ending: int | None = field(default=None, init=False)
@@ -185,12 +184,8 @@ class Supervisor(Service):
         self._workers = tuple(Worker(number) for number in range(1, count + 1))
         self._memory = marks(count)
         self._prepare()
-        self._wake = socket.socketpair()
-        for end in self._wake:
-            end.setblocking(False)
         for number in _SIGNALS:
             signal.signal(number, lambda number, _: self._came.add(number))
-        signal.set_wakeup_fd(self._wake[1].fileno(), warn_on_full_buffer=False)
         # What is there stays for good: no collection looks at it, so that its memory stays shared.
         keep()
         while True:
@@ -237,13 +232,10 @@ class Supervisor(Service):
 
     def _inherit(self, own: Worker, end: socket.socket) -> tuple[Inherited, ParentLine]:
         """What this worker has of its parent; all else of the parent is closed."""
-        signal.set_wakeup_fd(-1)
         # A reload that comes while the worker starts is noted, and obeyed when it runs.
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        for wake_end in self._wake:
-            wake_end.close()
         for worker in self._workers:
             # The others could not notice that the parent is gone while a worker has its ends.
             worker.hang_up()
@@ -311,17 +303,12 @@ class Supervisor(Service):
             os.close(pipe)
 
     def _wait(self) -> None:
-        """Wait for a signal, a message, or the next look; take messages."""
+        """Wait for a message or the next look; take messages."""
         poll = select.poll()
-        poll.register(self._wake[0], select.POLLIN)
         ends = {worker.end.fileno(): worker for worker in self._workers if worker.end is not None}
         for number, worker in ends.items():
             poll.register(number, select.POLLIN | (select.POLLOUT if worker.waiting else 0))
         for number, event in poll.poll(_LOOK_SECONDS * 1000):
-            if number == self._wake[0].fileno():
-                with suppress(BlockingIOError):
-                    self._wake[0].recv(4096)
-                continue
             worker = ends[number]
             if event & select.POLLOUT:
                 self._send(worker)
