@@ -117,6 +117,12 @@ class TooSlow(RestError):
     code = 408
 
 
+class RequestTimedOut(RestError):
+    """The answer, or a part of it, takes longer than a request may last."""
+
+    code = 504
+
+
 class TooLarge(RestError):
     """The body is longer than the service reads."""
 

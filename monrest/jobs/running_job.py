@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from monrest.api.error_answers import describe
+from monrest.api.error_answers import rest_error
 from monrest.base.answer_file import AnswerFile, AnswerFiles
 from monrest.base.audit import audit
 from monrest.base.clock import WallClock
@@ -325,17 +325,15 @@ class JobRunner:
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001  the answer is an error document
-            problem = describe(Failure(), work.request_id)
+            error = rest_error(Failure(), work.request_id)
             rendered = error_document(
-                problem.code, problem.message, problem.description, work.options, problem.extra
+                error.code, error.message, error.description, work.options, error.extra
             )
-            outcome = _outcome(rendered, problem.code, problem.headers, problem.failed_sites)
-            text = (
-                f"{problem.message}: {problem.description}"
-                if problem.description
-                else problem.message
+            sites = tuple(problem.site for problem in error.problems)
+            outcome = _outcome(rendered, error.code, error.headers, sites)
+            outcome = evolve(
+                outcome, stderr=storable(str(error), _LONGEST_TOLD), message=error.message
             )
-            outcome = evolve(outcome, stderr=storable(text, _LONGEST_TOLD), message=problem.message)
             result = await self.threads.run(lambda: self.files.made_of(rendered.pieces))
         live.storing_result(0)
         try:

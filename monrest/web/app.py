@@ -22,9 +22,15 @@ from twisted.web.server import NOT_DONE_YET
 
 from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.api import csrf
-from monrest.api.error_answers import Problem, describe
+from monrest.api.error_answers import rest_error
 from monrest.api.router import Router
-from monrest.base.errors import BadRequest, MethodNotAllowed, RestError, TooLarge
+from monrest.base.errors import (
+    BadRequest,
+    MethodNotAllowed,
+    RequestTimedOut,
+    RestError,
+    TooLarge,
+)
 from monrest.base.log import REQUEST_ID
 from monrest.base.names import Names
 from monrest.base.trace import TRACE
@@ -189,6 +195,8 @@ class Api:
         if not work.called:
             request.expire_after(self.server.request_timeout, work)
         work.addErrback(self._failed, request)
+        # So may the writing of an error, and the client may leave meanwhile.
+        work.addErrback(self._failed, request)
 
     async def show(self, request: ApiRequest, path: bytes) -> None:
         """Answer with the page at ``path``."""
@@ -346,34 +354,23 @@ class Api:
             # would all stay until the next collection of garbage.
             failure.tb = error.__traceback__ = error.__context__ = None
         if not request.left:
-            return self._answer_failure(request, failure)
+            return Deferred.fromCoroutine(self._answer_failure(request, failure))
         if not failure.check(CancelledError, RestError):
             log.failure("request {id} of a client that had left", failure, id=request.request_id)
         return None
 
-    def _answer_failure(self, request: ApiRequest, failure: Failure) -> Deferred[None] | None:
+    async def _answer_failure(self, request: ApiRequest, failure: Failure) -> None:
         """Answer a failure and end the request; a list of many problems is written in a thread."""
-        problem = self._problem(request, failure)
-        if problem is None:
-            request.finish()
-            return None
-        lists = [value for value in problem.extra.values() if isinstance(value, list)]
-        if sum(map(len, lists)) <= _MANY_PROBLEMS:
-            self.responder.problem(request, problem)
-            request.finish()
-            return None
-
-        def send(body: tuple[str, bytes]) -> None:
-            if not request.left:
-                self.responder.problem(request, problem, body)
-                request.finish()
-
-        options = request.options
-        failed: Any = self._failed  # as when the client leaves meanwhile
-        writing: Deferred[Any] = self.responder.threads.run(
-            lambda: self.responder.error_body(problem, options)
-        )
-        return writing.addCallback(send).addErrback(failed, request)
+        error = self._rest_error(request, failure)
+        if error is not None:
+            body, options = None, request.options
+            lists = [value for value in error.extra.values() if isinstance(value, list)]
+            if sum(map(len, lists)) > _MANY_PROBLEMS:
+                body = await self.responder.threads.run(
+                    lambda: self.responder.error_body(error, options)
+                )
+            self.responder.error(request, error, body)
+        request.finish()
 
     def fail(self, request: ApiRequest, failure: Failure) -> None:
         """Answer a failure with its error document; the caller ends the request.
@@ -381,11 +378,11 @@ class Api:
         After the first byte of a body nothing else can be said: the connection is cut, so that
         the client does not take a part for the whole.
         """
-        problem = self._problem(request, failure)
-        if problem is not None:
-            self.responder.problem(request, problem)
+        error = self._rest_error(request, failure)
+        if error is not None:
+            self.responder.error(request, error)
 
-    def _problem(self, request: ApiRequest, failure: Failure) -> Problem | None:
+    def _rest_error(self, request: ApiRequest, failure: Failure) -> RestError | None:
         """What the client gets; None where the connection was cut."""
         request.answered()
         if request.startedWriting:
@@ -394,15 +391,14 @@ class Api:
             return None
         if request.expired and failure.check(CancelledError):
             seconds = self.server.request_timeout
-            problem = Problem(
-                code=504,
-                message="request timed out",
-                description=f"after {seconds:g} seconds; start longer work with background=1",
+            error: RestError = RequestTimedOut(
+                "request timed out",
+                f"after {seconds:g} seconds; start longer work with background=1",
             )
         else:
-            problem = describe(failure, request.request_id, self.names.root)
-        request.error = problem.message
-        return problem
+            error = rest_error(failure, request.request_id, self.names.root)
+        request.error = error.message
+        return error
 
 
 def caller_of(

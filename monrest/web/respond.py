@@ -33,7 +33,6 @@ from monrest.web.limits import Pace, pace_of_reader
 from monrest.web.outlet import ClientOutlet, SharedChunk
 
 if TYPE_CHECKING:
-    from monrest.api.error_answers import Problem
     from monrest.base.values import Answer
     from monrest.web.api_site import ApiRequest
     from monrest.web.channel import ApiChannel
@@ -437,27 +436,27 @@ class Responder:
         finally:
             outlet.close()
 
-    def error_body(self, problem: Problem, options: RenderOptions) -> tuple[str, bytes]:
+    def error_body(self, error: RestError, options: RenderOptions) -> tuple[str, bytes]:
         """The content type and the bytes of an error document, in the asked format if it can be."""
-        content = (problem.code, problem.message, problem.description)
+        content = (error.code, error.message, error.description)
         try:
-            rendered = error_document(*content, options, problem.extra)
+            rendered = error_document(*content, options, error.extra)
             return rendered.content_type, b"".join(self._pieces(rendered))
         except RestError:
-            rendered = error_document(*content, RenderOptions(), problem.extra)
+            rendered = error_document(*content, RenderOptions(), error.extra)
             return rendered.content_type, b"".join(self._pieces(rendered))
 
-    def problem(
-        self, request: ApiRequest, problem: Problem, rendered: tuple[str, bytes] | None = None
+    def error(
+        self, request: ApiRequest, error: RestError, rendered: tuple[str, bytes] | None = None
     ) -> None:
         """Send an error document, ``rendered`` by ``error_body`` or here."""
-        content_type, body = rendered or self.error_body(problem, request.options)
-        request.setResponseCode(problem.code)
+        content_type, body = rendered or self.error_body(error, request.options)
+        request.setResponseCode(error.code)
         for stale in (b"Content-Encoding", b"Content-Disposition", b"Content-Length"):
             request.responseHeaders.removeHeader(stale)
-        _add_headers(request, problem.headers)
-        if problem.failed_sites:
-            request.name_failed_sites(problem.failed_sites)
+        _add_headers(request, error.headers)
+        if error.problems:
+            request.name_failed_sites(problem.site for problem in error.problems)
         self._headers(request, content_type)
         request.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
         request.write(body)

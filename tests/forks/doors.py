@@ -26,7 +26,7 @@ DOORS = {
     "monrest.base.concurrency:Threads": "run stoppable",
     "monrest.store.database:Database": "run change",
     "monrest.api.dispatch:Dispatch": "__call__",
-    "monrest.web.respond:Responder": "answer problem",
+    "monrest.web.respond:Responder": "answer error",
 }
 
 
