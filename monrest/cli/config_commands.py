@@ -110,8 +110,8 @@ def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterat
     """Every key of a table and of those in it; ``origin_of`` gives the origin of a path."""
     from attrs import fields, has
 
-    from monrest.config.frontend import Size
     from monrest.config.layers import keys_of, spelled, table_of
+    from monrest.config.sections import Size
     from monrest.instance.hidden_settings import display_value
 
     kinds = keys_of(type(table))

@@ -16,7 +16,7 @@ from monrest.base.http_client import BadAnswerError, BrokenOffError, HttpClient
 from monrest.base.names import Names
 from monrest.cluster import seal
 from monrest.cluster.model import PeerError, Pong
-from monrest.config.frontend import without_slash
+from monrest.config.sections import without_slash
 
 _LONGEST_ANSWER = 16384
 _OK = 200

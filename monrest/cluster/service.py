@@ -28,7 +28,7 @@ from monrest.cluster.model import SKIPPED, Member, PeerError, Pong, RestartStep,
 from monrest.cluster.peers import Peers
 from monrest.cluster.rolling import DUTY, Rolling
 from monrest.config import ClusterConfig
-from monrest.config.frontend import without_slash
+from monrest.config.sections import without_slash
 from monrest.store.database import Database
 from monrest.store.database_health import DatabaseHealth
 from monrest.store.duties import Duties, DutyLostError

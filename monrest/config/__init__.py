@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from monrest.config.addresses import Address, Listener, parse_address, parse_listener
-from monrest.config.frontend import (
-    BpConfig,
-    ClusterConfig,
-    ControlledNode,
-    FederationConfig,
-    JobsConfig,
-    LogcacheConfig,
-    MailConfig,
-    NodeControlConfig,
-    PanoramaConfig,
-    ReportsConfig,
-    WebhooksConfig,
-)
 from monrest.config.load import ConfigError, load, loads
 from monrest.config.sections import (
     AuthConfig,
+    BpConfig,
+    ClusterConfig,
     Config,
     ConfigTool,
     ConfigToolDefaults,
+    ControlledNode,
     DatabaseConfig,
     DisplayConfig,
     EditorConfig,
     EditorFiles,
+    FederationConfig,
+    JobsConfig,
     LmdConfig,
     LmdSiteConfig,
+    LogcacheConfig,
     LogConfig,
+    MailConfig,
     NamesConfig,
+    NodeControlConfig,
+    PanoramaConfig,
+    ReportsConfig,
     ServerConfig,
     SiteConfig,
+    WebhooksConfig,
 )
 
 __all__ = [

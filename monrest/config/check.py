@@ -14,9 +14,15 @@ import re2
 from attrs import fields, has
 
 from monrest.base.values import ROLES
-from monrest.config.frontend import MailConfig, without_slash
 from monrest.config.limits import LIMIT
-from monrest.config.sections import AuthConfig, Config, ServerConfig, SiteConfig
+from monrest.config.sections import (
+    AuthConfig,
+    Config,
+    MailConfig,
+    ServerConfig,
+    SiteConfig,
+    without_slash,
+)
 
 _WORD = re.compile(r"[a-z][a-z0-9]*\Z")
 _OWN_HEADERS = frozenset(

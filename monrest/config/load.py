@@ -18,7 +18,6 @@ from attrs import NOTHING, define, field, fields
 from monrest.base.durations import seconds_of
 from monrest.base.truth import truth
 from monrest.config.check import problems_of
-from monrest.config.frontend import Minutes, Size
 from monrest.config.layers import (
     KeyPath,
     Layers,
@@ -30,7 +29,7 @@ from monrest.config.layers import (
     table_of,
     toml_value,
 )
-from monrest.config.sections import Config
+from monrest.config.sections import Config, Minutes, Size
 
 DURATION = 'a number of seconds, or a duration such as "90s", "1h30m" or "70d"'
 MINUTES = 'a whole number of minutes, or a duration of whole minutes such as "5m"'

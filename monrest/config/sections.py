@@ -1,11 +1,9 @@
 """The configuration as frozen values, one class per table of the file.
 
-The tables of the front end are in ``monrest.config.frontend``.
-
 ``etc/monrest.toml`` shows every key with its default and its meaning. Every float is a duration in
-seconds, which the file may give as a text with units. Whatever is a path, an
-address or a pattern stays text here. What a value may be stands at its field (``limits``), what
-several have to be together in ``monrest.config.check``.
+seconds, which the file may give as a text with units. What is a path, an address or a pattern stays
+text here. What a value may be stands at its field (``limits``), what several have to be together in
+``monrest.config.check``.
 """
 
 from __future__ import annotations
@@ -13,30 +11,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import tzinfo
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NewType, TypeAlias
 from zoneinfo import ZoneInfo
 
 from attrs import evolve, field, frozen
 
 from monrest.base.memory import MemoryBudget
 from monrest.base.names import Names
+from monrest.base.schedule import comes
 from monrest.config import limits
-from monrest.config.addresses import Address, parse_address
-from monrest.config.frontend import (
-    BpConfig,
-    ClusterConfig,
-    FederationConfig,
-    JobsConfig,
-    LogcacheConfig,
-    MailConfig,
-    NodeControlConfig,
-    PanoramaConfig,
-    ReportsConfig,
-    Size,
-    WebhooksConfig,
+from monrest.config.addresses import HIGHEST_PORT, Address, parse_address
+from monrest.config.limits import (
+    LIMIT,
+    at_least,
+    between,
+    choice,
+    expected,
+    limited,
+    matching,
+    optional,
 )
-from monrest.config.limits import LIMIT, at_least, between, choice, limited, matching
 from monrest.config.patterns import Replacement
+
+Minutes = NewType("Minutes", int)
+"""Minutes, which the file may give as a text with a unit."""
+
+Size = NewType("Size", int)
+"""Bytes, which the file gives as a text with a unit."""
+
+_STATE_GROUP = "(acknowledged_|downtime_)?(up|down|unreachable|ok|warning|critical|unknown|pending)"
+_SCHEDULE = optional(expected("five cron fields", comes))
+_DAY_OR_NEVER = optional(at_least(86400, "0 (never) or at least 86400 seconds"))
 
 NamesConfig: TypeAlias = Names
 """The table ``[names]``; the words know how to spell paths and headers themselves."""
@@ -48,13 +53,7 @@ _MARGIN = 1.0
 
 @frozen(kw_only=True)
 class ServerConfig:
-    """The table ``[server]``; times in seconds, sizes in bytes.
-
-    ``workers``: how many processes, 0 for one a processor. ``ascii_json``: JSON has every
-    character beyond ASCII as an escape sequence. ``demo_mode``: every request that is no GET is
-    refused. ``memory_limit`` is that of each worker. ``public_docs``: who has no account may read
-    what the API is. ``cors_origins`` are the origins whose pages may use the API, or ``*``.
-    """
+    """The table ``[server]``; ``memory_limit`` is that of each worker."""
 
     listen: tuple[str, ...] = limited(("tcp:8080:interface=127.0.0.1",), limits.listener)
     var_dir: str = limited("/var/lib/monrest", limits.state_folder)
@@ -88,7 +87,7 @@ class ServerConfig:
 
 @frozen(kw_only=True)
 class LogConfig:
-    """The table ``[log]``: the least level of lines, how they are written, lines of requests."""
+    """The table ``[log]``."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["text", "json"] = "text"
@@ -104,15 +103,7 @@ class DatabaseConfig:
 
 @frozen(kw_only=True)
 class AuthConfig:
-    """The table ``[auth]``.
-
-    ``roles`` maps full role names to user names, ``contactgroup_roles`` to contact groups; ``*``
-    alone is everybody, ``*`` inside a name any text. ``user_replace`` is a pattern and what
-    replaces it in the names of users. Lifetimes are seconds: ``session_idle`` since the last
-    request, ``session_lifetime`` since the login. 0 failed logins never lock a user. ``grace`` are
-    the seconds for which keys and sessions may still read after the database was asked about them
-    last.
-    """
+    """The table ``[auth]``."""
 
     secret_key_file: str = limited("{var_dir}/secret.key", limits.absolute_path)
     api_keys_enabled: bool = True
@@ -140,12 +131,7 @@ class AuthConfig:
 
 @frozen(kw_only=True)
 class CommandsConfig:
-    """The table ``[commands]``; durations in seconds.
-
-    ``can_submit_commands`` is for users who are no contact. A ``downtime_max_duration`` of 0 is
-    no limit. ``disabled`` holds names of commands, their type numbers and ranges of them; with
-    ``enabled``, of the same form, all others are disabled.
-    """
+    """The table ``[commands]``."""
 
     lock_author_names: bool = True
     can_submit_commands: bool = True
@@ -200,16 +186,7 @@ class LmdConfig:
 
 @frozen(kw_only=True)
 class DisplayConfig:
-    """The table ``[display]``.
-
-    ``show_full_commandline``: 0 nobody, 1 users with configuration_information, 2 everybody.
-    ``show_full_commandline_source``: the attribute or custom variable that holds the command.
-    ``expand_user_macros``: names such as ``USER1``, ranges such as ``USER10-20``, patterns with
-    ``*``, ``ALL`` or ``NONE``. ``commandline_obfuscate_pattern``: regular expressions, what they
-    find is replaced by ``***``; or ``/expression/replacement/`` between any two equal signs.
-    ``first_day_of_week``: 1 Monday, 0 Sunday.
-    ``expose_custom_variables``: names or patterns with ``*``, a leading ``_`` is optional.
-    """
+    """The table ``[display]``."""
 
     show_full_commandline: int = limited(1, choice(0, 1, 2, wanted="0, 1 or 2"))
     show_full_commandline_source: str = limited(
@@ -256,11 +233,7 @@ class ConfigTool:
 
 @frozen(kw_only=True)
 class ConfigToolDefaults:
-    """The table ``[configtool]``: what holds for the object configuration of every site.
-
-    ``obj_readonly`` is added to the patterns of each site. The commands before and after saving
-    are run through a shell.
-    """
+    """The table ``[configtool]``: what holds for the object configuration of every site."""
 
     obj_readonly: tuple[str, ...] = limited((), limits.regular_expression)
     pre_obj_save_cmd: str = limited("", limits.shell_command)
@@ -325,6 +298,164 @@ class SiteConfig:
     def where(self) -> Address:
         """Take the address apart; ValueError if it has none of the known forms."""
         return parse_address(self.address)
+
+
+@frozen(kw_only=True)
+class JobsConfig:
+    """The table ``[jobs]``; a single user may hold half of the ``queue``."""
+
+    concurrent: int = limited(4, between(1, 100))
+    queue: int = limited(2000, between(1, 100000))
+    keep: float = limited(3600.0, limits.positive)
+    results_per_user: Size = Size(256 << 20)
+    results: Size = Size(1 << 30)
+    timeout: float = limited(259_200.0, limits.positive)
+
+
+@frozen(kw_only=True)
+class BpConfig:
+    """The table ``[bp]``: business processes. Its commands are run through a shell."""
+
+    refresh_interval: Minutes = limited(
+        Minutes(1), expected("0 (never) to 60 minutes", lambda minutes: 0 <= minutes <= 60)
+    )
+    result_backend: str = ""
+    default_filter: tuple[str, ...] = limited(
+        (), matching("[A-Za-z0-9_]{1,100}", "the name of a filter")
+    )
+    default_state_order: tuple[str, ...] = limited((), matching(_STATE_GROUP, "a group of states"))
+    sync_downtime_ack_state: int = limited(1, choice(0, 1, 2, wanted="0, 1 or 2"))
+    functions_dir: str = limited("", limits.folder)
+    spool_dir: str = limited("", limits.folder)
+    objects_save_file: str = limited("", limits.saved_file)
+    objects_save_format: Literal["nagios", "icinga2"] = "nagios"
+    objects_reload_cmd: str = ""
+    pre_save_cmd: str = ""
+    post_save_cmd: str = ""
+    post_refresh_cmd: str = ""
+    read_only: bool = False
+
+
+@frozen(kw_only=True)
+class PanoramaConfig:
+    """The table ``[panorama]``: dashboards."""
+
+    new_files_start_at: int = limited(1, between(1, 1_000_000_000))
+    readonly: bool = False
+    memory: Size = limited(Size(24 << 20), at_least(1 << 20, "at least 1MB", " bytes"))
+    folder: str = limited("", optional(limits.absolute_path))
+    script_timeout: float = limited(15.0, limits.positive)
+
+
+@frozen(kw_only=True)
+class ControlledNode:
+    """One ``[[nodecontrol.nodes]]``: commands for what is done there; empty: it is not done."""
+
+    site: str
+    host_name: str = ""
+    gather: str = limited("", limits.shell_command)
+    install: str = limited("", limits.shell_command)
+    update: str = limited("", limits.shell_command)
+    cleanup: str = limited("", limits.shell_command)
+    os_update: str = limited("", limits.shell_command)
+    os_sec_update: str = limited("", limits.shell_command)
+
+
+@frozen(kw_only=True)
+class NodeControlConfig:
+    """The table ``[nodecontrol]``."""
+
+    enabled: bool = True
+    gather_schedule: str = limited("0 3 * * *", _SCHEDULE)
+    runtime_schedule: str = limited("", _SCHEDULE)
+    parallel_tasks: int = limited(3, between(1, 100))
+    gather_timeout: float = limited(60.0, limits.positive)
+    command_timeout: float = limited(3600.0, limits.positive)
+    nodes: tuple[ControlledNode, ...] = ()
+
+
+@frozen(kw_only=True)
+class LogcacheConfig:
+    """The table ``[logcache]``; an empty ``url`` is the database of ``[database]``."""
+
+    enabled: bool = True
+    update_interval: float = limited(60.0, limits.positive)
+    first_import: float = limited(31536000.0, at_least(3600, "at least 3600 seconds"))
+    compact_after: float = limited(6048000.0, _DAY_OR_NEVER)
+    keep: float = limited(63072000.0, _DAY_OR_NEVER)
+    url: str = limited("", optional(limits.database))
+
+
+@frozen(kw_only=True)
+class ReportsConfig:
+    """The table ``[reports]``."""
+
+    concurrent: int = limited(2, between(1, 100))
+    default_template: str = limited(
+        "", optional(matching(r"[0-9a-zA-Z]+\w*\.tt", "a name ending in .tt"))
+    )
+    templates: str = limited("", limits.folder)
+    rounding: Literal["round", "floor"] = "round"
+
+
+@frozen(kw_only=True)
+class MailConfig:
+    """The table ``[mail]``: the server that takes mails; nothing is sent without a ``host``."""
+
+    host: str = limited("", matching("[A-Za-z0-9._:-]*", "a host name or address"))
+    port: int = limited(25, between(1, HIGHEST_PORT))
+    security: Literal["none", "starttls", "tls"] = "none"
+    tls_ca_file: str = limited("", limits.readable_file)
+    username: str = ""
+    password_file: str = limited("", limits.readable_file)
+    sender: str = limited(
+        "monrest@localhost",
+        matching("[!-;=?-~]+@[!-;=?-~]+", "an address as monitoring@example.org"),
+    )
+    subject_prefix: str = limited("", expected("a printable text", str.isprintable))
+    headers: Mapping[str, str] = field(factory=dict)
+    timeout: float = limited(30.0, limits.positive)
+    tries: int = limited(8, between(1, 100))
+
+
+@frozen(kw_only=True)
+class WebhooksConfig:
+    """The table ``[webhooks]``."""
+
+    allow: tuple[str, ...] = limited((), limits.receiver)
+    ca_file: str = limited("", limits.readable_file)
+    # Less than the time after which another daemon takes the duty.
+    timeout: float = limited(10.0, between(1, 15, " seconds"))
+    per_user: int = limited(20, between(1, 1_000_000))
+    waiting: int = limited(10_000, between(1, 1_000_000))
+
+
+@frozen(kw_only=True)
+class FederationConfig:
+    """The table ``[federation]``: how this instance serves those that have its sites.
+
+    ``cascade``: requests of another instance may go on to the sites of a third one.
+    """
+
+    cascade: bool = True
+
+
+@frozen(kw_only=True)
+class ClusterConfig:
+    """The table ``[cluster]``: the base URLs of all nodes."""
+
+    nodes: tuple[str, ...] = limited((), limits.node_url)
+    heartbeat_interval: float = limited(10.0, between(1, 3600, " seconds"))
+    restart_notice: float = limited(10.0, between(0, 3600, " seconds"))
+
+    @property
+    def several(self) -> bool:
+        return len(self.nodes) > 1
+
+
+def without_slash(url: str) -> str:
+    """Spell the base URL of a node in the one way in which it is compared."""
+    return url.rstrip("/").lower()
 
 
 @frozen(kw_only=True)
