@@ -27,7 +27,6 @@ from monrest.logs.cache_records import LeaseLostError, LinesWritten
 from monrest.logs.cached_log import CachedLog
 from monrest.logs.importer import (
     Again,
-    Periods,
     SiteImport,
     UpdateRunningError,
     present,
@@ -204,7 +203,6 @@ class LogCache(Service):
             raise UpdateRunningError(site.id)
         importing = self._imports.get(site.id)
         if importing is None:
-            config = self.config
             importing = self._imports[site.id] = SiteImport(
                 # The site of the first request may be one with a deadline.
                 site=next((current for current in self.sites if current.id == site.id), site),
@@ -213,11 +211,7 @@ class LogCache(Service):
                 wall=self.wall,
                 owner=self.owner,
                 leases=self._leases,
-                periods=Periods(
-                    first=int(config.first_import),
-                    compact=int(config.compact_after),
-                    keep=int(config.keep),
-                ),
+                config=self.config,
             )
         self._running.add(site.id)
         try:
@@ -290,8 +284,7 @@ class LogCache(Service):
         visible = await self._visible(site, seen)
         if visible is None:
             return None
-        pushed = planned.plan.pushed
-        question = CacheQuestion(pushed=pushed, once=planned.once, visible=visible)
+        question = CacheQuestion(pushed=planned.plan.pushed, visible=visible)
         return CachedSlices(reader=self._reader, site=site.id, piece=piece, question=question)
 
     async def objects(self, site: Site, wanted: Wanted) -> list[ObjectKey] | None:

@@ -13,7 +13,6 @@ from monrest.base.values import Capabilities
 from monrest.logs.line import COLUMNS
 from monrest.logs.model import CachedPiece, CachedSite, piece_of
 from monrest.query.bind import Bound
-from monrest.query.lines import FEW
 from monrest.query.model import CoreFilter
 from monrest.query.plan import Layout, SitePlan, plan, sort_keys, stats_of
 from monrest.query.pushdown import push_log_times
@@ -26,13 +25,12 @@ _KEPT = frozenset(name for name, _ in COLUMNS)
 class CachePlan:
     """One question to the cache, the same for all sites.
 
-    Lines from ``lowest`` to before ``highest`` are wanted. ``once``: few rows answer it.
+    Lines from ``lowest`` to before ``highest`` are wanted.
     """
 
     plan: SitePlan
     lowest: int
     highest: int | None
-    once: bool
 
     def piece(self, cached: CachedSite | None, now: float) -> CachedPiece | None:
         """What the cache has of it at a site; None unless it has all from the lowest time on."""
@@ -52,13 +50,7 @@ def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> CachePlan |
     if site_plan is None:
         return None
     site_plan = _grouped(bound, site_plan) if bound.aggregates else _with_limit(bound, site_plan)
-    limit = site_plan.pushed.limit
-    return CachePlan(
-        plan=site_plan,
-        lowest=times.lowest,
-        highest=times.highest,
-        once=limit is not None and limit <= FEW,
-    )
+    return CachePlan(plan=site_plan, lowest=times.lowest, highest=times.highest)
 
 
 def _grouped(bound: Bound, site_plan: SitePlan) -> SitePlan:

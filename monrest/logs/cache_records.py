@@ -38,14 +38,10 @@ class LeaseLostError(LostError):
 
 @frozen(kw_only=True)
 class UpdateLease:
-    """The right to change the lines of one site: the site's number and who holds it.
-
-    ``seconds``: how long it holds from each renewal.
-    """
+    """The right to change the lines of one site: the site's number and who holds it."""
 
     id: int
     owner: str
-    seconds: float = LEASE
 
 
 _NOBODY: Mapping[int, Held] = MappingProxyType({})
@@ -65,7 +61,6 @@ def acquire(
     owner: str,
     mode: str,
     now: float,
-    seconds: float = LEASE,
     gone: Mapping[int, Held] = _NOBODY,
 ) -> CachedSite | None:
     """Take the lease of ``site`` and give what is known of it; None while another one holds it.
@@ -83,7 +78,7 @@ def acquire(
     connection.execute(
         update(sites)
         .where(sites.c.id == row.id)
-        .values(owner=owner, owned_until=now + seconds, mode=mode, mode_since=int(now))
+        .values(owner=owner, owned_until=now + LEASE, mode=mode, mode_since=int(now))
     )
     return record(site)(connection)
 
@@ -115,7 +110,7 @@ def hold(connection: Connection, lease: UpdateLease, now: float, **values: Any) 
     held = connection.execute(
         update(sites)
         .where(sites.c.id == lease.id, sites.c.owner == lease.owner)
-        .values(owned_until=now + lease.seconds, **values)
+        .values(owned_until=now + LEASE, **values)
     )
     if held.rowcount != 1:
         raise LeaseLostError("another daemon updates the log cache of the site by now")

@@ -21,10 +21,11 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
 from monrest.base.values import Capabilities, Progress, Row, nobody_follows
+from monrest.config import LogcacheConfig
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records
 from monrest.logs import compaction
-from monrest.logs.cache_records import LeaseLostError, LinesWritten, UpdateLease
+from monrest.logs.cache_records import LEASE, LeaseLostError, LinesWritten, UpdateLease
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, ceil, floor, in_order, kept
 from monrest.logs.model import DRIFT, CachedSite
@@ -60,19 +61,6 @@ class UpdateRunningError(Exception):
 
 
 @frozen(kw_only=True)
-class Periods:
-    """How far the cache goes back, in seconds; 0 is never for the last two.
-
-    ``first``: what the first import fetches. ``compact``, ``keep``: the age at which repetitions
-    and whole lines are removed.
-    """
-
-    first: int
-    compact: int = 0
-    keep: int = 0
-
-
-@frozen(kw_only=True)
 class Again:
     """The time ``start <= time < end`` that is imported once more.
 
@@ -99,7 +87,7 @@ class SiteImport:
     wall: WallClock
     owner: str
     leases: Leases
-    periods: Periods
+    config: LogcacheConfig
     slice: int = 600
 
     async def update(
@@ -122,7 +110,7 @@ class SiteImport:
         # A core may need longer for one slice than a lease holds.
         renewing = Periodic(
             self.clock,
-            lease.seconds / _RENEWALS,
+            LEASE / _RENEWALS,
             lambda: self._renew(lease),
             f"renewing the lease of {self.site.id}",
             now=False,
@@ -157,7 +145,7 @@ class SiteImport:
         cached = await self.database.run(records.record(self.site.id))
         if cached is None or cached.progress < 1:
             return {}
-        compact, keep = self.periods.compact, self.periods.keep
+        compact, keep = int(self.config.compact_after), int(self.config.keep)
         return await compaction.thin(
             self.database, self.clock, self.wall, lease, cached, compact, keep
         )
@@ -200,7 +188,7 @@ class _Run:
         covered: dict[str, int] = {}
         if cached.covered_from is None or cached.covered_until is None:
             start = self.first = now - 3600
-            self.wanted = max(0, min(start, now - self.of.periods.first))
+            self.wanted = max(0, min(start, now - int(self.of.config.first_import)))
             covered = {
                 "covered_from": start,
                 "covered_until": start,

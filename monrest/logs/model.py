@@ -65,10 +65,7 @@ class CachedSite(StoredRow):
     @property
     def progress(self) -> float:
         """How much of the first import is done, 0 to 1."""
-        if self.covered_from is None or self.covered_until is None or self.wanted_from is None:
-            return 0.0
-        whole = self.covered_until - self.wanted_from
-        return 1.0 if whole <= 0 else min(1.0, (self.covered_until - self.covered_from) / whole)
+        return 0.0 if self.covered_until is None else self.share(self.covered_until)
 
     def share(self, now: float) -> float:
         """How much of all up to ``now`` is there, 0 to 1."""

@@ -22,7 +22,7 @@ from monrest.logs import cache_records as records
 from monrest.logs.line import DAY, LINE
 from monrest.logs.model import CachedPiece
 from monrest.logs.sql import EVERYTHING, Builder, Visible, fetched
-from monrest.query.lines import MOST_GROUPS
+from monrest.query.lines import FEW, MOST_GROUPS
 from monrest.query.model import Group, Pushed, Test
 from monrest.sites.normalise import RowTypes
 from monrest.sites.site import Site
@@ -162,14 +162,19 @@ Page: TypeAlias = tuple[list[Row], int]
 
 @frozen(kw_only=True)
 class CacheQuestion:
-    """What is asked of the cache of a site, in terms of a core; ``once``: few rows answer it.
+    """What is asked of the cache of a site, in terms of a core.
 
     ``visible`` are the objects that a user sees whom the question names.
     """
 
     pushed: Pushed
-    once: bool = False
     visible: Visible = EVERYTHING
+
+    @property
+    def once(self) -> bool:
+        """Whether few rows answer it."""
+        limit = self.pushed.limit
+        return limit is not None and limit <= FEW
 
 
 @define(eq=False, kw_only=True)

@@ -7,8 +7,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.base.values import Capabilities
+from monrest.config import LogcacheConfig
 from monrest.demo.logbook import LogEntry
-from monrest.logs.importer import Periods, SiteImport
+from monrest.logs.importer import SiteImport
 from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS
 from monrest.logs.model import CachedSite
@@ -94,8 +95,8 @@ class LoggingCore:
         )
 
 
-def importer(core, database, clock, *, owner="me", first=30 * DAY, **more):
-    periods = Periods(first=first, **{k: more.pop(k) for k in ("compact", "keep") if k in more})
+def importer(core, database, clock, *, owner="me", first=30 * DAY, compact=0, keep=0, **more):
+    config = LogcacheConfig(first_import=first, compact_after=compact, keep=keep)
     return SiteImport(
         site=core,
         database=database,
@@ -103,7 +104,7 @@ def importer(core, database, clock, *, owner="me", first=30 * DAY, **more):
         wall=Wall(clock),
         owner=owner,
         leases=more.pop("leases", None) or Leases(database),
-        periods=periods,
+        config=config,
         **more,
     )
 

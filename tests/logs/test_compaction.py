@@ -9,8 +9,8 @@ from tests.table import each
 
 
 def lease_of(database, clock):
-    known = done(database.change(records.acquire("a", "thin", "update", clock.seconds(), 3600)))
-    return records.UpdateLease(id=known.id, owner="thin", seconds=3600)
+    known = done(database.change(records.acquire("a", "thin", "update", clock.seconds())))
+    return records.UpdateLease(id=known.id, owner="thin")
 
 
 DOWN = "HOST ALERT: a;DOWN;HARD;1;x"
