@@ -22,23 +22,6 @@ PATIENCE = 300.0
 """Seconds for which a client may take nothing of what it was given."""
 
 
-@define(eq=False)
-class SharedChunk:
-    """A piece of a body in its frame of HTTP/1.1, as the next of many clients gets it too.
-
-    It knows the last piece only, which all clients of the same stream get one after the other.
-    """
-
-    _data: bytes = field(init=False, default=b"")
-    _framed: bytes = field(init=False, default=b"0\r\n\r\n")
-
-    def of(self, data: bytes) -> bytes:
-        """Give ``data`` in its frame."""
-        if data is not self._data:
-            self._data, self._framed = data, b"%x\r\n%b\r\n" % (len(data), data)
-        return self._framed
-
-
 @implementer(IPushProducer)
 @define(eq=False)
 class ClientOutlet:
@@ -51,7 +34,6 @@ class ClientOutlet:
 
     clock: IReactorTime
     request: ApiRequest
-    chunk: SharedChunk
     escape: Callable[[bytes], bytes] | None = None
     """Makes plain ASCII of what is written."""
     paused: bool = field(init=False, default=False)
@@ -87,7 +69,7 @@ class ClientOutlet:
             if self._open:
                 self.request.write(data)
             return
-        framed = self.chunk.of(data) if self.request.chunked else data
+        framed = b"%x\r\n%b\r\n" % (len(data), data) if self.request.chunked else data
         self._sent += len(data)
         try:
             sent = send(framed)

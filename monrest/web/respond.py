@@ -30,7 +30,7 @@ from monrest.render.json import AsciiWriter, ascii_only
 from monrest.render.table import every_key
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL
 from monrest.web.limits import Pace, pace_of_reader
-from monrest.web.outlet import ClientOutlet, SharedChunk
+from monrest.web.outlet import ClientOutlet
 
 if TYPE_CHECKING:
     from monrest.base.values import Answer
@@ -213,7 +213,6 @@ class Responder:
     threads: Threads
     files: AnswerFiles
     ascii_json: bool = False
-    _chunk: SharedChunk = field(init=False, factory=SharedChunk)
     _slow: DeferredSemaphore = field(init=False, factory=lambda: DeferredSemaphore(_MOST_SLOW))
 
     async def answer(self, request: ApiRequest, answer: Answer, options: RenderOptions) -> None:
@@ -430,7 +429,7 @@ class Responder:
         if request.method == b"HEAD":
             return
         escape = AsciiWriter() if self.ascii_json else None
-        outlet = ClientOutlet(self.clock, request, self._chunk, escape)
+        outlet = ClientOutlet(self.clock, request, escape)
         try:
             await answer.run(outlet)
         finally:
