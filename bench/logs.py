@@ -22,9 +22,8 @@ from bench.processes import Daemon, Processes
 from bench.report import Line, milliseconds, plain
 from monrest.logs import cache_records, compaction
 from monrest.logs import cache_records as records
-from monrest.logs.cache_question import CachePlan, reading
 from monrest.logs.line import LogLine, kept
-from monrest.logs.reader import CacheQuestion, page
+from monrest.logs.reader import CachePlan, CacheQuestion, page, reading
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, View
 from monrest.query.functions import Moment

@@ -12,17 +12,20 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from monrest.demo.checks import Result, process, split_output, stop_flapping
 from monrest.demo.core import INTERVAL_LENGTH, Core
-from monrest.demo.downtimes import (
-    acknowledge,
-    cancel,
-    remove_acknowledgement,
-    schedule,
-)
-from monrest.demo.notifications import notify
 from monrest.demo.objects import CoreDowntime, Host, HostOrService
 from monrest.demo.simulation import Simulation
+from monrest.demo.states import (
+    Result,
+    acknowledge,
+    cancel,
+    notify,
+    process,
+    remove_acknowledgement,
+    schedule,
+    split_output,
+    stop_flapping,
+)
 
 
 @frozen

@@ -12,9 +12,9 @@ from typing import TypeAlias
 from attrs import define
 
 from monrest.demo.core import INTERVAL_LENGTH, PROGRAM_VERSION, Core
-from monrest.demo.downtimes import acknowledge, schedule
 from monrest.demo.objects import HARD, SOFT, STATE_TYPES, Host, HostOrService, Service
 from monrest.demo.simulation import behaviour, is_simulated, output_of
+from monrest.demo.states import acknowledge, schedule
 from monrest.objectconfig.timeperiods import Timeperiod
 
 _MOST_INCIDENTS = 20_000

@@ -17,11 +17,9 @@ from typing import TypeAlias
 from attrs import define, field
 from twisted.internet.interfaces import IDelayedCall
 
-from monrest.demo.checks import Result, process
 from monrest.demo.core import INTERVAL_LENGTH, Core
-from monrest.demo.downtimes import advance, expire
-from monrest.demo.notifications import dependency_fails
 from monrest.demo.objects import STATE_TYPES, Host, HostOrService, Service
+from monrest.demo.states import Result, advance, dependency_fails, expire, process
 from monrest.query.sendable import COUNTERS
 
 _TICK = 1.0

@@ -32,8 +32,7 @@ from monrest.base.values import (
 )
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs.cache import LogCache
-from monrest.logs.cache_question import CachePlan
-from monrest.logs.reader import CachedSlices, Slices, between, core_slices
+from monrest.logs.reader import CachedSlices, CachePlan, Slices, between, core_slices
 from monrest.query.bind import Bound
 from monrest.query.column_names import TableSchema
 from monrest.query.flow import SitePart

@@ -3,24 +3,25 @@
 Every function returns work for ``Database.run`` or ``Database.change``. A write renews the
 lease of its writer in the same transaction, and is undone when another process holds it by now; so
 two updaters of a cluster can never both write, however long one of them slept. Who is dead is told
-by ``leases.Leases``, which compares no clocks of two machines.
+by ``Leases``, which compares no clocks of two machines.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 
-from monrest.base.errors import LostError
+from monrest.base.errors import LostError, Unavailable
 from monrest.logs.line import LINENO, MESSAGE, TIME, LogLine, sizes
 from monrest.logs.model import CachedSite
-from monrest.store.database import transaction
+from monrest.store.database import Database, transaction
+from monrest.store.duties import Heartbeats, boot_time
 from monrest.store.tables import logcache_lines as lines
 
 sites = CachedSite.table
@@ -114,6 +115,41 @@ def hold(connection: Connection, lease: UpdateLease, now: float, **values: Any) 
     )
     if held.rowcount != 1:
         raise LeaseLostError("another daemon updates the log cache of the site by now")
+
+
+# What a holder writes with each renewal of a lease is a beat to the others: where it stands still
+# for as long as a lease holds, as this daemon measures, the holder is gone. That no clock of one
+# machine is compared with another's, and that a paused holder cannot write, is as with
+# ``store.duties``.
+
+LOOK = 2.5
+"""Seconds between two looks."""
+
+
+@define(eq=False)
+class Leases:
+    """``gone`` are the leases whose holders are, by the number of the site."""
+
+    database: Database
+    timer: Callable[[], float] = field(default=boot_time, kw_only=True)
+    gone: Mapping[int, Held] = field(init=False, factory=dict)
+    _beats: Heartbeats[Held] = field(init=False, factory=lambda: Heartbeats(2 * LOOK))
+
+    async def look(self) -> None:
+        """See which leases were renewed since the last look."""
+        began = self.timer()
+        try:
+            leases = await self.database.run(held)
+        except Unavailable:
+            # No holder can renew meanwhile: that time does not count against any.
+            self._beats.missed()
+            return
+        stands = self._beats.look(leases, began, self.timer())
+        self.gone = {site: leases[site] for site, still in stands.items() if still >= LEASE}
+
+    def living(self, cached: CachedSite) -> bool:
+        """Whether a living process holds the lease of a site, as far as this daemon knows."""
+        return bool(cached.owner) and self.gone.get(cached.id) != (cached.owner, cached.owned_until)
 
 
 @transaction

@@ -25,8 +25,7 @@ from monrest.config import LogcacheConfig
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records
 from monrest.logs import compaction
-from monrest.logs.cache_records import LEASE, LeaseLostError, LinesWritten, UpdateLease
-from monrest.logs.leases import Leases
+from monrest.logs.cache_records import LEASE, LeaseLostError, Leases, LinesWritten, UpdateLease
 from monrest.logs.line import COLUMNS, DAY, TIME, LogLine, ceil, floor, in_order, kept
 from monrest.logs.model import DRIFT, CachedSite
 from monrest.logs.reader import Slices, between, core_slices

@@ -7,8 +7,8 @@ from twisted.internet.task import Clock
 from monrest.api.visibility import SYSTEM
 from monrest.base.errors import Forbidden, SitesFailed, SitesTimedOut
 from monrest.base.values import Identity, RestRequest, SiteProblem
+from monrest.logs.cache import Updated
 from monrest.logs.model import CachedSite
-from monrest.logs.updates import Updated
 from tests.fakes.context import make_context
 from tests.logs.core import LoggingCore, done
 

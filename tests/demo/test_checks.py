@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.demo.checks import Result, percent_change, process, split_output
+from monrest.demo.states import Result, percent_change, process, split_output
 
 
 def check(bench, host, state, service=None, **values):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from monrest.demo.inventory import ObjectConfigError, make_inventory, read
-from monrest.demo.notifications import dependency_fails
+from monrest.demo.states import dependency_fails
 
 BASE = """
 define command {

@@ -9,8 +9,8 @@ from twisted.internet.task import Clock
 from monrest.base.values import Capabilities
 from monrest.config import LogcacheConfig
 from monrest.demo.logbook import LogEntry
+from monrest.logs.cache_records import Leases
 from monrest.logs.importer import SiteImport
-from monrest.logs.leases import Leases
 from monrest.logs.line import COLUMNS
 from monrest.logs.model import CachedSite
 from monrest.store.tables import logcache_lines

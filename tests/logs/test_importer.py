@@ -11,8 +11,8 @@ from monrest.livestatus.core_errors import ConnectError
 from monrest.logs import cache_records as records
 from monrest.logs import compaction
 from monrest.logs import importer as importing
+from monrest.logs.cache_records import Leases
 from monrest.logs.importer import UpdateRunningError
-from monrest.logs.leases import Leases
 from tests.examples import examples
 from tests.fakes.store import inline_database, sqlite_url
 from tests.logs.core import DAY, NOW, LoggingCore, Prompt, done, importer, stored

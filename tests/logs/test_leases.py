@@ -5,7 +5,7 @@ from twisted.internet.defer import fail
 
 from monrest.base.errors import Unavailable
 from monrest.logs import cache_records as records
-from monrest.logs.leases import LOOK, Leases
+from monrest.logs.cache_records import LOOK, Leases
 from tests.logs.core import NOW, done
 
 LONG = records.LEASE + 2 * LOOK

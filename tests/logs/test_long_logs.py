@@ -13,9 +13,8 @@ from monrest.logs import ask as loglines
 from monrest.logs import compaction
 from monrest.logs.ask import RowStore
 from monrest.logs.cache import LogCache
-from monrest.logs.cache_question import reading
 from monrest.logs.endpoints import ENDPOINTS
-from monrest.logs.reader import CachedSlices
+from monrest.logs.reader import CachedSlices, reading
 from monrest.query import lines
 from monrest.query.bind import bind
 from monrest.query.column_names import ColumnNames, View

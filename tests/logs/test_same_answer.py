@@ -20,7 +20,7 @@ from monrest.base.values import ADMIN, Document, Identity, RestRequest
 from monrest.config import AuthConfig, Config, LogcacheConfig, SiteConfig
 from monrest.demo.service import DemoCore
 from monrest.logs import ask as loglines
-from monrest.logs import cache_question, reader
+from monrest.logs import reader
 from monrest.logs.cache import LogCache
 from monrest.query import lines
 from monrest.sites.registry import Registry
@@ -330,7 +330,7 @@ async def same(context, where, identity, *, pairs, strict, few, most):
             patch.setattr(module, "MOST_GROUPS", most)
         patch.setattr(lines, "MOST_HELD", most)
         whole = await answer(context, path, arguments, from_core, identity)
-        for module in (lines, loglines, cache_question):
+        for module in (lines, loglines, reader):
             patch.setattr(module, "FEW", few)
         patch.setattr(loglines, "_FEWEST", few)
         assert await answer(context, path, arguments, pairs, identity) == whole
