@@ -17,7 +17,6 @@ from attrs import define, field
 from twisted.application.service import IService, Service
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import CannotListenError
-from twisted.internet.task import LoopingCall
 from twisted.logger import ILogObserver, Logger
 from twisted.python.failure import Failure
 
@@ -27,6 +26,7 @@ from monrest.accounts.family import Accounts
 from monrest.accounts.secret_key import SecretKeyError, read_or_create
 from monrest.base.audit import audit
 from monrest.base.clock import MachineClock, WallClock
+from monrest.base.concurrency import Periodic
 from monrest.base.log import LineObserver
 from monrest.base.values import Caller, Identity
 from monrest.cluster.service import Cluster
@@ -100,7 +100,7 @@ class Daemon(Service):
     site: ApiSite = field(init=False)
     _key: str = field(default="", init=False, repr=False)
     _authenticator: Authenticator = field(init=False)
-    _watchdog: LoopingCall | None = field(default=None, init=False)
+    _watchdog: Periodic | None = field(default=None, init=False)
     _reloading: Deferred[None] | None = field(default=None, init=False)
     _again: bool = field(default=False, init=False)
 
@@ -174,9 +174,8 @@ class Daemon(Service):
         signal.signal(signal.SIGHUP, lambda *_: self.reactor.callFromThread(self.reload))
         inherited = self.inherited
         if interval := watchdog_interval() if inherited is None else inherited.signs:
-            self._watchdog = LoopingCall(self.notifier.watchdog)
-            self._watchdog.clock = self.reactor
-            self._watchdog.start(interval)
+            self._watchdog = Periodic(self.reactor, interval, self._sign, "signs of life")
+            self._watchdog.startService()
         self.parts.begin()
         self.parts.garbage.startService()
         addresses = self.listeners.addresses()
@@ -185,6 +184,10 @@ class Daemon(Service):
         self.notifier.status(f"{len(self.config.sites)} sites configured")
         if self.on_ready is not None:
             self.on_ready(f"http://{addresses[0]}{self.config.names.root}", self._key)
+
+    async def _sign(self) -> None:
+        """Show that the reactor turns."""
+        self.notifier.watchdog()
 
     async def _who(self, caller: Caller) -> Identity:
         """Identify a caller by the configuration that is in force now."""
@@ -297,7 +300,7 @@ class Daemon(Service):
         if self.core is not None:
             await maybeDeferred(self.core.stopService)
         if self._watchdog is not None:
-            self._watchdog.stop()
+            await self._watchdog.stopService()
         await self.parts.threads.stopService()
         self.log.info("stopped")
 

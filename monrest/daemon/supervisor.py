@@ -106,6 +106,14 @@ class Worker:
         self.due = now + pause
         return pause
 
+    def answers(self) -> None:
+        """Take note that it answers requests."""
+        self.ready = True
+
+    def lives(self, now: float) -> None:
+        """Take note of a message."""
+        self.sign = now
+
     def hang_up(self) -> None:
         """Close the line."""
         if self.end is not None:
@@ -327,7 +335,7 @@ class Supervisor(Service):
             if not data:
                 worker.hang_up()
                 return
-            worker.sign = time.monotonic()
+            worker.lives(time.monotonic())
             topic = orjson.loads(data)[0]
             if topic == READY:
                 self._is_ready(worker)
@@ -425,7 +433,7 @@ class Supervisor(Service):
             if self._reloading and self._reloading[0] is worker:
                 self._next_reload()
             return
-        worker.ready = True
+        worker.answers()
         self.log.info("worker {number} is process {pid}", number=worker.number, pid=worker.pid)
         if not self._is_up and all(worker.ready for worker in self._workers):
             self._is_up = True
