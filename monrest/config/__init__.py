@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monrest.config.addresses import Address, Listener, parse_address, parse_listener
+from monrest.config.addresses import Address, parse_address, parse_listener
 from monrest.config.load import ConfigError, load, loads
 from monrest.config.sections import (
     AuthConfig,
@@ -10,20 +10,15 @@ from monrest.config.sections import (
     ClusterConfig,
     Config,
     ConfigTool,
-    ConfigToolDefaults,
     ControlledNode,
-    DatabaseConfig,
     DisplayConfig,
     EditorConfig,
     EditorFiles,
-    FederationConfig,
     JobsConfig,
     LmdConfig,
-    LmdSiteConfig,
     LogcacheConfig,
     LogConfig,
     MailConfig,
-    NamesConfig,
     NodeControlConfig,
     PanoramaConfig,
     ReportsConfig,
@@ -40,21 +35,15 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConfigTool",
-    "ConfigToolDefaults",
     "ControlledNode",
-    "DatabaseConfig",
     "DisplayConfig",
     "EditorConfig",
     "EditorFiles",
-    "FederationConfig",
     "JobsConfig",
-    "Listener",
     "LmdConfig",
-    "LmdSiteConfig",
     "LogConfig",
     "LogcacheConfig",
     "MailConfig",
-    "NamesConfig",
     "NodeControlConfig",
     "PanoramaConfig",
     "ReportsConfig",
