@@ -84,9 +84,9 @@ def opened(url: str) -> Engine:
 def lease_on(engine: Engine, site: str) -> records.UpdateLease:
     """The lease of a site that is new."""
     with engine.begin() as connection:
-        known = records.acquire(site, "bench", "update", time.time(), 3600.0)(connection)
+        known = records.acquire(site, "bench", "update", time.time())(connection)
     assert known is not None
-    return records.UpdateLease(id=known.id, owner="bench", seconds=3600.0)
+    return records.UpdateLease(id=known.id, owner="bench")
 
 
 def portions(given: list[LogLine]) -> list[list[LogLine]]:
@@ -167,7 +167,7 @@ def asked(reader: Engine, planned: CachePlan, end: int) -> tuple[float, list[Any
     with reader.connect() as connection:
         piece = planned.piece(records.cached_site("main")(connection), float(end))
         assert piece is not None
-        question = CacheQuestion(pushed=planned.plan.pushed, once=True)
+        question = CacheQuestion(pushed=planned.plan.pushed)
         found = page("main", piece, question, piece.start, piece.end, 0)(connection)
     assert found is not None
     return time.perf_counter() - started, found[0]
