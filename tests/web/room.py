@@ -8,6 +8,7 @@ from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from monrest.accounts.authenticate import Authenticator, Proxies
+from monrest.accounts.passwords import Passwords
 from monrest.api.endpoint import Endpoint
 from monrest.api.router import Match
 from monrest.base.answer_file import AnswerFiles
@@ -21,31 +22,32 @@ from monrest.web.app import Api
 from monrest.web.pages import Pages
 from monrest.web.respond import Responder
 from tests.fakes.clocks import Wall
-from tests.fakes.door import SECRET as KEY
-from tests.fakes.door import Groups, Passwords, Sessions, Users
+from tests.fakes.context import KnownContacts
 
+KEY = "0123456789abcdef" * 4 + "_1"
 SIGNED = {"X-Mon-Auth-Key": KEY, "X-Mon-Auth-User": "ann"}
 USUAL = Endpoint(path="/hosts", description="hosts", handler=None)
 Reply = namedtuple("Reply", "status headers body length")
 
 
 class NoThreads:
-    """Runs at once what the real one runs in a thread, and counts it."""
+    """Runs at once what the real one runs in a thread."""
 
     running = False
     stoppable = Threads.stoppable
 
-    def __init__(self):
-        self.runs = 0
-
     def run(self, function):
-        self.runs += 1
         return maybeDeferred(function)
 
 
 class NoKeys:
     async def find(self, _):
         return None
+
+
+class NobodyLocked:
+    async def is_locked(self, _):
+        return False
 
 
 class Room:
@@ -64,7 +66,7 @@ class Room:
     ):
         self.public_docs, self.template = public_docs, route
         self.clock, self.seen, self.answers, self.endpoints = clock, [], {}, {}
-        self._waiting, self.behind_proxy, self.sessions = [], behind_proxy, Sessions()
+        self._waiting, self.behind_proxy = [], behind_proxy
         self.server = server or ServerConfig()
         self.names = names or Names()
         self.threads, self.keys = threads or NoThreads(), NoKeys()
@@ -79,11 +81,11 @@ class Room:
                 names=self.names,
                 secret_key=KEY,
                 keys=self.keys,
-                sessions=self.sessions,
-                users=Users(),
-                passwords=Passwords(),
+                sessions=None,
+                users=NobodyLocked(),
+                passwords=Passwords("", self.threads, self.clock),
                 slowdown=None,
-                contacts=Groups(),
+                contacts=KnownContacts(),
             ),
             proxies=Proxies.of(["127.0.0.1"] if self.behind_proxy else []),
             dispatch=self.dispatch,

@@ -1,6 +1,5 @@
 """Who is let in: public paths, sessions and their tokens, proxies, further headers of answers."""
 
-import json
 import os
 import socket
 
@@ -8,15 +7,11 @@ import pytest
 from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 
 from monrest.accounts.authenticate import Proxies
-from monrest.base.errors import Forbidden, TooManyRequests
-from monrest.base.values import Document
 from monrest.web.app import caller_of
 from monrest.web.channel import RemoteEnd, peer_of
-from tests.fakes.door import Session
 
 ROOT = "/mon/r"
 NO_CONTACT = {"X-Mon-Auth-Key": None, "X-Mon-Auth-User": None}
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def test_a_public_path_asks_nobody_who_it_is(room, ask):
@@ -25,62 +20,6 @@ def test_a_public_path_asks_nobody_who_it_is(room, ask):
     assert ask(f"{ROOT}/open", "POST", {"X-Mon-Auth-Key": "wrong"}).status == 200
     assert ask(f"{ROOT}/open", "GET", NO_CONTACT).status == 401
     assert ask(f"{ROOT}/hosts", "POST", NO_CONTACT).status == 401
-
-
-@pytest.fixture
-def by_cookie(room):
-    room.sessions.known["c0ffee"] = Session(csrf_token="t0ken")
-    return {**NO_CONTACT, **FORM, "Cookie": "other=1; mon_auth=c0ffee"}
-
-
-def test_reading_needs_no_token(room, ask, by_cookie):
-    assert ask(f"{ROOT}/hosts?CSRFtoken=x", "GET", by_cookie).status == 200
-    assert room.seen[0].identity.user == "ann"
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_changing_by_cookie_needs_the_token(room, ask, by_cookie, method):
-    for path in ("/hosts", "/hosts?CSRFtoken=wrong", "/hosts?CSRFtoken="):
-        reply = ask(f"{ROOT}{path}", method, by_cookie)
-        assert (reply.status, json.loads(reply.body)["message"]) == (403, "CSRF Security Alert")
-    assert room.seen == []
-    assert ask(f"{ROOT}/hosts?CSRFtoken=t0ken&a=1", method, by_cookie).status == 200
-    assert room.seen[0].parameters == (("a", "1"),)
-    assert ask(f"{ROOT}/hosts", method, {**by_cookie, "X-Mon-CSRF-Token": "t0ken"}).status == 200
-
-
-def test_the_token_may_stand_in_the_body(room, ask, by_cookie):
-    assert ask(f"{ROOT}/hosts", "POST", by_cookie, b"token=t0ken&a=1").status == 200
-    assert room.seen[0].parameters == (("a", "1"),)
-    as_json = {**by_cookie, "Content-Type": "application/json"}
-    assert ask(f"{ROOT}/hosts", "POST", as_json, b'{"CSRFtoken": "t0ken"}').status == 200
-
-
-def test_a_key_needs_no_token_whatever_cookie_comes_along(room, ask, by_cookie):
-    del by_cookie["X-Mon-Auth-Key"], by_cookie["X-Mon-Auth-User"]
-    assert ask(f"{ROOT}/hosts", "POST", by_cookie).status == 200
-    assert room.seen[0].identity.source == "secret_key"
-
-
-def test_answers_and_errors_carry_further_headers(room, ask):
-    room.answers["/login"] = Document(
-        value={}, headers=(("Set-Cookie", "a=1; HttpOnly"), ("Set-Cookie", "b=2"))
-    )
-    assert ask(f"{ROOT}/login").headers["set-cookie"] == "a=1; HttpOnly, b=2"
-    room.answers["/slow"] = TooManyRequests("too many", "wait", 2.2)
-    reply = ask(f"{ROOT}/slow")
-    assert (reply.status, reply.headers["retry-after"]) == (429, "3")
-
-
-def test_an_error_document_has_further_members(room, ask):
-    room.answers["/no"] = Forbidden("no", "never", extra={"problems": [1], "code": 1})
-    assert json.loads(ask(f"{ROOT}/no").body) == {
-        "code": 403,
-        "failed": True,
-        "message": "no",
-        "description": "never",
-        "problems": [1],
-    }
 
 
 class Transport:

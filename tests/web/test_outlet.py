@@ -60,18 +60,6 @@ def body_of(client):
 
 
 @pytest_twisted.ensureDeferred
-async def test_the_first_bytes_come_behind_the_head_and_all_in_their_order(serve):
-    _, stream, client = await opened(serve)
-    stream.outlet.write(b"at once;")
-    await stream.until(lambda: stream.room)
-    for number in range(100):
-        stream.outlet.write(b"%d;" % number)
-    expected = b"at once;" + b"".join(b"%d;" % number for number in range(100))
-    await client.until(lambda wire: body_of(wire) == expected)
-    assert client.data.startswith(b"HTTP/1.1 200 OK\r\n")
-
-
-@pytest_twisted.ensureDeferred
 async def test_what_is_told_is_plain_ascii_where_all_json_is(serve):
     _, stream, client = await opened(serve, server={"ascii_json": True})
     stream.outlet.write('data: "Größe"\n\n'.encode())
@@ -110,39 +98,6 @@ async def test_a_client_that_reads_again_has_lost_nothing(serve):
     await client.until(lambda wire: body_of(wire) == expected)
     await stream.until(lambda: stream.room > told)
     assert not stream.outlet.paused
-
-
-@pytest_twisted.ensureDeferred
-async def test_many_get_the_same_bytes_and_each_its_own(serve):
-    served = serve()
-    streams, clients = [], []
-    for _ in range(3):
-        stream = Stream(served)
-        clients.append(await served.connect())
-        clients[-1].send(get("/stream"))
-        await stream.begun
-        await stream.until(lambda stream=stream: stream.room)
-        streams.append(stream)
-    same, expected = b"the same for all;", [b"", b"", b""]
-    for number in range(50):
-        for at, stream in enumerate(streams):
-            piece = b"%d for %d;" % (number, at) if (number + at) % 5 == 0 else same
-            stream.outlet.write(piece)
-            expected[at] += piece
-    for client, wanted in zip(clients, expected, strict=True):
-        await client.until(lambda wire, wanted=wanted: body_of(wire) == wanted)
-
-
-@pytest_twisted.ensureDeferred
-async def test_the_stream_of_a_client_that_goes_is_over(serve):
-    _, stream, client = await opened(serve)
-    await stream.until(lambda: stream.room)
-    stream.outlet.write(b"one")
-    await client.until(lambda wire: body_of(wire) == b"one")
-    client.transport.abortConnection()
-    await stream.closed
-    stream.outlet.write(b"nobody reads this")
-    assert body_of(client) == b"one"
 
 
 @pytest_twisted.ensureDeferred
