@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest, Forbidden, RestError
 from monrest.commands.bulk import MOST_COMMANDS
-from tests.api.cores import ANN, NOW, World, host, service
+from tests.api.cores import ANN, World, host, service
 from tests.examples import examples
-
-OK = "Command successfully submitted"
 
 
 @pytest.fixture
@@ -30,37 +28,6 @@ def world(monkeypatch):
 
 def enable(n):
     return {"cmd": "enable_host_flap_detection", "host": f"h{n}"}
-
-
-def line(text):
-    return f"COMMAND [{NOW}] {text}"
-
-
-def test_results_in_their_order(world):
-    answer = world.bulk(
-        enable(3),
-        {"cmd": "log", "log": "a; b"},
-        {"cmd": "ADD_SVC_COMMENT", "host": "h1", "service": "ping", "comment": "x"},
-        {"cmd": "del_active_host_downtimes", "host": "h1"},
-    )
-    assert answer.value == [
-        {"index": 0, "code": 200, "message": OK, "commands": line("ENABLE_HOST_FLAP_DETECTION;h3")},
-        {"index": 1, "code": 200, "message": OK, "commands": line("LOG;a; b")},
-        {
-            "index": 2,
-            "code": 200,
-            "message": OK,
-            "commands": line("ADD_SVC_COMMENT;h1;ping;1;admin;x"),
-        },
-        {
-            "index": 3,
-            "code": 200,
-            "message": "Nothing matched, no command was sent",
-            "commands": "",
-        },
-    ]
-    assert len(world.sending) == 1
-    assert len(world.audited) == 4
 
 
 def test_json_values(world):
@@ -107,30 +74,6 @@ def test_nothing_is_sent_if_one_is_wrong(world, entry, code, words):
     assert error.description.startswith("index 1: ")
     assert error.message == "nothing was sent, because 1 of 3 commands cannot be sent"
     assert world.sending == []
-
-
-def test_all_problems_are_named(world):
-    entries = [entry for entry, _, _ in BAD]
-    error = world.refused(
-        BadRequest, "/cmd", document=[GOOD, *entries], structured="", identity=ANN
-    )
-    told = [one["index"] for one in error.extra["problems"]]
-    assert told == list(range(1, len(BAD) + 1))
-    assert world.sending == []
-
-
-@pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        ({"cmd": "add_host_coment", "host": "h1"}, "similar commands: add_host_comment"),
-        ({"cmd": "add_host_comment", "hst": "h1"}, "add_host_comment is a command for type host"),
-        ({"cmd": "add_host_comment", "host": "h1"}, "Attach a comment to the host. Arguments: "),
-    ],
-)
-def test_help_is_that_of_the_first_problem(world, entry, words):
-    entries = [GOOD, entry, {"cmd": "nonsense"}]
-    error = world.refused(BadRequest, "/cmd", document=entries, structured="")
-    assert error.extra["help"].startswith(words)
 
 
 def test_forbidden_only_is_403(world):
@@ -203,13 +146,6 @@ def test_one_query_for_each_table(world, identity, count):
     assert tables.count("hosts") == (2 if identity else 1)
     assert tables.count("hostgroups") == (0 if identity else 1)
     assert len(world.sending) == 1
-
-
-def test_few_objects_are_asked_for_by_name(world):
-    world.bulk(enable(1), enable(2))
-    assert world.sites[0].asked[0].filter is not None
-    world.bulk(*[enable(n) for n in range(100)])
-    assert world.sites[0].asked[-1].filter is None
 
 
 JSON = st.recursive(

@@ -1,16 +1,15 @@
 """What is known of a request that comes again, and when it is made anew."""
 
-from attrs import evolve
-from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.api.endpoint import RequestCache
-from monrest.base.values import Capabilities, Identity, RestRequest
+from monrest.base.values import Identity
 from monrest.rows.columns import SERVICES
 from monrest.rows.question import question
-from monrest.sites.registry import SiteList
-from tests.api.cores import TABLES, FakeSite
+from tests.api.asking import request
+from tests.api.cores import FakeSite
 from tests.fakes.context import make_context
+from tests.fakes.keystore import result
 
 ADMIN = Identity(user="a", roles=frozenset({"authorized_for_admin"}))
 PARAMETERS = (("columns", "host_name,state"), ("state[ne]", "0"))
@@ -23,23 +22,9 @@ class World:
         self.site = FakeSite("one")
         self.context = make_context(Clock(), self.site)
 
-    def ask(self, *parameters, identity=ADMIN, context=None):
-        request = RestRequest(
-            method="GET",
-            path="/services",
-            segments=("services",),
-            parameters=parameters or PARAMETERS,
-            identity=identity,
-        )
-        found = []
-        work = question(context or self.context, request, SERVICES)
-        Deferred.fromCoroutine(work).addCallback(found.append)
-        return found[0]
-
-
-def test_the_same_request_is_the_same_question_again():
-    world = World()
-    assert world.ask() is world.ask()
+    def ask(self, *parameters, identity=ADMIN):
+        asked = request("/services", *(parameters or PARAMETERS), identity=identity)
+        return result(question(self.context, asked, SERVICES))
 
 
 def test_a_question_belongs_to_who_asks():
@@ -54,29 +39,6 @@ def test_a_question_belongs_to_who_asks():
     nobody = world.ask(identity=Identity(user="nobody"))
     assert "nobody" in repr(nobody.seen)
     assert first.seen is None
-
-
-def test_another_core_is_asked_anew():
-    world = World()
-    first = world.ask()
-    world.site.capabilities = Capabilities(kind="mk", tables=TABLES, key="mk")
-    second = world.ask()
-    assert second is not first
-    assert second.plans is not first.plans
-    world.site.capabilities = None
-    assert world.ask().cores == (None,)
-
-
-def test_other_sites_with_the_same_cores_are_asked_the_same():
-    world = World()
-    first = world.ask()
-    other = FakeSite("two")
-    other.capabilities = world.site.capabilities
-    second = world.ask(context=evolve(world.context, sites=SiteList((other,))))
-    assert second.sites == (other,)
-    assert second.plans is first.plans
-    two = world.ask(context=evolve(world.context, sites=SiteList((world.site, other))))
-    assert two.plans is not first.plans
 
 
 def test_what_means_something_else_a_moment_later_is_not_kept():

@@ -40,20 +40,6 @@ def ids(found):
     return [one["id"] for one in records(found)]
 
 
-def test_a_dead_site_says_why_in_one_line_without_its_address(context):
-    (row,) = records(ask(context, ("id", "dead")))
-    assert (row["connected"], row["status"]) == (0, 1)
-    assert row["last_error"]
-    assert "\n" not in row["last_error"]
-    assert ADDRESS not in row["last_error"]
-
-
-def test_a_site_that_was_not_reached_yet(context):
-    (row,) = records(ask(context, ("id", "new")))
-    assert (row["connected"], row["status"], row["localtime"]) == (0, 1, 0)
-    assert row["federation_version"] == [""]
-
-
 def test_addresses_need_the_role(context):
     for row in records(ask(context, identity=ANN)):
         assert (row["addr"], row["federation_addr"]) == ("", [""])

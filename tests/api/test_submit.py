@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.base.errors import BadRequest, Forbidden, NotFound, SitesFailed, SitesTimedOut
+from monrest.base.errors import BadRequest, Forbidden, NotFound, SitesFailed
 from monrest.base.values import SiteProblem
 from tests.api.cores import ANN, NOW, World, host
 
@@ -33,27 +33,6 @@ def test_refusal_of_one_site_is_a_refusal(world):
     assert error.extra["commands"] == f"{LINE}\n{LINE}"
     assert error.extra["help"]
     assert world.sites[0].told == [f"{NAME};h1"]
-
-
-def test_refusal_of_all_sites(world):
-    for site in world.sites:
-        refuse(site)
-    error = world.refused(BadRequest, CHECK)
-    assert error.extra["error"] == f"S1: {TEXT}\nS2: {TEXT}"
-
-
-@pytest.mark.parametrize(
-    ("slow", "kind"), [((True, True), SitesTimedOut), ((True, False), SitesFailed)]
-)
-def test_all_sites_failed(world, slow, kind):
-    for site, timed_out in zip(world.sites, slow, strict=True):
-        site.fail(timed_out=timed_out)
-    error = world.refused(kind, "/system/cmd/enable_notifications")
-    assert type(error) is kind
-    assert error.message == "no backend available"
-    assert error.extra["commands"] == ""
-    assert [one["site"] for one in error.extra["failed_sites"]] == ["s1", "s2"]
-    assert [one.site for one in error.problems] == ["s1", "s2"]
 
 
 def in_doubt(site, *, timed_out=False):

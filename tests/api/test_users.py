@@ -3,13 +3,12 @@
 import pytest
 
 from monrest.accounts.user_endpoints import COLUMNS
-from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
+from monrest.base.errors import BadRequest, Forbidden, NotFound
 from monrest.base.values import ADMIN, Contact, SiteProblem
 from tests.fakes.keystore import result
 
 ANN = Contact(groups=frozenset({"b", "a"}), alias="Ann", email="ann@example.org")
 HOSTS = "authorized_for_all_hosts"
-NOW = 1_700_000_000
 
 
 def whoami(house, user="ann", **given):
@@ -93,14 +92,6 @@ def test_whoami_tells_the_name_before_it_was_changed(house):
     assert (who["id"], who["original_username"]) == ("ann", "ANN")
 
 
-def test_whoami_in_the_words_of_the_site(house):
-    house.configure(app="abc")
-    headers = {f"x-abc-auth-{key[11:]}": one for key, one in house.as_user("ann").items()}
-    assert "has_abc_profile" in house.send("GET", "/abc/whoami", headers).value
-    answer = house.send("GET", "/abc/users", headers)
-    assert "has_abc_profile" in [one.name for one in answer.columns]
-
-
 def test_users_of_all_sources(house):
     house.configure(
         roles={
@@ -122,13 +113,6 @@ def test_users_of_all_sources(house):
     assert found["bob"]["locked"] is False
     for name in ("ann", "con", "locked", "rep1", "root"):
         assert get(house, name)["roles"] == found[name]["roles"]
-
-
-def test_roles_of_contact_groups(house):
-    house.configure(roles={"admin": ("root",)}, contactgroup_roles={"all_hosts": ("a",)})
-    house.directory.known["ann"] = ANN
-    assert get(house, "ann")["roles"] == [HOSTS]
-    assert {row["id"]: row["roles"] for row in rows(house)}["ann"] == [HOSTS]
 
 
 @pytest.mark.parametrize(
@@ -173,12 +157,3 @@ def test_names_that_cannot_be_locked(house, name, audited):
 def test_locking_takes_no_parameters(house):
     with pytest.raises(BadRequest, match="'until'"):
         house.send("POST", "/mon/users/ann/cmd/lock", house.as_user("root"), until="tomorrow")
-
-
-def test_locking_while_the_database_is_away(house, audited):
-    whoami(house, "root")
-    house.store.down = True
-    with pytest.raises(Unavailable):
-        order(house, "ann", "lock")
-    assert audited[-1]["action"] == "user lock"
-    assert audited[-1]["result"] != "ok"

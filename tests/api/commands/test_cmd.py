@@ -2,9 +2,8 @@
 
 import pytest
 
-from monrest.base.errors import BadRequest, Forbidden
-from monrest.config.sections import CommandsConfig
-from tests.api.cores import ANN, AT
+from monrest.base.errors import BadRequest
+from tests.api.cores import AT
 
 
 @pytest.mark.parametrize(
@@ -61,25 +60,6 @@ def test_structured_json_is_refused(world, one):
     assert one.told == []
 
 
-def test_author_is_the_user(world, one):
-    world.post(
-        "/hosts/h1/cmd/add_host_comment", ("comment_data", "x; y"), ("comment_author", "boss")
-    )
-    world.commands = CommandsConfig(lock_author_names=False)
-    world.post(
-        "/hosts/h1/cmd/add_host_comment", ("comment_data", "x; y"), ("comment_author", "boss")
-    )
-    assert one.told == ["ADD_HOST_COMMENT;h1;1;admin;x; y", "ADD_HOST_COMMENT;h1;1;boss;x; y"]
-
-
-@pytest.mark.parametrize("value", ["1", "true", "yes"])
-def test_test_only(world, one, value):
-    answer = world.post("/hosts/h1/cmd/enable_host_check", ("test_only", value))
-    assert answer.value["commands"] == f"COMMAND {AT} ENABLE_HOST_CHECK;h1"
-    assert "nothing was sent" in answer.value["message"]
-    assert (one.told, world.sending, world.audited) == ([], [], [])
-
-
 def test_test_only_while_a_site_is_down(world, one):
     world.site("s2").fail()
     answer = world.post("/hosts/h1/cmd/enable_host_check", ("test_only", "1"))
@@ -89,15 +69,3 @@ def test_test_only_while_a_site_is_down(world, one):
     entry = {"cmd": "enable_host_check", "host": "h1"}
     (result,) = world.bulk(entry, parameters=[("test_only", "1")]).value
     assert (result["code"], result["commands"]) == (200, answer.value["commands"])
-
-
-def test_test_only_refuses_as_the_real_thing(world, one):
-    world.refused(BadRequest, "/hosts/no/cmd/enable_host_check", ("test_only", "1"))
-    world.refused(Forbidden, "/hosts/h2/cmd/enable_host_check", ("test_only", "1"), identity=ANN)
-
-
-@pytest.mark.parametrize("value", ["x", "-1", "nan", "inf", "1e3", "40", "39.5", "9" * 30])
-def test_impossible_waits(world, one, value):
-    error = world.refused(BadRequest, "/hosts/h1/cmd/enable_host_check", ("wait", value))
-    assert error.message == "invalid wait"
-    assert one.told == []

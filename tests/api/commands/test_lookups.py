@@ -3,7 +3,6 @@
 import pytest
 
 from monrest.base.errors import BadRequest
-from monrest.config.sections import CommandsConfig
 from tests.api.cores import NOW, host
 
 ENTRIES = {
@@ -102,14 +101,3 @@ def test_enabling_takes_the_comments_away(world, one):
     ]
     world.post("/hosts/h1/cmd/enable_host_check")
     assert one.told == ["ENABLE_HOST_CHECK;h1", "DEL_HOST_COMMENT;1"]
-
-
-def test_disabling_may_need_a_comment(world, one):
-    world.commands = CommandsConfig(require_comments_for_disable=True)
-    error = world.refused(BadRequest, "/hosts/h1/cmd/disable_host_check")
-    assert error.message == "missing argument: comment_data"
-    world.post("/services/h1/s1/cmd/disable_svc_check", ("comment_data", "broken"))
-    assert one.told == [
-        "DISABLE_SVC_CHECK;h1;s1",
-        "ADD_SVC_COMMENT;h1;s1;1;admin;DISABLE_SVC_CHECK: broken",
-    ]

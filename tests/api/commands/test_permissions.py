@@ -64,8 +64,3 @@ def test_permission_comes_before_the_command(world, one):
     world.refused(Forbidden, "/system/cmd/nonsense", identity=ANN)
     error = world.refused(NotFound, "/system/cmd/nonsense")
     assert error.description == "there is no command nonsense for type site"
-
-
-def test_permission_comes_before_existence(world, one):
-    error = world.refused(Forbidden, "/hosts/none/cmd/enable_host_check", identity=ANN)
-    assert error.description == "you don' have command permissions for host none"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monrest.base.errors import BadRequest, RestError, SitesFailed
+from monrest.base.errors import BadRequest, NotFound, RestError
 from monrest.base.values import Identity
 from tests.api.cores import ADMIN, ANN, AT, host
 
@@ -14,6 +14,15 @@ def test_only_where_the_object_is(world, one):
     assert (one.told, two.told, three.told) == ([], *[["ENABLE_HOST_CHECK;h3"]] * 2)
     answer = world.post("/hosts/h2/cmd/enable_host_check")
     assert answer.value["commands"] == "\n".join([f"COMMAND {AT} ENABLE_HOST_CHECK;h2"] * 2)
+
+
+def test_the_path_of_the_sites_needs_a_selection(world, one):
+    other = world.site("s2")
+    error = world.refused(NotFound, "/cmd/enable_notifications")
+    assert error.message == "unknown rest path: /cmd/enable_notifications"
+    assert "/sites/<list>/cmd/<command>" in error.description
+    world.post("/cmd/enable_notifications", sites=("s2",))
+    assert (one.told, other.told) == ([], ["ENABLE_NOTIFICATIONS"])
 
 
 def test_contacts_command_only_where_they_are_contacts(world, one):
@@ -84,31 +93,7 @@ def test_host_groups_in_arguments_choose_the_sites(world, one):
     )
 
 
-@pytest.mark.parametrize("key", ["backend", "backends"])
-@pytest.mark.parametrize(("value", "told"), [("s2", (0, 1)), ("S2,s1", (1, 1)), ("ALL", (1, 1))])
-def test_selection(world, one, key, value, told):
-    two = world.site("s2", hidden=True)
-    world.post("/system/cmd/enable_notifications", (key, value))
-    assert (len(one.told), len(two.told)) == told
-
-
-def test_hidden_sites_are_not_meant(world, one):
-    two = world.site("s2", hidden=True)
-    world.post("/system/cmd/enable_notifications")
-    assert (len(one.told), len(two.told)) == (1, 0)
-    world.post("/system/cmd/enable_notifications", ("backends", "s1"), sites=("s2",))
-    assert (len(one.told), len(two.told)) == (1, 1)
-
-
 def test_no_site(world):
     error = world.refused(RestError, "/system/cmd/enable_notifications")
     assert (error.code, error.message) == (500, "error during request")
     assert error.description.startswith("backend error, no backends available")
-
-
-def test_all_sites_down(world):
-    world.site("s1").fail()
-    error = world.refused(SitesFailed, "/hosts/h1/cmd/enable_host_check")
-    assert error.code == 502
-    (entry,) = world.audited
-    assert entry["result"] == "not sent"

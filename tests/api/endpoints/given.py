@@ -6,7 +6,3 @@ from monrest.query.model import Condition
 ANN = Identity(user="ann")
 NOW = 1_000_000
 DAY = Condition("time", ">=", str(NOW - 86_400), "path")
-
-
-def equal(column, value):
-    return Condition(column, "=", value, "path")
