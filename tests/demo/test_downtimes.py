@@ -58,11 +58,6 @@ def test_a_fixed_downtime_begins_and_ends(running):
     ]
 
 
-def test_a_downtime_that_has_begun_already_takes_effect_at_once(bench):
-    plan(bench, NOW - 5, NOW + 5)
-    assert depth(bench) == [1]
-
-
 @pytest.mark.parametrize(("start", "end"), [(NOW - 20, NOW - 10), (NOW + 10, NOW + 10)])
 def test_a_downtime_without_time_is_not_made(bench, start, end):
     plan(bench, start, end)
@@ -119,33 +114,6 @@ def test_triggered_downtimes_follow_the_first(running):
     assert running.core.downtimes == {}
 
 
-def test_downtimes_of_many(bench):
-    plan(bench, NOW - 1, NOW + 9, target="both", name="HOSTGROUP_HOST")
-    assert bench.column("GET downtimes", "Columns: host_name") == ["alpha", "beta"]
-    plan(bench, NOW - 1, NOW + 9, target="both", name="HOSTGROUP_SVC")
-    plan(bench, NOW - 1, NOW + 9, target="disks", name="SERVICEGROUP_SVC")
-    plan(bench, NOW - 1, NOW + 9, target="disks", name="SERVICEGROUP_HOST")
-    plan(bench, NOW - 1, NOW + 9, name="HOST_SVC")
-    rows = bench.ask("GET downtimes", "Columns: host_name service_description", "Offset: 2")
-    assert rows == [
-        ["alpha", "disk /var"], ["alpha", "load"], ["beta", "C:\\ a; b"],
-        ["alpha", "disk /var"], ["beta", "C:\\ a; b"],
-        ["alpha", ""], ["beta", ""],
-        ["alpha", "disk /var"], ["alpha", "load"],
-    ]  # fmt: skip
-
-
-def test_propagation_to_the_hosts_behind(bench):
-    line = f"SCHEDULE_AND_PROPAGATE_HOST_DOWNTIME;alpha;{NOW - 1};{NOW + 9};1;0;0;ann;why"
-    bench.command(line)
-    assert bench.ask("GET downtimes", "Columns: host_name triggered_by") == [
-        ["alpha", 0], ["beta", 0],
-    ]  # fmt: skip
-    bench.command(line.replace("PROPAGATE_", "PROPAGATE_TRIGGERED_"))
-    rows = bench.ask("GET downtimes", "Columns: host_name triggered_by", "Offset: 2")
-    assert rows == [["alpha", 0], ["beta", 3]]
-
-
 @pytest.mark.parametrize(
     ("line", "left"),
     [
@@ -181,12 +149,6 @@ def acknowledged(bench):
                      "Filter: description = load")[0]  # fmt: skip
 
 
-def test_an_acknowledgement_needs_a_problem(bench):
-    acknowledge(bench)
-    assert acknowledged(bench) == [0, 0]
-    assert bench.core.comments == {}
-
-
 def test_a_sticky_one_stays_until_the_recovery(bench):
     bench.result("alpha", 1, service="load")
     acknowledge(bench, send=1)
@@ -213,14 +175,6 @@ def test_a_normal_one_ends_with_the_next_state(bench):
     assert len(bench.core.comments) == 1
 
 
-def test_taking_it_back(bench):
-    bench.result("alpha", 1, service="load")
-    acknowledge(bench)
-    bench.command("REMOVE_SVC_ACKNOWLEDGEMENT;alpha;load")
-    assert acknowledged(bench) == [0, 0]
-    assert bench.core.comments == {}
-
-
 def test_one_that_expires(running):
     running.result("alpha", 1, service="load")
     acknowledge(running, end=NOW + 10, persistent=1)
@@ -232,12 +186,3 @@ def test_one_that_expires(running):
     assert acknowledged(running) == [0, 0]
     assert running.core.comments == {}
     assert "SERVICE ACKNOWLEDGE ALERT: alpha;load;EXPIRED;;" in running.messages()
-
-
-def test_host_problems_can_be_acknowledged(bench):
-    bench.result("alpha", 1)
-    bench.command("ACKNOWLEDGE_HOST_PROBLEM;alpha;2;0;1;ann;known; really")
-    rows = bench.ask(
-        "GET hosts", "Columns: acknowledged comments_with_info", "Filter: name = alpha"
-    )
-    assert rows == [[1, [[1, "ann", "known; really", NOW, 4, 0, 0]]]]

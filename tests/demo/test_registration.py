@@ -99,28 +99,6 @@ def problems(text):
     return caught.value.problems
 
 
-def test_host_groups():
-    found = site(HOSTS).hostgroups
-    assert names(found["g3"]) == ["h1", "h3", "h4"]
-    assert names(found["g4"]) == ["h2", "h3", "h4"]
-    assert names(found["all"]) == ["h1", "h2", "h3"]
-    assert names(found["empty"]) == []
-
-
-@pytest.mark.parametrize(
-    ("lines", "hosts"),
-    [
-        (["hostgroup_name all,!g1", "host_name h4,!h3"], ["h2", "h4"]),
-        (["host_name *,!h2"], ["h1", "h3", "h4"]),
-        (["hostgroup_name empty"], []),
-        (["hostgroup_name *"], ["h1", "h2", "h3", "h4"]),
-    ],
-)
-def test_hosts_of_services(lines, hosts):
-    found = site(HOSTS + service("S", *lines))
-    assert sorted(name for name, _ in found.services) == hosts
-
-
 def test_a_service_by_host_beats_one_by_group():
     found = site(
         HOSTS

@@ -1,7 +1,5 @@
 """Reading the object files again: what is new, what stays, what becomes of wrong files."""
 
-import socket
-import subprocess
 import sys
 from contextlib import asynccontextmanager
 
@@ -10,8 +8,8 @@ from twisted.internet import reactor
 from twisted.internet.task import deferLater
 
 from monrest.base.clock import MachineClock
-from monrest.demo.inventory import ObjectConfigError, make_inventory, read
-from monrest.demo.service import DemoCore, demo_objects, report, restart
+from monrest.demo.inventory import make_inventory
+from monrest.demo.service import DemoCore, demo_objects, restart
 from tests.forks import DEMO, ran
 
 HOST = """
@@ -37,18 +35,6 @@ def again(bench, make_bench):
         restart(bench.core, bench.simulation, fresh(change(SITE)))
 
     return run
-
-
-def test_new_objects_are_in_every_table_and_pending(bench, again):
-    before = bench.core.program_start
-    bench.clock.advance(100)
-    again(lambda text: text + HOST % "new1")
-    assert bench.core.program_start == before + 100
-    assert "new1" in bench.column("GET hosts", "Columns: name")
-    rows = bench.ask("GET hosts", "Columns: name has_been_checked", "Filter: name = new1")
-    assert rows == [["new1", 0]]
-    bench.result("new1", 1)
-    assert bench.host("new1").has_been_checked == 1
 
 
 def test_states_comments_and_downtimes_stay(bench, again):
@@ -139,19 +125,6 @@ async def settled(core):
         await deferLater(reactor, 0.01)
 
 
-async def test_the_order_reads_the_files_of_the_main_file_again(files):
-    async with running(files) as core:
-        (files.parent / "objects" / "more.cfg").write_text(
-            "define host {\nuse generic-host\nhost_name fresh\n}\n"
-        )
-        core.core.program_start -= 10
-        started = core.core.program_start
-        core.core.restart()
-        await settled(core)
-        assert "fresh" in core.core.inventory.hosts
-        assert core.core.program_start > started
-
-
 async def test_wrong_files_end_the_core(files):
     async with running(files) as core:
         ends = []
@@ -166,22 +139,6 @@ async def test_wrong_files_end_the_core(files):
         assert not (files.parent / "live").exists()
 
 
-async def test_a_restart_closes_connections_and_opens_a_new_socket(files):
-    async with running(files) as core:
-        path = str(files.parent / "live")
-        before = socket.socket(socket.AF_UNIX)
-        with before:
-            before.connect(path)
-            before.setblocking(False)
-            await deferLater(reactor, 0.01)
-            core.core.restart()
-            await settled(core)
-            assert before.recv(1) == b""
-        with socket.socket(socket.AF_UNIX) as after:
-            after.connect(path)
-        assert core.ended == ""
-
-
 async def test_a_stop_waits_for_the_reading(files, tmp_path):
     core = DemoCore(
         reactor, MachineClock(), str(tmp_path / "live"), objects_dir=files, history_days=0
@@ -192,50 +149,8 @@ async def test_a_stop_waits_for_the_reading(files, tmp_path):
     assert core._reading is None
 
 
-def test_a_report_counts_or_names_what_is_wrong(files):
-    status, text = report(files)
-    assert status == 0
-    assert "Checked 20 hosts." in text
-    assert text.endswith("Total Errors: 0\n")
-    (files.parent / "objects" / "bad.cfg").write_text("define host {\nuse nothing\n}\n")
-    status, text = report(files)
-    assert status == 1
-    assert "bad.cfg" in text
-    assert "nothing" in text
-
-
-def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(ObjectConfigError):
-        read(tmp_path / "none.cfg")
-    (tmp_path / "empty.cfg").write_text("# nothing\n")
-    with pytest.raises(ObjectConfigError, match="no object files"):
-        read(tmp_path / "empty.cfg")
-
-
 def program(*arguments):
     return ran([sys.executable, "-m", "monrest.demo", *arguments], program=DEMO)
-
-
-def test_the_program_checks_and_tells_a_core_to_restart(files, tmp_path):
-    path = str(tmp_path / "live")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
-        listener.settimeout(20)
-        command = [
-            *(sys.executable, "-m", "monrest.demo"),
-            *("--check-config", str(files), "--restart", path),
-        ]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            connection, _ = listener.accept()
-            with connection:
-                received = b""
-                while data := connection.recv(100):
-                    received += data
-            output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0
-    assert b"] RESTART_PROCESS\n\n" in received
-    assert "Checked 20 hosts." in output
 
 
 def test_the_program_does_not_restart_with_wrong_files_and_says_when_it_cannot(files, tmp_path):

@@ -1,9 +1,7 @@
 """The core as a service and as a program of its own, over a real socket."""
 
 import json
-import signal
 import socket
-import subprocess
 import sys
 
 import pytest
@@ -38,19 +36,6 @@ async def ask(path):
     return await reader.done
 
 
-async def test_a_service_starts_answers_and_stops(tmp_path):
-    path = tmp_path / "live"
-    service = DemoCore(reactor, MachineClock(), str(path), history_days=0)
-    service.startService()
-    try:
-        answer = await ask(path)
-        assert answer[:4] == b"200 "
-        assert json.loads(answer[16:]) == [[20]]
-    finally:
-        await service.stopService()
-    assert not path.exists()
-
-
 async def test_a_left_over_socket_is_replaced(tmp_path):
     path = tmp_path / "live"
     with socket.socket(socket.AF_UNIX) as old:
@@ -69,28 +54,6 @@ def test_wrong_files_are_refused_with_their_place(tmp_path):
         DemoCore(
             reactor, MachineClock(), str(tmp_path / "live"), objects_dir=tmp_path
         ).startService()
-
-
-def test_the_program(tmp_path):
-    path = tmp_path / "live"
-    command = [sys.executable, "-m", "monrest.demo", "--socket", str(path), "--hosts", "30",
-               "--services", "90", "--seed", "7", "--history", "1"]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"ready\n"
-        with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(20)
-            client.connect(str(path))
-            # Half closed after a complete line: that ends the request too.
-            client.sendall(REQUEST[:-1])
-            client.shutdown(socket.SHUT_WR)
-            received = b""
-            while data := client.recv(65536):
-                received += data
-        assert json.loads(received[16:]) == [[30]]
-        process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=300) == (b"", b"")
-        assert process.returncode == 0
-    assert not path.exists()
 
 
 def test_the_program_says_why_it_cannot_start(tmp_path):
