@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from monrest.base.errors import BadRequest, RestError
+from monrest.base.errors import BadRequest
 from monrest.bp import store as statements
 from monrest.bp.core_rows import SERVICE_COLUMNS
 from monrest.bp.model import Calculated
@@ -27,27 +27,20 @@ from tests.fakes.livestatus import Script, rows_in_pieces
 FIXED = {"name": "P", "nodes": [{"label": "root", "function": "fixed(2, 'bad')"}]}
 
 
-class Exporter:
-    """Remembers what it was given."""
-
-    def __init__(self):
-        self.given, self.error = [], None
+class NoExport:
+    """Takes every process and writes none."""
 
     async def check(self, _config):
         return lambda _definition: None
 
-    async def export(self, _config, app, load, _writer):
-        assert app == "mon"
-        self.given.append([one.definition.name for one in await load() if not one.draft])
-        if self.error:
-            raise self.error
+    async def export(self, *_):
+        pass
 
 
 class Setting:
     def __init__(self, clock, database, threads, folder, sites=()):
         self.clock, self.database, self.folder = clock, database, folder / "bp"
         self.wall = Wall(clock)
-        self.exporter = Exporter()
         self.duties = [Duties(database, clock, name, timer=clock.seconds) for name in "ab"]
         self.made = [self.processes(threads, sites, duties) for duties in self.duties]
         self.service = self.made[0]
@@ -64,7 +57,7 @@ class Setting:
             threads=threads,
             config=BpConfig(),
             app="mon",
-            exporter=self.exporter,
+            exporter=NoExport(),
             folder=self.folder,
             choose=lambda: 1,
         )
@@ -268,19 +261,6 @@ def test_what_is_wrong_changes_nothing(setting):
     assert wait(service.get(1)) == live
     assert wait(service.replace(2, FIXED)) is None
     assert wait(service.delete(2)) is False
-
-
-def test_every_write_exports_all_live_processes(setting):
-    wait, service = setting.wait, setting.service
-    setting.alive(FIXED)
-    wait(service.create({**FIXED, "name": "draft"}))
-    setting.alive({**FIXED, "name": "R"})
-    wait(service.delete(1))
-    assert setting.exporter.given == [[], ["P"], ["P"], ["P"], ["P", "R"], ["R"]]
-    setting.exporter.error = RestError("reload command failed")
-    with pytest.raises(RestError, match="reload command failed"):
-        wait(service.patch(3, {"name": "S"}))
-    assert wait(service.get(3)).definition.name == "S"
 
 
 def test_the_version_before_the_last_change_is_kept_beside(setting):

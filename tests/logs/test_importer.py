@@ -175,26 +175,6 @@ def test_a_dead_updater_is_followed_and_cannot_write_any_more(core, database, cl
     assert stored(database) == before
 
 
-def test_a_core_that_fails_in_between(core, database, clock):
-    for age in range(20):
-        core.write(NOW - age * DAY, ALERT)
-
-    def fail(_):
-        if len(core.asked) > 4:
-            raise ConnectError("gone")
-
-    core.before = fail
-    with pytest.raises(ConnectError):
-        done(importer(core, database, clock).update())
-    known = record(database)
-    assert known.owner == ""
-    assert known.last_update is None
-    assert 0 < known.progress < 1
-    core.before = lambda _: None
-    done(importer(core, database, clock).update())
-    assert stored(database) == core.told()
-
-
 def test_cancelled_in_the_middle(core, database, clock):
     core.before = lambda _: Deferred()
     running = Deferred.fromCoroutine(importer(core, database, clock).update())
@@ -312,15 +292,6 @@ def test_late_lines_after_an_update_that_died(core, database, clock):
     core.write(NOW - 290, "late")
     done(importer(core, database, clock).update())
     assert stored(database) == core.told()
-
-
-def test_sites_are_apart(core, database, clock):
-    other = LoggingCore("b")
-    core.write(NOW - 10, ALERT)
-    other.write(NOW - 10, ALERT)
-    done(importer(core, database, clock).update())
-    done(importer(other, database, clock).update())
-    assert stored(database, "a") == stored(database, "b") == core.told()
 
 
 def test_an_icinga_2_is_asked_for_a_day_more(database, clock):

@@ -76,12 +76,6 @@ def test_a_command_is_run_and_the_core_waited_for(town, ran):
     assert site.health.program_start == RESTARTED
 
 
-def test_a_command_that_fails_ends_it(town, ran):
-    ran.answers = [CommandResult(status=1, output="Error: no such template\n")]
-    found = begin(town, town.site(), "check && reload")
-    assert found == [Reloaded(failed=True, output="Error: no such template\n")]
-
-
 def test_what_the_check_says_stands_before_what_the_reload_says(town, ran):
     script = Script()
     ran.answers = [
