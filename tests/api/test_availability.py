@@ -1,46 +1,31 @@
-"""Reports with cores and logs in memory: zones of users, several sites, failures, rights."""
+"""Reports with cores and logs in memory: days of users, equal names on several sites."""
 
 from datetime import datetime
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import pytest
-from attrs import evolve
 from twisted.internet.task import Clock
 
-from monrest.accounts.contacts import NO_CONTACT
 from monrest.accounts.model import Profile
 from monrest.availability import chosen_objects as reportobjects
-from monrest.base.errors import (
-    Unavailable,
-)
+from monrest.base.errors import Unavailable
 from monrest.base.values import Column, Rows
 from monrest.rows.columns import HOSTS, SERVICES
 from tests.api.asking import answer, records
+from tests.api.cores import FakeSite
 from tests.fakes.context import make_context
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = 1711923000  # 2024-04-01 00:10 in Berlin, the evening before in New York
 
 
-class FakeSite:
-    local = True
-    hidden = False
-    section = ""
-
-    def __init__(self, id, lines=()):
-        self.id, self.name = id, id.upper()
-        self.config = SimpleNamespace(groups=())
-        self.lines = list(lines)
-        self.wanted = []
-
-
 class FakeLog:
     async def slices(self, site, wanted):
         site.wanted.append(wanted)
-        lines = [one for one in site.lines if wanted.since <= one[0] <= wanted.until]
-        for at in range(0, len(lines), 3):
-            yield [(time, f"[{time}] {text}") for time, text in lines[at : at + 3]]
+        for time, text in site.lines:
+            if wanted.since <= time <= wanted.until:
+                yield [(time, f"[{time}] {text}")]
 
 
 class Users:
@@ -53,11 +38,6 @@ class Users:
         return Profile(name=name, tz=self.tz) if self.tz is not None else None
 
 
-class Contacts:
-    async def of(self, user):
-        return NO_CONTACT if user == "nobody" else evolve(NO_CONTACT, alias=user)
-
-
 class World:
     def __init__(self, monkeypatch):
         self.clock = Clock()
@@ -67,13 +47,12 @@ class World:
         self.users = Users()
         monkeypatch.setattr(reportobjects, "fetch", self.fetch)
 
-    def site(self, id, *hosts, lines=(), services=()):
-        made = FakeSite(id, lines)
+    def site(self, id, *hosts, lines=()):
+        made = FakeSite(id)
+        made.lines, made.wanted = lines, []
         self.sites.append(made)
         for name in hosts:
             self.rows["hosts"].append([name, 1, 1, id])
-        for host, description in services:
-            self.rows["services"].append([host, description, 2, 0, id])
         return made
 
     async def fetch(self, context, request, schema, *, extra=()):
@@ -82,13 +61,11 @@ class World:
             one.value for one in extra if one.op == "=" and one.column in ("name", "host_name")
         ]
         rows = [one for one in self.rows.get(schema.name, ()) if not wanted or one[0] in wanted]
-        return Rows(
-            columns=tuple(map(Column, names)), rows=[list(one) for one in rows],
-        )  # fmt: skip
+        return Rows(columns=tuple(map(Column, names)), rows=[list(one) for one in rows])
 
     def get(self, path, *parameters):
         context = make_context(
-            self.clock, *self.sites, users=self.users, contacts=Contacts(), zone=BERLIN,
+            self.clock, *self.sites, users=self.users, zone=BERLIN,
             logcache=SimpleNamespace(source=FakeLog),
         )  # fmt: skip
         return answer(context, path, *parameters)

@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 from attrs import evolve
-from twisted.internet.defer import succeed
 from twisted.internet.task import Clock
 
 from monrest.base.errors import Forbidden, SitesFailed
@@ -74,13 +73,6 @@ def cores(monkeypatch):
     return made
 
 
-class Threads:
-    """Runs everything at once."""
-
-    def run(self, function):
-        return succeed(function())
-
-
 @pytest.fixture
 def context(tmp_path):
     clock = Clock()
@@ -91,7 +83,7 @@ def context(tmp_path):
         SiteConfig(id="b", name="B", address="unix:/live", resource_file=str(tmp_path / "none")),
     ]
     registry = Registry(clock, sites, memory=own_memory(Reactor()))
-    return make_context(clock, sites=registry, threads=Threads())
+    return make_context(clock, sites=registry)
 
 
 def web01(**more):

@@ -5,7 +5,7 @@ import hashlib
 import os
 
 import pytest
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.accounts.authenticate import Authenticator
@@ -24,6 +24,7 @@ from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
 from tests.fakes.keystore import Store, result, value_of
 from tests.fakes.store import migrated_sqlite_url
+from tests.fakes.threads import NoThreads
 
 HERE = "192.0.2.7"
 SECRET = "0123456789abcdef" * 4 + "_1"
@@ -37,13 +38,6 @@ def sha(password):
 
 def basic(user, password):
     return {"authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
-
-
-class AtOnce:
-    """Threads that are done when they are asked."""
-
-    def run(self, function):
-        return maybeDeferred(function)
 
 
 class Directory:
@@ -86,7 +80,7 @@ class House:
         self.keys = Keys(credentials)
         self.sessions = Sessions(credentials)
         self.users = Users(credentials)
-        self.passwords = Passwords(config.htpasswd_file, AtOnce(), self.clock)
+        self.passwords = Passwords(config.htpasswd_file, NoThreads(), self.clock)
         self.slowdown = Slowdown(self.clock)
         parts = {
             "keys": self.keys,

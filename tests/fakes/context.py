@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from attrs import fields
-from twisted.internet.defer import succeed
 
 from monrest.accounts.family import Accounts
 from monrest.api.dispatch import Dispatch
@@ -21,7 +20,7 @@ from monrest.daemon.families import FAMILIES, dispatch_of
 from monrest.logs.source import CORES
 from monrest.sites.registry import SiteList
 from tests.fakes.clocks import Wall
-from tests.fakes.threads import Reactor, own_memory
+from tests.fakes.threads import NoThreads, Reactor, own_memory
 
 
 class KnownContacts:
@@ -41,13 +40,6 @@ class NoUsers:
 
     async def get(self, user):
         return None
-
-
-class NoThreads:
-    """Calls at once what else runs in a thread."""
-
-    def run(self, function):
-        return succeed(function())
 
 
 class NoLogCache:

@@ -1,10 +1,9 @@
 """Daemons with jobs on one database, with time that the tests turn."""
 
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.base.answer_file import AnswerFiles
-from monrest.base.concurrency import Threads
 from monrest.base.daemon_node import DaemonNode
 from monrest.base.values import ADMIN, Document, Identity
 from monrest.config import JobsConfig
@@ -13,19 +12,11 @@ from monrest.jobs.service import Jobs
 from monrest.render.formats import RenderOptions
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
+from tests.fakes.threads import NoThreads
 
 ANN = Identity(user="ann")
 BOB = Identity(user="bob")
 ROOT = Identity(user="root", roles=frozenset({ADMIN}))
-
-
-class AtOnce:
-    """Threads that are done when they are asked."""
-
-    def run(self, function):
-        return maybeDeferred(function)
-
-    stoppable = Threads.stoppable
 
 
 class World:
@@ -50,7 +41,7 @@ class World:
         home = self.folder / name
         home.mkdir(exist_ok=True)
         jobs = Jobs(
-            database=store, clock=clock, wall=Wall(clock), threads=AtOnce(), files=AnswerFiles(home),
+            database=store, clock=clock, wall=Wall(clock), threads=NoThreads(), files=AnswerFiles(home),
             config=JobsConfig(**config), who=self.who,
         )  # fmt: skip
         jobs.identify(DaemonNode.open(home))

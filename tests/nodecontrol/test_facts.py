@@ -18,7 +18,7 @@ from monrest.nodecontrol.gather import (
     os_release,
 )
 from monrest.nodecontrol.model import GatherError, Node, facts_of, node_record, outcome
-from tests.fakes.jobs import AtOnce
+from tests.fakes.threads import NoThreads
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ async def test_a_source_that_is_missing_is_an_error_and_no_zero(monkeypatch, tmp
         (tmp_path / name).write_text(text)
     gone = str(tmp_path / "gone")
     host = gather.LocalHost(
-        reactor=Clock(), threads=AtOnce(), folder=gone, seconds=10.0, find=lambda _: None
+        reactor=Clock(), threads=NoThreads(), folder=gone, seconds=10.0, find=lambda _: None
     )
     found = await host.learn("facts")
     assert (

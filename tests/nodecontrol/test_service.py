@@ -20,10 +20,9 @@ from monrest.sites.registry import SiteList
 from monrest.sites.site import Site
 from monrest.store.duties import Duties
 from tests.fakes.clocks import Wall
-from tests.fakes.jobs import AtOnce
 from tests.fakes.keystore import Store, result
 from tests.fakes.store import migrated_sqlite_url
-from tests.fakes.threads import Reactor, own_memory
+from tests.fakes.threads import NoThreads, Reactor, own_memory
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -79,7 +78,7 @@ class World:
         store.startService()
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         made = NodeControl(
-            *(clock, Wall(clock), store, AtOnce(), duties),
+            *(clock, Wall(clock), store, NoThreads(), duties),
             *(SiteList(tuple(self.sites)), self.config, "/", self.end, lambda: True, UTC),
         )
         made.startService()

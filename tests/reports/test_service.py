@@ -7,7 +7,7 @@ from datetime import UTC
 import pytest
 from attrs import evolve
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred, execute, succeed
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from monrest.base.errors import BadRequest, SitesFailed
@@ -24,6 +24,7 @@ from monrest.reports.templates import TEMPLATES
 from monrest.store.duties import Duties
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
+from tests.fakes.threads import NoThreads
 from tests.reports.samples import builder, measured, parts
 
 NOW = 1_700_000_000 // 86400 * 86400
@@ -55,14 +56,6 @@ class Jobs:
         return self.jobs.get(number)
 
 
-class Threads:
-    def run(self, function):
-        return execute(function)
-
-    def stoppable(self, function):
-        return execute(lambda: function(lambda: False))
-
-
 class Mailer(Service):
     def __init__(self, deliver):
         self.deliver = deliver
@@ -85,7 +78,7 @@ class World:
         store.startService()
         duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
         one = Reports(
-            database=store, clock=clock, wall=Wall(clock), threads=Threads(), duties=duties, jobs=Jobs(),
+            database=store, clock=clock, wall=Wall(clock), threads=NoThreads(), duties=duties, jobs=Jobs(),
             mailer=Mailer(self.deliver), config=ReportsConfig(),
             mail=MailConfig(host="x", tries=3), zone=UTC, prepare=self.prepare,
             owner=lambda report: succeed(Identity(user=report.owner)),

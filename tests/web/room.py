@@ -5,14 +5,13 @@ from collections import namedtuple
 from pathlib import Path
 
 from treq.testing import StubTreq
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 
 from monrest.accounts.authenticate import Authenticator, Proxies
 from monrest.accounts.passwords import Passwords
 from monrest.api.endpoint import Endpoint
 from monrest.api.router import Match
 from monrest.base.answer_file import AnswerFiles
-from monrest.base.concurrency import Threads
 from monrest.base.errors import NotFound
 from monrest.base.names import Names
 from monrest.base.values import Column, Document, Rows
@@ -23,21 +22,12 @@ from monrest.web.pages import Pages
 from monrest.web.respond import Responder
 from tests.fakes.clocks import Wall
 from tests.fakes.context import KnownContacts
+from tests.fakes.threads import NoThreads
 
 KEY = "0123456789abcdef" * 4 + "_1"
 SIGNED = {"X-Mon-Auth-Key": KEY, "X-Mon-Auth-User": "ann"}
 USUAL = Endpoint(path="/hosts", description="hosts", handler=None)
 Reply = namedtuple("Reply", "status headers body length")
-
-
-class NoThreads:
-    """Runs at once what the real one runs in a thread."""
-
-    running = False
-    stoppable = Threads.stoppable
-
-    def run(self, function):
-        return maybeDeferred(function)
 
 
 class NoKeys:

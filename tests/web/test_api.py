@@ -1,4 +1,4 @@
-"""Requests and answers in memory: real parser, site, Klein and renderer, scripted dispatch."""
+"""Request ids and bugs, in memory: real parser, site, Klein and renderer, scripted dispatch."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Who is let in: public paths, sessions and their tokens, proxies, further headers of answers."""
+"""Who is let in: public paths, and who is at the other end of a connection or a proxy."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Connections that are kept, pipelined, or left."""
+"""Connections that are left."""
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred

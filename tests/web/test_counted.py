@@ -1,4 +1,4 @@
-"""What is counted of requests: by endpoint, and in bounded memory (docs/spec/metrics.md)."""
+"""What is counted of requests is counted in bounded memory (docs/spec/metrics.md)."""
 
 from tests.web.room import Room, asking
 

@@ -1,4 +1,4 @@
-"""The end of connections while requests run."""
+"""The end of connections while requests arrive."""
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
