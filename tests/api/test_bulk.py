@@ -76,6 +76,20 @@ def test_nothing_is_sent_if_one_is_wrong(world, entry, code, words):
     assert world.sending == []
 
 
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"cmd": "add_host_coment", "host": "h1"}, "similar commands: add_host_comment"),
+        ({"cmd": "add_host_comment", "hst": "h1"}, "add_host_comment is a command for type host"),
+        ({"cmd": "add_host_comment", "host": "h1"}, "Attach a comment to the host. Arguments: "),
+    ],
+)
+def test_help_is_that_of_the_first_problem(world, entry, words):
+    entries = [GOOD, entry, {"cmd": "nonsense"}]
+    error = world.refused(BadRequest, "/cmd", document=entries, structured="")
+    assert error.extra["help"].startswith(words)
+
+
 def test_forbidden_only_is_403(world):
     entries = [GOOD, {"cmd": "enable_notifications"}, {"cmd": "enable_host_check", "host": "other"}]
     error = world.refused(Forbidden, "/cmd", document=entries, structured="", identity=ANN)

@@ -133,6 +133,17 @@ def test_too_many_failures_lock_passwords_from_that_address(house, audited):
     assert house.login(address=attacker)
 
 
+def test_failures_from_many_addresses_lock_all_others(house):
+    house.configure(lock_after_failed_logins=2)
+    house.login()
+    for number in range(20):
+        wrong(house, address=f"198.51.100.{number}")
+    assert wrong(house, password="right", address="203.0.113.1")[0] == "login failed"
+    # The address from which the user came before is trusted, and ends the lock.
+    assert house.login()
+    assert house.login(address="203.0.113.1")
+
+
 def test_who_does_not_know_the_password_does_not_learn_of_a_lock(house, audited):
     house.send("POST", "/mon/users/ann/cmd/lock", house.as_user("root"))
     refused(house, NotAuthenticated, "POST", LOGIN, login="ann", password="wrong")

@@ -1,13 +1,15 @@
 """What is known of a request that comes again, and when it is made anew."""
 
+from attrs import evolve
 from twisted.internet.task import Clock
 
 from monrest.api.endpoint import RequestCache
-from monrest.base.values import Identity
+from monrest.base.values import Capabilities, Identity
 from monrest.rows.columns import SERVICES
 from monrest.rows.question import question
+from monrest.sites.registry import SiteList
 from tests.api.asking import request
-from tests.api.cores import FakeSite
+from tests.api.cores import TABLES, FakeSite
 from tests.fakes.context import make_context
 from tests.fakes.keystore import result
 
@@ -22,9 +24,14 @@ class World:
         self.site = FakeSite("one")
         self.context = make_context(Clock(), self.site)
 
-    def ask(self, *parameters, identity=ADMIN):
+    def ask(self, *parameters, identity=ADMIN, context=None):
         asked = request("/services", *(parameters or PARAMETERS), identity=identity)
-        return result(question(self.context, asked, SERVICES))
+        return result(question(context or self.context, asked, SERVICES))
+
+
+def test_the_same_request_is_the_same_question_again():
+    world = World()
+    assert world.ask() is world.ask()
 
 
 def test_a_question_belongs_to_who_asks():
@@ -39,6 +46,29 @@ def test_a_question_belongs_to_who_asks():
     nobody = world.ask(identity=Identity(user="nobody"))
     assert "nobody" in repr(nobody.seen)
     assert first.seen is None
+
+
+def test_another_core_is_asked_anew():
+    world = World()
+    first = world.ask()
+    world.site.capabilities = Capabilities(kind="mk", tables=TABLES, key="mk")
+    second = world.ask()
+    assert second is not first
+    assert second.plans is not first.plans
+    world.site.capabilities = None
+    assert world.ask().cores == (None,)
+
+
+def test_other_sites_with_the_same_cores_are_asked_the_same():
+    world = World()
+    first = world.ask()
+    other = FakeSite("two")
+    other.capabilities = world.site.capabilities
+    second = world.ask(context=evolve(world.context, sites=SiteList((other,))))
+    assert second.sites == (other,)
+    assert second.plans is first.plans
+    two = world.ask(context=evolve(world.context, sites=SiteList((world.site, other))))
+    assert two.plans is not first.plans
 
 
 def test_what_means_something_else_a_moment_later_is_not_kept():

@@ -149,6 +149,12 @@ def acknowledged(bench):
                      "Filter: description = load")[0]  # fmt: skip
 
 
+def test_an_acknowledgement_needs_a_problem(bench):
+    acknowledge(bench)
+    assert acknowledged(bench) == [0, 0]
+    assert bench.core.comments == {}
+
+
 def test_a_sticky_one_stays_until_the_recovery(bench):
     bench.result("alpha", 1, service="load")
     acknowledge(bench, send=1)

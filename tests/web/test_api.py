@@ -1,13 +1,15 @@
-"""Request ids and bugs, in memory: real parser, site, Klein and renderer, scripted dispatch."""
+"""Own words, request ids and bugs, in memory: real parser, site, Klein and renderer, scripted dispatch."""
 
 import json
 
 import pytest
 from attrs import evolve
 
-from tests.web.room import rows
+from monrest.base.names import Names
+from tests.web.room import KEY, Room, asking, rows
 
 ROOT = "/mon/r"
+OWN = {"X-Abc-Auth-Key": KEY, "X-Abc-Auth-User": "ann"}
 
 
 def refused(reply, code, message):
@@ -19,6 +21,34 @@ def refused(reply, code, message):
     assert reply.headers["cache-control"] == "no-store"
     assert reply.headers["x-request-id"]
     return document["description"]
+
+
+def test_the_root_has_the_words_of_the_site(clock):
+    room = Room(clock, names=Names(app="abc"))
+    ask = asking(room)
+    assert ask("/abc/r/hosts", headers=OWN).status == 200
+    assert room.seen[0].path == "/hosts"
+    refused(ask("/mon/r/hosts"), 404, "not found")
+
+
+def test_what_programs_ask_beside_the_root(clock):
+    room = Room(clock, names=Names(app="abc"))
+    ask = asking(room)
+    for path in ("/-/healthy", "/-/ready", "/metrics", "/openapi.json", "//metrics"):
+        assert ask(path, headers=OWN).status == 200, path
+    paths = ["/abc/healthy", "/abc/ready", "/abc/metrics", "/openapi.json", "/abc/metrics"]
+    assert [one.path for one in room.seen] == paths
+
+
+def test_a_header_chooses_the_format_unless_the_path_does(room, ask):
+    header = {"X-Mon-OutputFormat": "wrapped_json"}
+    assert json.loads(ask(f"{ROOT}/hosts", headers=header).body)["data"] == {"path": "/hosts"}
+    ask(f"{ROOT}/csv/hosts", headers=header)
+    assert [request.format for request in room.seen] == ["wrapped_json", "csv"]
+    description = refused(
+        ask(f"{ROOT}/hosts", headers={"X-Mon-OutputFormat": "pdf"}), 400, "unknown output format"
+    )
+    assert "X-Mon-Outputformat" in description
 
 
 @pytest.mark.parametrize(
