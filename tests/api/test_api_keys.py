@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from monrest.accounts.roles import EVERYTHING, restricted
-from monrest.base.errors import BadRequest, Forbidden, NotFound
+from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
 from monrest.base.values import ADMIN, READ_ONLY, ROLES, Caller, Identity, RestRequest
 from monrest.render.formats import RenderOptions, render
 from tests.examples import examples
@@ -166,6 +166,13 @@ def test_the_audit_tells_no_role_from_no_restriction(house, audited):
     post(house, ANN)
     send(house, ANN, "POST", document={"roles": []})
     assert [line.get("roles") for line in audited] == [None, "none"]
+
+
+def test_the_database_is_away(house):
+    house.store.down = True
+    for method in ("GET", "POST"):
+        with pytest.raises(Unavailable):
+            send(house, ANN, method)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Reports with cores and logs in memory: days of users, equal names on several sites."""
+"""Reports with cores and logs in memory: days of users, what is read of the log, equal names."""
 
 from datetime import datetime
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 
 from monrest.accounts.model import Profile
 from monrest.availability import chosen_objects as reportobjects
-from monrest.base.errors import Unavailable
+from monrest.base.errors import BadRequest, Unavailable
 from monrest.base.values import Column, Rows
 from monrest.rows.columns import HOSTS, SERVICES
 from tests.api.asking import answer, records
@@ -47,12 +47,14 @@ class World:
         self.users = Users()
         monkeypatch.setattr(reportobjects, "fetch", self.fetch)
 
-    def site(self, id, *hosts, lines=()):
+    def site(self, id, *hosts, lines=(), services=()):
         made = FakeSite(id)
         made.lines, made.wanted = lines, []
         self.sites.append(made)
         for name in hosts:
             self.rows["hosts"].append([name, 1, 1, id])
+        for host, description in services:
+            self.rows["services"].append([host, description, 2, 0, id])
         return made
 
     async def fetch(self, context, request, schema, *, extra=()):
@@ -101,6 +103,25 @@ def test_days_are_those_of_the_user(world, users, zone, day):
     assert wanted.until - wanted.since == (23 if zone is BERLIN else 24) * 3600
 
 
+def test_what_is_read_of_the_log(world):
+    site = world.site("a", "h", services=[("h", "s"), ("i", "s")])
+    span = (("start", "9000000"), ("end", "9001000"))
+    world.get("/hosts/availability", *span)
+    world.get("/services/availability", *span, ("assumestatesduringnotrunning", "0"))
+    hosts, services = site.wanted
+    assert (hosts.since, hosts.until) == (9000000 - 4 * 86400, 9001000)
+    assert (hosts.hosts, hosts.services, hosts.program) == (True, False, False)
+    assert (services.hosts, services.services, services.program) == (False, True, True)
+    assert services.names == {"h", "i"}
+
+
+def test_nothing_is_read_for_no_time(world):
+    site = world.site("a", "h")
+    found = world.get("/hosts/availability", ("start", "9000000"), ("end", "9000000"))
+    assert site.wanted == []
+    assert {value for name, value in records(found)[0].items() if name != "host"} == {0}
+
+
 DOWN = [(NOW - 3600, "HOST ALERT: h;DOWN;HARD;1;x")]
 UP = [(NOW - 90000, "HOST ALERT: h;UP;HARD;1;x")]
 
@@ -116,3 +137,10 @@ def test_equal_names_on_several_sites(world):
     ]
     # A single object is of the first site in the order of the configuration.
     assert world.get("/hosts/h/availability").value["time_up"] == 86400
+
+
+def test_a_wrong_filter_is_refused_before_the_log_is_read(world):
+    site = world.site("a", "h")
+    with pytest.raises(BadRequest, match="alias column name used in filter"):
+        world.get("/hosts/availability", ("columns", "time_up:n"), ("n", "1"))
+    assert site.wanted == []

@@ -162,6 +162,13 @@ def test_one_query_for_each_table(world, identity, count):
     assert len(world.sending) == 1
 
 
+def test_few_objects_are_asked_for_by_name(world):
+    world.bulk(enable(1), enable(2))
+    assert world.sites[0].asked[0].filter is not None
+    world.bulk(*[enable(n) for n in range(100)])
+    assert world.sites[0].asked[-1].filter is None
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (

@@ -239,3 +239,8 @@ ROW = {"name": "h1", "groups": ["a", "b"], "time": 10, "is_service": True}
 def test_passes(limit, result):
     places = {name: at for at, name in enumerate(ROW)}
     assert passes(limit, list(ROW.values()), places) is result
+
+
+def test_other_operators_are_no_oversight():
+    with pytest.raises(LookupError):
+        passes(Test("name", "~", "h"), ["h1"], {"name": 0})

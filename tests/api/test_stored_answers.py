@@ -4,10 +4,10 @@ import pytest
 from attrs import evolve
 from pytest_twisted import blockon
 from twisted.internet import reactor
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 
 from monrest.base.concurrency import pause
-from monrest.base.errors import BadRequest
+from monrest.base.errors import BadRequest, Unavailable
 from monrest.base.room import RowRoom
 from monrest.base.values import ADMIN, Document, Identity, Rows, RowSource
 from monrest.config import Config
@@ -149,6 +149,18 @@ async def test_who_does_not_flow_waits_for_room(context, packing):
     assert written(await waiting) == written(await answered(context, ()))
 
 
+async def test_who_leaves_while_waiting_for_room_leaves_nothing(context, packing):
+    holder = packing.memory.room.share()
+    await holder.admit(1)
+    waiting = Deferred.fromCoroutine(answered(packing, ()))
+    await answered(packing, (("limit", "1"),), flows=True)
+    waiting.addErrback(lambda failure: failure.trap(CancelledError))
+    waiting.cancel()
+    await waiting
+    holder.release()
+    assert packing.memory.room.held == 0
+
+
 async def test_rows_that_nobody_takes_leave_nothing(context, packing):
     flowing = await answered(packing, (), flows=True)
     assert packing.memory.files.stored > 0
@@ -157,6 +169,17 @@ async def test_rows_that_nobody_takes_leave_nothing(context, packing):
     # What has just come from a core is on the stack until the reactor turns.
     await pause(reactor)
     assert packing.memory.files.stored == 0
+
+
+async def test_a_full_disk_refuses_what_memory_cannot_hold(context, packing):
+    most, packing.memory.files.most = packing.memory.files.most, 1000
+    try:
+        with pytest.raises(Unavailable, match="no room for large answers") as caught:
+            await answered(packing, (), flows=True)
+        assert caught.value.headers == (("Retry-After", "10"),)
+    finally:
+        packing.memory.files.most = most
+    assert written(await answered(packing, (), flows=True)) == written(await answered(context, ()))
 
 
 async def test_what_can_never_be_in_memory_is_refused(context, packing):

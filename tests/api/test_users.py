@@ -3,7 +3,7 @@
 import pytest
 
 from monrest.accounts.user_endpoints import COLUMNS
-from monrest.base.errors import BadRequest, Forbidden, NotFound
+from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
 from monrest.base.values import ADMIN, Contact, SiteProblem
 from tests.fakes.keystore import result
 
@@ -115,6 +115,13 @@ def test_users_of_all_sources(house):
         assert get(house, name)["roles"] == found[name]["roles"]
 
 
+def test_roles_of_contact_groups(house):
+    house.configure(roles={"admin": ("root",)}, contactgroup_roles={"all_hosts": ("a",)})
+    house.directory.known["ann"] = ANN
+    assert get(house, "ann")["roles"] == [HOSTS]
+    assert {row["id"]: row["roles"] for row in rows(house)}["ann"] == [HOSTS]
+
+
 @pytest.mark.parametrize(
     "name", ["nobody", "*", "a*", "%00", "%0A", "(cli)", "%ED%A0%80", "..%2Fx"]
 )
@@ -157,3 +164,12 @@ def test_names_that_cannot_be_locked(house, name, audited):
 def test_locking_takes_no_parameters(house):
     with pytest.raises(BadRequest, match="'until'"):
         house.send("POST", "/mon/users/ann/cmd/lock", house.as_user("root"), until="tomorrow")
+
+
+def test_locking_while_the_database_is_away(house, audited):
+    whoami(house, "root")
+    house.store.down = True
+    with pytest.raises(Unavailable):
+        order(house, "ann", "lock")
+    assert audited[-1]["action"] == "user lock"
+    assert audited[-1]["result"] != "ok"

@@ -37,6 +37,17 @@ def test_a_problem_becomes_hard_after_its_attempts(bench):
     ]
 
 
+def test_a_soft_problem_recovers_softly(bench):
+    check(bench, "alpha", 0)
+    check(bench, "alpha", 1)
+    assert short(check(bench, "alpha", 0)) == (0, 1, 1)
+    assert alerts(bench) == [
+        "HOST ALERT: alpha;DOWN;SOFT;1;out 1",
+        "HOST ALERT: alpha;UP;SOFT;1;out 0",
+    ]
+    assert bench.host("alpha").last_hard_state == 0
+
+
 def test_a_passive_host_result_is_hard_at_once(bench):
     bench.result("alpha", 1, "gone; away|rta=1ms")
     host = bench.host("alpha")
@@ -175,3 +186,16 @@ def test_what_holds_notifications_back(bench, line):
     before = [text for text in notifications(bench) if ";load;CRITICAL;" in text]
     hard_problem(bench)
     assert [text for text in notifications(bench) if ";load;CRITICAL;" in text] == before == []
+
+
+def test_event_handlers_are_logged(bench):
+    bench.service("alpha", "load").event_handler = "restart!now"
+    bench.command("CHANGE_GLOBAL_SVC_EVENT_HANDLER;everything")
+    check(bench, "alpha", 2, "load")
+    assert bench.messages()[-2:] == [
+        "GLOBAL SERVICE EVENT HANDLER: alpha;load;CRITICAL;SOFT;1;everything",
+        "SERVICE EVENT HANDLER: alpha;load;CRITICAL;SOFT;1;restart",
+    ]
+    bench.command("DISABLE_SVC_EVENT_HANDLER;alpha;load")
+    check(bench, "alpha", 2, "load")
+    assert "EVENT HANDLER: alpha" not in bench.messages()[-1]

@@ -56,6 +56,72 @@ def test_unknown_columns_are_empty_texts(bench):
     assert rows == [["", "alpha", ""]]
 
 
+def test_complex_values(bench):
+    bench.result("alpha", 2, "bad", service="load")
+    bench.command("ADD_SVC_COMMENT;alpha;load;1;ann;hello; you")
+    bench.command("SCHEDULE_SVC_DOWNTIME;alpha;load;1795000100;1795000200;0;0;60;ann;why")
+    row = bench.ask(
+        "GET services",
+        "Columns: comments comments_with_info downtimes downtimes_with_info parents "
+        "depends_notify depends_notify_with_info depends_exec custom_variables "
+        "custom_variable_names custom_variable_values host_custom_variables",
+        "Filter: description = load",
+    )[0]
+    now = bench.core.now()
+    assert row[0] == [1, 2]
+    assert row[1][0] == [1, "ann", "hello; you", now, 1, 0, 0]
+    assert row[1][1][1] == "(Naemon Process)"
+    assert row[2:4] == [[1], [[1, "ann", "why", now, 1795000100, 1795000200, 0, 60, 0]]]
+    assert row[4:6] == [[["alpha", "disk /var"]], [["alpha", "disk /var"]]]
+    assert row[6] == [["alpha", "disk /var", "cw", "", 0]]
+    assert row[7:] == [[], {"LEVEL": "gold"}, ["LEVEL"], ["gold"], {"COLOUR": "red", "SIZE": "10"}]
+
+
+def test_host_lists(bench):
+    bench.result("alpha", 2, "bad", service="load")
+    row = bench.ask(
+        "GET hosts",
+        "Columns: services services_with_state services_with_info childs parents groups contacts "
+        "contact_groups notes_expanded",
+        "Filter: name = alpha",
+    )[0]
+    assert row == [
+        ["disk /var", "load"],
+        [["disk /var", 0, 0], ["load", 2, 1]],
+        [["disk /var", 0, 0, ""], ["load", 2, 1, "bad"]],
+        ["beta"], [], ["both", "red"], ["ann"], ["ops"], "see 10.0.0.1",
+    ]  # fmt: skip
+
+
+def test_groups_count_what_is_in_them(bench):
+    bench.result("alpha", 1)
+    bench.result("alpha", 2, service="load")
+    bench.result("alpha", 1, service="disk /var")
+    columns = (
+        "num_hosts num_hosts_down num_hosts_pending num_services num_services_crit "
+        "num_services_warn num_services_pending worst_service_state worst_service_hard_state "
+        "worst_host_state"
+    )
+    filters = ("Filter: name = both",)
+    assert bench.ask("GET hostgroups", f"Columns: {columns}", *filters) == [
+        [2, 1, 1, 3, 1, 1, 1, 2, 0, 1]
+    ]
+    rows = bench.ask("GET hostgroups", "Columns: name members members_with_state")
+    assert rows == [
+        ["red", ["alpha"], [["alpha", 1, 1]]],
+        ["both", ["alpha", "beta"], [["alpha", 1, 1], ["beta", 0, 0]]],
+        ["empty", [], []],
+    ]
+    rows = bench.ask("GET servicegroups", "Columns: members members_with_state num_services")
+    assert rows == [
+        [
+            [["alpha", "disk /var"], ["beta", "C:\\ a; b"]],
+            [["alpha", "disk /var", 1, 1], ["beta", "C:\\ a; b", 0, 0]],
+            2,
+        ]
+    ]
+
+
 def test_tables_by_group(bench):
     assert bench.ask("GET hostsbygroup", "Columns: hostgroup_name name") == [
         ["red", "alpha"], ["both", "alpha"], ["both", "beta"],
@@ -65,6 +131,16 @@ def test_tables_by_group(bench):
     assert len(rows) == 5
     rows = bench.ask("GET servicesbygroup", "Columns: servicegroup_name host_alias description")
     assert rows == [["disks", "Alpha ü", "disk /var"], ["disks", "beta", "C:\\ a; b"]]
+
+
+def test_time_periods(bench):
+    columns = "Columns: name alias in days exceptions_month_date exclusions"
+    always, never = bench.ask("GET timeperiods", columns)
+    assert always[:4] == ["always", "All day", 1, [[0, 86400]] * 7]
+    (rule,) = always[4]
+    assert (rule["smon"], rule["smday"], rule["skip_interval"]) == (0, 1, 0)
+    assert rule["times"] == [[0, 3600], [7200, 10800]]
+    assert never == ["never", "Never", 0, [[]] * 7, [], []]
 
 
 def test_status_says_that_it_is_a_simulation(bench):

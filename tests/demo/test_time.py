@@ -63,6 +63,21 @@ def test_the_demo_site_shows_every_kind_of_thing(demo):
     assert all(target.perf_data for target in targets if target.state == 0 and target.last_check)
 
 
+def test_the_history_is_in_order_and_complete(demo):
+    entries = [entry.read() for entry in demo.log.entries]
+    assert all(a.time <= b.time for a, b in pairwise(entries))
+    assert entries[0].time == START - 2 * 86400
+    assert entries[-1].time <= START
+    kinds = {entry.type for entry in entries}
+    assert {"HOST ALERT", "SERVICE ALERT", "SERVICE NOTIFICATION", "CURRENT HOST STATE",
+            "CURRENT SERVICE STATE", "LOG VERSION: 2.0"} <= kinds  # fmt: skip
+    rotations = [entry for entry in entries if entry.type.startswith("LOG ROTATION")]
+    assert [entry.lineno for entry in rotations] == [1] * len(rotations)
+    assert len(rotations) == 3
+    per_file = [entry for entry in entries if entry.type == "CURRENT SERVICE STATE"]
+    assert len(per_file) == 3 * 100
+
+
 def test_the_present_follows_from_the_history(demo):
     last = {}
     for entry in demo.log.entries:
@@ -170,6 +185,18 @@ def test_lines_are_found_when_the_clock_was_put_back():
     assert found(START - 60, START - 1) == ["third"]
     assert found(START)[0] == "first"
     assert not {"second", "third"} & set(found(START))
+
+
+def test_switches_stop_the_checks():
+    core, simulation, clock = make(days=0)
+    core.switches.execute_host_checks = 0
+    for target in core.inventory.services.values():
+        target.active_checks_enabled = 0
+    simulation.start()
+    clock.pump([1] * 200)
+    checked = {item.description for item in core.inventory.targets() if item.has_been_checked}
+    assert checked <= {"Backup nightly", "Backup database"}
+    simulation.stop()
 
 
 def test_behaviours():

@@ -1,7 +1,7 @@
 """Connections that are left."""
 
 from twisted.internet import reactor
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
 from monrest.base.errors import BadRequest
@@ -35,3 +35,22 @@ async def test_a_client_that_leaves_while_its_problems_are_written(serve):
     client.transport.abortConnection()
     while channel in served.room.site.channels:
         await deferLater(reactor, 0.01, lambda: None)
+
+
+async def test_a_client_that_leaves_cancels_its_request(serve):
+    served, cancelled = serve(), Deferred()
+
+    async def hang(_):
+        try:
+            await Deferred()
+        except CancelledError:
+            cancelled.callback(None)
+            raise
+
+    served.room.answers["/hosts"] = hang
+    client = await served.connect()
+    arrived = served.room.arrival()
+    client.send(get("/hosts"))
+    await arrived
+    client.transport.abortConnection()
+    await cancelled.addTimeout(300, reactor)

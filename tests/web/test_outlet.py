@@ -60,6 +60,18 @@ def body_of(client):
 
 
 @pytest_twisted.ensureDeferred
+async def test_the_first_bytes_come_behind_the_head_and_all_in_their_order(serve):
+    _, stream, client = await opened(serve)
+    stream.outlet.write(b"at once;")
+    await stream.until(lambda: stream.room)
+    for number in range(100):
+        stream.outlet.write(b"%d;" % number)
+    expected = b"at once;" + b"".join(b"%d;" % number for number in range(100))
+    await client.until(lambda wire: body_of(wire) == expected)
+    assert client.data.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest_twisted.ensureDeferred
 async def test_what_is_told_is_plain_ascii_where_all_json_is(serve):
     _, stream, client = await opened(serve, server={"ascii_json": True})
     stream.outlet.write('data: "Größe"\n\n'.encode())
@@ -98,6 +110,18 @@ async def test_a_client_that_reads_again_has_lost_nothing(serve):
     await client.until(lambda wire: body_of(wire) == expected)
     await stream.until(lambda: stream.room > told)
     assert not stream.outlet.paused
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_stream_of_a_client_that_goes_is_over(serve):
+    _, stream, client = await opened(serve)
+    await stream.until(lambda: stream.room)
+    stream.outlet.write(b"one")
+    await client.until(lambda wire: body_of(wire) == b"one")
+    client.transport.abortConnection()
+    await stream.closed
+    stream.outlet.write(b"nobody reads this")
+    assert body_of(client) == b"one"
 
 
 @pytest_twisted.ensureDeferred
