@@ -1,4 +1,4 @@
-"""Connections that are left."""
+"""Connections that are left, or end with their answer."""
 
 from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, Deferred
@@ -54,3 +54,10 @@ async def test_a_client_that_leaves_cancels_its_request(serve):
     await arrived
     client.transport.abortConnection()
     await cancelled.addTimeout(300, reactor)
+
+
+async def test_http_one_zero_ends_the_connection(serve):
+    client = await serve().connect()
+    client.send(get("/hosts", version="1.0"))
+    await client.until(lambda wire: wire.closed)
+    assert client.data.endswith(b'\r\n\r\n{"path":"/hosts"}\n')
