@@ -74,7 +74,7 @@ class Authenticator:
         self._granted = GrantedRoles.of(self.config)
 
     async def authenticate(self, caller: Caller) -> Identity:
-        """Give the identity behind ``caller``.
+        """Return the identity behind ``caller``.
 
         Raises NotAuthenticated without credentials or with a wrong password, Forbidden for a
         wrong key and a locked user, BadRequest for impossible names, TooManyRequests after many
@@ -97,7 +97,7 @@ class Authenticator:
         return identity
 
     async def of_user(self, name: str, limit: frozenset[str] | None = None) -> Identity:
-        """Give the identity of a user who is not here, for what is done in their name.
+        """Return the identity of a user who is not here, for what is done in their name.
 
         ``limit`` are the roles to which they were restricted. Internal users may everything else.
         Raises Forbidden for a user who is locked, Unavailable when that cannot be looked up.
@@ -113,7 +113,7 @@ class Authenticator:
         return await self._user(UserName(name, name), "owner", limit)
 
     def _presented(self, caller: Caller) -> str | None:
-        """Give the key that the caller presents; other credentials do not count then."""
+        """Return the key that the caller presents; other credentials do not count then."""
         key = caller.headers.get(self.names.header("Auth-Key"))
         if key is not None:
             return key.strip(_BLANKS)
@@ -166,7 +166,7 @@ class Authenticator:
         )
 
     def _asked_user(self, caller: Caller) -> UserName | None:
-        """Give the user whose context a superuser asks for."""
+        """Return the user whose context a superuser asks for."""
         header = self.names.header("Auth-User")
         text = caller.headers.get(header, "").strip(_BLANKS)
         return self.user_names.read(text, header.title()) if text else None
@@ -224,7 +224,7 @@ class Authenticator:
         )
 
     def _cookie_of(self, caller: Caller) -> str:
-        """Give the value of the session cookie, empty when there is none."""
+        """Return the value of the session cookie, empty when there is none."""
         return cookie_of(caller.headers, f"{self.names.app}_auth")
 
     async def _by_password(self, caller: Caller) -> Identity | None:
@@ -262,7 +262,7 @@ class Authenticator:
         return await self._user(user, "basic auth")
 
     def _remote_user(self, caller: Caller) -> str:
-        """Give the name that a trusted proxy sends; one from another neighbour does not count."""
+        """Return the name that a trusted proxy sends; one from another neighbour does not count."""
         header = self.config.remote_user_header.lower()
         if not header or not self.proxies.trusts(caller.address):
             return ""
@@ -288,7 +288,7 @@ class Authenticator:
         replaces: bool = False,
         session: Session | None = None,
     ) -> Identity:
-        """Give the identity of an ordinary user with what ``limit`` leaves of their roles.
+        """Return the identity of an ordinary user with what ``limit`` leaves of their roles.
 
         ``replaces``: a limit gives its roles, also those that the user does not hold, except that
         a user who may only read stays so.
@@ -309,7 +309,7 @@ class Authenticator:
         )
 
     async def _roles_of(self, name: str) -> frozenset[str]:
-        """Give all roles that the user holds by name and by contact group.
+        """Return all roles that the user holds by name and by contact group.
 
         Only this is remembered: what a key or a session leaves of it is worked out each time, so
         that one never answers for another.
@@ -367,7 +367,7 @@ class Proxies:
         return read is not None and self._among(read)
 
     def client(self, peer: str, forwarded_for: str) -> str:
-        """Give the client's address from the other end of a connection and X-Forwarded-For.
+        """Return the client's address from the other end of a connection and X-Forwarded-For.
 
         Every proxy appends whom it was asked by, so the list is read from its end, for as long
         as the one who says so is trusted. What is no address ends it as well.

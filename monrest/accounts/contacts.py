@@ -134,7 +134,7 @@ class Contacts:
     async def all_contacts(
         self, sites: Sequence[Site]
     ) -> tuple[dict[str, Contact], tuple[SiteProblem, ...]]:
-        """Give all contacts of ``sites`` by name, asked now, and the sites that did not answer."""
+        """Return all contacts of ``sites`` by name, asked now, and the sites without an answer."""
         if not sites:
             return {}, ()
         share = sites[0].memory.room.share()

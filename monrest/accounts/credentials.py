@@ -91,7 +91,7 @@ class Credentials(Service):
         )
 
     async def find(self, kind: Kind[V], name: str, *, anew: bool = False) -> tuple[V, bool] | None:
-        """Give what has this hash or name and whether that is sure; None when there is nothing.
+        """Return what has this hash or name and whether that is sure; None when there is nothing.
 
         Without an answer of the database it is what the database said within the grace of its
         kind, and not sure. ``anew``: what is kept is not fresh enough. Raises Unavailable when
@@ -130,7 +130,7 @@ class Credentials(Service):
         return None if value is None else (value, True)
 
     def _doubtful(self, kind: Kind[V], name: str) -> tuple[V, bool] | None:
-        """Give what the database said within the grace."""
+        """Return what the database said within the grace."""
         kept = self._kept.get((kind.mark, name))
         if kept is None or self.clock.seconds() >= kept.asked + kind.grace:
             return None
@@ -265,7 +265,7 @@ class HashedKind(Kind[C]):
         return cast("C | None", row)
 
     async def lookup(self, hashed: str, *, anew: bool = False) -> C | None:
-        """Give the one of this hash; Unavailable when the database is and nothing recent is known.
+        """Return that of a hash; Unavailable when the database is and nothing recent is known.
 
         ``anew``: what is kept is not fresh enough.
         """
@@ -277,7 +277,7 @@ class HashedKind(Kind[C]):
         return credential if sure else evolve(credential, confirmed=False)
 
     async def several(self, user: str | None = None, hashed: str | None = None) -> list[C]:
-        """Give those of ``user`` (None: of all) in the order in which they were made.
+        """Return those of ``user`` (None: of all) in the order in which they were made.
 
         With a hash only the one that has it.
         """

@@ -27,7 +27,7 @@ class Keys(HashedKind[ApiKey]):
     owner = "user"
 
     async def find(self, plain: str) -> ApiKey | None:
-        """Give the key of its plain text, None for an unknown one.
+        """Return the key of its plain text, None for an unknown one.
 
         Unavailable when the database is and nothing recent is known. ``last_used`` and
         ``last_from`` are as old as what is kept.

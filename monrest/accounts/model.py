@@ -131,7 +131,7 @@ def new_secret() -> str:
 
 
 def secret_hash(secret: str) -> str:
-    """Give the hash by which a key or a session is known; it covers the suffix."""
+    """Return the hash by which a key or a session is known; it covers the suffix."""
     return hashlib.sha256(secret.encode("ascii")).hexdigest()
 
 
@@ -140,7 +140,7 @@ def proof(value: str, password: str) -> str:
 
 
 def zone_called(name: str | None) -> ZoneInfo | None:
-    """Give the time zone of this name, None when there is none."""
+    """Return the time zone of this name, None when there is none."""
     try:
         return ZoneInfo(name) if name else None
     except (OSError, ValueError, ZoneInfoNotFoundError):

@@ -83,14 +83,14 @@ class Passwords:
         return await self.hash_of(user) is not None
 
     async def hash_of(self, user: str) -> str | None:
-        """Give what the file says of ``user``, None for nothing; Unavailable as with ``check``."""
+        """Return what the file has of ``user``, else None; Unavailable as with ``check``."""
         if not self.path:
             return None
         await self._look()
         return self._file.hashes.get(user)
 
     async def names(self) -> tuple[str, ...]:
-        """Give all names of the file; Unavailable when it cannot be read."""
+        """Return all names of the file; Unavailable when it cannot be read."""
         if not self.path:
             return ()
         await self._look()
@@ -179,7 +179,7 @@ class Passwords:
 
 
 def _changed(path: str, old: PasswordFile) -> PasswordFile:
-    """Give ``old`` if it is still what the file says; OSError when that is unknown."""
+    """Return ``old`` if it is still what the file says; OSError when that is unknown."""
     if old.signature is not None and htpasswd.signature(Path(path).stat()) == old.signature:
         return old
     return htpasswd.read(path)

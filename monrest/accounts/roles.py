@@ -45,7 +45,7 @@ class RoleTable:
         return cls(frozenset(for_all), tuple(rules))
 
     def held(self, names: Iterable[str]) -> frozenset[str]:
-        """Give the roles that go with these names (of a user or of groups)."""
+        """Return the roles that go with these names (of a user or of groups)."""
         given = tuple(names)
         return self.for_all | {
             role for role, matches in self.rules if any(matches(name) for name in given)
@@ -72,7 +72,7 @@ class GrantedRoles:
 
 
 def restricted(roles: frozenset[str], limit: frozenset[str] | None) -> frozenset[str]:
-    """Give what ``limit`` leaves of ``roles`` (full names; None: everything).
+    """Return what ``limit`` leaves of ``roles`` (full names; None: everything).
 
     An administrator holds what they are limited to. read_only takes rights away, so a limit can add
     it and never removes it.
@@ -84,7 +84,7 @@ def restricted(roles: frozenset[str], limit: frozenset[str] | None) -> frozenset
 
 
 def grantable(identity: Identity, asked: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Give the roles of a key that ``identity`` makes; None: the key restricts nothing.
+    """Return the roles of a key that ``identity`` makes; None: the key restricts nothing.
 
     ``asked`` are full names, None when nothing was asked for. What the maker does not hold is
     left out, and a maker who is limited gives at most that.

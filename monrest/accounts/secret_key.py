@@ -19,7 +19,7 @@ class SecretKeyError(Exception):
 
 
 def read_or_create(path: Path) -> str:
-    """Give the key in ``path``; write a new one, mode 0600, when the file is missing or empty.
+    """Return the key in ``path``; write a new one, mode 0600, when the file is missing or empty.
 
     Blocks; called before the reactor turns. Raises SecretKeyError.
     """

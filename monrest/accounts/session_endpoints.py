@@ -164,7 +164,7 @@ class SessionRecords(Records[Session]):
 
 
 def _credentials(request: RestRequest) -> tuple[str, str]:
-    """Give name and password; BadRequest, which never shows a value, when they are not there."""
+    """Return name and password; BadRequest, which never shows a value, when they are not there."""
     names, passwords = [], []
     for name, value in request.parameters:
         if name in _NAMES:

@@ -39,7 +39,7 @@ class Sessions(HashedKind[Session]):
     owner = "username"
 
     async def find(self, value: str) -> Session | None:
-        """Give the session of a cookie, None when there is none or it is over; it counts as used.
+        """Return the session of a cookie, None when there is none or it is over; it counts as used.
 
         Unavailable when the database is and nothing recent is known.
         """
@@ -142,11 +142,11 @@ class Sessions(HashedKind[Session]):
         return f"{self.service.names.app}_auth"
 
     def cookie(self, value: str, caller: Caller) -> tuple[str, str]:
-        """Give the header that hands the cookie to the client, for as long as it runs."""
+        """Return the header that hands the cookie to the client, for as long as it runs."""
         return self._set_cookie(value, caller)
 
     def expired_cookie(self, caller: Caller) -> tuple[str, str]:
-        """Give the header that takes the cookie away."""
+        """Return the header that takes the cookie away."""
         return self._set_cookie("", caller, "Max-Age=0", "Expires=Thu, 01 Jan 1970 00:00:00 GMT")
 
     def _set_cookie(self, value: str, caller: Caller, *more: str) -> tuple[str, str]:
@@ -161,7 +161,7 @@ class Sessions(HashedKind[Session]):
 
 @transaction
 def _begin(connection: Connection, session: Session) -> list[str]:
-    """Store a session; gives the hashes of those that have to go before."""
+    """Store a session; returns the hashes of those that have to go before."""
     of_user = select(sessions.c.hashed_id).where(sessions.c.username == session.username)
     by_use = of_user.order_by(
         sessions.c.active.desc(), sessions.c.created.desc(), sessions.c.hashed_id
@@ -181,7 +181,7 @@ _USED = (
 
 
 def cookie_of(headers: Mapping[str, str], name: str) -> str:
-    """Give the value of a cookie, empty when there is none; ``headers`` have lower-case names."""
+    """Return the value of a cookie, empty when there is none; ``headers`` have lower-case names."""
     for part in headers.get("cookie", "").split(";"):
         key, _, value = part.strip().partition("=")
         if key == name:

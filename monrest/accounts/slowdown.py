@@ -90,7 +90,7 @@ class Slowdown:
         return (address, user) in self._good
 
     def track(self, kind: str, name: str) -> _Track:
-        """Give what is known of one, and make room for it."""
+        """Return what is known of one, and make room for it."""
         key = (kind, name)
         now = self.clock.seconds()
         track = self._tracks.pop(key, None)
@@ -182,7 +182,7 @@ class Attempt:
     _counts: bool = field(default=True, init=False)
 
     def succeeded(self) -> None:
-        """Say that the password was right."""
+        """Note that the password was right."""
         self._right = True
         self.slowdown.succeeded(self.address, self.user)
 

@@ -68,7 +68,7 @@ async def figures(
 
 
 def _user_names(*sources: Iterable[str]) -> frozenset[str]:
-    """Give all users of whom a contact, a profile or the configuration tells."""
+    """Return all users of whom a contact, a profile or the configuration tells."""
     return frozenset(name for names in sources for name in names if "*" not in name)
 
 
@@ -89,7 +89,7 @@ _ZONE = ZoneName("tz", "time zone of dates, such as Europe/Berlin; empty: the se
 
 
 async def _configured(passwords: Passwords, auth: AuthConfig) -> frozenset[str]:
-    """Give the names in lists of roles and in the password file."""
+    """Return the names in lists of roles and in the password file."""
     names = set(_named(auth))
     with contextlib.suppress(Unavailable):  # the log says that the file cannot be read
         names.update(await passwords.names())

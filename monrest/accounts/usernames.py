@@ -47,7 +47,7 @@ class UserNames:
     config: AuthConfig
 
     def read(self, text: str, where: str) -> UserName:
-        """Give the name behind ``text``; BadRequest, naming ``where``, when it is none."""
+        """Return the name behind ``text``; BadRequest, naming ``where``, when it is none."""
         check(text, where)
         name = text
         if self.config.lowercase_user:

@@ -60,11 +60,11 @@ class Users(Kind[_Known]):
         return name in (await self._current()).guessed
 
     async def get(self, name: str) -> Profile | None:
-        """Give a user's profile, None when nothing is stored of them."""
+        """Return a user's profile, None when nothing is stored of them."""
         return await self.service.database.run(lambda connection: Profile.find(connection, name))
 
     async def zone_of(self, name: str) -> tzinfo | None:
-        """Give the time zone that a user chose, None for the server's."""
+        """Return the time zone that a user chose, None for the server's."""
         profile = await self.get(name)
         return None if profile is None else profile.zone
 
@@ -198,7 +198,7 @@ def _write(connection: Connection, name: str, now: int, values: dict[str, Any]) 
 def _count(
     connection: Connection, name: str, now: int, where: dict[str, Any], *, known: bool
 ) -> int:
-    """Count a failed login; gives how many there are, 0 for a user who is locked or not known."""
+    """Count a failed login; returns how many there are, 0 for a user who is locked or not known."""
     if known:
         _make(connection, name, now)
     profile = Profile.find(connection, name)

@@ -37,7 +37,7 @@ def check(
     headers: Mapping[str, str],
     names: Names,
 ) -> Parameters:
-    """Give ``parameters`` without the token; Forbidden unless it is that of the session.
+    """Return ``parameters`` without the token; Forbidden unless it is that of the session.
 
     ``CSRFtoken`` is never a parameter of anything else, ``token`` may be one without a session.
 
@@ -64,7 +64,7 @@ def check(
 
 
 def without_token(identity: Identity, document: Any) -> Any:
-    """Give the JSON body of a change without the token, as ``check`` gives its parameters."""
+    """Return the JSON body of a change without the token, as ``check`` returns its parameters."""
     if not isinstance(document, dict):
         return document
     tokens = PARAMETERS if identity.session else PARAMETERS[:1]

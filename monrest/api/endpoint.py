@@ -62,7 +62,7 @@ class RequestCache:
 
     _known: dict[Hashable, Any] = field(factory=dict, init=False)
     find: Callable[[Hashable], Any] = field(init=False)
-    """Give what is known under a key, None for nothing."""
+    """Return what is known under a key, None for nothing."""
 
     def __attrs_post_init__(self) -> None:
         self.find = self._known.get
@@ -85,8 +85,8 @@ class Context:
 
     ``sites`` are those that exist for the user: all others are taken out before (``dispatch``).
     ``contacts`` are the users as the cores know them. ``zone`` is the zone of dates without one,
-    ``chosen_zone`` gives that of a user, None where they chose none. ``instance`` is the random id
-    of this daemon among those that federate. ``dispatch`` has another request answered,
+    ``chosen_zone`` returns that of a user, None where they chose none. ``instance`` is the random
+    id of this daemon among those that federate. ``dispatch`` has another request answered,
     ``reactor`` starts programs, which ``clock`` does not. ``memory`` has the answers of cores and
     the threads that work on large ones; ``threads`` are for everything else.
     ``request_cache`` is what is known of requests that were answered before.
@@ -108,7 +108,7 @@ class Context:
     request_cache: RequestCache = field(factory=RequestCache)
 
     def moment(self) -> Moment:
-        """Give the present for the functions of one request."""
+        """Return the present for the functions of one request."""
         return Moment(now=self.wall.now(), zone=self.zone)
 
     async def compute(
@@ -118,7 +118,7 @@ class Context:
         limit: Limit | None = None,
         inbox: Inbox | None = None,
     ) -> T:
-        """Give what ``work`` makes of so many values: here when they are few, else in a thread.
+        """Return what ``work`` makes of so many values: here when they are few, else in a thread.
 
         ``work`` touches nothing but what it was given. ``limit`` is what is left of that of the
         answer, where it is made in several parts. Rows that are stored in ``inbox`` are many.

@@ -17,7 +17,7 @@ log = Logger()
 
 
 def rest_error(failure: Failure, request_id: str, root: str = "") -> RestError:
-    """Give what ``failure`` means to the client; what was not expected is logged with its id.
+    """Return what ``failure`` means to the client; what was not expected is logged with its id.
 
     ``root`` is the path of the API, for requests beside it.
     """

@@ -37,11 +37,11 @@ class Common:
 
     ``config``, ``key`` (the secret one, which the nodes of a cluster share) and ``context`` are
     those in force, ``path`` is the file of the configuration, if it has one, ``folder`` that of the
-    state. ``who`` gives the identity of a caller. ``machine`` is the clock of this machine and
+    state. ``who`` returns the identity of a caller. ``machine`` is the clock of this machine and
     ``wall`` that of all daemons that share the database. ``node`` is this daemon and ``process``
     this process of it; both are known when families are opened. ``answers`` are the threads that
-    make large answers. ``connect`` gives another database and its clock. ``does``: whether this
-    process has the duty of a name, which one of all has. ``may_restart`` gives what is in the way
+    make large answers. ``connect`` returns another database and its clock. ``does``: whether this
+    process has the duty of a name, which one of all has. ``may_restart`` returns what is in the way
     of a restart, empty for nothing.
     """
 
@@ -75,7 +75,7 @@ class Common:
     _services: dict[type[Service], Service] = field(factory=dict, init=False)
 
     def the(self, kind: type[Kind]) -> Kind:
-        """Give the service of another family, which stands before this one in the registry."""
+        """Return the service of another family, which stands before this one in the registry."""
         service = self._services[kind]
         assert isinstance(service, kind)
         return service

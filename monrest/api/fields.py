@@ -95,7 +95,7 @@ class Field(ABC):
 
     @abstractmethod
     def read(self, value: Any, at: Reading = AS_IT_IS) -> Any:
-        """Give the value as the record has it; BadRequest for what is none."""
+        """Return the value as the record has it; BadRequest for what is none."""
 
     @property
     def limit(self) -> str:
@@ -110,7 +110,7 @@ class Field(ABC):
         return None if self.in_rows is None else self.in_rows.column(self.name)
 
     def asked(self, parameters: Parameters, at: Reading = AS_IT_IS) -> Any:
-        """Give what the last parameter of this name says; one that is empty says nothing."""
+        """Return what the last parameter of this name says; one that is empty says nothing."""
         value = None
         for name, text in parameters:
             if name == self.name:
@@ -258,7 +258,7 @@ class Flag(Field):
 
 
 def comma_names(item: Any) -> Iterable[str] | None:
-    """Give the names between the commas of a text; None for what is no text."""
+    """Return the names between the commas of a text; None for what is no text."""
     return map(str.strip, item.split(",")) if isinstance(item, str) else None
 
 
@@ -266,7 +266,7 @@ def comma_names(item: Any) -> Iterable[str] | None:
 class NameList(Field):
     """A list of names, or a text with commas; a name that comes again counts once.
 
-    ``item`` gives the names of one item, None for what is none. ``check`` gets the field and a
+    ``item`` returns the names of one item, None for what is none. ``check`` gets the field and a
     name, and raises BadRequest. ``kind`` and ``number`` are what an error says for what is no list
     of names, and for a list that is too long. ``longest`` are the characters of a name, if they
     are bound.
@@ -314,7 +314,7 @@ class Second(Field):
     limit = f"{MOST_TIME} characters"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> int | None:
-        """Give the second in Unix time, None for none."""
+        """Return the second in Unix time, None for none."""
         present = at.present
         assert present is not None
         if not value:
@@ -330,7 +330,7 @@ class Date(Field):
     limit = f"{MOST_TIME} characters"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> str:
-        """Give the date as ``DATE``, empty for none."""
+        """Return the date as ``DATE``, empty for none."""
         present = at.present
         assert present is not None
         if value is None or value == "":
@@ -357,7 +357,7 @@ class Ruled(Field):
         return self.rule(value)
 
     def parsed(self, text: str, at: Reading = AS_IT_IS) -> Any:
-        """Give what a form says in JSON."""
+        """Return what a form says in JSON."""
         check_values(text.encode(), self.name)
         try:
             return orjson.loads(text) if text else None
@@ -382,7 +382,7 @@ class Fields:
     longest: int = 1_048_576
 
     def record(self, given: Mapping[str, Any], present: Moment | None = None) -> dict[str, Any]:
-        """Give a whole record as it is stored, with defaults for what was left out."""
+        """Return a whole record as it is stored, with defaults for what was left out."""
         record = {name: value for name, value in given.items() if name not in self.computed}
         record |= self.values(record, Reading(present=present))
         require_storable(record, self.longest)
@@ -409,7 +409,7 @@ def fields_of(request: RestRequest) -> dict[str, Any]:
 
 
 def collected(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Give the values of a form by name: a text, or a list of texts where it came often."""
+    """Return the values of a form by name: a text, or a list of texts where it came often."""
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
@@ -425,7 +425,7 @@ def require_only(request: RestRequest, *names: str) -> None:
 
 
 def named_sites(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Give the sites that fields of a body name; BadRequest for what is no list of them."""
+    """Return the sites that fields of a body name; BadRequest for what is no list of them."""
     names: list[str] = []
     for name in SITES:
         value = fields.get(name)
@@ -447,7 +447,7 @@ def named_in(parameters: Parameters) -> tuple[str, ...]:
 
 
 def selected_sites(request: RestRequest) -> tuple[str, ...]:
-    """Give the sites that a request names beside its fields: in parameters or before the path."""
+    """Return the sites that a request names beside its fields: in parameters or before the path."""
     return named_in(request.parameters) or request.sites
 
 

@@ -94,7 +94,7 @@ async def select(
 async def read_columns(
     context: Context, request: RestRequest, schema: TableSchema
 ) -> frozenset[str] | None:
-    """Give the columns that the answer to a request is made of; None for all of them.
+    """Return the columns that the answer to a request is made of; None for all of them.
 
     What is large is only read for a request that wants it.
     """

@@ -79,7 +79,7 @@ def first_version() -> int:
 
 
 def birth(version: int) -> int:
-    """Give what stays the same in all versions of a record and is another one in each record."""
+    """Return what stays the same in all versions of a record and is another one in each record."""
     return version // _CHANGES
 
 
@@ -182,7 +182,7 @@ class RecordLimits:
 
 
 def bound_owner(identity: Identity, owner: str) -> str | None:
-    """Give whose limits a change by ``identity`` is bound by; None: administrators by no one's."""
+    """Return whose limits bind a change by ``identity``, None for administrators."""
     return None if identity.may(ADMIN) else owner
 
 
@@ -204,7 +204,7 @@ class StoredRecords(Generic[R]):
         return self.row.primary_key()
 
     def same(self, key: Key, version: int) -> ColumnElement[bool]:
-        """Say that it is still the record that has or had this version, changed or not."""
+        """Return a condition: it is still the record of this version, changed or not."""
         first = birth(version) * _CHANGES
         stored = self.row.table.c.version
         return (self.key == key) & stored.between(first, first + _CHANGES - 1)
@@ -237,7 +237,7 @@ class StoredRecords(Generic[R]):
         owner: str | None = None,
         limits: RecordLimits | None = None,
     ) -> int:
-        """Store a new record with the first free number from ``first`` on; gives the number."""
+        """Store a new record with the first free number from ``first`` on; returns the number."""
         query = select(self.key).where(self.key >= first).order_by(self.key)
         number = first
         for taken in connection.execute(query).scalars():
@@ -277,13 +277,13 @@ class StoredRecords(Generic[R]):
 
 
 def number_of(text: str) -> int | None:
-    """Give the number of a record in a path, None for what is none."""
+    """Return the number of a record in a path, None for what is none."""
     digits = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
     return int(text) if digits and text[0] != "0" else None
 
 
 def first_number(value: Any) -> int:
-    """Give the number from which a free one is looked for, 1 for what is none."""
+    """Return the number from which a free one is looked for, 1 for what is none."""
     text = str(value)
     digits = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
     return max(1, int(text)) if digits else 1
@@ -350,22 +350,22 @@ class Records(ABC, Generic[T]):
 
     @abstractmethod
     async def find(self, context: Context, request: RestRequest, key: str | None) -> Sequence[T]:
-        """Give the records that exist for the user in their order, or the one of a path."""
+        """Return the records that exist for the user in their order, or the one of a path."""
 
     def name(self, record: T) -> str:
-        """Give the key as the audit log has it."""
+        """Return the key as the audit log has it."""
         raise NotImplementedError
 
     @abstractmethod
     async def rows(self, context: Context, records: Iterable[T]) -> list[dict[str, Any]]:
-        """Give records as they are shown."""
+        """Return records as they are shown."""
 
     def document(self, record: T) -> dict[str, Any]:
-        """Give what a patch is merged into."""
+        """Return what a patch is merged into."""
         raise NotImplementedError
 
     async def add(self, context: Context, request: RestRequest, save: Save) -> Key:
-        """Check and store a new record; gives its key as the answer has it."""
+        """Check and store a new record; returns its key as the answer has it."""
         raise NotImplementedError
 
     async def replace(self, context: Context, request: RestRequest, old: T, save: Save) -> bool:
@@ -384,12 +384,12 @@ class Records(ABC, Generic[T]):
         await self.require_write(context, request, old)
 
     def columns_of(self, context: Context) -> tuple[Column, ...]:
-        """Give the columns where some are named after the site."""
+        """Return the columns where some are named after the site."""
         del context
         return self.columns
 
     def further(self, names: Iterable[str]) -> list[Column]:
-        """Give the columns of fields that are not declared."""
+        """Return the columns of fields that are not declared."""
         return [Column(name) for name in sorted(names)]
 
     def shown_alone(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -399,7 +399,7 @@ class Records(ABC, Generic[T]):
         return NotFound(f"no such {self.word}")
 
     async def find_one(self, context: Context, request: RestRequest, key: str) -> T:
-        """Give the record of a path; NotFound also where the user must not know of it."""
+        """Return the record of a path; NotFound also where the user must not know of it."""
         records = await self.find(context, request, key)
         if not records:
             raise self.missing()

@@ -177,7 +177,7 @@ class Scheduler(Generic[R]):
         return key not in self.working and self.clock.seconds() >= self._again.get(key, 0.0)
 
     def start(self, key: Hashable, number: int, work: Callable[[], Deferred[float | None]]) -> None:
-        """Work at a row; ``work`` gives the seconds after which it is tried again, None for never.
+        """Work at a row; ``work`` returns the seconds until the next try, None for no further one.
 
         What it raises is logged, and it is tried again.
         """

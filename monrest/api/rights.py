@@ -36,7 +36,7 @@ def submits(identity: Identity, contact: Contact, config: Config) -> bool:
 
 
 def _by_role(identity: Identity) -> bool | None:
-    """Give what roles decide; None: nothing."""
+    """Return what roles decide; None: nothing."""
     if any(identity.may(role) for role in _COMMAND_ROLES):
         return True
     return False if READ_ONLY in identity.roles else None

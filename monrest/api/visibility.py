@@ -30,7 +30,7 @@ VisibilityRule: TypeAlias = Callable[[Identity, bool], CoreFilter | None]
 async def visible_sites(
     identity: Identity, sites: Sites, contacts: ContactBook, visited: tuple[str, ...] = ()
 ) -> Sites:
-    """Give the sites that exist for ``identity``: those open to all and those of its groups.
+    """Return the sites that exist for ``identity``: those open to all and those of its groups.
 
     The contact groups are asked only where a site is restricted to some. Other instances are
     asked in the name of the user, after the instances that the request has ``visited``.
@@ -43,7 +43,7 @@ async def visible_sites(
 
 
 def visibility(identity: Identity, table: str, strict: bool) -> CoreFilter | None:
-    """Give the filter that every query of ``identity`` to ``table`` carries; None: sees all.
+    """Return the filter that every query of ``identity`` to ``table`` carries; None: sees all.
 
     ``strict``: contacts of a host do not see its services
     (``auth.strict_host_authorization``). A table without a rule raises LookupError, so that a

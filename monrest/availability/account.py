@@ -75,7 +75,7 @@ class Downtimes(Generic[T]):
         return bool(present) and (key in present or (key[0], "") in present)
 
     def concerned(self, event: DowntimeEvent) -> Sequence[T]:
-        """Give the objects whose downtime it is: that of a host is one of its services as well."""
+        """Return the objects whose downtime it is: that of a host is one of its services too."""
         host, service = event.key
         if not service:
             return self._of_host.get(host, ())

@@ -86,7 +86,7 @@ class AnswerFile:
         return at
 
     def read(self, at: int, size: int) -> bytes:
-        """Give the bytes at a place. Raises OSError, ClientLeftError when closed."""
+        """Return the bytes at a place. Raises OSError, ClientLeftError when closed."""
         with self._lock:
             return os.pread(self._open(), size, at)
 

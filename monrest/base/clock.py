@@ -20,7 +20,7 @@ class WallClock(Protocol):
     """Shows the date."""
 
     def now(self) -> float:
-        """Give the date in seconds since 1970 (UTC)."""
+        """Return the date in seconds since 1970 (UTC)."""
 
 
 STEP = 5.0
@@ -52,7 +52,7 @@ class ClockSteps:
         return self.count
 
     def since(self) -> float:
-        """Give the date of the look before the last time, as the clock would have shown it now."""
+        """Return the date of the look before, as the clock would have shown it now."""
         return self.wall.now() - (self.clock.seconds() - self.before)
 
 
@@ -64,7 +64,7 @@ class MachineClock:
 
 
 def age_of_file(status: os.stat_result) -> float:
-    """Give the seconds since a file was written, by the clock of the file system.
+    """Return the seconds since a file was written, by the clock of the file system.
 
     Below zero where that clock was put back meanwhile.
     """

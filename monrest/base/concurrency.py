@@ -122,7 +122,7 @@ class Shared(Generic[T]):
         Deferred.fromCoroutine(work).addBoth(finished)
 
     def wait(self) -> Deferred[T]:
-        """Give a Deferred of one's own for the result; it may be cancelled."""
+        """Return a Deferred of one's own for the result; it may be cancelled."""
         waiter: Deferred[T] = Deferred(self._waiting.remove)
         if self._ended:
             waiter.callback(self._result)  # type: ignore[arg-type]  # takes failures as well
@@ -132,7 +132,7 @@ class Shared(Generic[T]):
 
 
 def after(end: Deferred[None]) -> Deferred[None]:
-    """Give a Deferred of one's own for an end that several wait for; it may be cancelled."""
+    """Return a Deferred of one's own for an end that several wait for; it may be cancelled."""
     if end.called:
         return succeed(None)
     done: Deferred[None] = Deferred()

@@ -83,5 +83,5 @@ def _kept(descriptor: int) -> int:
 
 
 def node_of(number: int) -> int:
-    """Give the id of the node to which the process with this id belongs; exact as JSON."""
+    """Return the id of the node to which the process with this id belongs; exact as JSON."""
     return number & (1 << NODE_BITS) - 1

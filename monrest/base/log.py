@@ -71,7 +71,7 @@ class LineObserver:
         self.as_json = as_json or self._always_json
 
     def name_worker(self, number: int) -> None:
-        """Say in each line which worker wrote it, since others write into the same stream."""
+        """Name in each line the worker that wrote it, since others write into the same stream."""
         self._worker = number
 
     def __call__(self, event: LogEvent) -> None:
@@ -177,7 +177,7 @@ def _escaped(text: str) -> str:
 
 
 def text_of(fields: dict[str, Any]) -> str:
-    """Give fields as ``key=value``, texts with spaces, quotes or nothing in them in quotes."""
+    """Return fields as ``key=value``, texts with spaces, quotes or nothing in them in quotes."""
     return " ".join(f"{key}={_value(value)}" for key, value in fields.items())
 
 

@@ -150,11 +150,11 @@ class Meters:
         (self._of_all if of_all else self._sources).append(source)
 
     async def own(self) -> list[Sample]:
-        """Give the samples of this worker. Raises what a source raises."""
+        """Return the samples of this worker. Raises what a source raises."""
         return [("workers", (), 1), *await _read(self._sources)]
 
     async def all(self) -> list[Sample]:
-        """Give the joined samples of all workers that answer within a second."""
+        """Return the joined samples of all workers that answer within a second."""
         samples = [*await self.own(), *await _read(self._of_all)]
         others = self.workers.count - 1
         if others:

@@ -51,7 +51,7 @@ class Metrics:
         self._sources.append(source)
 
     async def current(self) -> dict[str, float]:
-        """Give all figures by name as they are now. Raises what a source raises."""
+        """Return all figures by name as they are now. Raises what a source raises."""
         figures: dict[str, float] = {}
         asked = [Deferred.fromCoroutine(source()) for source in self._sources]
         for _, result in await DeferredList(asked, consumeErrors=True):

@@ -31,5 +31,5 @@ class Names:
         return "_".join(self.app if word == "mon" else word for word in (first, *others))
 
     def header(self, name: str) -> str:
-        """Spell a header of ours in lower case: ``Auth-Key`` gives ``x-mon-auth-key``."""
+        """Spell a header of ours in lower case: ``Auth-Key`` becomes ``x-mon-auth-key``."""
         return f"x-{self.app}-{name}".lower()

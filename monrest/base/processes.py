@@ -103,7 +103,7 @@ def run(
 
 
 def shell(command: str) -> tuple[str, ...]:
-    """Give the arguments that run a command line of the configuration."""
+    """Return the arguments that run a command line of the configuration."""
     return ("/bin/sh", "-c", command)
 
 

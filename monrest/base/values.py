@@ -121,7 +121,7 @@ class ContactBook(Protocol):
     """Knows users as contacts of the cores."""
 
     async def of(self, user: str) -> Contact:
-        """Give what is known of ``user``, an empty contact for nothing."""
+        """Return what is known of ``user``, an empty contact for nothing."""
 
     def expire(self) -> None:
         """Have the cores asked anew, whose contacts may have changed."""
@@ -171,7 +171,7 @@ def nothing() -> None:
 
 
 def part_of(progress: Progress, begin: float, end: float) -> Progress:
-    """Give the progress of work that is the part from ``begin`` to ``end`` percent of another."""
+    """Return the progress of work that is the part from ``begin`` to ``end`` percent of another."""
     if progress is nobody_follows:
         return progress
 
@@ -345,7 +345,7 @@ class Rows(Answer):
     without: Callable[[BrokenRowsError], Rows] | None = field(default=None, eq=False, repr=False)
 
     def once(self) -> Iterator[Row]:
-        """Give the rows for one look at them; their room ends with it."""
+        """Return the rows for one look at them; their room ends with it."""
         try:
             yield from self.rows
         finally:

@@ -60,7 +60,7 @@ class Workers:
         self.memory[MARKS.index(mark) * self.count + self.number - 1] += 1
 
     def state(self, mark: Mark) -> bytes:
-        """Give what is another value after each ``changed``, by any worker."""
+        """Return what is another value after each ``changed``, by any worker."""
         begin = MARKS.index(mark) * self.count
         return self.memory[begin : begin + self.count].tobytes()
 
@@ -99,5 +99,5 @@ class Workers:
             self.log.failure("{topic} of another worker was not taken", topic=topic)
 
     def share(self, whole: int) -> int:
-        """Give this worker's part of what the machine may have ``whole``; at least one."""
+        """Return this worker's part of what the machine may have ``whole``; at least one."""
         return max(1, whole // self.count + (self.number <= whole % self.count))

@@ -82,7 +82,7 @@ KnownStates: TypeAlias = Mapping[str, tuple[ProcessDefinition, Mapping[str, Node
 
 
 def tree(states: KnownStates, number: str, node: str) -> str:
-    """Give the nodes below ``node`` of a process that are not OK, following linked processes."""
+    """Return the nodes below ``node`` of a process that are not OK, following linked processes."""
     lines: list[str] = []
     for line in _below(states, number, node, 0, ((number, node),)):
         if len(lines) >= _MOST_LINES:
@@ -119,7 +119,7 @@ class CalculationOptions:
     """What of the configuration calculations depend on.
 
     ``flags``: acknowledgements and downtimes of children are passed on to their parents.
-    ``variable`` is the custom variable with the number of a process. ``choose`` gives 0 to 3.
+    ``variable`` is the custom variable with the number of a process. ``choose`` returns 0 to 3.
     """
 
     variable: str
@@ -153,7 +153,7 @@ _OF_NO_ROWS: Mapping[str, _Evaluate] = {
 class ProcessCalculation:
     """One run for one process; ``known`` are the others, which outputs may follow.
 
-    ``took`` gives in the end how many seconds all of it took.
+    ``took`` returns in the end how many seconds all of it took.
     """
 
     number: str
@@ -301,7 +301,7 @@ class ProcessCalculation:
         return f"{text}\n{root.long_output}" if root.long_output else text
 
     def _backend(self) -> str | None:
-        """Give the site with a host that is named like the process and has its number."""
+        """Return the site with a host that is named like the process and has its number."""
         row = self.live.hosts.get(self.definition.name)
         if row is None or self.objects.number_of(row) != self.number:
             return None

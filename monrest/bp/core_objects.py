@@ -115,7 +115,7 @@ def _block(kind: Literal["host", "service"], attributes: Mapping[str, str], form
 
 
 def joined(blocks: Mapping[Place, str], form: str) -> bytes:
-    """Give the content of the file: hosts by name, then services by host and name."""
+    """Return the content of the file: hosts by name, then services by host and name."""
     mark = "//" if form == ICINGA2 else "#"
     header = "".join(f"{mark} {line}\n" for line in _HEADER)
     return "".join([header, *(f"\n{blocks[place]}\n" for place in sorted(blocks))]).encode()
@@ -174,7 +174,7 @@ def _quoted(value: str) -> str:
 
 
 def forbidden_characters(config: BpConfig, tool: ConfigTool | None) -> str:
-    """Give what the core that reads the objects does not take; nothing where none reads any.
+    """Return what the core that reads the objects does not take; nothing where none reads any.
 
     A Nagios or Naemon says it in its main file, if that is known. Blocks.
     """
@@ -189,7 +189,7 @@ def forbidden_characters(config: BpConfig, tool: ConfigTool | None) -> str:
 
 
 def name_problems(definition: ProcessDefinition, illegal: str) -> Iterator[str]:
-    """Say what is wrong with the names of the objects that stand for a process."""
+    """Return what is wrong with the names of the objects that stand for a process."""
     if not illegal:
         return
     at = {node.id: number for number, node in enumerate(definition.nodes)}
@@ -313,7 +313,7 @@ class Candidates:
         }
 
     async def _suspects(self) -> list[Exported]:
-        """Give the processes of which the file did not have everything before."""
+        """Return the processes of which the file did not have everything before."""
 
         def work() -> list[Exported]:
             present = {text for _, text in split(self.old)}
@@ -428,7 +428,7 @@ class Exporter:
     async def _wanted(
         self, config: BpConfig, app: str, load: Load
     ) -> tuple[list[Exported], list[str]]:
-        """Give all live processes, and a line for each that a core would not take."""
+        """Return all live processes, and a line for each that a core would not take."""
         illegal, form = await self._illegal(config), config.objects_save_format
         wanted: list[Exported] = []
         unusable: list[str] = []
@@ -446,7 +446,7 @@ class Exporter:
         return wanted, unusable
 
     async def _write(self, file: Candidates, writer: str) -> bool:
-        """Write what differs; gives whether it was checked."""
+        """Write what differs; returns whether it was checked."""
         new = await file.content(self._refused)
         if new == file.old:
             return False

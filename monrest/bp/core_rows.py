@@ -179,7 +179,7 @@ def _layout(base: RowTypes, more: dict[str, CoreType]) -> RowTypes:
 
 
 def _limit(*limits: tuple[str, str, set[str]]) -> CoreFilter | None:
-    """Give the rows that have any of the names; None for all when the names are many."""
+    """Return the rows that have any of the names; None for all when the names are many."""
     if sum(len(names) for _, _, names in limits) > _FEW:
         return None
     return Group(
@@ -192,7 +192,7 @@ _SEVERITY = (0, 1, 3, 2)
 
 
 def worse(first: int, second: int) -> int:
-    """Give the worse of two states of services: critical, unknown, warning, ok."""
+    """Return the worse of two states of services: critical, unknown, warning, ok."""
     return max(first, second, key=lambda state: _SEVERITY[state] if 0 <= state <= 3 else 2)
 
 

@@ -1,6 +1,6 @@
 """Functions and filters of one's own, in Python files of a folder (docs/spec/bp.md, "Functions").
 
-``def NAME_function(context, process, node, args, children, livedata)`` gives ``(status, short)``
+``def NAME_function(context, process, node, args, children, livedata)`` returns ``(status, short)``
 and, if wanted, a text and a dictionary of attributes of the node. ``def NAME_filter(stage,
 context, process, node, children, outcome)`` is called before the function (stage ``input``, where
 it may change the dictionaries in ``children``) and after it (``output``, where it may change the
@@ -42,11 +42,11 @@ class LiveView:
     _live: CoreRows
 
     def host(self, name: str) -> dict[str, Any] | None:
-        """Give a host that some node of a process names."""
+        """Return a host that some node of a process names."""
         return _named(self._live.hosts.get(name), self._live.host_index)
 
     def service(self, host: str, description: str) -> dict[str, Any] | None:
-        """Give a service of a host that some node of a process names."""
+        """Return a service of a host that some node of a process names."""
         return _named(self._live.services.get((host, description)), self._live.service_index)
 
 

@@ -42,7 +42,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 def passive_checks(
     definition: ProcessDefinition, result: ProcessResult, duration: float
 ) -> Iterator[CoreCommand]:
-    """Give the passive checks of one process; ``duration`` is that of the run before, in seconds.
+    """Return the passive checks of one process; ``duration`` is that of the run before, in seconds.
 
     The host of the root is always up, its services have the states of their nodes.
     """
@@ -63,7 +63,7 @@ def passive_checks(
 
 
 def output_of(text: str) -> str:
-    r"""Give a text as plugin output in one line, newlines as the characters ``\n``."""
+    r"""Return a text as plugin output in one line, newlines as the characters ``\n``."""
     kept = text[:_LONGEST_OUTPUT].rstrip("\n")
     return "\\n".join(_CONTROL.sub(" ", part) for part in kept.split("\n"))
 
@@ -179,7 +179,7 @@ DoneProcesses: TypeAlias = Sequence[tuple[StoredProcess, ProcessResult]]
 
 
 def sole(wanted: str, sites: Sequence[Site]) -> Site | None:
-    """Give the site of this id, else the only one there is; None where there are several."""
+    """Return the site of this id, else the only one there is; None where there are several."""
     if wanted:
         return next((site for site in sites if site.id == wanted), None)
     return sites[0] if len(sites) == 1 else None

@@ -78,7 +78,7 @@ def record(process: StoredProcess, *, nodes: bool = True) -> dict[str, Any]:
 
 
 def read_attributes(request: RestRequest) -> dict[str, Any]:
-    """Give the attributes of a process in a request: of its JSON object, or of a form.
+    """Return the attributes of a process in a request: of its JSON object, or of a form.
 
     Nodes of a form are JSON text. Raises BadRequest.
     """
@@ -202,7 +202,7 @@ class ProcessRecords(Records[StoredProcess]):
     async def readable_by(
         self, context: Context, identity: Identity
     ) -> Callable[[StoredProcess], bool]:
-        """Give the test whether a process exists for ``identity``.
+        """Return the test whether a process exists for ``identity``.
 
         Without the role it has to be live, and some service of it to be visible. Raises SitesFailed
         when the cores cannot be asked.
@@ -219,7 +219,7 @@ class ProcessRecords(Records[StoredProcess]):
     async def mask_for(
         self, context: Context, identity: Identity, processes: Sequence[StoredProcess]
     ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
-        """Give processes with what ``identity`` may see of them (docs/spec/bp.md).
+        """Return processes with what ``identity`` may see of them (docs/spec/bp.md).
 
         The second value are sites that could not say what that is.
         """
@@ -327,7 +327,7 @@ class ProcessRecords(Records[StoredProcess]):
         return self._done("business process successfully removed")
 
     def _done(self, message: str, **more: Any) -> Document:
-        """Say what was done, and which processes the core's configuration could not have."""
+        """Report what was done, and which processes the core's configuration could not have."""
         value = {"message": message, **more}
         if self.bp.exporter.left_out:
             value["description"] = f"not exported: {'; '.join(self.bp.exporter.left_out)}"
@@ -390,7 +390,7 @@ class ProcessRecords(Records[StoredProcess]):
     async def _linked(
         self, context: Context, process: StoredProcess, by_number: Mapping[str, StoredProcess]
     ) -> set[ObjectName]:
-        """Give what the process and all linked ones refer to; each process is looked at once."""
+        """Return what the process and all linked ones refer to; each process is looked at once."""
         sites = context.sites.select()
         numbers: dict[ObjectName, set[str]] = {}
         for table in ("hosts", "services"):

@@ -95,7 +95,7 @@ class ProcessNode:
     data: Any = None
 
     def document(self) -> dict[str, Any]:
-        """Give what is stored: id, label and all that is not empty."""
+        """Return what is stored: id, label and all that is not empty."""
         record: dict[str, Any] = {"id": self.id, "label": self.label}
         for name in _KEPT:
             value = getattr(self, name)
@@ -144,7 +144,7 @@ class ProcessDefinition:
         return _ordered(self.nodes)
 
     def children(self, node: ProcessNode) -> list[ProcessNode]:
-        """Give the nodes on which one depends; ids that no node has are left out."""
+        """Return the nodes on which one depends; ids that no node has are left out."""
         return [self.by_id[child] for child in node.depends if child in self.by_id]
 
     @exported.default

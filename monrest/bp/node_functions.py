@@ -61,7 +61,7 @@ _LIMIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?)(%?)\Z")
 
 
 def limit_of(text: str, total: int) -> float | None:
-    """Give the number that a limit stands for; None when it is none.
+    """Return the number that a limit stands for; None when it is none.
 
     ``n%`` is the share of ``total``; zero and negative percentages are 0.
     """
@@ -100,7 +100,7 @@ class Filters:
         return self.downtime or self.acknowledged or self.unknown or bool(self.others)
 
     def state(self, state: int, acknowledged: int, downtime: int) -> int:
-        """Give the state that a host, a service or a child counts with."""
+        """Return the state that a host, a service or a child counts with."""
         if (
             (self.downtime and downtime)
             or (self.acknowledged and acknowledged)
@@ -114,7 +114,7 @@ NONE = Filters()
 
 
 def filters_of(general: Sequence[str], own: Sequence[str]) -> Filters:
-    """Give the filters of a node: the global ones, then its own, each in the order of names."""
+    """Return the filters of a node: the global ones, then its own, each in the order of names."""
     if not general and not own:
         return NONE
     names = dict.fromkeys([*sorted(set(general)), *sorted(set(own))])
@@ -153,7 +153,7 @@ class NodeOutcome(NamedTuple):
 
 
 def failed(reason: str, *, short: str = "") -> NodeOutcome:
-    """Give the outcome of a function that cannot say anything."""
+    """Return the outcome of a function that cannot say anything."""
     return NodeOutcome(status=UNKNOWN, short=short or reason, text=reason if short else "")
 
 
@@ -165,7 +165,7 @@ def worst_of(
     short: str = "",
     flags: bool = True,
 ) -> NodeOutcome:
-    """Give the state of the first group of the order; ``flags``: with those of its first member."""
+    """Return the state of the first group of the order; ``flags``: those of its member too."""
     group = worst_group(items, order, best=best)
     if not group:
         return failed(NO_CHILDREN)
@@ -272,7 +272,7 @@ def random(choice: int) -> NodeOutcome:
 def limits(
     arguments: Sequence[Any], hosts: NodeTally | None, services: NodeTally | None
 ) -> tuple[int | None, str]:
-    """Give the state by the limits hostwarn, hostcrit, servicewarn and servicecrit.
+    """Return the state by the limits hostwarn, hostcrit, servicewarn and servicecrit.
 
     None without any limit; a text for a limit that is no number.
     """
@@ -319,7 +319,7 @@ class ObjectFunctions:
     peers: set[str] = field(factory=set)
 
     def status(self, wanted: StatusObjects, filters: Filters, previous: str) -> NodeOutcome:
-        """Give the state of a host or a service, or the worst or best of some on a host.
+        """Return the state of a host or a service, or the worst or best of some on a host.
 
         ``previous`` is the text of the node before, for soft states that do not count.
         """
@@ -411,7 +411,7 @@ class ObjectFunctions:
         thresholds: Sequence[Any],
         filters: Filters,
     ) -> NodeOutcome:
-        """Give the state of what searches find, whichever users may see it."""
+        """Return the state of what searches find, whichever users may see it."""
         short = " | ".join(map(str, searched.searches))
         hosts, services = self._tallies(searched, filters)
         sides = (

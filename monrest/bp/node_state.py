@@ -129,7 +129,7 @@ class ProcessResult:
     nodes: Mapping[str, NodeState] = field(factory=dict)
 
     def node(self, number: str) -> NodeState:
-        """Give the state of a node, also of one that was not checked yet."""
+        """Return the state of a node, also of one that was not checked yet."""
         return self.nodes.get(number, UNCHECKED)
 
     def summary(self) -> dict[str, Any]:

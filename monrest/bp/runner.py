@@ -79,7 +79,7 @@ def visible_nodes(
     services: Collection[ObjectName],
     now: Moment,
 ) -> frozenset[str]:
-    """Give the ids of the nodes that may be seen by a user who gets ``theirs`` of ``everything``.
+    """Return the ids of the nodes that may be seen by a user who gets ``theirs`` of ``everything``.
 
     Both have what ``add_needs`` adds with members. ``services`` are the host and description of
     those of this process that they see in the cores.
@@ -147,7 +147,7 @@ class CalculationFailedError(RestError):
 class Runner:
     """Calculates; ``variable`` is the custom variable with the number of a process.
 
-    ``choose`` gives 0 to 3.
+    ``choose`` returns 0 to 3.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -176,7 +176,7 @@ class Runner:
         *,
         strict: bool = False,
     ) -> tuple[list[tuple[StoredProcess, ProcessResult]], Answers]:
-        """Give new results; processes whose site is away, or that fail, keep what they have."""
+        """Return new results; processes whose site is away, or that fail, keep what they have."""
         began = self.clock.seconds()
         options = await self._options(processes)
         needs = await self.threads.run(lambda: self._needs(processes))
@@ -254,7 +254,7 @@ class Runner:
     async def visible(
         self, processes: Sequence[StoredProcess], sites: Sequence[Site], rule: TableVisibility
     ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
-        """Give processes without what is not visible to a user who sees so much of these sites.
+        """Return processes without what is not visible to a user who sees so much of these sites.
 
         The second value are the sites that could not answer what they see.
         """

@@ -57,7 +57,7 @@ class BusinessProcesses(Service):
     """``config`` may be replaced by ``configure``; ``app`` is the word in names of variables.
 
     ``exporter`` puts objects into the configuration of a core. ``folder`` is that of the files of
-    processes, made when it is needed. ``choose`` gives 0 to 3.
+    processes, made when it is needed. ``choose`` returns 0 to 3.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -138,7 +138,7 @@ class BusinessProcesses(Service):
         return processes
 
     async def statistics(self) -> dict[str, float]:
-        """Give the figures ``business_process_…`` of ``/mon/stats``.
+        """Return the figures ``business_process_…`` of ``/mon/stats``.
 
         Those of runs are absent before the first one.
         """
@@ -373,7 +373,7 @@ class BusinessProcesses(Service):
 
 
 def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:
-    """Give a definition with a patch merged into it.
+    """Return a definition with a patch merged into it.
 
     Where the patch has a function without arguments of its own, the old ones go.
     """

@@ -112,7 +112,7 @@ _SEVERAL = select(
 def several(
     connection: Connection, former: KnownProcesses, number: int | None = None
 ) -> dict[int, StoredProcess]:
-    """Give all processes, or one, by number; what is ``known`` already is not read again."""
+    """Return all processes, or one, by number; what is ``known`` already is not read again."""
     query = _SEVERAL
     if number is not None:
         query = query.where(bp_processes.c.nr == number)
@@ -200,7 +200,7 @@ class ProcessOvertakenError(Exception):
 def preview(
     connection: Connection, number: int, document: MadeDocument, check: DefinitionCheck
 ) -> ProcessChange | None:
-    """Give the change that ``change`` would make; None when there is no such process.
+    """Return the change that ``change`` would make; None when there is no such process.
 
     Raises what ``made`` raises, BadRequest for a document that is wrong, Conflict for a cycle.
     """
@@ -251,7 +251,7 @@ def remove(connection: Connection, number: int) -> bool:
 def adopt(
     connection: Connection, number: int, definition: ProcessDefinition, now: float, *, draft: bool
 ) -> str | None:
-    """Store a process of another installation; gives its name, None when the number is taken.
+    """Store a process of another installation; returns its name, None when the number is taken.
 
     Raises Conflict for a cycle of links.
     """
@@ -274,7 +274,7 @@ def _valid(
     others: Mapping[int, Mapping[str, Any]],
     nodes: int = 0,
 ) -> Mapping[str, Any]:
-    """Give the document of a definition beside all others: its name is its own, no link a cycle.
+    """Return the document of a definition beside all others: its name is its own, no link a cycle.
 
     It had so many ``nodes`` before. Conflict for too many of all processes.
     """

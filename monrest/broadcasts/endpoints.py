@@ -67,7 +67,7 @@ def add(
     exact: bool,
     owner: str | None = None,
 ) -> str | None:
-    """Store a new one; gives its file. If that is taken: None, or unless ``exact`` another."""
+    """Store a new one; returns its file. If that is taken: None, or unless ``exact`` another."""
     query = select(broadcasts.c.file).where(broadcasts.c.file.startswith(file, autoescape=True))
     taken = set(connection.execute(query).scalars())
     others = () if exact else (f"{file}_{number}" for number in range(1, _MOST_OF_A_DAY))
@@ -131,7 +131,7 @@ class Broadcasts(Records[Broadcast]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[Broadcast]:
-        """Give those that the user may see, also those that are not shown now."""
+        """Return those that the user may see, also those that are not shown now."""
         identity = request.identity
         file = None if key is None else key.removesuffix(".json")
         broadcasts = await self.database.run(several(file))

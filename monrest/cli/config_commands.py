@@ -107,7 +107,7 @@ _DEFAULT = "default"
 
 
 def _settings(table: Any, path: tuple[str | int, ...], origin_of: Any) -> Iterator[Setting]:
-    """Every key of a table and of those in it; ``origin_of`` gives the origin of a path."""
+    """Every key of a table and of those in it; ``origin_of`` returns the origin of a path."""
     from attrs import fields, has
 
     from monrest.config.layers import keys_of, spelled, table_of

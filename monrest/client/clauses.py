@@ -21,7 +21,7 @@ _HAS, _HAS_NOT = ">=", "!>="
 
 
 class Clause(ABC):
-    """A condition: ``&`` and ``|`` join two, ``~`` gives the opposite."""
+    """A condition: ``&`` and ``|`` join two, ``~`` returns the opposite."""
 
     def __and__(self, other: Clause) -> Clause:
         return Junction("and", (self, other))
@@ -31,7 +31,7 @@ class Clause(ABC):
 
     @abstractmethod
     def __invert__(self) -> Clause:
-        """Give the opposite."""
+        """Return the opposite."""
 
     def __bool__(self) -> bool:
         raise TypeError("a condition is neither true nor false: write &, | and ~, and use brackets")

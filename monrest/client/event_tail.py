@@ -99,7 +99,7 @@ class EventTail:
         return ApiRequest("/events", query=query_of(self._parameters | more), sites=self._sites)
 
     def _take(self, line: bytes) -> EventDocument | None:
-        """Give the event of a line, None for what is beside events.
+        """Return the event of a line, None for what is beside events.
 
         Raises ApiError when the daemon says why nothing more comes.
         """

@@ -332,7 +332,7 @@ def json_body(document: Any) -> bytes | None:
 class Reply:
     """An answer whose body is still on its way; it is read once, by one of the three methods.
 
-    ``piece`` gives the next bytes of the body as they were sent, none at its end, or raises
+    ``piece`` returns the next bytes of the body as they were sent, none at its end, or raises
     UnreachableError; ``leave`` ends the exchange, wherever it is.
     """
 

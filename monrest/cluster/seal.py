@@ -43,7 +43,7 @@ def of_call(key: bytes, number: str, url: str) -> str:
 
 
 def number_of_call(key: bytes, credentials: str, url: str) -> str | None:
-    """Give the number of a call; None unless the caller has the key."""
+    """Return the number of a call; None unless the caller has the key."""
     number = credentials.partition(":")[0]
     if len(number) != 2 * _NUMBER_BYTES or not credentials.isascii() or not url.isprintable():
         return None

@@ -35,7 +35,7 @@ class Effect:
     in the order of ``columns``) decide. ``before``: the same query has to be made before the
     command is sent, too. ``what`` is its name. ``state``: it is a value that the next command
     for the same columns replaces. ``seen`` judges the rows from before (none unless ``before``)
-    and after. ``nothing`` gives the reason why the command has nothing to act on, empty if it has,
+    and after. ``nothing`` returns why the command has nothing to act on, empty if it has something,
     by the rows from before if ``before``, else by any.
     """
 

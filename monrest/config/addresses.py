@@ -171,7 +171,7 @@ _NEARLY = ("postgres", "postgresql", "postgresql+psycopg2", "postgresql+asyncpg"
 
 
 def database_problem(url: str) -> str:
-    """Say what was expected of a database's URL; empty for a good one.
+    """Return what was expected of a database's URL, empty for a good one.
 
     The URL may have a password in it and is never repeated.
     """

@@ -123,7 +123,7 @@ def _replacement(pair: tuple[str, ...]) -> Iterator[str]:
 
 
 def full_role(name: str) -> str:
-    """Give the full name of a role named in short, such as ``admin``; unknown names as well."""
+    """Return the full name of a role named in short, such as ``admin``; unknown names as well."""
     return name if name.startswith("authorized_for_") else f"authorized_for_{name}"
 
 

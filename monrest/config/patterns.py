@@ -45,7 +45,7 @@ class Replacement:
         object.__setattr__(self, "_with", replacement)
 
     def apply(self, text: str) -> str:
-        """Give ``text`` with every match replaced."""
+        """Return ``text`` with every match replaced."""
         replaced: str = self._pattern.sub(self._with, text)
         return replaced
 

@@ -199,7 +199,7 @@ class DisplayConfig:
     first_day_of_week: int = limited(1, choice(0, 1, wanted="0 (Sunday) or 1 (Monday)"))
 
     def zone(self) -> tzinfo:
-        """Give the zone of ``date`` and of absolute times; the server's own when none is named."""
+        """Return the zone of ``date`` and of absolute times, by default the server's own."""
         if self.timezone:
             return ZoneInfo(self.timezone)
         localtime = Path("/etc/localtime")
@@ -485,7 +485,7 @@ class Config:
     sites: tuple[SiteConfig, ...] = ()
 
     def tool_of(self, site: SiteConfig) -> ConfigTool | None:
-        """Give the settings of a site's object configuration, those for all sites included.
+        """Return the settings of a site's object configuration, those for all sites included.
 
         None for a site that takes no part in it.
         """

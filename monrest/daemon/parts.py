@@ -58,7 +58,7 @@ _LAST_SECONDS = 4.0
 class Parts(Common):
     """All parts of a daemon.
 
-    ``site`` gives what serves HTTP. ``again`` makes the process begin anew once it has stopped;
+    ``site`` returns what serves HTTP. ``again`` makes the process begin anew once it has stopped;
     None where that cannot be. ``inherited`` is what a parent has made, for the process of a worker.
     """
 

@@ -104,7 +104,7 @@ class Restarting:
     """The way of a running daemon to its restart.
 
     ``again`` makes the process begin anew after the reactor has stopped; None where it cannot.
-    ``site`` gives what serves HTTP.
+    ``site`` returns what serves HTTP.
     """
 
     log: ClassVar[Logger] = Logger()

@@ -64,7 +64,7 @@ def _say_ready() -> None:
 
 
 def _check(path: Path, core: str | None) -> int:
-    """Say what is wrong with object files; without errors restart the core at a socket."""
+    """Print what is wrong with object files; without errors restart the core at a socket."""
     status, text = report(path)
     if status == 0 and core is not None:
         try:

@@ -51,7 +51,7 @@ class Switches:
 class Core:
     """One simulated core. Everything that happens to it goes through the functions beside it.
 
-    ``wall`` gives the time, ``clock`` runs what comes later, ``rng`` every accident. ``zone`` is
+    ``wall`` returns the time, ``clock`` runs what comes later, ``rng`` every accident. ``zone`` is
     the site's time zone.
     """
 

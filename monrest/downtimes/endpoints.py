@@ -185,7 +185,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[Downtime]:
-        """Give those of which the user sees the objects; in a list those of selected sites."""
+        """Return those of which the user sees the objects; in a list those of selected sites."""
         number = None if key is None else number_of(key)
         if key is not None and number is None:
             return []
@@ -203,7 +203,7 @@ class RecurringDowntimeRecords(Records[Downtime]):
         return str(downtime.number)
 
     async def rows(self, context: Context, downtimes: Iterable[Downtime]) -> list[dict[str, Any]]:
-        """Give them with what is wrong and with the sites that there are."""
+        """Return them with what is wrong and with the sites that there are."""
         rows = []
         for downtime in downtimes:
             sites, unknown = remembered_sites(downtime.sites, context.sites.sites)

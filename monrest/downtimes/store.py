@@ -93,7 +93,7 @@ def add(
     zone: tzinfo,
     owner: str | None = None,
 ) -> int:
-    """Store a new one with the first free number from ``first`` on; gives the number."""
+    """Store a new one with the first free number from ``first`` on; returns the number."""
     return STORED.add_number(connection, first, _values(record, sites, now, zone), owner)
 
 

@@ -72,7 +72,7 @@ class Events(Service):
     """All followers of this process, and the sites that it watches while it has the duty.
 
     ``context`` is what requests get at present. ``reports_sites``: this process reports on sites,
-    ``jobs`` gives those at which it works, ``logs`` what has the log of all sites.
+    ``jobs`` returns those at which it works, ``logs`` what has the log of all sites.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -134,7 +134,7 @@ class Events(Service):
     async def follow(
         self, wanted: EventFilter, who: Who, listener: EventListener, since: Cursor | None = None
     ) -> Follower:
-        """Give ``listener`` the events of ``wanted`` that ``who`` may see, those behind ``since``.
+        """Send ``listener`` the events of ``wanted`` that ``who`` may see, those behind ``since``.
 
         Without ``since`` those from now on. It gets them when the follower begins, which is before
         this returns. Raise BadRequest for what cannot be asked, Unavailable, and whatever ``who``
@@ -253,7 +253,7 @@ class Events(Service):
         shielded(self._read())
 
     async def _read(self) -> None:
-        """Give all groups what is new in the table."""
+        """Pass what is new in the table to all groups."""
         if self._reading.waiting:
             return
         await self._reading.acquire()

@@ -119,7 +119,7 @@ def _brief(event: Event) -> _Brief:
 class SiteWatch:
     """Stores the events of the site ``id``, each once and those of its log in their order.
 
-    ``find`` gives the site as it is configured now, None when it is no more. ``change`` is a
+    ``find`` returns the site as it is configured now, None when it is no more. ``change`` is a
     transaction of this process, which has the duty ``token``: it raises Unavailable, and
     DutyLostError. ``stored`` is called when there are new events.
     """

@@ -48,7 +48,7 @@ class Example:
 
 
 def example_requests() -> Iterator[ExampleRequest]:
-    """Give the requests, in an order in which a fresh demo answers all of them."""
+    """Return the requests, in an order in which a fresh demo answers all of them."""
     text = (_FOLDER / "examples.toml").read_text("utf-8")
     for endpoint, path, *more in tomllib.loads(text)["requests"]:
         writes = not endpoint.startswith(("GET ", "DELETE "))

@@ -64,7 +64,7 @@ def exposition(
     samples: Iterable[Sample],
     accept: str,
 ) -> tuple[bytes, str]:
-    """Give the text in the format that an Accept header prefers, and its content type."""
+    """Return the text in the format that an Accept header prefers, and its content type."""
     encode, content_type = choose_encoder(accept)
     by_name: dict[str, list[Sample]] = {}
     for sample in samples:

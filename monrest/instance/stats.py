@@ -32,7 +32,7 @@ _WEIGHT = re.compile(r"[ \t]*q[ \t]*=[ \t]*([01](?:\.[0-9]{0,3})?)[ \t]*", re.IG
 
 
 def quality(accept: str, media_type: str) -> float:
-    """Give the weight of a media type in an Accept header, 0 for one that is not wanted.
+    """Return the weight of a media type in an Accept header, 0 for one that is not wanted.
 
     The range that names it best decides (RFC 9110, section 12.5.1); parameters of the type are
     not looked at, because all versions of a format are known here.

@@ -49,7 +49,7 @@ _PLAIN_JSON = RenderOptions()
 
 @frozen(kw_only=True)
 class JobWork:
-    """What is to be done: ``call`` gives the answer that is kept as ``options`` say.
+    """What is to be done: ``call`` returns the answer that is kept as ``options`` say.
 
     ``cmd`` says in words what that is; ``size`` is about how much memory it holds until it ends
     (bytes). ``changes``: it may change something, so that it is audited.
@@ -256,7 +256,7 @@ async def discard(database: Database, number: int) -> None:
 
 
 def failure_of(text: str, message: str = "failed") -> Kept:
-    """Give the end of a job that has no answer, and why."""
+    """Return the end of a job that has no answer, and why."""
     return Kept(JobEnd(stderr=storable(text, _LONGEST_STDERR), message=message))
 
 

@@ -116,7 +116,7 @@ _REPORT = (
 
 @transaction
 def report(connection: Connection, run: int, changed: Sequence[Job]) -> dict[int, str | None]:
-    """Say that a daemon lives and how far its jobs are.
+    """Store that a daemon lives and how far its jobs are.
 
     Gives the ids of all jobs that it has not ended, each with the user who wants it canceled.
     """
@@ -210,7 +210,7 @@ def end(
 def lose(
     connection: Connection, run: int, now: float, only: Collection[int] | None = None
 ) -> list[Job]:
-    """End the jobs of a daemon that is gone, or ``only`` these; gives what was ended."""
+    """End the jobs of a daemon that is gone, or ``only`` these; returns what was ended."""
     chosen = and_(_UNENDED, jobs.c.run == run)
     if only is not None:
         chosen = and_(chosen, jobs.c.id.in_(list(only)))
@@ -225,7 +225,7 @@ def lose(
 
 @transaction
 def lose_former(connection: Connection, host_id: int, run: int, now: float) -> list[Job]:
-    """End what former runs of the same daemon have left; gives what was ended."""
+    """End what former runs of the same daemon have left; returns what was ended."""
     query = (
         select(jobs.c.run).where(_UNENDED, jobs.c.host_id == host_id, jobs.c.run != run).distinct()
     )

@@ -30,7 +30,7 @@ class LivestatusError(Exception):
         self.reason = reason
 
     def anew(self) -> Self:
-        """Give the same without the frames through which it went, and what those know."""
+        """Return the same without the frames through which it went, and what those know."""
         error = type(self).__new__(type(self), *self.args)
         vars(error).update(vars(self))
         return error

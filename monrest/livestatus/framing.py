@@ -134,7 +134,7 @@ def _load(body: bytes | bytearray | memoryview) -> Any:
 
 
 def checked(rows: Any, width: int | None, transform: Transform | None) -> list[Row]:
-    """Give the rows as they are wanted, if they are what was announced. Raise ProtocolError."""
+    """Return the rows as they are wanted, if they are what was announced. Raise ProtocolError."""
     if type(rows) is not list:
         raise ProtocolError("the answer is not a list of rows")
     if rows:

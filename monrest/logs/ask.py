@@ -66,7 +66,7 @@ class RowStore:
     _file: AnswerFile | None = field(init=False, default=None)
 
     def keep(self, rows: list[Row]) -> KeptRows:
-        """Give the same rows again later; raises Unavailable when the disk is full."""
+        """Return the same rows again later; raises Unavailable when the disk is full."""
         run = KeptRows(rows)
         self._held.append(run)
         self._rows += len(rows)
@@ -136,7 +136,7 @@ async def ask(
     *,
     extra: tuple[FilterTree, ...] = (),
 ) -> Rows | Document:
-    """The lines that a request wants, as ``rows.fetch`` gives those of other collections."""
+    """The lines that a request wants, as ``rows.fetch`` returns those of other collections."""
     asked = await question(context, request, schema, extra)
     bound, shape, seen = asked.bound, asked.shape, asked.seen
     cached = wants_cache(request)
@@ -290,7 +290,7 @@ class LogReading:
         return self.now if self.highest is None else min(self.highest, self.now)
 
     def _reached(self, site: Site, time: int) -> None:
-        """Say that the lines of a site are there up to a moment."""
+        """Report that the lines of a site are there up to a moment."""
         if self.request.progress is nobody_follows:
             return
         whole = self._top - self.lowest

@@ -38,7 +38,7 @@ class CoreDiedError(Exception):
 class RowCondition:
     """What a row must be, from one line or joined from several.
 
-    ``holds`` says it of a row. ``rows`` gives rows among which all matches are, where an index
+    ``holds`` says it of a row. ``rows`` returns rows among which all matches are, where an index
     finds them. ``since`` and ``until`` are the span of times that is looked at. ``is_misread``:
     a real core looks up the host that must not be, and so finds nothing.
     """

@@ -17,7 +17,7 @@ Visible: TypeAlias = Callable[[str], Callable[[Any], bool]]
 
 @frozen(eq=False)
 class Column:
-    """A column: ``get`` gives its value from an object, to which ``step`` leads from a row.
+    """A column: ``get`` returns its value from an object, to which ``step`` leads from a row.
 
     Without a ``step`` the row is the object. An ``optional`` step may give None, and the column is
     then empty. ``type`` is string, int, float, list or dict.
@@ -27,7 +27,7 @@ class Column:
     separator, ``perf`` is performance data. A ``counter`` can only be read: a real core refuses to
     filter by it and dies of a Stats function. A list with ``bits`` is the words of a number, and is
     compared as one. ``deadly`` says whether a real core would at present die of a filter on the
-    column, and ``compared`` gives what a filter compares where that is not the value
+    column, and ``compared`` returns what a filter compares where that is not the value
     (docs/spec/livestatus.md).
     """
 
@@ -83,7 +83,7 @@ class Part:
 
 @frozen(eq=False)
 class Table:
-    """A table of ``rows``; ``between`` gives those of a span of time where it is ordered by that.
+    """A table of ``rows``; ``between`` returns those of a span of time where it is ordered by that.
 
     ``own_prefix`` may stand before own column names. ``visible`` is None where all may see all.
     ``indexes`` map a column name to a function from a value to the rows that have it.

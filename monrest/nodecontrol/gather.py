@@ -95,7 +95,7 @@ def dnf_advisories(text: str) -> list[str]:
 
 
 def full_name(host: str, resolve: Callable[..., Sequence[Any]]) -> str:
-    """Give the name of a host with its domain, as the resolver has it; else the host's own.
+    """Return the name of a host with its domain, as the resolver has it; else the host's own.
 
     ``resolve`` is ``getaddrinfo``. Where the own name is only an alias of localhost, that says
     nothing about the host.

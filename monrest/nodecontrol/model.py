@@ -146,7 +146,7 @@ def facts_of(output: bytes) -> dict[str, Any]:
 
 
 def _expected(name: str, value: Any) -> str:
-    """Say what a value should be that is something else; empty if it is right."""
+    """Return what was expected of a value, empty for a good one."""
     column = _FACTS.get(name)
     kind = column.type if column is not None else ""
     if kind == "string" and not _is_text(value):
@@ -190,12 +190,12 @@ def outcome(status: int, output: str) -> int:
 
 
 def command(settings: ControlledNode | None, operation: str) -> str:
-    """Give the command of an operation on a node, empty for none."""
+    """Return the command of an operation on a node, empty for none."""
     return getattr(settings, operation) if settings is not None and operation in FLAGS else ""
 
 
 def steps(settings: ControlledNode | None, operation: str) -> tuple[tuple[str, str], ...]:
-    """Give what an operation consists of, as names and commands; nothing if it cannot be done."""
+    """Return what an operation consists of, as names and commands; nothing if it cannot be done."""
     names = STEPS if operation == RUN_ALL else (operation,)
     return tuple((name, text) for name in names if (text := command(settings, name)))
 

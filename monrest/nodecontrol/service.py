@@ -193,7 +193,7 @@ class NodeControl(Service):
                 waiter.cancel()
 
     def _due(self, what: What) -> int | None:
-        """Give the newest time that has come and was not seen to; None: there is none."""
+        """Return the newest time that has come and was not seen to; None: there is none."""
         config, now = self.config, self.wall.now()
         text = config.gather_schedule if what == "facts" else config.runtime_schedule
         after = max(self._since[what], now - _LATEST)
@@ -259,7 +259,7 @@ class NodeControl(Service):
         return now
 
     async def assign(self, site: Site, job: int, claimed: int) -> None:
-        """Say which job does what was claimed; Conflict when that was too late."""
+        """Store which job does what was claimed; Conflict when that was too late."""
         if not await self.database.change(statements.assign(site.id, job, claimed)):
             raise Conflict("the operation did not begin", "it took too long to store its job")
 

@@ -99,7 +99,7 @@ def _once(a: Sequence[H], b: Sequence[H]) -> list[CommonLines]:
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Give a longest part of ``pairs`` whose second numbers rise."""
+    """Return a longest part of ``pairs`` whose second numbers rise."""
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []
@@ -155,7 +155,7 @@ def unified(
     *,
     ignore_whitespace: bool = False,
 ) -> str:
-    """Give the diff with three lines of context; empty when nothing differs.
+    """Return the diff with three lines of context; empty when nothing differs.
 
     None is a file that is not there. ``times``, in nanoseconds since the epoch, are those of
     the file on disk and of the change. ``ignore_whitespace``: lines that differ in white space
@@ -239,7 +239,7 @@ def _common(
     mine: Sequence[bytes],
     theirs: Sequence[bytes],
 ) -> Iterator[tuple[tuple[int, int, int], int]]:
-    """Give the stretches of ``old`` that both sides kept, and last of all the ends."""
+    """Return the stretches of ``old`` that both sides kept, and last of all the ends."""
     i = j = 0
     while i < len(left) and j < len(right):
         first, second = left[i], right[j]

@@ -40,7 +40,7 @@ _ICINGA2 = re.compile(
 
 @frozen
 class FileProblem:
-    """Something wrong in a file; ``str()`` gives ``FILE:LINE: text``.
+    """Something wrong in a file; ``str()`` returns ``FILE:LINE: text``.
 
     ``fatal`` is false for what a core accepts; ``whole_path`` is how the message names the place.
     """

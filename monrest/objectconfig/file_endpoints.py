@@ -410,7 +410,7 @@ def _sites(count: int) -> str:
 _Work: TypeAlias = Callable[
     [ConfigRequest, Site, Mapping[str, str]], Coroutine[Any, Any, tuple[bool, str]]
 ]
-"""Checks or reloads a site with an environment; gives whether that failed, and the output."""
+"""Checks or reloads a site with an environment; returns whether that failed, and the output."""
 
 
 async def _on_each_site(

@@ -282,7 +282,7 @@ class Editor:
         return self._change_all(items, values, new)
 
     def delete(self, items: Iterable[ConfigObject]) -> int:
-        """Remove objects except read-only ones; gives how many. References to them stay."""
+        """Remove objects except read-only ones; returns how many. References to them stay."""
         by_path: dict[str, list[ConfigObject]] = {}
         for item in dict.fromkeys(items):
             if not item.readonly:

@@ -50,7 +50,7 @@ def references(
 ) -> Iterator[Reference]:
     """The references of an object except its templates; leading ``!`` and ``+`` are taken off.
 
-    Empty ones and ``null`` are left out, patterns given as they are. ``extended`` gives those of
+    Empty ones and ``null`` are left out, patterns given as they are. ``extended`` returns those of
     extended information too, which the core does not check.
     """
     for name, text in attributes.items():
@@ -136,9 +136,9 @@ class Selection:
     rejected: set[str] = field(factory=set)
 
     def take(self, text: str, members: Callable[[str], Iterable[str] | None]) -> list[str]:
-        """Read a list; ``members`` gives what one of its elements stands for.
+        """Read a list; ``members`` returns what one of its elements stands for.
 
-        Gives the elements that stand for nothing, of which ``members`` gives None.
+        Returns the elements that stand for nothing, of which ``members`` returns None.
         """
         unknown: list[str] = []
         for name, reject in listed_names(text):

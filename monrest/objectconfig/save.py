@@ -89,7 +89,7 @@ def opened(folder: str) -> Iterator[int]:
 
 
 def missing_folders(folder: str) -> list[str]:
-    """Give the folders to make for ``folder``, outermost first."""
+    """Return the folders to make for ``folder``, outermost first."""
     missing: list[str] = []
     path = Path(folder)
     while not os.path.lexists(path):
@@ -119,7 +119,7 @@ def read_file(handle: int, name: str) -> tuple[bytes, os.stat_result] | None:
 
 
 def digest(data: bytes | None) -> str | None:
-    """Give the SHA-256 of a content in hexadecimal digits; None stays None."""
+    """Return the SHA-256 of a content in hexadecimal digits; None stays None."""
     return None if data is None else hashlib.sha256(data).hexdigest()
 
 
@@ -208,7 +208,7 @@ class SaveRoom:
 
     @classmethod
     def all(cls, var_dir: Path) -> list[SaveRoom]:
-        """Give the rooms of all sites that were ever saved."""
+        """Return the rooms of all sites that were ever saved."""
         return [cls(folder) for folder in sorted(var_dir.glob("objectconfig/site-*"))]
 
     @contextmanager
@@ -584,7 +584,7 @@ def roll_back(room: SaveRoom, journal: Journal) -> None:
 def finish(room: SaveRoom, journal: Journal) -> tuple[str, ...]:
     """Put what was prepared in its place, as much as is not there yet; may be done again.
 
-    A file that was changed since is left alone; gives the paths of those.
+    A file that was changed since is left alone; returns the paths of those.
     """
     left = []
     for entry in journal.entries:

@@ -453,7 +453,7 @@ class Staging(Service):
     async def _change(
         self, site: ConfigSite, user: str, changes: Sequence[Callable[[Editor], Any]]
     ) -> list[Any]:
-        """Make changes one after the other, and store them; gives a result or failure for each."""
+        """Make changes one after the other and store them; returns a result or failure for each."""
         view = await self._view(site, user)
         now = int(self.wall.now())
 

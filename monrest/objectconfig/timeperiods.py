@@ -172,7 +172,7 @@ class Timeperiod:
     exclude: tuple[str, ...] = ()
 
     def holds(self, moment: float, zone: tzinfo, find: Callable[[str], Timeperiod | None]) -> bool:
-        """Whether a unix time lies inside; ``find`` gives the excluded periods by name."""
+        """Whether a unix time lies inside; ``find`` returns the excluded periods by name."""
         for name in self.exclude:
             other = find(name)
             if other is not None and other.holds(moment, zone, find):

@@ -169,7 +169,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[AccessibleDashboard]:
-        """Give those that the user may see by title; scripted ones are printed."""
+        """Return those that the user may see by title; scripted ones are printed."""
         asker = await _asker(context, request)
         columns = None if key is not None else await read_columns(context, request, _SCHEMA)
         documents = columns is None or not columns.isdisjoint(_OF_DOCUMENTS)
@@ -215,7 +215,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
         ]
 
     def document(self, dashboard: AccessibleDashboard) -> dict[str, Any]:
-        """Give what is stored, with what panels show at present."""
+        """Return what is stored, with what panels show at present."""
         whole = records.dashboard_record(
             dashboard.dashboard, dashboard.may, dashboard.present, None
         )

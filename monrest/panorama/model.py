@@ -120,7 +120,7 @@ class Rights(Field):
     limit = f"{_MOST_NAMES} entries"
 
     def read(self, value: Any, at: Reading = AS_IT_IS) -> list[dict[str, str]]:
-        """Give the entries that say something."""
+        """Return the entries that say something."""
         value = [] if value is None else value
         if (
             not isinstance(value, list)

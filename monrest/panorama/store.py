@@ -117,7 +117,7 @@ def add(
     owner: str | None = None,
     limits: RecordLimits = LIMITS,
 ) -> str:
-    """Store a new one with the lowest free number from ``first`` on; gives it.
+    """Store a new one with the lowest free number from ``first`` on; returns it.
 
     ``taken`` are numbers that are in use elsewhere. ``present`` is a user's name and what this user
     sees on the panels at present.
@@ -235,14 +235,14 @@ def halt(connection: Connection, nr: str, text: str | None) -> None:
 
 @transaction
 def former(connection: Connection, nr: str) -> list[tuple[int, Mapping[str, Any]]]:
-    """Give the backups of one, the newest first: until when each was in force, and its record."""
+    """Return the backups of one, the newest first: until when each was in force, and its record."""
     query = select(backups).where(backups.c.nr == nr).order_by(backups.c.at.desc())
     return [(row.at, row.record) for row in connection.execute(query)]
 
 
 @transaction
 def clean(connection: Connection, now: float) -> list[str]:
-    """Delete old dashboards without panels; gives their numbers."""
+    """Delete old dashboards without panels; returns their numbers."""
     query = select(dashboards).where(dashboards.c.changed <= int(now) - _OLD_UNTITLED)
     gone = [
         dashboard

@@ -34,7 +34,7 @@ class Stored(Protocol):
     """Rows that are made when they are gone through."""
 
     def batches(self) -> Iterator[list[Row]]:
-        """Give the rows in their order. Raises BrokenRowsError."""
+        """Return the rows in their order. Raises BrokenRowsError."""
         ...  # the body of a protocol
 
 

@@ -44,7 +44,7 @@ class Store(Protocol):
     """Keeps rows until an answer is written."""
 
     def keep(self, rows: list[Row]) -> RowRun:
-        """Give the same rows again later."""
+        """Return the same rows again later."""
         ...  # the body of a protocol
 
 

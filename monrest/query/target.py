@@ -202,7 +202,7 @@ def check_values(raw: bytes, what: str) -> None:
 
 
 def parsed_size(raw: bytes) -> int:
-    """Give the bytes that the values of a text take in memory, at most, if it is not refused."""
+    """Return the bytes that the values of a text take in memory, at most, if it is not refused."""
     plain = raw.isascii() and b"\\u" not in raw and b"%" not in raw
     values = min(count_values(raw) + raw.count(b"&"), MOST_VALUES)
     return (1 if plain else _ONE_LETTER) * len(raw) + _ONE_VALUE * values

@@ -298,7 +298,7 @@ def _format(fmt: str) -> _Format:
 def format_time(seconds: float, fmt: str | None, zone: tzinfo) -> str:
     """``seconds`` as a date in ``zone`` by a strftime format.
 
-    ``%MILLI`` gives three digits of milliseconds; unknown directives stay as they are. A moment
+    ``%MILLI`` is three digits of milliseconds; unknown directives stay as they are. A moment
     beyond the calendar is the number itself.
     """
     try:

@@ -51,7 +51,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def readable_field(value: Any) -> str:
-    """Give one value as a field for people: what would be a formula is a text with ``'``."""
+    """Return one value as a field for people: what would be a formula is a text with ``'``."""
     text = csv_field(value)
     if isinstance(value, (int, float)) or not text.lstrip('"').startswith(FORMULA) or text == "-":
         return text

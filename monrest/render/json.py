@@ -89,7 +89,7 @@ class AsciiWriter:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def __call__(self, piece: bytes) -> bytes:
-        """Give the next piece; the rest of a character that it cuts comes with the next one."""
+        """Return the next piece; the rest of a character that it cuts comes with the next one."""
         return self._decoder.decode(piece).encode("ascii", _ESCAPED)
 
 
@@ -175,7 +175,7 @@ class RowWriter:
         return blank
 
     def objects(self, rows: list[Row]) -> list[dict[str, Any]]:
-        """Make an object of each row; what ``expand`` gives never overrides a column."""
+        """Make an object of each row; what ``expand`` returns never overrides a column."""
         expand, names = self.answer.expand, self._names
         if isinstance(expand, Expansion):
             return self._expanded(expand.sources, rows)

@@ -42,7 +42,7 @@ def row_names(answer: Rows) -> list[str]:
 
 
 def document_names(answer: Document) -> list[str]:
-    """Give the keys of the value, or of the first of its objects, in the document's order.
+    """Return the keys of the value, or of the first of its objects, in the document's order.
 
     Falls back on the declared columns when there is no object to look at.
     """

@@ -133,7 +133,7 @@ class ReportRecords(Records[AccessibleReport]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[AccessibleReport]:
-        """Give those that the user may read, by name."""
+        """Return those that the user may read, by name."""
         number = None if key is None else number_of(key)
         if key is not None and number is None:
             return []

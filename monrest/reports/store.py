@@ -66,7 +66,7 @@ STORED = RecurringRecords(Report, LIMITS, _occur, _clean)
 
 
 def _same(report: Report) -> ColumnElement[bool]:
-    """Say that it is still this report, changed or not, and no other one of its number."""
+    """Return a condition: it is still this report, changed or not, and no other of its number."""
     return STORED.same(report.number, report.version)
 
 
@@ -100,7 +100,7 @@ def remove(connection: Connection, report: Report) -> bool:
 def add(
     connection: Connection, first: int, values: Mapping[str, Any], owner: str | None = None
 ) -> int:
-    """Store a new one with the first free number from ``first`` on; gives the number."""
+    """Store a new one with the first free number from ``first`` on; returns the number."""
     return STORED.add_number(connection, first, values, owner)
 
 

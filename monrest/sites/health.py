@@ -89,7 +89,7 @@ def _ignore(*_: object) -> None:
 class Breaker(Service):
     """Keeps the health of one site; ``probe`` asks it and fails with LivestatusError.
 
-    ``error`` is what queries fail with, None unless the site is down. ``retry`` gives the pause
+    ``error`` is what queries fail with, None unless the site is down. ``retry`` returns the pause
     in seconds after that many failures in a row. ``on_hang`` is called when the core hangs, with
     the error of the requests that wait for it; ``on_change`` at each probe and when it is away.
     """

@@ -70,7 +70,7 @@ def _lists(stored: list[Any], patch: list[Any], where: str, depth: int) -> list[
 
 
 def require_storable(record: Mapping[str, Any], longest: int) -> bytes:
-    """Give a record as JSON; BadRequest for what none can hold, and for more than so many bytes."""
+    """Return a record as JSON; BadRequest for what JSON cannot hold, or more than so many bytes."""
     try:
         raw = orjson.dumps(record)
     except orjson.JSONEncodeError:

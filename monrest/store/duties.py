@@ -176,7 +176,7 @@ class Duties(Service):
             self._beats.missed()
 
     async def _beat(self) -> None:
-        """Say that this daemon lives, and learn what it still holds."""
+        """Store that this daemon lives, and learn what it still holds."""
         began = self.timer()
         self._hold(await self.database.change(_beat(self.run)), began)
 
@@ -260,7 +260,7 @@ def _tokens(connection: Connection, run: int) -> list[Token]:
 
 @transaction
 def _beat(connection: Connection, run: int) -> list[Token]:
-    """Say that a daemon lives; what it holds, which is nothing after it was given up."""
+    """Store that a daemon lives; returns what it holds, nothing after it was given up."""
     if connection.execute(_one_more(run)).rowcount == 0:
         # Given up by others, who may not have taken everything: it is free for all.
         connection.execute(

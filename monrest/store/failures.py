@@ -147,7 +147,7 @@ def is_away(error: BaseException) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """Give the text of a database's error in one line, without statement and parameters."""
+    """Return the text of a database's error in one line, without statement and parameters."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     text = " ".join(str(cause).split())
     return text or type(cause).__name__

@@ -64,7 +64,7 @@ class SharedClock(Service):
         )
 
     def now(self) -> float:
-        """Give the date in seconds since 1970 (UTC)."""
+        """Return the date in seconds since 1970 (UTC)."""
         seen = self._seen
         return self.own.now() if seen is None else seen.date + self.timer() - seen.at
 
@@ -113,7 +113,7 @@ class SharedClock(Service):
 
 
 def clock_of(database: Database, clock: IReactorTime, own: WallClock) -> WallClock | SharedClock:
-    """Give the clock by which the daemons of a database go; a service where it is a server's."""
+    """Return the clock by which the daemons of a database go; a service where it is a server's."""
     if database.url.startswith("sqlite:"):
         return own
     return SharedClock(database, clock, own)

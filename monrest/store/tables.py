@@ -99,7 +99,7 @@ logcache_lines = Table(
 
 @event.listens_for(metadata, "before_create")
 def _tell_postgresql(_: MetaData, connection: Connection, **__: Any) -> None:
-    """Say what only PostgreSQL has: above it would import the dialect everywhere, 4 MB."""
+    """Declare what only PostgreSQL has: above it would import the dialect everywhere, 4 MB."""
     if connection.dialect.name != "postgresql":
         return
     # A partition for each month.

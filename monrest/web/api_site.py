@@ -96,7 +96,7 @@ class HeaderView(Mapping[str, str]):
 
 
 def shown_query(query: bytes) -> str:
-    """Give a query string for the log: no values of parameters that are secrets, and not too long.
+    """Return a query string for the log: shortened, and without values of secret parameters.
 
     A name may be percent-encoded, so that it does not look like one.
     """
@@ -367,7 +367,7 @@ class ApiSite(Site):
         return [b"http/1.1"]
 
     def common_headers(self) -> bytes:
-        """Give the headers that every answer has, made once a second."""
+        """Return the headers that every answer has, made once a second."""
         now = int(self.wall.now())
         if self._common[0] != now:
             date = datetimeToString(now)
@@ -426,7 +426,7 @@ class ApiSite(Site):
         yield "http_body_bytes", (), self.intake.held
 
     def admit(self, request: ApiRequest) -> Deferred[int]:
-        """Give the bytes of the body that the client of ``request`` may send, known by its head."""
+        """Return the bytes that the body of ``request`` may have, known by its head."""
         work = Deferred.fromCoroutine(self.resource.admit(request))
         return work.addTimeout(self.limits.request_timeout, self.reactor)
 

@@ -173,7 +173,7 @@ class Api:
         return FrontResource(self.names, self, around.resource())
 
     async def admit(self, request: ApiRequest) -> int:
-        """Give the bytes of the body that a request may have, of which only the head is there.
+        """Return the bytes of the body that a request may have, of which only the head is there.
 
         Raises what the whole request would raise for a wrong path, wrong credentials or a role
         that is missing.
@@ -249,7 +249,7 @@ class Api:
         request.finish()
 
     def _caller(self, request: ApiRequest, headers: HeaderView) -> Caller:
-        """Give where the request comes from, and note it for the access log."""
+        """Return where the request comes from, and note it for the access log."""
         raw = request.requestHeaders.getRawHeaders
         caller = caller_of(
             request.method.decode("ascii"),
@@ -499,7 +499,7 @@ class FrontResource(Resource):
         self._api.fail(request, failure)
 
     async def admit(self, request: ApiRequest) -> int:
-        """Give the bytes of a body that ``request`` may have; raises when it is refused."""
+        """Return the bytes of a body that ``request`` may have; raises when it is refused."""
         self._locate(request)
         return UNKNOWN if request.rest is None else await self._api.admit(request)
 

@@ -150,7 +150,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Give the parameter values that a plain JSON value stands for; none for null."""
+    """Return the parameter values that a plain JSON value stands for; none for null."""
     for item in value if isinstance(value, list) else (value,):
         if isinstance(item, str):
             yield item

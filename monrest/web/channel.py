@@ -101,7 +101,7 @@ class ApiChannel(HTTPChannel):
         super().connectionMade()
 
     def getHost(self) -> Any:
-        """Give our own end, for which the system is asked once and not for each request."""
+        """Return our own end, for which the system is asked once and not for each request."""
         return self._host
 
     def getPeer(self) -> Any:

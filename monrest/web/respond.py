@@ -287,7 +287,7 @@ def gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
 @implementer(IPullProducer)
 @define(eq=False)
 class BodyProducer:
-    """Sends what ``read`` gives of a place and a size as fast as the client takes it.
+    """Sends what ``read`` returns of a place and a size as fast as the client takes it.
 
     ``done`` fires at its end.
     """

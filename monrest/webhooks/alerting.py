@@ -52,7 +52,7 @@ class Alert:
 
 
 def alert_of(event: Event, groups: Sequence[str]) -> Alert:
-    """Give the alert of a problem, firing since the event."""
+    """Return the alert of a problem, firing since the event."""
     labels = {
         "alertname": event.service or "Host",
         "host": event.host,
@@ -78,7 +78,7 @@ def alert_of(event: Event, groups: Sequence[str]) -> Alert:
 def after_look(
     problems: Mapping[str, Alert], former: Mapping[str, Alert], silent: frozenset[str], now: float
 ) -> dict[str, Alert]:
-    """Give the alerts after a look at all present ``problems``; ``known`` are those before.
+    """Return the alerts after a look at all present ``problems``; ``known`` are those before.
 
     Nothing is known of the objects of ``silent`` sites, whose alerts stay as they are.
     """
@@ -95,7 +95,7 @@ def after_look(
 
 
 def posted(alert: Alert, now: float) -> dict[str, Any]:
-    """Give an alert as the Alertmanager takes it."""
+    """Return an alert as the Alertmanager takes it."""
     # The clock of a core may be ahead; what is over has an end that is not to come.
     ends = now + AHEAD if alert.ends is None else min(alert.ends, now)
     return {**alert.body, "startsAt": rfc3339(min(alert.starts, ends)), "endsAt": rfc3339(ends)}
@@ -151,7 +151,7 @@ def _mapped(tree: FilterTree, each: Callable[[Condition], FilterTree]) -> Filter
 
 @frozen(eq=False)
 class CoreProblems:
-    """Asks the cores; ``context`` gives what is in force."""
+    """Asks the cores; ``context`` returns what is in force."""
 
     context: Callable[[], Context]
 
@@ -280,7 +280,7 @@ class AlertDelivering(Delivering):
 
 
 def alert_state(hook: Webhook, result: PostResult, now: float) -> HookState:
-    """Say how a webhook is doing; an Alertmanager is never left alone for longer than a minute."""
+    """Return the state of a webhook; an Alertmanager is tried again after a minute at most."""
     if result.taken:
         return HookState()
     if result.gone:

@@ -275,7 +275,7 @@ def shown_delivery(delivery: Delivery) -> dict[str, Any]:
 
 
 def checked(given: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Give a whole record as it is stored, without its owner; BadRequest names what is wrong.
+    """Return a whole record as it is stored, without its owner; BadRequest names what is wrong.
 
     ``stored`` is the record that is replaced, whose headers stay where they are hidden.
     """

@@ -98,7 +98,7 @@ def _is_public(ip: IpAddress) -> bool:
 
 
 def _inside(ip: IpAddress) -> list[IpAddress]:
-    """Give the addresses of version 4 that an address of version 6 stands for."""
+    """Return the addresses of version 4 that an address of version 6 stands for."""
     if isinstance(ip, IPv4Address):
         return []
     addresses: list[IpAddress | None] = [ip.ipv4_mapped, ip.sixtofour]

@@ -65,7 +65,7 @@ class _Working:
 
 @define(eq=False, kw_only=True)
 class Webhooks(Service):
-    """``source`` gives events, ``sender`` sends messages, ``owner`` says who an owner is."""
+    """``source`` returns events, ``sender`` sends messages, ``owner`` says who an owner is."""
 
     log: ClassVar[Logger] = Logger()
 

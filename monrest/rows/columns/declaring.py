@@ -167,7 +167,7 @@ def state_order(state: Any) -> Any:
 
 
 def change_or_start(last_state_change: Any, program_start: Any) -> Any:
-    """Give the last change of state, or the core's start for objects that never changed."""
+    """Return the last change of state, or the core's start for objects that never changed."""
     return last_state_change or program_start or 0
 
 

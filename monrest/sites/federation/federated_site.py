@@ -292,7 +292,7 @@ class NotListedError(LivestatusError):
 
 @define(eq=False, kw_only=True)
 class FederationSource(RelaySource[FederatedSite]):
-    """``instance`` gives the id of this one."""
+    """``instance`` returns the id of this one."""
 
     reactor: Any
     config: SiteConfig

@@ -260,7 +260,7 @@ class Running:
 
 @define(eq=False)
 class RestQueries:
-    """See ``sites.transport.Queries``; ``path`` gives the path of the site on the other side."""
+    """See ``sites.transport.Queries``; ``path`` returns the path of the site on the other side."""
 
     remote: Remote
     path: Callable[[], str]

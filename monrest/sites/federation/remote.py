@@ -77,7 +77,7 @@ ITSELF = OnBehalfOf()
 
 @define(eq=False, kw_only=True)
 class Remote:
-    """The other side of one configured address; ``instance`` gives this one's id.
+    """The other side of one configured address; ``instance`` returns this one's id.
 
     At most ``config.connections`` requests run at the same time. ``on_heard`` is called when the
     other side answers, whatever its cores do.
@@ -118,7 +118,7 @@ class Remote:
         urgent: bool = False,
         sink: Sink | None = None,
     ) -> Deferred[bytes]:
-        """Give the body of the answer to a request below the API's root.
+        """Return the body of the answer to a request below the API's root.
 
         ``path`` begins with a slash and is quoted already. ``timeout`` seconds include waiting
         for a connection. ``reads``: it may be sent on a kept connection. ``urgent``: a probe,
@@ -189,7 +189,7 @@ class PartialBody(bytes):
 
 
 def _accepted(status: int, body: bytes) -> bytes:
-    """Give the body of a success; raise what everything else means."""
+    """Return the body of a success; raise what everything else means."""
     if 200 <= status < 300:
         return body
     if 300 <= status < 400:
@@ -202,7 +202,7 @@ def _accepted(status: int, body: bytes) -> bytes:
 
 
 def _failed(failure: Failure) -> Failure:
-    """Say as a LivestatusError what went wrong with an exchange."""
+    """Return what went wrong with an exchange as a LivestatusError."""
     error = failure.value
     if isinstance(error, NotConnectedError):
         raise connect_error(failure, CONNECT_TIMEOUT)

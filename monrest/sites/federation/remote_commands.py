@@ -46,7 +46,7 @@ _UNREACHED = (502, 503, 504)
 
 @define(eq=False)
 class RestCommands:
-    """A ``CommandSender``; ``path`` gives the path of the site on the other side."""
+    """A ``CommandSender``; ``path`` returns the path of the site on the other side."""
 
     remote: Remote
     path: Callable[[], str]

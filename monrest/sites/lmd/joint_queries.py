@@ -138,7 +138,7 @@ class WrappedRows(list[Row]):
 
 
 class WrappedParser(RowParser):
-    """Rows of one body; what ``finish`` gives are WrappedRows."""
+    """Rows of one body; what ``finish`` returns are WrappedRows."""
 
     def __init__(self, width: int | None) -> None:
         super().__init__(width)
