@@ -499,7 +499,10 @@ def test_a_cluster_has_nodes_and_not_workers(tmp_path_factory, postgres_server, 
     first = cluster.nodes[0]
     clients = [client_of(first, number) for number in (1, 2)]
     for client in clients:
-        assert sorted(client.values("/mon/cluster", "node_id")) == sorted(ids)
+        until(
+            lambda client=client: sorted(client.values("/mon/cluster", "node_id")) == sorted(ids),
+            "each worker knows both nodes",
+        )
     # Maintenance of one worker is that of the node.
     one, other = clients
     path = f"/mon/cluster/{ids[0]}/maintenance"
