@@ -14,8 +14,9 @@ import pytest
 from harness.daemon import site
 
 from tests.attack.watching import MOST_HELD, MOST_MEMORY, Watched, measured
+from tests.examples import examples
 
-BODIES = 50
+CHANGED = 30
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 PARTS = "multipart/form-data; boundary=B"
@@ -140,12 +141,12 @@ KINDS = {
 
 
 def mutated(kind):
-    """Fifty bodies of a kind, each for a path: those above, then with some of their bytes changed."""
+    """Bodies of a kind, each for a path: those above, then some with a part of their bytes changed."""
     chance = random.Random(kind)
     whole = [(path, *one) for path, size in SIZES.items() for one in KINDS[kind](size)]
     chance.shuffle(whole)
     changed = []
-    for at in range(BODIES - len(whole)):
+    for at in range(examples(CHANGED, 4)):
         path, given, body = whole[at % len(whole)]
         changing = bytearray(body)
         for _ in range(chance.choice((1, 20, 2000))):

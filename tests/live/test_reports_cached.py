@@ -146,22 +146,16 @@ def test_while_the_database_is_away(cached):
 
 
 @pytest.fixture
-def impatient(cached):
-    """The daemon with less time for a request than any other test needs."""
-    cached.stop()
-    cached.sections["server"]["request_timeout"] = 6.0
-    cached.write_config()
-    yield cached.start()
-    cached.stop()
-    del cached.sections["server"]["request_timeout"]
-    cached.write_config()
-    cached.start()
+def impatient(liar, lab):
+    """A daemon without a cache, and with less time for a request than any other test needs."""
+    sections = {"server": {"request_timeout": 6.0}, "logcache": {"enabled": False}}
+    return lab.daemon([site("s1", liar)], sections=sections).start()
 
 
 def test_a_job_has_more_time_than_a_request(impatient, liar):
     """A core that takes longer for its log than a request may last; and how far the job is."""
     with impatient.client() as client:
-        path = "/hosts/availability?start=-4d&logcache=0&columns=host"
+        path = "/hosts/availability?start=-4d&columns=host"
         liar.lie(None, "log")
         liar.hold()
         refused(client.get(path, timeout=20), 504, "log was not read in 4.8 s")

@@ -217,7 +217,7 @@ class Asking(threading.Thread):
                 with self.lock:
                     self.cut += 1
             client.close()
-            self.ending.wait(0.03)
+            self.ending.wait(0.1)
 
     def stop(self):
         self.ending.set()
