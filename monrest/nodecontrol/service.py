@@ -220,7 +220,7 @@ class NodeControl(Service):
         until = now + 4 * self.config.gather_timeout + _SPARE
         if not await change(statements.begin_gathering(site.id, now, until, alone=alone)):
             raise Conflict("facts of the node are being gathered", "try again later")
-        data, problem = None, "it was not finished"
+        data, problem = None, ""
         try:
             gathered = await gatherer(what)
             data, problem = gathered.data, gathered.problem

@@ -184,7 +184,7 @@ def test_a_login_with_a_password(tab):
 def test_a_login_with_a_key(tab):
     tab.forget()
     tab.open("/mon/docs/")
-    tab.find("#key").send_keys("0" * 64 + "_1")
+    tab.find("dialog[open] #key").send_keys("0" * 64 + "_1")
     tab.keys(Keys.ENTER)
     tab.wait_text("#login-problem", "wrong authentication key")
     tab.find("#key").clear()
