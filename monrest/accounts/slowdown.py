@@ -5,9 +5,9 @@ Failed ones are slowed down, per address and per user, by all workers together
 lock out that user's passwords from there, for a quarter of an hour after the last one.
 
 An answer "wrong" comes after a delay that grows with the failures before it, and for that time
-it keeps one of the few places that its address and its user have; who finds none free waits in
-line. So guessing in parallel is no faster than one after the other. The delay counts from the
-start of the attempt: how long the work behind it takes cannot be seen.
+it keeps one of the few places that its address and its user have; an attempt that finds none free
+waits in line. So guessing in parallel is no faster than one after the other. The delay counts
+from the start of the attempt: how long the work behind it takes cannot be seen.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Attempt:
         slowdown = self.slowdown
         if not slowdown.trusts(self.address, self.user):
             try:
-                # The address first: who waits for their own address must not block a user's place.
+                # The address first: an attempt that waits for it must not block a user's place.
                 for kind, name in (("address", self.address), ("user", self.user)):
                     track = slowdown.track(kind, name)
                     await slowdown.enter(track)

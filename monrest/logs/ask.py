@@ -301,7 +301,7 @@ class LogReading:
         self.request.progress(percent, message=f"reading the log of {site.id}: {day}")
 
 
-# What may take long: who is too late is named beside the rows of the others.
+# This may take long: a site that is too late is named beside the rows of the others.
 
 _PATIENCE = 0.8
 """Part of a request's time after which a site is left out, so that the others are answered.

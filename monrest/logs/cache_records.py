@@ -2,7 +2,7 @@
 
 Every function returns work for ``Database.run`` or ``Database.change``. A write renews the
 lease of its writer in the same transaction, and is undone when another process holds it by now; so
-two updaters of a cluster can never both write, however long one of them slept. Who is dead is told
+two updaters of a cluster can never both write, however long one of them slept. A dead one is found
 by ``Leases``, which compares no clocks of two machines.
 """
 
