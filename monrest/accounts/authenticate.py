@@ -373,7 +373,7 @@ class Proxies:
         as the one who says so is trusted. What is no address ends it as well.
         """
         client = peer
-        if not self.trusts(peer):
+        if not forwarded_for or not self.trusts(peer):
             return client
         for text in reversed(forwarded_for.split(",")[-_MOST_HOPS:]):
             read = _address(_without_port(text.strip()))

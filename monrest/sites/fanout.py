@@ -112,7 +112,10 @@ async def fan_out(
     report()
     running = [Deferred.fromCoroutine(outcome(site)) for site in sites]
     try:
-        outcomes = await gatherResults(running, consumeErrors=True)
+        if len(running) == 1:  # most requests of small installations: a list costs 15 µs
+            outcomes = [await running[0]]
+        else:
+            outcomes = await gatherResults(running, consumeErrors=True)
         answers = tuple(answer for answer, _ in outcomes if answer is not None)
         problems = tuple(problem for _, problem in outcomes if problem is not None)
         if len(problems) == len(sites) and not answers:
