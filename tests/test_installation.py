@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from monrest import __version__
-from monrest.base.shipped import shipped
+from monrest.base.installed import shipped
 from tests.forks import REPOSITORY
 
 PACKAGES = sysconfig.get_path("purelib")

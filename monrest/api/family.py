@@ -26,7 +26,7 @@ from monrest.store.database_health import DatabaseHealth
 from monrest.store.duties import Duties
 
 AsUser: TypeAlias = Callable[[str, frozenset[str] | None], Awaitable[Identity]]
-"""Gives the identity of a user who is not here, with at most these roles; None: all of theirs."""
+"""Returns the identity of a user who is not here, with at most these roles; None: all of theirs."""
 
 Kind = TypeVar("Kind", bound=Service)
 

@@ -84,8 +84,8 @@ def named(name: str, now: int, zone: tzinfo, first_weekday: int = MONDAY) -> Spa
         case "lastyear":
             first, after = date(today.year - 1, 1, 1), this_year
         case _:
-            match = _MONTHS.fullmatch(name)
-            if match is None or int(match[1]) == 0:
+            months = _MONTHS.fullmatch(name)
+            if months is None or int(months[1]) == 0:
                 raise UnknownPeriodError(f"expected one of {', '.join(NAMES)}")
-            first, after = month(int(match[1])), month(0)
+            first, after = month(int(months[1])), month(0)
     return Span(midnight(first), now if after is None else midnight(after))

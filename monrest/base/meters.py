@@ -85,7 +85,7 @@ Spread: TypeAlias = list[float]
 """A histogram: counts by bucket, one more for what is beyond the last bound, then the sum."""
 
 MeterSource: TypeAlias = Callable[[], Iterable[Sample] | Awaitable[Iterable[Sample]]]
-"""Gives the samples of a part; cheap enough for a look every few seconds."""
+"""Returns the samples of a part; cheap enough for a look every few seconds."""
 
 
 def spread() -> Spread:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
-from twisted.internet.defer import Deferred, DeferredList
-from twisted.python.failure import Failure
+from twisted.internet.defer import Deferred
+
+from monrest.base.concurrency import together
 
 MetricSource: TypeAlias = Callable[[], Coroutine[Deferred[Any], Any, Mapping[str, float]]]
-"""Gives figures by name, of ``FIGURES``. May raise RestError."""
+"""Returns figures by name, of ``FIGURES``. May raise RestError."""
 
 
 @frozen
@@ -53,9 +54,6 @@ class Metrics:
     async def current(self) -> dict[str, float]:
         """Return all figures by name as they are now. Raises what a source raises."""
         figures: dict[str, float] = {}
-        asked = [Deferred.fromCoroutine(source()) for source in self._sources]
-        for _, result in await DeferredList(asked, consumeErrors=True):
-            if isinstance(result, Failure):
-                result.raiseException()
-            figures |= result
+        for offered in await together(source() for source in self._sources):
+            figures |= offered
         return dict(sorted(figures.items()))

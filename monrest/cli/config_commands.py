@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
-from monrest.base.shipped import shipped
+from monrest.base.installed import shipped
 from monrest.cli import output
 from monrest.cli.command_line import Pairs
 from monrest.cli.options import DEFAULT_CONFIG

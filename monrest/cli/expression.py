@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 NumberToken: TypeAlias = int | float
 Resolve: TypeAlias = Callable[[str], NumberToken]
-"""Gives the number of a name; raises ExpressionError for a value that is none."""
+"""Returns the number of a name; raises ExpressionError for a value that is none."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"

@@ -70,7 +70,7 @@ class EventTail:
     ) -> AsyncGenerator[EventDocument, None]:
         """All events, over as many connections as it takes.
 
-        ``opened`` sends a request and gives its success; ``lost`` gets why it is sent again.
+        ``opened`` sends a request and returns its success; ``lost`` gets why it is sent again.
         Raises ClientError when the first request fails, and whenever the daemon refuses.
         """
         while True:

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import re2
 from attrs import field
 
-from monrest.base.shipped import is_installed, remedy
+from monrest.base.installed import is_installed, remedy
 from monrest.config.addresses import HIGHEST_PORT, database_problem, parse_address, parse_listener
 
 Limit: TypeAlias = Callable[[Any], str]

@@ -21,7 +21,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from monrest.base.clock import WallClock
-from monrest.base.shipped import shipped
+from monrest.base.installed import shipped
 from monrest.demo.command_table import run
 from monrest.demo.core import PROGRAM_VERSION, Core, local_zone
 from monrest.demo.core_tables import build_tables

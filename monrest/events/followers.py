@@ -91,7 +91,7 @@ class ListenerGroup:
     selection: EventSelection
     clock: IReactorTime
     room: Callable[[], int]
-    """Gives how many bytes may wait."""
+    """Returns how many bytes may wait."""
     number: int
     """The events up to there were judged, or happened before."""
     members: dict[Follower, None] = field(init=False, factory=dict)
@@ -313,7 +313,7 @@ class Follower:
     _cursor: Cursor = field(init=False)
     """How far it is, while it is behind."""
     _last: str = field(init=False, default="")
-    """The cursor behind the last event that it got, """
+    """The cursor behind the last event that it got."""
     _time: int = field(init=False)
     """and the time of that event, or of the beginning."""
     _behind: Deferred[None] | None = field(init=False, default=None)

@@ -13,10 +13,9 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import Periodic, pause
+from monrest.base.concurrency import Periodic, pause, together
 from monrest.base.errors import Unavailable
 from monrest.base.meters import Sample
 from monrest.base.values import Progress, SiteProblem, always, nobody_follows
@@ -219,7 +218,7 @@ class LogCache(Service):
 
     async def update_all(self, sites: Sequence[Site], again: Again | None = None) -> Updated:
         """Fetch the newest lines of these sites, and some ``again``; what became of it."""
-        return await together(sites, lambda site: self.update(site, again=again))
+        return await of_all_sites(sites, lambda site: self.update(site, again=again))
 
     async def import_all(
         self, sites: Sequence[Site], progress: Progress, again: Again | None = None
@@ -346,10 +345,10 @@ async def reported(site: Site, work: Awaitable[LinesWritten]) -> Updated:
         return Updated(skipped=(f"{site.id}: an update is running already",))
 
 
-async def together(
+async def of_all_sites(
     sites: Sequence[Site], update: Callable[[Site], Awaitable[LinesWritten]]
 ) -> Updated:
-    results = await every([Deferred.fromCoroutine(reported(site, update(site))) for site in sites])
+    results = await together(reported(site, update(site)) for site in sites)
     return Updated(
         inserted=sum(result.inserted for result in results),
         removed=sum(result.removed for result in results),
@@ -386,7 +385,7 @@ class Imports:
             finally:
                 turns.release()
 
-        return await together(sites, follow)
+        return await of_all_sites(sites, follow)
 
     async def _whole(self, site: Site) -> LinesWritten:
         """Import one site; where another process does, wait for that and do what is left."""
@@ -417,16 +416,6 @@ class Imports:
         self._shares[site.id] = max(0.0, percent - begun) / left if left > 0 else 1.0
         done = 100 * sum(self._shares.values()) / len(self._shares)
         self.progress(done, message=f"{site.id}: {message}")
-
-
-async def every(waiting: Sequence[Deferred[T]]) -> list[T]:
-    """All results; the first failure is raised when everything has ended."""
-    results: list[T] = []
-    for _, result in await DeferredList(waiting, consumeErrors=True):
-        if isinstance(result, Failure):
-            result.raiseException()
-        results.append(result)
-    return results
 
 
 def at_once(sites: int) -> int:

@@ -64,7 +64,7 @@ class Wanted:
 
 
 class LogSource(Protocol):
-    """Gives the log lines of a site; at least those that are wanted, there may be more."""
+    """Returns the log lines of a site; at least those that are wanted, there may be more."""
 
     def slices(self, site: Site, wanted: Wanted) -> AsyncIterator[Sequence[TimedLine]]:
         """Slices in the order of time; within a second in the order of the log.

@@ -11,8 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from attrs import define, evolve, field
-from twisted.internet.defer import CancelledError, Deferred, DeferredList
-from twisted.python.failure import Failure
+from twisted.internet.defer import CancelledError
 
 from monrest.api.endpoint import (
     LIST_PARAMETERS,
@@ -24,7 +23,7 @@ from monrest.api.endpoint import (
 )
 from monrest.api.fields import Flag
 from monrest.api.lists import local_schema, select
-from monrest.base.concurrency import shielded
+from monrest.base.concurrency import shielded, together
 from monrest.base.errors import Conflict, RestError
 from monrest.base.values import Answer, Column, Document, Parameters, RestRequest, SiteProblem
 from monrest.objectconfig import site_commands
@@ -434,14 +433,9 @@ async def _on_each_site(
         return [{"peer_key": site.id, "failed": failed, "output": output}]
 
     async def all_sites() -> list[dict[str, Any]]:
-        running = [Deferred.fromCoroutine(here(site)) for site in given.sites]
-        running += [Deferred.fromCoroutine(_results_there(given, site, action)) for site in far]
-        records: list[dict[str, Any]] = []
-        for _, value in await DeferredList(running, consumeErrors=True):
-            if isinstance(value, Failure):
-                value.raiseException()
-            records += value
-        return records
+        there = (_results_there(given, site, action) for site in far)
+        results = await together([*map(here, given.sites), *there])
+        return [record for records in results for record in records]
 
     records = await (shielded(all_sites()) if lasting else all_sites())
     if far:

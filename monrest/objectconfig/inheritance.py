@@ -135,7 +135,7 @@ class NameIndex:
 
 
 FindTemplate: TypeAlias = Callable[[str, str], ConfigObject | None]
-"""Gives a template by type and name."""
+"""Returns a template by type and name."""
 
 
 def templates_above(

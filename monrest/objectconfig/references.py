@@ -42,7 +42,7 @@ class Reference:
 
 
 Renamed = Callable[[Reference], str | None]
-"""Gives the text that is to stand in place of a reference's name, None to leave it."""
+"""Returns the text that is to stand in place of a reference's name, None to leave it."""
 
 
 def references(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from monrest.base.errors import BadRequest, ClientLeftError
-from monrest.base.shipped import require
+from monrest.base.installed import require
 from monrest.base.values import Document, Rows
 from monrest.render.json import dumps, well_formed
 from monrest.render.pieces import PIECE, let_go

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from markupsafe import Markup, escape
 
 from monrest.base.errors import BadRequest, ClientLeftError
-from monrest.base.shipped import is_installed, require
+from monrest.base.installed import is_installed, require
 from monrest.render.csv import readable_field
 from monrest.render.json import well_formed
 from monrest.render.xlsx import CONTENT_TYPE as EXCEL

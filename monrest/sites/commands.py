@@ -10,12 +10,10 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 from twisted.internet import defer
-from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.interfaces import IReactorTime
-from twisted.python.failure import Failure
 
 from monrest.base.clock import WallClock
-from monrest.base.concurrency import shielded
+from monrest.base.concurrency import shielded, together
 from monrest.base.values import SiteProblem, always
 from monrest.livestatus.command import CoreCommand
 from monrest.livestatus.core_errors import (
@@ -79,14 +77,7 @@ async def send(
         await work.write_down(capabilities is None or decodes_backslashes(capabilities))
 
     async def outcomes() -> tuple[SentToSite, ...]:
-        running = [Deferred.fromCoroutine(work.run()) for work in works]
-        done: list[SentToSite] = []
-        # Waits for all of them, also if one breaks.
-        for _, value in await DeferredList(running, consumeErrors=True):
-            if isinstance(value, Failure):
-                value.raiseException()
-            done.append(value)
-        return tuple(done)
+        return tuple(await together(work.run() for work in works))
 
     return await shielded(outcomes())
 

@@ -15,8 +15,8 @@ from urllib.parse import quote
 from attrs import define, field
 
 from monrest.base.concurrency import Threads
+from monrest.base.installed import shipped_book
 from monrest.base.names import Names
-from monrest.base.shipped import shipped_book
 from monrest.base.values import Answer, Document, Page
 
 FILES = Path(__file__).parent / "files"

@@ -120,7 +120,7 @@ _OF_RECEIVER = frozenset({401, 403, 404, 405, 407, 408, 425, 429, 502, 503, 504}
 """Statuses that say nothing about what was sent."""
 
 ResolveHost: TypeAlias = Callable[[str], Deferred[Sequence[str]]]
-"""Gives the addresses of a name, an address for itself; none, or a failure, for no name."""
+"""Returns the addresses of a name, an address for itself; none, or a failure, for no name."""
 
 
 @frozen(kw_only=True)

@@ -95,7 +95,9 @@ def test_nothing_else_is_served(ask):
 def book(tmp_path, monkeypatch):
     """A folder where the book is looked for, empty at first; a file beside it is no part of it."""
     (tmp_path / "secret.html").write_text("secret")
-    monkeypatch.setattr("monrest.base.shipped.__file__", str(tmp_path / "monrest/base/shipped.py"))
+    monkeypatch.setattr(
+        "monrest.base.installed.__file__", str(tmp_path / "monrest/base/installed.py")
+    )
     folder = tmp_path / "monrest" / "book"
     (folder / "guide").mkdir(parents=True)
     return folder
