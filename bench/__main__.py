@@ -35,8 +35,8 @@ from bench.clients import BrokenRunError
 from bench.processes import Daemon, Processes, describe_machine
 from bench.report import Line, markdown, plain
 
-WHOLE_RUN = 420
-"""Seconds after which the run is given up."""
+LONGEST_MEASURE = 240
+"""Seconds after which a measure is given up."""
 
 DISTANT = 100
 LATENCY = 0.05
@@ -54,7 +54,7 @@ PARTS = (
 
 
 class OutOfTimeError(BrokenRunError):
-    """The whole run took too long."""
+    """A measure took too long."""
 
 
 def near(processes: Processes, hosts: int, services: int, broken: list[str]) -> Iterator[Line]:
@@ -126,8 +126,8 @@ def first_host(daemon: Daemon, site: str) -> str:
 
 
 def out_of_time(_signal: int, _frame: FrameType | None) -> None:
-    """Give the run up."""
-    raise OutOfTimeError(f"not finished after {WHOLE_RUN} s")
+    """Give the measure up."""
+    raise OutOfTimeError(f"not finished after {LONGEST_MEASURE} s")
 
 
 def run(hosts: int, services: int, only: Sequence[str] = ()) -> tuple[list[Line], list[str]]:
@@ -135,7 +135,6 @@ def run(hosts: int, services: int, only: Sequence[str] = ()) -> tuple[list[Line]
     found: list[Line] = []
     broken: list[str] = []
     signal.signal(signal.SIGALRM, out_of_time)
-    signal.alarm(WHOLE_RUN)
     measures: dict[str, Callable[[Processes], Iterator[Line]]] = {
         "near": lambda p: near(p, hosts, services, broken),
         "road": road.road,
@@ -160,13 +159,14 @@ def run(hosts: int, services: int, only: Sequence[str] = ()) -> tuple[list[Line]
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="monrest-bench-"))
             processes = Processes(Path(folder))
             stack.callback(processes.stop)
+            stack.callback(signal.alarm, 0)
+            signal.alarm(LONGEST_MEASURE)
             try:
                 for line in measure(processes):
                     print(f"{line.what}: {line.ours} / {line.limit}", file=sys.stderr, flush=True)
                     found.append(line)
             except (BrokenRunError, OSError) as error:
                 broken.append(str(error))
-    signal.alarm(0)
     return found, broken
 
 

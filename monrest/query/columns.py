@@ -305,6 +305,8 @@ def references(expression: Expression) -> list[Ref]:
 
 
 def calls(expression: Expression) -> list[Call]:
+    if isinstance(expression, Ref):  # as most columns are
+        return []
     return [part for part in parts(expression) if isinstance(part, Call)]
 
 

@@ -110,11 +110,12 @@ async def fan_out(
         return answer, problem
 
     report()
-    running = [Deferred.fromCoroutine(outcome(site)) for site in sites]
+    running: list[Deferred[tuple[SiteAnswer | None, SiteProblem | None]]] = []
     try:
-        if len(running) == 1:  # most requests of small installations: a list costs 15 µs
-            outcomes = [await running[0]]
+        if len(sites) == 1:  # most requests of small installations: waiting for a list costs 40 µs
+            outcomes = [await outcome(sites[0])]
         else:
+            running = [Deferred.fromCoroutine(outcome(site)) for site in sites]
             outcomes = await gatherResults(running, consumeErrors=True)
         answers = tuple(answer for answer, _ in outcomes if answer is not None)
         problems = tuple(problem for _, problem in outcomes if problem is not None)
