@@ -16,10 +16,11 @@ from monrest.base.errors import Unavailable
 from monrest.base.values import Identity, RestRequest
 from monrest.query.functions import Moment
 
-_DATED = re.compile(
-    r"[0-9]-[0-9]|[0-9]:[0-9]|day|week|month|year|mon|tue|wed|thu|fri|sat|sun|date\(", re.IGNORECASE
+_NUMBERS_OF_DATE = re.compile("[0-9][-:][0-9]")
+_WORDS_OF_DATE = (
+    *("day", "week", "month", "year", "date("),
+    *("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
 )
-
 
 _SEARCHED = 50_000
 """Characters that are searched for what may hold a date; longer requests are rare."""
@@ -48,6 +49,7 @@ async def moment_of(context: Context, request: RestRequest) -> Moment:
 def holds_date(request: RestRequest) -> bool:
     """Whether something in the parameters may be a date, which is meant in the user's zone."""
     size = sum(len(name) + len(value) for name, value in request.parameters)
-    return size > _SEARCHED or any(
-        _DATED.search(part) for pair in request.parameters for part in pair
-    )
+    if size > _SEARCHED:
+        return True
+    text = "\n".join([part for pair in request.parameters for part in pair]).lower()
+    return any(word in text for word in _WORDS_OF_DATE) or bool(_NUMBERS_OF_DATE.search(text))
