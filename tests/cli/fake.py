@@ -6,9 +6,11 @@ import json
 import os
 import socket
 import socketserver
+import ssl
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import NamedTuple
 
@@ -86,10 +88,66 @@ class Fake:
             body = json.dumps(body).encode()
         return status, {**kind, **(headers[0] if headers else {})}, body
 
+    def encrypt(self, authority):
+        """Speak TLS as ``localhost``, with a certificate of this authority."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*authority.sign("localhost"))
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.url = self.url.replace("http://127.0.0.1", "https://localhost")
+
     def close(self):
         self.server.shutdown()
         self.server.server_close()
         self.thread.join(5)
+
+
+class Raw:
+    """A server whose connections are each given to ``talk``, behind the head of their request."""
+
+    def __init__(self, talk):
+        self.talk, self.heads = talk, []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                connection = self.socket.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection):
+        with connection:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                piece = connection.recv(65536)
+                if not piece:
+                    return
+                head += piece
+            self.heads.append(head)
+            self.talk(connection)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        # A thread that accepts is not woken by ``close`` alone.
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+def says(text, *, and_waits=False):
+    """A talk of these bytes, after which the connection is closed, or waits for the client."""
+
+    def talk(connection):
+        connection.sendall(text)
+        if and_waits:
+            with suppress(ConnectionResetError):
+                connection.recv(1)
+
+    return talk
 
 
 def free_address():

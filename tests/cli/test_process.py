@@ -5,15 +5,13 @@ import os
 import pty
 import select
 import signal
-import ssl
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
-from fake import MAIN, Fake, command, environment, free_address
+from fake import MAIN, Raw, command, environment, free_address, says
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fakes"))
 from certificates import Authority
@@ -48,30 +46,15 @@ def test_help_imports_nothing_heavy(tmp_path):
     assert not loaded & {*HEAVY, "http.client", "ssl", "socket"}
 
 
-def test_a_request_imports_nothing_heavy(fake, tmp_path):
-    fake.answers["/mon/r/x"] = (200, {"n": 1})
-    loaded = modules("r", "-o", "{n}", "-w", "n:5", "/x", home=tmp_path, MONREST_URL=fake.url)
+REQUESTS = {("r", "-o", "{n}", "-w", "n:5", "/x"): [{"n": 1}], ("key", "list"): []}
+
+
+@pytest.mark.parametrize("words", REQUESTS)
+def test_a_request_imports_nothing_heavy(fake, tmp_path, words):
+    fake.answers["/mon/r/x"] = fake.answers["/mon/r/mon/api_keys"] = (200, REQUESTS[words])
+    loaded = modules(*words, home=tmp_path, MONREST_URL=fake.url)
     assert "http.client" in loaded
     assert not loaded & {*HEAVY, "argparse"}
-
-
-def test_keys_import_nothing_heavy(fake, tmp_path):
-    fake.answers["/mon/r/mon/api_keys"] = (200, [])
-    loaded = modules("key", "list", home=tmp_path, MONREST_URL=fake.url)
-    assert not loaded & {*HEAVY, "argparse"}
-
-
-def test_over_a_unix_socket(tmp_path):
-    fake = Fake(tmp_path / "m.sock")
-    fake.answers["/mon/r/x"] = fake.answers["/foo/r/x"] = (200, {"n": 1})
-    try:
-        ran = command("r", "/x", home=tmp_path, MONREST_URL=fake.url)
-        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b'{"n": 1}', b"")
-        ran = command("r", "--url", f"{fake.url}:/foo/r", "--key", "k", "/x", home=tmp_path)
-        assert ran.returncode == 0
-        assert fake.seen[1].headers["X-Foo-Auth-Key"] == "k"
-    finally:
-        fake.close()
 
 
 def test_nobody_listens(tmp_path):
@@ -92,74 +75,27 @@ def test_nobody_listens(tmp_path):
     assert b"cannot reach" in ran.stderr
 
 
-def test_a_server_that_is_none(tmp_path):
-    with Listener(b"SSH-2.0-x\r\n") as listener:
-        ran = command("r", "/x", home=tmp_path, MONREST_URL=listener.url)
-    assert ran.returncode == 1
-    assert b"cannot reach" in ran.stderr
-
-
 def test_no_answer_in_time(tmp_path):
-    with Listener(b"") as listener:
-        ran = command("r", "--timeout", "0.2", "/x", home=tmp_path, MONREST_URL=listener.url)
+    with Raw(says(b"", and_waits=True)) as silent:
+        ran = command("r", "--timeout", "0.2", "/x", home=tmp_path, MONREST_URL=silent.url)
     assert ran.returncode == 1
     assert b"no answer in time" in ran.stderr
 
 
-class Listener:
-    """Accepts connections, says ``greeting`` and then nothing."""
-
-    def __init__(self, greeting):
-        import socket
-
-        self.greeting = greeting
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        self.open = []
-        self.thread = threading.Thread(target=self.run, daemon=True)
-
-    def run(self):
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            self.open.append(connection)
-            if self.greeting:
-                connection.sendall(self.greeting)
-                connection.shutdown(1)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_exception):
-        self.socket.shutdown(2)
-        self.socket.close()
-        for connection in self.open:
-            connection.close()
-
-
-def test_https_is_verified(tmp_path):
+def test_https_is_verified(fake, monrest, monkeypatch, tmp_path):
     authority = Authority(tmp_path)
-    fake = Fake()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*authority.sign("localhost"))
-    fake.server.socket = context.wrap_socket(fake.server.socket, server_side=True)
+    fake.encrypt(authority)
     fake.answers["/mon/r/x"] = fake.answers["/x"] = (200, b"x")
-    url = fake.url.replace("http://127.0.0.1", "https://localhost")
-    try:
-        ran = command("r", "/x", home=tmp_path, MONREST_URL=url)
-        assert ran.returncode == 1
-        assert b"certificate is not trusted" in ran.stderr
-        assert b"-k" in ran.stderr
-        assert fake.seen == []
-        for words in (("-k", "/x"), ("/x", "--insecure"), ("-k", f"{url}/x")):
-            assert command("r", *words, home=tmp_path, MONREST_URL=url).stdout == b"x"
-        trusting = {"SSL_CERT_FILE": authority.ca_file}
-        assert command("r", "/x", home=tmp_path, MONREST_URL=url, **trusting).stdout == b"x"
-    finally:
-        fake.close()
+    monkeypatch.setenv("MONREST_URL", fake.url)
+    ran = monrest("r", "/x")
+    assert ran.status == 1
+    assert "certificate is not trusted" in ran.err
+    assert "-k" in ran.err
+    assert fake.seen == []
+    for words in (("-k", "/x"), ("/x", "--insecure"), ("-k", f"{fake.url}/x")):
+        assert monrest("r", *words).out == "x"
+    monkeypatch.setenv("SSL_CERT_FILE", authority.ca_file)
+    assert monrest("r", "/x").out == "x"
 
 
 def test_a_reader_that_leaves(fake, tmp_path):
@@ -204,12 +140,12 @@ def test_a_full_disk(fake, tmp_path, size):
 
 def test_an_interrupt(tmp_path):
     said = tmp_path / "said"
-    with Listener(b"") as listener:
+    with Raw(says(b"", and_waits=True)) as silent:
         with said.open("wb") as output:
             process = forks.start(
                 [sys.executable, "-c", MAIN, "r", "-v", "/x"],
                 output,
-                env=environment(tmp_path, MONREST_URL=listener.url),
+                env=environment(tmp_path, MONREST_URL=silent.url),
             )
         while b"\n" not in said.read_bytes():
             assert process.poll() is None
@@ -220,7 +156,7 @@ def test_an_interrupt(tmp_path):
         assert b"Traceback" not in said.read_bytes()
 
 
-@pytest.mark.parametrize("locale", ["C", "POSIX", "en_US.ISO-8859-1", "nonsense"])
+@pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1"])
 def test_utf_8_whatever_the_locale(fake, tmp_path, locale):
     name = "/hosts/m\u00fcnchen"
     fake.answers["/mon/r/hosts/m%C3%BCnchen"] = (

@@ -5,9 +5,6 @@ import json
 
 import pytest
 
-from monrest.cli import output
-from monrest.client import http_connection
-
 OK = (200, {"up": 17, "down": 2, "nested": {"x": 1}})
 
 
@@ -75,11 +72,6 @@ def test_what_is_sent(fake, monrest, words):
     assert (ran.status, ran.out, ran.err) == (0, json.dumps(OK[1]), "")
 
 
-def test_the_alias_rest(fake, monrest):
-    fake.answers[root("/hosts")] = OK
-    assert monrest("rest", "/hosts").status == 0
-
-
 def test_parameters_from_files(fake, monrest, tmp_path):
     fake.answers[root("/cmd")] = OK
     bulk = tmp_path / "bulk.json"
@@ -104,7 +96,8 @@ def test_who_asks(fake, monrest):
 
 def test_another_root(fake, monrest):
     fake.answers["/proxy/foo/r/x"] = OK
-    assert monrest("r", "--url", f"{fake.url}/proxy/foo/r/", "--key", "k", "/x").status == 0
+    words = ("--url", f"{fake.url}/proxy/foo/r/", "--key", "k", "/x")
+    assert monrest("rest", *words).status == 0  # the same as r
     assert fake.seen[0].headers["X-Foo-Auth-Key"] == "k"
 
 
@@ -362,38 +355,18 @@ def test_gzip(fake, monrest):
     packed = (200, gzip.compress(body), {"Content-Encoding": "gzip"})
     fake.answers[root("/a")] = packed
     assert monrest("r", "/a").out == body.decode()
-    fake.answers[root("/a")] = (200, packed[1][:-100], {"Content-Encoding": "gzip"})
-    ran = monrest("r", "/a")
-    assert ran.status == 1
-    assert "the connection was cut in the middle" in ran.err
     fake.answers[root("/a")] = (200, b"no gzip", {"Content-Encoding": "gzip"})
     assert "the answer broke off" in monrest("r", "/a").err
 
 
-@pytest.mark.parametrize(
-    ("headers", "body"),
-    [
-        ({"Content-Length": "100"}, b"short"),
-        ({"Transfer-Encoding": "chunked"}, b"5\r\nshort\r\n50\r\ncut"),
-    ],
-)
-def test_a_cut_answer(fake, monrest, headers, body):
-    fake.answers[root("/a")] = (200, body, headers)
+def test_a_cut_answer(fake, monrest):
+    fake.answers[root("/a")] = (200, b"short", {"Content-Length": "100"})
     ran = monrest("r", "/a")
     assert ran.status == 1
-    assert "cut in the middle" in ran.err or "broke off" in ran.err
+    assert "the connection was cut in the middle" in ran.err
     ran = monrest("r", "-o", "{x}", "/a")
     assert (ran.status, ran.err) == (3, "")
-    assert "cut in the middle" in ran.out or "broke off" in ran.out
-
-
-def test_large_answers_go_through_in_pieces(fake, monrest, monkeypatch):
-    pieces = []
-    monkeypatch.setattr(output, "write", lambda data: pieces.append(len(data)))
-    fake.answers[root("/a")] = (200, b"x" * 10_000_000)
-    assert monrest("r", "/a").status == 0
-    assert sum(pieces) == 10_000_000
-    assert max(pieces) <= http_connection.CHUNK
+    assert "the connection was cut in the middle" in ran.out
 
 
 def test_only_distant_servers_are_asked_to_compress(fake, monrest, monkeypatch):

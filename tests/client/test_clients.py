@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import inspect
 import json
-import socket
 import ssl
 import subprocess
 import sys
@@ -22,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fakes"))
 
 from certificates import Authority
-from fake import Fake, Handler, free_address
+from fake import Fake, Handler, Raw, free_address, says
 
 from monrest.client import (
     ApiError,
@@ -119,55 +118,6 @@ def fake():
     fake.close()
 
 
-class Raw:
-    """A server whose connections are each given to ``talk``, behind the head of their request."""
-
-    def __init__(self, talk):
-        self.talk, self.heads = talk, []
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self):
-        while True:
-            try:
-                connection = self.socket.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
-
-    def answer(self, connection):
-        with connection:
-            head = b""
-            while b"\r\n\r\n" not in head:
-                piece = connection.recv(65536)
-                if not piece:
-                    return
-                head += piece
-            self.heads.append(head)
-            self.talk(connection)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        # A thread that accepts is not woken by ``close`` alone.
-        self.socket.shutdown(socket.SHUT_RDWR)
-        self.socket.close()
-
-
-def says(text, *, and_waits=False):
-    """A talk of these bytes, after which the connection is closed, or waits for the client."""
-
-    def talk(connection):
-        connection.sendall(text)
-        if and_waits:
-            with suppress(ConnectionResetError):
-                connection.recv(1)
-
-    return talk
-
-
 @ensureDeferred
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 async def test_what_is_sent_is_as_it_was_meant(way, kind, tmp_path):
@@ -193,11 +143,8 @@ async def test_what_is_sent_is_as_it_was_meant(way, kind, tmp_path):
 @pytest.fixture
 def encrypted(tmp_path, fake):
     authority = Authority(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*authority.sign("localhost"))
-    fake.server.socket = context.wrap_socket(fake.server.socket, server_side=True)
+    fake.encrypt(authority)
     fake.answers["/mon/r/x"] = (200, {"n": 1})
-    fake.url = fake.url.replace("http://127.0.0.1", "https://localhost")
     # Bundles of authorities have comments, in any language.
     fake.ca_file = authority.ca_file
     Path(fake.ca_file).write_text(
