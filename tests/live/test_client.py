@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monrest.client import Client, InvalidRequestError, NotAuthorizedError, column, where
+from monrest.client import Client, InvalidRequestError, column, where
 
 SAME_FOR_ALL_CORES = "the client before the demo"
 REPOSITORY = Path(__file__).parents[2]
@@ -56,16 +56,6 @@ def test_events_are_followed(client):
     assert first["data"]["state"] > 0
     with pytest.raises(InvalidRequestError, match="types"):
         next(client.events(types=["nosuch"]))
-
-
-def test_a_wrong_key(served):
-    with pytest.raises(NotAuthorizedError):
-        Client(served.address, key="wrong").get("/hosts")
-
-
-def test_over_the_unix_socket(served):
-    (socket,) = served.scratch.glob("*/monrest.sock")
-    assert Client(f"unix:{socket}").get("/hosts/totals")["total"] == 20
 
 
 ASYNC = """

@@ -26,18 +26,11 @@ def run(*arguments, cwd=REPOSITORY):
     )  # fmt: skip
 
 
-def test_twistd_knows_the_plugin():
-    listed = run("-c", "from twisted.scripts.twistd import run; run()", "--help")
+def test_the_installed_plugin_is_found_from_anywhere_and_explains_its_options(tmp_path):
+    twistd = ("-c", "from twisted.scripts.twistd import run; run()")
+    listed = run(*twistd, "--help", cwd=tmp_path)
     assert any(line.split()[:1] == ["monrest"] for line in listed.stdout.splitlines())
-
-
-def test_the_installed_plugin_is_found_from_anywhere(tmp_path):
-    listed = run("-c", "from twisted.scripts.twistd import run; run()", "--help", cwd=tmp_path)
-    assert any(line.split()[:1] == ["monrest"] for line in listed.stdout.splitlines())
-
-
-def test_twistd_explains_the_options():
-    shown = run("-c", "from twisted.scripts.twistd import run; run()", "monrest", "--help")
+    shown = run(*twistd, "monrest", "--help", cwd=tmp_path)
     assert "--config" in shown.stdout
     assert "--demo" in shown.stdout
 
@@ -99,11 +92,6 @@ def test_check_config_of_a_missing_file():
     assert "Traceback" not in checked.stderr
 
 
-def test_the_client_does_not_import_twisted():
-    code = "import sys, monrest.cli.main; sys.exit('twisted.internet.reactor' in sys.modules)"
-    assert run("-c", code).returncode == 0
-
-
 def test_a_port_in_use_ends_the_start(made, embedded):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -129,15 +117,6 @@ def test_several_listeners_and_a_socket_of_its_own(made, embedded, tmp_path):
             connection.connect(str(path))
             connection.sendall(b"GET /mon/r/hosts HTTP/1.0\r\n" + more + b"\r\n")
             assert connection.recv(65536).startswith(b"HTTP/1.0 " + status)
-
-
-def test_secret_key_and_state_are_private(made, embedded):
-    daemon = made([site("s1", embedded)]).start()
-    key = daemon.folder / "secret.key"
-    assert key.stat().st_mode & 0o777 == 0o600
-    assert len(daemon.key) >= 32
-    assert (daemon.folder / "var").stat().st_mode & 0o777 == 0o700
-    assert daemon.key not in daemon.log
 
 
 def test_it_starts_while_its_sites_are_away(made, embedded, tmp_path):
@@ -192,9 +171,13 @@ def test_readiness_over_an_abstract_socket(made, embedded):
         assert b"READY=1" in notified.recv(4096)
 
 
-def test_kill_and_restart(made, embedded):
+def test_secret_key_and_state_are_private_and_survive_a_kill(made, embedded):
     daemon = made([site("s1", embedded)]).start()
     key = daemon.key
+    assert len(key) >= 32
+    assert key not in daemon.log
+    assert (daemon.folder / "secret.key").stat().st_mode & 0o777 == 0o600
+    assert (daemon.folder / "var").stat().st_mode & 0o777 == 0o700
     assert daemon.stop(signal.SIGKILL) == -signal.SIGKILL
     daemon.start()
     assert daemon.key == key
