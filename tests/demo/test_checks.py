@@ -3,6 +3,7 @@
 import pytest
 
 from monrest.demo.states import Result, percent_change, process, split_output
+from tests.table import each
 
 
 def check(bench, host, state, service=None, **values):
@@ -83,7 +84,7 @@ def test_a_host_behind_a_host_that_is_down_is_unreachable(bench):
     assert check(bench, "beta", 1).state == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "parts"),
     [
         ("fine", ("fine", "", "")),

@@ -1,16 +1,16 @@
 """External commands: how they are answered, and the templates of all that the API has."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from monrest.demo.command_table import COMMANDS, decode, run
 from tests.examples import examples
+from tests.table import each
 
 FOREVER = 2**31
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "reason"),
     [
         ("NONSENSE", "Unknown command 'NONSENSE'"),
@@ -39,9 +39,7 @@ def test_bad_numbers(bench):
     assert bench.command("ADD_HOST_COMMENT;alpha;2;a;b").startswith("400: ")
 
 
-@pytest.mark.parametrize(
-    "line", ["DISABLE_NOTIFICATIONS", "[x] DISABLE_NOTIFICATIONS", "[1]", "[1]X"]
-)
+@each("line", ["DISABLE_NOTIFICATIONS", "[x] DISABLE_NOTIFICATIONS", "[1]", "[1]X"])
 def test_a_command_needs_a_time(bench, line):
     assert bench.raw(f"COMMAND {line}\n\n").startswith(b"400: ")
     assert bench.core.switches.enable_notifications == 1
@@ -72,7 +70,7 @@ def disabled(bench, table="hosts", column="active_checks_enabled"):
     return bench.column(f"GET {table}", f"Columns: {name}", f"Filter: {column} = 0")
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "table", "column", "names"),
     [
         ("DISABLE_HOSTGROUP_HOST_CHECKS;both", "hosts", "active_checks_enabled", ["alpha", "beta"]),

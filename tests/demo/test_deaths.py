@@ -1,12 +1,5 @@
 """What a real core refuses, lies about or dies of; where one dies, the embedded core ends."""
 
-import os
-import signal
-import socket
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from monrest.query.sendable import COUNTERS
@@ -119,58 +112,6 @@ def test_downtimes_that_vanish(bench):
         assert bench.messages()[-1] == f"Error: Failed to add downtime for {problem}"
     assert bench.ask("GET downtimes", "Columns: id") == []
     assert bench.ask("GET comments", "Columns: id") == []
-
-
-def program(path):
-    return subprocess.Popen(
-        [sys.executable, "-m", "monrest.demo", "--socket", str(path), "--history", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
-    )
-
-
-def ask(path, text):
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(20)
-        connection.connect(str(path))
-        connection.sendall(text)
-        connection.shutdown(socket.SHUT_WR)
-        received = b""
-        while data := connection.recv(1000):
-            received += data
-    return received
-
-
-def test_the_program_ends_with_the_line(tmp_path):
-    path = tmp_path / "live"
-    with program(path) as process:
-        assert process.stdout.readline() == "ready\n"
-        assert ask(path, b"GET status\nColumns: requests\n\n") == b"1\n"
-        assert ask(path, b"GET status\nStats: sum requests\nResponseHeader: fixed16\n\n") == b""
-        _, said = process.communicate(timeout=300)
-    assert process.returncode == 1
-    assert said.rstrip().endswith("the core has ended: GET status, Stats: sum requests")
-    assert not path.exists()
-
-
-def test_a_signal_makes_it_read_its_files_again(tmp_path):
-    path = tmp_path / "live"
-    question = b"GET log\nColumns: message\nFilter: time > 0\nFilter: message ~ starting\n\n"
-    with program(path) as process:
-        assert process.stdout.readline() == "ready\n"
-        before = ask(path, question)
-        process.send_signal(signal.SIGHUP)
-        while True:
-            try:
-                if ask(path, question) != before:
-                    break
-            except OSError:
-                continue
-        process.terminate()
-        _, said = process.communicate(timeout=300)
-    assert said == ""
 
 
 def test_the_host_that_must_not_be_is_looked_up(bench):

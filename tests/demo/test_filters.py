@@ -1,6 +1,6 @@
 """Filters, as a Naemon evaluates them."""
 
-import pytest
+from tests.table import each
 
 ALL = ["alpha", "beta", "gamma"]
 
@@ -9,7 +9,7 @@ def hosts(bench, *filters):
     return bench.column("GET hosts", "Columns: name", *[f"Filter: {item}" for item in filters])
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "names"),
     [
         ("name = beta", ["beta"]),
@@ -91,7 +91,7 @@ def test_filters_are_joined_by_and(bench):
     assert hosts(bench, "groups >= both", "name != beta") == ["alpha"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "names"),
     [
         (["Filter: name = beta", "Filter: name = gamma", "Or: 2"], ["beta", "gamma"]),
@@ -109,7 +109,7 @@ def test_the_stack(bench, lines, names):
     assert bench.column("GET hosts", "Columns: name", *lines) == names
 
 
-@pytest.mark.parametrize(
+@each(
     "lines",
     [
         ["Filter:"],

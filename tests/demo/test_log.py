@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.table import each
+
 FIELDS = (
     "class type state state_type attempt host_name service_description contact_name command_name "
     "plugin_output comment options"
@@ -14,7 +16,7 @@ def parsed(bench, text):
     return {name: value for name, value in zip(FIELDS.split(), row, strict=True) if value}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "fields"),
     [
         ("HOST ALERT: h;DOWN;HARD;3;no; way",
@@ -114,7 +116,7 @@ def filled(bench):
     return bench
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "expected"),
     [
         (["Filter: time >= 1794990098"], [99, 98]),

@@ -2,11 +2,11 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.lql.formats import Format, spoil
+from tests.table import each
 
 
 def body(bench, *lines):
@@ -96,7 +96,7 @@ def test_json_is_ascii_and_csv_is_not(bench):
     assert bench.raw("\n".join(request) + "\n\n") == "Alpha ü\n".encode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown"),
     [
         ("\U0001f600", "\u07c0"),
@@ -135,7 +135,7 @@ def names(bench, *lines):
     return bench.column("GET hosts", "Columns: name", *lines)
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "expected"),
     [
         (["Limit: 2"], ["alpha", "beta"]),
@@ -176,7 +176,7 @@ def test_localtime_moves_all_times_by_half_hours(bench):
     assert bench.status("GET hosts", "Localtime: 1795200000")[0] == 400
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "code"),
     [
         ("Limit: -1", 400),

@@ -153,6 +153,14 @@ def program(*arguments):
     return ran([sys.executable, "-m", "monrest.demo", *arguments], program=DEMO)
 
 
+def test_the_program_does_not_start_with_wrong_files_and_says_why(tmp_path):
+    (tmp_path / "bad.cfg").write_text("define nonsense {\n}\n")
+    status, output = program("--socket", str(tmp_path / "live"), "--objects", str(tmp_path))
+    assert status == 1
+    assert "unknown object type 'nonsense' in bad.cfg:1" in output
+    assert "Traceback" not in output
+
+
 def test_the_program_does_not_restart_with_wrong_files_and_says_when_it_cannot(files, tmp_path):
     status, output = program("--check-config", str(files), "--restart", str(tmp_path / "nothing"))
     assert status == 1

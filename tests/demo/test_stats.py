@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tests.table import each
+
 
 @pytest.fixture
 def loaded(bench):
@@ -19,7 +21,7 @@ def body(bench, *lines):
     return bench.status("GET hosts", "OutputFormat: json", *lines)[1]
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "text"),
     [
         (["Stats: state = 0"], "[[2]]\n"),
@@ -94,7 +96,7 @@ def test_wrapped_json_counts_groups(loaded):
     assert json.loads(text) == {"data": [["0", 2]], "total_count": 2}
 
 
-@pytest.mark.parametrize(
+@each(
     "lines",
     [
         ["Stats:"],

@@ -1,11 +1,16 @@
 """The test beds themselves: both cores hold the same primed site."""
 
+import signal
+import socket
+from contextlib import suppress
+
 import pytest
 from harness.cores import HOST_RESULTS, SERVICE_RESULTS, EmbeddedCore
 from harness.expect import HOSTS, SERVICES
+from harness.lab import started
+from harness.waiting import until
 
 from monrest.demo.__main__ import ENDED
-from tests.table import each
 
 
 def test_hosts_are_primed(core):
@@ -56,22 +61,26 @@ def test_active_checks_are_off(core):
         assert core.ask(f"GET {table}\nStats: active_checks_enabled = 1") == [[0]]
 
 
-@each(
-    "request_, line",
-    [
-        (
-            "GET hosts\nFilter: custom_variable_values >= x",
-            "GET hosts, filter custom_variable_values >= x",
-        ),
-        ("GET status\nStats: max forks_rate", "GET status, Stats: max forks_rate"),
-    ],
-)
-def test_a_line_that_ends_a_real_core_ends_the_embedded_one(lab, request_, line):
-    """The suite has an object without which some lines would do no harm; deaths are found out."""
-    core = lab.core()
+def test_the_embedded_core_is_a_program_of_its_own(lab):
+    """A line that ends a real core ends it; the suite has an object that makes this one harmful."""
+    core = EmbeddedCore(lab.folder())
+    with socket.socket(socket.AF_UNIX) as left_behind:
+        left_behind.bind(str(core.socket))
+    lab.ends.callback(core.stop)
+    started(core)
+    question = "GET log\nColumns: message\nFilter: time > 0\nFilter: message ~ starting"
+    before = core.ask(question)
+    core.process.send_signal(signal.SIGHUP)
+
+    def read_again():
+        with suppress(OSError, ValueError):  # it listens anew meanwhile
+            return core.ask(question) != before
+
+    until(read_again, "the object files are read again")
     assert EmbeddedCore.deaths() == []
     with pytest.raises(ValueError):  # there is no answer at all
-        core.ask(request_)
-    core.process.wait(300)
-    assert EmbeddedCore.deaths() == [f"{ENDED}{line}"]
+        core.ask("GET hosts\nFilter: custom_variable_values >= x")
+    assert core.process.wait(300) == 1
+    assert not core.socket.exists()
+    assert EmbeddedCore.deaths() == [f"{ENDED}GET hosts, filter custom_variable_values >= x"]
     assert EmbeddedCore.deaths() == []
