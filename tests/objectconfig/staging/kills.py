@@ -1,17 +1,16 @@
 """Kills at every instant of a save that differs from the one before: ``kills.py FOLDER WHAT``.
 
-Each save runs in a process forked for it, which ends itself at the first line of our own code
-after so many calls that touch the file system. Then the next process recovers (``save``), or is
-killed at each such instant while it does (``recovery``). What is checked: either all files are
-the old ones or all are the new ones, and nothing else is left behind. Prints how often it came
-to the old and to the new ones.
+What a kill leaves behind is what the files are at that instant, so one save gives them all: its
+folder is copied at each line of our own code before which the file system was touched. Then the
+next process recovers from each copy (``save``), and from what a kill leaves while it does
+(``recovery``). What is checked: either all files are the old ones or all are the new ones, and
+nothing else is left behind. Prints how often it came to the old and to the new ones.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 
@@ -57,35 +56,46 @@ def save_all(folder):
         write(room, writes, Writable(folders=(str(folder / "conf"),)), note={})
 
 
-def killed(work, calls):
-    """Whether ``work`` in another process was killed after so many calls, before it was done."""
-    child = os.fork()
-    if child == 0:
-        made = 0
+touched: list[str] = []
+"""Calls that touch the file system since the last copy; a hook cannot be taken away again."""
 
-        def watch(event, _arguments):
-            nonlocal made
-            if event == "open" or event.startswith(("os.", "shutil.", "fcntl.")):
-                made += 1
 
-        def trace(frame, event, _argument):
-            if frame.f_code.co_filename not in OURS:
-                return None
-            if event == "line" and made > calls:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return trace
+def watch(event, _arguments):
+    if event == "open" or event.startswith(("os.", "shutil.", "fcntl.")):
+        touched.append(event)
 
-        sys.addaudithook(watch)
-        sys.settrace(trace)
-        try:
-            work()
-            os._exit(0)
-        except BaseException as error:
-            os.write(2, f"{error!r}\n".encode())
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert status in (0, signal.SIGKILL), status
-    return status != 0
+
+sys.addaudithook(watch)
+
+
+def instants(work, folder, copies, every=1):
+    """Copies of ``folder`` as kills at every so manieth instant of ``work`` would leave it."""
+    shutil.rmtree(copies, ignore_errors=True)
+    made, passed = [], 0
+
+    def trace(frame, event, _argument):
+        nonlocal passed
+        if frame.f_code.co_filename not in OURS:
+            return None
+        if event == "line" and touched:
+            if passed % every == 0:
+                made.append(shutil.copytree(folder, copies / str(passed)))
+            passed += 1
+            touched.clear()
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+    return made
+
+
+def go_back(folder, copy):
+    """The folder as it was at an instant."""
+    shutil.rmtree(folder)
+    shutil.copytree(copy, folder)
 
 
 def found(folder):
@@ -111,44 +121,33 @@ def check(folder, context):
     return int(files == NEW)
 
 
-def while_saving(folder):
-    calls = 0
+def recovered(folder, copies):
+    """How often it comes to the old and to the new version from one of these copies."""
     versions = [0, 0]
-    lay_out(folder)
-    while killed(lambda: save_all(folder), calls):
+    for copy in copies:
+        go_back(folder, copy)
         recover_all(folder / "var")
-        versions[check(folder, calls)] += 1
-        assert not versions[1] or check(folder, calls), "the old version after the new one"
-        calls += 1
-        lay_out(folder)
-    assert check(folder, "done") == 1
+        versions[check(folder, copy)] += 1
+        assert not versions[1] or check(folder, copy), "the old version after the new one"
     return versions
 
 
-def while_recovering(folder, every):
-    """Kill every so manieth save, and each recovery from it at every instant."""
-    versions = [0, 0]
-    moment = 0
-    lay_out(folder)
-    while killed(lambda: save_all(folder), moment):
-        calls = 0
-        while killed(lambda: recover_all(folder / "var"), calls):
-            recover_all(folder / "var")
-            versions[check(folder, (moment, calls))] += 1
-            calls += 1
-            lay_out(folder)
-            assert killed(lambda: save_all(folder), moment)
-        check(folder, (moment, "done"))
-        moment += every
-        lay_out(folder)
-    return versions
-
-
-def main(folder, what, *arguments):
+def main(folder, what, every=1):
+    site = Path(folder)
+    lay_out(site)
+    saving = instants(lambda: save_all(site), site, Path(f"{folder}-saving"), int(every))
+    assert check(site, "done") == 1
     if what == "save":
-        print(*while_saving(Path(folder)))
-    else:
-        print(*while_recovering(Path(folder), int(*arguments)))
+        print(*recovered(site, saving))
+        return
+    versions = [0, 0]
+    for copy in saving:
+        go_back(site, copy)
+        recovering = instants(lambda: recover_all(site / "var"), site, Path(f"{folder}-recovering"))
+        check(site, copy)
+        for version, count in enumerate(recovered(site, recovering)):
+            versions[version] += count
+    print(*versions)
 
 
 if __name__ == "__main__":
