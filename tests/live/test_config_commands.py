@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from harness.configured import Files
-from harness.daemon import site
 from harness.jobs import ended
 from harness.staging import post
 from harness.waiting import until
@@ -101,24 +100,6 @@ def test_names_of_people_reach_commands_unchanged(commanding):
     assert post(client, "/sites/s1/config/check")[0]["output"] == "admin"
 
 
-@pytest.fixture
-def commanded(made, tmp_path):
-    """A function that makes a daemon with this check command, and gives its client."""
-    clients = []
-
-    def make(check, **sections):
-        files = Files(tmp_path / "core")
-        tool = files.tool(obj_check_cmd=check)
-        sites = [site("s1", "unix:/nonexistent/live", configtool=tool)]
-        daemon = made(sites, sections=sections).start(connected=())
-        clients.append(daemon.client())
-        return clients[-1]
-
-    yield make
-    for client in clients:
-        client.close()
-
-
 def gone(file):
     """Wait until the process whose number is in a file is there no more."""
     until(lambda: file.exists() and file.read_text().endswith("\n"), "the command has begun")
@@ -126,34 +107,38 @@ def gone(file):
     return lambda: until(lambda: not process.exists(), "the command has ended")
 
 
-def test_a_check_has_the_time_of_its_request_and_a_job_all_of_its_own(commanded, tmp_path):
+def test_a_check_has_the_time_of_its_request_and_a_job_all_of_its_own(made, tmp_path):
     command = f"until test -e {tmp_path}/go; do sleep 0.1; done; echo good"
-    client = commanded(command, server={"request_timeout": 1.5})
-    response = client.request("POST", "/config/check")
-    # On a busy machine the command does not end before its request.
-    assert response.status == 504 or response.json[0]["failed"], response
-    assert "background=1" in response.text
-    job = post(client, "/config/check?background=1")["job_id"]
-    (tmp_path / "go").touch()
-    ended(client, job)
-    done = client.get(f"/mon/jobs/{job}/output")
-    assert done.json == [{"peer_key": "s1", "failed": False, "output": "good\n"}]
+    sites = [Files(tmp_path / "core").as_site(obj_check_cmd=command)]
+    daemon = made(sites, sections={"server": {"request_timeout": 1.5}}).start(connected=())
+    with daemon.client() as client:
+        response = client.request("POST", "/config/check")
+        # On a busy machine the command does not end before its request.
+        assert response.status == 504 or response.json[0]["failed"], response
+        assert "background=1" in response.text
+        job = post(client, "/config/check?background=1")["job_id"]
+        (tmp_path / "go").touch()
+        ended(client, job)
+        done = client.get(f"/mon/jobs/{job}/output")
+        assert done.json == [{"peer_key": "s1", "failed": False, "output": "good\n"}]
 
 
-def test_a_job_that_is_canceled_ends_its_command(commanded, tmp_path):
-    client = commanded(f"echo $$ > {tmp_path}/pid; exec sleep 600")
-    number = post(client, "/config/check?background=1")["job_id"]
+def test_a_job_that_is_canceled_ends_its_command(commanding, tmp_path):
+    _, client, script = commanding
+    script("check", f"echo $$ > {tmp_path}/pid; exec sleep 600")
+    number = post(client, "/sites/s1/config/check?background=1")["job_id"]
     process_ended = gone(tmp_path / "pid")
     assert client.request("DELETE", f"/mon/jobs/{number}").status == 200
     process_ended()
 
 
-def test_a_check_ends_with_its_client(commanded, tmp_path):
-    client = commanded(f"echo $$ > {tmp_path}/pid; exec sleep 600")
+def test_a_check_ends_with_its_client(commanding, tmp_path):
+    _, client, script = commanding
+    script("check", f"echo $$ > {tmp_path}/pid; exec sleep 600")
     head = "".join(f"{name}: {value}\r\n" for name, value in client.credentials().items())
     with socket.create_connection(("127.0.0.1", client.port), 20) as connection:
         connection.sendall(
-            f"POST {client.root}/config/check HTTP/1.1\r\nHost: test\r\n{head}\r\n".encode()
+            f"POST {client.root}/sites/s1/config/check HTTP/1.1\r\nHost: test\r\n{head}\r\n".encode()
         )
         process_ended = gone(tmp_path / "pid")
     process_ended()

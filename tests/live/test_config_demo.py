@@ -13,7 +13,7 @@ from tests.fakes.receiver import HookReceiver
 
 @pytest.fixture
 def demo(tmp_path):
-    """The client of a running demo; at its end nothing of it may be left."""
+    """The client of a demo of its own; at its end nothing of it may be left."""
     running = Demo(tmp_path)
     try:
         _address, port, key = running.found()
@@ -70,11 +70,13 @@ def test_edit_diff_save_check_reload(demo):
     assert {path: path.read_bytes() for path in demo_objects().iterdir()} == shipped
 
 
-def test_a_receiver_on_the_same_machine_is_reached(demo, lab):
-    """So that whoever follows the how-to page needs no configuration."""
+def test_a_receiver_on_the_same_machine_is_reached(served, lab):
+    """The how-to page needs no configuration."""
     receiver = lab.keep(HookReceiver())
-    made = demo.json("POST", "/mon/webhooks", {"name": "mine", "url": receiver.url}).json
-    answer = demo.json("POST", f"/mon/webhooks/{made['id']}/test", {}).json
+    with Client(served.port, served.key) as client:
+        made = client.json("POST", "/mon/webhooks", {"name": "mine", "url": receiver.url}).json
+        answer = client.json("POST", f"/mon/webhooks/{made['id']}/test", {}).json
+        assert client.request("DELETE", f"/mon/webhooks/{made['id']}").status == 200
     assert (answer["taken"], answer["status"]) == (1, 204)
     ((headers, body),) = receiver.posts
     assert Webhook(made["secret"]).verify(body, headers)["type"] == "test"

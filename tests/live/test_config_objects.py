@@ -9,6 +9,8 @@ from harness.configured import Files
 from harness.expect import ODD, refused
 from harness.objects import META, admin, daemon, edited, files, found
 
+from tests.table import each
+
 __all__ = ["admin", "daemon", "edited", "files"]
 
 
@@ -56,7 +58,7 @@ def test_create_takes_effect_for_its_maker_only(daemon, admin, files):
         refused(other.get("/config/objects"), 403, "roles: admin")
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "status", "words"),
     [
         ({}, 400, ":TYPE is a required parameter."),
@@ -147,8 +149,7 @@ def test_patch_with_a_form(admin):
     assert (row["alias"], row["hostgroups"]) == ("A B", ["web", "idle"])
 
 
-@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-@pytest.mark.parametrize(
+@each(
     ("query", "word"),
     [
         ("host_name[%3D~~]=x", "operator"),
@@ -173,15 +174,15 @@ def test_patch_with_a_form(admin):
         (":TYPE=host&address[sregex]=", "pattern"),
     ],
 )
-def test_filters_that_mean_nothing_widen_no_change(admin, method, query, word):
-    body = {"alias": "everywhere"} if method == "PATCH" else None
-    response = admin.json(method, f"/config/objects?{query}", body)
-    assert response.status == 400, response
-    assert word in json.dumps(response.json)
+def test_filters_that_mean_nothing_widen_no_change(admin, query, word):
+    for method, body in (("PATCH", {"alias": "everywhere"}), ("DELETE", None)):
+        response = admin.json(method, f"/config/objects?{query}", body)
+        assert response.status == 400, response
+        assert word in json.dumps(response.json)
     assert admin.rows("/config/diff") == []
 
 
-@pytest.mark.parametrize("value", ODD)
+@each("value", ODD)
 def test_odd_filters_match_nothing_or_are_refused(admin, value):
     path = f"/config/objects?host_name={quote(value, safe='')}&:TYPE=host"
     for method, body in (("PATCH", {"alias": "x"}), ("DELETE", None)):
@@ -204,7 +205,7 @@ def test_delete_by_filter_and_without(admin, files):
     assert len(admin.rows("/config/objects")) == left + 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "kind"),
     [
         ("{}", "application/json"),
@@ -223,7 +224,7 @@ def test_a_delete_whose_body_is_no_filter_removes_nothing(admin, body, kind):
     assert admin.rows("/config/diff") == []
 
 
-@pytest.mark.parametrize("path", ["/config/objects", "/hosts/web01/config"])
+@each("path", ["/config/objects", "/hosts/web01/config"])
 def test_a_delete_with_a_body_of_unknown_length_removes_nothing(daemon, admin, path):
     data = (
         f"DELETE /mon/r{path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n"
@@ -237,7 +238,7 @@ def test_a_delete_with_a_body_of_unknown_length_removes_nothing(daemon, admin, p
     assert admin.rows("/config/diff") == []
 
 
-@pytest.mark.parametrize("path", ["/config/objects/", "/config/objects//", "/v1/config/objects/"])
+@each("path", ["/config/objects/", "/config/objects//", "/v1/config/objects/"])
 def test_a_change_without_the_id_after_the_slash_is_refused(admin, path):
     for method, body in (("PATCH", {"alias": "x"}), ("DELETE", None)):
         refused(admin.json(method, path, body), 400, "expected an id")
@@ -268,9 +269,9 @@ def test_one_object_is_replaced_changed_and_removed_by_id(admin):
     changed(admin.json("POST", path, {"host_name": "db01", "use": "quiet-host", "notes": ""}), 1)
     (now,) = admin.rows(path)
     assert now.keys() - META == {"host_name", "use", "notes"}
-    response = admin.json("POST", path, {})
-    refused(response, 400, "use DELETE to remove objects completely")
-    refused(admin.json("POST", path, {":ID": "x"}), 400, "use DELETE")
+    for nothing in ({}, {":ID": "x", ":TYPE": "host"}, {"alias": None}):
+        document = refused(admin.json("POST", path, nothing), 400)
+        assert document["message"] == "use DELETE to remove objects completely"
     changed(admin.json("DELETE", path), 1, "removed")
     changed(admin.json("DELETE", path), 0, "removed")
     changed(admin.patch(path, {"alias": "x"}), 0)
@@ -328,10 +329,11 @@ def test_read_only_files(admin, guarded):
 
 
 def test_a_rename_warns_of_references_in_read_only_files(admin, files):
-    path = files.write(
-        "locked.cfg",
-        "# mon: readonly\ndefine host {\n  host_name l\n  use quiet-host\n  parents web01\n}\n",
+    twice = "".join(
+        f"define host {{\n  host_name {name}\n  use quiet-host\n  parents web01\n}}\n"
+        for name in "lm"
     )
+    path = files.write("locked.cfg", f"# mon: readonly\n{twice}")
     response = admin.patch("/hosts/web01/config", {"host_name": "web-one"})
     assert response.status == 200
     assert response.json["warnings"] == [f"could not update dependency in read-only file: {path}"]
@@ -350,12 +352,7 @@ def test_patterns_for_all_sites_make_files_read_only(made, tmp_path):
         assert admin.rows("/config/files")[0]["readonly"] == 1
 
 
-def test_read_only_people_change_nothing(made, tmp_path):
-    files = Files(tmp_path / "core")
-    daemon = made(
-        [files.as_site()],
-        sections={"auth.roles": {"admin": ["admin", "ro"], "read_only": ["ro"]}},
-    ).start(connected=())
+def test_read_only_people_change_nothing(daemon, admin, files):
     before = files.state()
     with daemon.client("ro") as client:
         assert client.rows("/config/objects")

@@ -2,10 +2,11 @@
 
 import hashlib
 
-import pytest
 from harness.client import segment
 from harness.expect import refused
 from harness.objects import META, admin, daemon, edited, files, found
+
+from tests.table import each
 
 __all__ = ["admin", "daemon", "edited", "files"]
 
@@ -50,7 +51,7 @@ def test_the_order_is_by_type_and_id(admin):
     assert keys == sorted(keys)
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "hosts"),
     [
         ({":TYPE": "host", "host_name[~]": "^web"}, ["web01", "web02"]),
@@ -127,7 +128,7 @@ def test_sites_without_object_configuration_are_left_out(admin):
     refused(admin.get("/sites/other/config/objects"), 400, "failed to find backend")
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "kind", "name"),
     [
         ("/hosts/web01/config", "host", "web01"),

@@ -188,14 +188,12 @@ def test_secret_key_and_state_are_private_and_survive_a_kill(made, embedded):
 def test_a_demo_whose_port_is_taken_says_how_to_take_another(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ran = subprocess.run(
-            command_line("--demo", "--port", str(port)),
-            env={**os.environ, "TMPDIR": str(tmp_path)},
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
-    assert ran.returncode == 1
+        line = command_line("--demo", "--port", str(port))
+        scratch = {**os.environ, "TMPDIR": str(tmp_path)}
+        status, output = ran(line, program=TWISTD, env=scratch)
+    assert status == 1
     text = f"127.0.0.1:{port}: Address already in use; make demo PORT=9000, or --port 9000, takes"
-    assert text in ran.stderr + ran.stdout
+    assert text in output
     assert list(tmp_path.iterdir()) == []
 
 

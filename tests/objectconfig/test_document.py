@@ -1,7 +1,5 @@
 """Reading object files without losing anything."""
 
-import pytest
-
 from monrest.objectconfig.document import ConfigFile, comments_of, place
 from tests.table import each
 
@@ -93,7 +91,7 @@ def test_values(lines, value, comment):
     assert found.inline.get("alias") == comment
 
 
-@pytest.mark.parametrize("head", ["define host {", "define host{", "  define\thost  {  lost text"])
+@each("head", ["define host {", "define host{", "  define\thost  {  lost text"])
 def test_define_lines(head):
     (found,) = read(f"{head}\nhost_name h\n}} ; end\n").blocks
     assert found.attributes == {"host_name": "h"}
@@ -123,7 +121,7 @@ def test_names_become_canonical_and_unknown_ones_are_kept():
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "lines", "name", "value"),
     [
         ("hostgroup", ["members a", "members b,c"], "members", "a,b,c"),
@@ -168,7 +166,7 @@ def test_date_rules_are_split_before_the_first_range():
     }
 
 
-@pytest.mark.parametrize("mark", ["#", ";", " # ", "#\t"])
+@each("mark", ["#", ";", " # ", "#\t"])
 def test_disabled_definitions(mark):
     lines = ["define command {", "  command_name c ; x", "# why", "command_line a \\", "  b", "}"]
     file = read(
@@ -181,7 +179,7 @@ def test_disabled_definitions(mark):
     assert file.problems == ()
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "# define host { as you like\n#   host_name x\n# }\n",
@@ -217,7 +215,7 @@ def test_a_comment_in_a_definition_may_look_like_a_definition():
     assert found.attributes == {"host_name": "h", "alias": "a"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("host_name h\n", ["syntax invalid: 'host_name h' in x.cfg:1"]),
@@ -305,7 +303,7 @@ def test_includes_are_known_and_no_problem():
     assert file.problems == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "encoding", "alias"),
     [
         (block("alias M\u00fcnchen \u2713").encode(), "utf-8", "M\u00fcnchen \u2713"),
@@ -331,7 +329,7 @@ def test_what_the_encoding_of_a_file_can_express():
     assert not read(b"").encodable("\ud800")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "empty"),
     [
         ("", True),

@@ -4,6 +4,7 @@ import pytest
 
 from monrest.objectconfig.document import ConfigFile, UnwritableError
 from tests.objectconfig.test_document import VECTOR, block, read
+from tests.table import each
 
 MESSY = """\
 ; header
@@ -97,7 +98,7 @@ def test_line_ends_stay_as_they_were(eol, ending):
     assert file.data().decode() == expected.replace("\n", eol)
 
 
-@pytest.mark.parametrize(
+@each(
     "same",
     [
         {"host_name": "b", "parents": "x , y", "alias": r"a\;b"},
@@ -150,7 +151,7 @@ def test_the_order_of_date_rules_is_a_change_that_of_others_is_not():
     assert list(found.attributes) == ["timeperiod_name", "day 1", "day 2"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("", "x"),
@@ -189,7 +190,7 @@ def test_a_date_rule_without_ranges_is_kept_and_a_problem():
 NEW = "define host {\n  host_name                      n\n}\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [
         ("", NEW + "\n"),
@@ -231,7 +232,7 @@ def test_what_is_added_is_a_change_away():
 A, B, C = (block(f"host_name {name}") for name in "abc")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "index", "expected"),
     [
         (f"{A}\n{B}\n{C}\n", 1, f"{A}\n{C}\n"),

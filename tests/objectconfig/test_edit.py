@@ -11,6 +11,7 @@ from monrest.objectconfig.model import load
 from monrest.objectconfig.object_editor import Editor
 from tests.examples import examples
 from tests.fakes.objectfiles import changed, define, site, write
+from tests.table import each
 
 HOSTS = (
     "# one\n"
@@ -33,20 +34,6 @@ def text_of(editor, name):
         if path.endswith(name)
     )
     return found
-
-
-def test_create(tmp_path):
-    model = site(tmp_path, HOSTS)
-    editor = Editor(model)
-    item = editor.create(
-        "host", "x.cfg", {"host_name": "n1", "use": "a, b", ":ID": 5, "alias": None}
-    )
-    assert (item.line, item.type, item.path) == (0, "host", str(tmp_path / "x.cfg"))
-    assert item.attributes == {"host_name": "n1", "use": "a,b"}
-    assert text_of(editor, "x.cfg").startswith(HOSTS)
-    assert [o.id for o in editor.model.objects][-1] == item.id
-    assert only(editor.model, "n1").id == item.id
-    assert len(model.objects) == 2
 
 
 @pytest.mark.parametrize(
@@ -90,13 +77,13 @@ def test_patch(tmp_path):
     assert only(editor.model, "h1").id == only(editor.base, "h1").id
 
 
-@pytest.mark.parametrize("empty", [None, "", [], "  "])
+@each("empty", [None, "", [], "  "])
 def test_patch_removes(tmp_path, empty):
     editor = Editor(site(tmp_path, HOSTS))
     assert "alias" not in editor.patch([only(editor.base, "h1")], {"alias": empty})[0].attributes
 
 
-@pytest.mark.parametrize(
+@each(
     "values",
     [
         {},
@@ -135,14 +122,6 @@ def test_replace(tmp_path):
     )
 
 
-@pytest.mark.parametrize("values", [{}, {":ID": "x", ":TYPE": "host"}, {"alias": None}])
-def test_replace_by_nothing(tmp_path, values):
-    editor = Editor(site(tmp_path, HOSTS))
-    with pytest.raises(BadRequest) as caught:
-        editor.replace([only(editor.base, "h1")], values)
-    assert caught.value.message == "use DELETE to remove objects completely"
-
-
 def test_delete(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     gone = only(editor.base, "h1")
@@ -165,31 +144,10 @@ def test_a_deleted_object_s_id_is_given_to_nobody(tmp_path):
     assert again.id != first.id
 
 
-def test_delete_skips_what_is_read_only(tmp_path):
-    write(tmp_path, {"r.cfg": "# mon: readonly\n" + define("host", "host_name r")})
-    editor = Editor(site(tmp_path, HOSTS))
-    assert editor.delete(editor.base.objects) == 2
-    (file,) = changed(editor).values()
-    assert file.document.empty
-    assert [item.attributes["host_name"] for item in editor.model.objects] == ["r"]
-    assert editor.delete(editor.model.objects) == 0
-
-
 def test_an_object_that_is_given_twice_is_removed_once(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     item = only(editor.base, "h1")
     assert editor.delete([item, item]) == 1
-
-
-@pytest.mark.parametrize("change", ["patch", "replace"])
-def test_one_read_only_object_ends_a_change_of_many(tmp_path, change):
-    write(tmp_path, {"r.cfg": "# mon: readonly\n" + define("host", "host_name r")})
-    editor = Editor(site(tmp_path, HOSTS))
-    with pytest.raises(Forbidden) as caught:
-        getattr(editor, change)(editor.base.objects, {"alias": "x"})
-    assert caught.value.message == f"cannot change readonly file {tmp_path}/r.cfg."
-    assert changed(editor) == {}
-    assert editor.delete([only(editor.base, "r")]) == 0
 
 
 def test_other_attributes_of_other_types_are_their_own(tmp_path):
@@ -199,17 +157,6 @@ def test_other_attributes_of_other_types_are_their_own(tmp_path):
     assert [item.attributes.keys() - {"host_name", "contact_name"} for item in changed] == [
         {"contact_groups"},
         {"contactgroups"},
-    ]
-
-
-def test_disabled_definitions_can_be_changed(tmp_path):
-    editor = Editor(site(tmp_path, "#define host {\n#  host_name off\n#}\n"))
-    editor.patch([editor.base.objects[0]], {"alias": "x"})
-    assert text_of(editor, "x.cfg").splitlines() == [
-        "#define host {",
-        "#  host_name                      off",
-        "#  alias                          x",
-        "#}",
     ]
 
 

@@ -8,6 +8,7 @@ import pytest
 from monrest.base.errors import BadRequest, Forbidden
 from monrest.config import ConfigTool
 from monrest.objectconfig.site_files import FoundFile, discover, has_readonly_comment, setting
+from tests.table import each
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_more_main_files(etc):
     assert str(etc / "rel" / "x.cfg") in paths
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "kind"),
     [
         ("icinga_user=x", "icinga"),
@@ -198,7 +199,7 @@ def test_places_of_new_and_known_files(etc):
     assert place("new.cfg") == str(etc / "conf.d" / "new.cfg")
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "",
@@ -233,7 +234,7 @@ def test_read_only_places(etc):
         assert caught.value.description == "attempt to change readonly file."
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "readonly"),
     [
         (b"# mon: readonly\n", True),

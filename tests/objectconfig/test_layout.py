@@ -1,9 +1,8 @@
 """The layout of written definitions."""
 
-import pytest
-
 from monrest.objectconfig.document import ConfigFile
 from monrest.objectconfig.grammar import comment_lines, ordered, split_command
+from tests.table import each
 
 LONG = (
     '$USER1$/check_http -H $HOSTADDRESS$ -I "$ARG1$ -x foo" --url=/abc/def --expect "200 OK" '
@@ -39,7 +38,7 @@ def test_the_long_command_of_the_description():
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "pieces"),
     [
         ("a -b c", ["a ", "-b c"]),
@@ -83,7 +82,7 @@ def test_date_rules_stay_in_their_order_because_it_decides():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "name", "value", "line"),
     [
         ("host", "alias", "a", "  alias                          a"),
@@ -118,7 +117,7 @@ def test_inline_comments_begin_in_column_69():
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("comments", "lines"),
     [
         (["#a", "# b", ";c", "; d", "## e", "###"], ["# a", "# b", "# c", "# d", "## e", "###"]),

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from pathlib import Path
 
 from monrest.objectconfig.model import Claim, Marks, Overlay, assign, load, new_id
 from monrest.objectconfig.object_editor import Editor
@@ -183,28 +182,3 @@ def test_an_overlay_without_fitting_marks_finds_objects_again(tmp_path):
     view = disk.overlay({path: Overlay(merged.encode(), marks, mine.encode())})
     assert ids(view) == {**ids(disk), "mine": "11111", "theirs": digits(path, 2)}
     assert view.loaded[path].retired == ("22222",)
-
-
-def test_ids_stay_after_a_save(tmp_path):
-    tool = write(tmp_path, {"x.cfg": HOSTS, "y.cfg": define("host", "host_name h3")})
-    disk = load(tool)
-    editor = Editor(disk)
-    created = editor.create("host", "x.cfg", {"host_name": "n"})
-    editor.patch([disk.find("host", "h1")[0]], {"alias": "A", "notes": "N"})
-    marks = {}
-    for path, file in changed(editor).items():
-        data = file.document.data()
-        Path(path).write_bytes(data)
-        marks[path, hashlib.sha256(data).hexdigest()] = file.marks()
-    expected = {**ids(disk), "n": created.id}
-    from_editor = load(tool, editor.model)
-    assert ids(from_editor) == expected
-    assert {item.attributes["host_name"]: item.line for item in from_editor.objects} == {
-        "h1": 1, "h2": 8, "n": 13, "h3": 1,
-    }  # fmt: skip
-    from_record = load(tool, None, lambda path, sha256: marks.get((path, sha256)))
-    assert ids(from_record) == expected
-    # Changed by somebody else: lines count again.
-    text = (tmp_path / "x.cfg").read_text()
-    (tmp_path / "x.cfg").write_text("\n" + text)
-    assert ids(load(tool, from_record))["h1"] == digits(tmp_path / "x.cfg", 2)

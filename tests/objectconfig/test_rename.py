@@ -1,6 +1,5 @@
 """References follow a rename."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,7 +7,8 @@ from monrest.objectconfig.attributes import core_text
 from monrest.objectconfig.object_editor import Editor
 from monrest.objectconfig.precheck import precheck
 from tests.examples import examples
-from tests.fakes.objectfiles import changed, define, site, write
+from tests.fakes.objectfiles import changed, define, site
+from tests.table import each
 
 
 def renamed(tmp_path, kind, attribute, text, old="old", new="new", **files):
@@ -41,7 +41,7 @@ COMMAND = define("command", "command_name old", "command_line x")
 TIMEPERIOD = define("timeperiod", "timeperiod_name old", "alias A")
 
 
-@pytest.mark.parametrize(
+@each(
     ("subject", "kind", "attribute", "before", "after"),
     [
         (HOST, "host", "parents", "a, old ,older", "a,new,older"),
@@ -106,9 +106,7 @@ def test_references_follow(tmp_path, subject, kind, attribute, before, after):
     assert editor.warnings == []
 
 
-@pytest.mark.parametrize(
-    "kind", ["host", "service", "contact", "command", "timeperiod", "hostdependency"]
-)
+@each("kind", ["host", "service", "contact", "command", "timeperiod", "hostdependency"])
 def test_templates(tmp_path, kind):
     text = define(kind, "name old", "register 0") + define(kind, "use a, old,b")
     text += define("servicegroup", "use old")
@@ -152,7 +150,7 @@ def test_replace_renames_as_well(tmp_path):
     assert len(changed(editor)) == 1
 
 
-@pytest.mark.parametrize("new", [None, ""])
+@each("new", [None, ""])
 def test_a_lost_name_leaves_references_alone(tmp_path, new):
     text = HOST + define("host", "host_name b", "parents old")
     editor = renamed(tmp_path, "host", "host_name", text, new=new)
@@ -165,15 +163,6 @@ def test_names_with_a_semicolon(tmp_path):
     assert values(editor, "host", "check_command") == [r"c\;d!x"]
 
 
-def test_a_read_only_reference_is_told(tmp_path):
-    readonly = "# mon: readonly\n" + define("host", "host_name b", "parents old") * 2
-    write(tmp_path, {"r.cfg": readonly})
-    editor = renamed(tmp_path, "host", "host_name", HOST)
-    assert editor.warnings == [f"could not update dependency in read-only file: {tmp_path}/r.cfg"]
-    assert values(editor, "host", "parents") == ["old", "old"]
-    assert "referenced host 'old' does not exist in r.cfg:2" in precheck(editor.model)
-
-
 HOSTS = "".join(define("host", f"host_name {name}") for name in ("h1", "h2", "h3"))
 GROUPS = define("hostgroup", "hostgroup_name g", "members h1,h2")
 SERVICES = (
@@ -184,7 +173,7 @@ SERVICES = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "lines", "attribute", "after"),
     [
         ("servicegroup", ["members h1,Disk,h3,Disk,h2, Disk"], "members", "h1,New,h3,Disk,h2,New"),

@@ -1,10 +1,9 @@
 """Full objects and the hosts of services."""
 
-import pytest
-
 from monrest.objectconfig.inheritance import MOST_TEMPLATES
 from monrest.objectconfig.references import matcher
 from tests.fakes.objectfiles import Site, define, site
+from tests.table import each
 
 
 def full(tmp_path, kind, own, **templates):
@@ -18,7 +17,7 @@ def full(tmp_path, kind, own, **templates):
     return {name: value for name, value in row.items() if name[0] != ":" or name == ":TEMPLATES"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("own", "templates", "value"),
     [
         (["use t", "hostgroups +g3"], {"t": ["hostgroups g1"]}, ["g1", "g3"]),
@@ -124,7 +123,7 @@ SITE = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "hosts"),
     [
         (["host_name h1,h2"], {"h1", "h2"}),
@@ -167,7 +166,7 @@ def test_all_definitions_of_a_service_are_found(tmp_path):
     assert len(model.service_definitions("h3", "C")) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "text", "fits"),
     [
         ("a*", "abc", True),

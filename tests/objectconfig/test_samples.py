@@ -7,6 +7,7 @@ import pytest
 from monrest.demo.inventory import make_inventory
 from monrest.objectconfig.document import ConfigFile
 from tests.fakes.samples import samples
+from tests.table import each
 
 FOLDERS = (("nagios4", "objects"), ("plugins",), ("examples", "template-object"))
 
@@ -54,7 +55,7 @@ def test_the_language_of_icinga_2_is_refused_clearly():
     assert sum(file.foreign for file in refused) > 20
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         'object Host "h" {',

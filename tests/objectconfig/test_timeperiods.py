@@ -11,6 +11,7 @@ from monrest.objectconfig.timeperiods import (
     parse_ranges,
     timeperiod,
 )
+from tests.table import each
 
 WORKDAYS = dict.fromkeys(("monday", "tuesday", "wednesday", "thursday", "friday"), "09:00-17:00")
 ALWAYS = dict.fromkeys([*WORKDAYS, "saturday", "sunday"], "00:00-24:00")
@@ -30,7 +31,7 @@ def inside(text, days, rules=(), others=(), zone=UTC):
     return period.holds(moment, zone, {item.name: item for item in others}.get)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("2026-01-05 08:59", False),
@@ -45,7 +46,7 @@ def test_work(text, expected):
     assert inside(text, WORKDAYS, [("december 25", "00:00-00:00")]) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [("2026-01-05 10:00", False), ("2026-01-05 18:00", True), ("2026-12-25 10:00", True)],
 )
@@ -54,7 +55,7 @@ def test_exclusion(text, expected):
     assert inside(text, {**ALWAYS, "exclude": "work"}, others=[work]) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "hours"),
     [(PRIO, {"01:30"}), (PRIO[2:], {"05:30"})],
 )
@@ -68,7 +69,7 @@ def test_the_first_rule_decides(rules, hours):
     assert found == hours
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "yes", "no"),
     [
         ("2026-01-01 - 2026-01-31 / 3", ["2026-01-01", "2026-01-04", "2026-01-31"], ["2026-01-02"]),
@@ -115,13 +116,13 @@ def test_times_are_those_of_the_zone():
     assert not period.holds(at_nine_utc, zone, lambda _name: None)
 
 
-@pytest.mark.parametrize("text", ["9-17", "09:00-17:00, 18:00-19:00", "00:00-25:00", "", "x"])
+@each("text", ["9-17", "09:00-17:00, 18:00-19:00", "00:00-25:00", "", "x"])
 def test_bad_ranges(text):
     with pytest.raises(TimeperiodError):
         parse_ranges(text)
 
 
-@pytest.mark.parametrize("text", ["someday 1", "day 0", "monday", "2026-13-01", "december", "day"])
+@each("text", ["someday 1", "day 0", "monday", "2026-13-01", "december", "day"])
 def test_bad_dates(text):
     with pytest.raises(TimeperiodError):
         parse_date_rule(text, ALL_DAY)

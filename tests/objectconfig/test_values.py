@@ -43,7 +43,7 @@ def test_values_of_requests(kind, name, value, text):
     assert found == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "given_name", "name"),
     [
         ("contact", "contact_groups", "contactgroups"),
@@ -61,7 +61,7 @@ def test_meta_attributes_are_left_out():
     assert texts("host", {":ID": "x", ":FILE": {}, ":anything": 1, "alias": "a"}) == {"alias": "a"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("alias", {"a": 1}),
@@ -104,7 +104,7 @@ def test_types():
             object_type(word)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "name", "text", "value"),
     [
         ("host", "parents", "a, b,", ["a", "b"]),

@@ -18,6 +18,7 @@ def edited(shared):
             site("s1", "unix:/nonexistent/live", name="Site One", configtool=files.tool()),
             site("plain", "unix:/nonexistent/other"),
         ],
+        sections={"auth.roles": {"admin": ["admin", "ro"], "read_only": ["ro"]}},
     )
     return daemon.start(connected=()), files
 

@@ -1,7 +1,8 @@
-"""Writing the files of a save: what is written, kept and told, and who has to wait."""
+"""Writing the files of a save: what is written, kept, refused and left behind, and what has to wait."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -9,9 +10,10 @@ import orjson
 import pytest
 from attrs import evolve
 
-from monrest.base.errors import Conflict, Forbidden
+from monrest.base.errors import Conflict, Forbidden, Unavailable
 from monrest.objectconfig import save
 from monrest.objectconfig.save import (
+    ChangedOnDiskError,
     SaveRoom,
     SaveRunningError,
     Writable,
@@ -19,7 +21,7 @@ from monrest.objectconfig.save import (
     recover_all,
     write,
 )
-from tests.objectconfig.staging.files import NO_CONTACT, sha256, tree, untouched
+from tests.objectconfig.staging.files import sha256, tree, untouched
 
 
 def test_files_are_changed_made_and_deleted_together(conf, saved):
@@ -57,18 +59,6 @@ def test_the_last_version_is_kept(conf, room, saved):
     assert (backup / "0").read_bytes() == b"1"
     assert stat.S_IMODE(room.folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((backup / "0").stat().st_mode) == 0o600
-
-
-def test_mode_owner_and_group_of_a_file_are_kept(conf, saved):
-    path = conf / "a.cfg"
-    if os.getuid() == 0:
-        os.chown(path, NO_CONTACT, NO_CONTACT)
-    path.chmod(0o2640)
-    before = path.stat()
-    assert saved({"a.cfg": b"new"}) == ()
-    after = path.stat()
-    for what in ("st_mode", "st_uid", "st_gid"):
-        assert getattr(after, what) == getattr(before, what)
 
 
 def test_new_files_and_folders_have_the_mode_of_the_process(conf, saved):
@@ -143,12 +133,128 @@ def test_what_somebody_changed_after_a_kill_is_left_alone(conf, room, saved, mon
     assert room.journal() is None
 
 
-def test_the_journal_is_read_back(room):
-    entry = save.JournalEntry(
-        path="/x/a.cfg", folder="/x", name="a.cfg", temporary=".t", old=None, new="ff"
-    )
-    written = save.Journal(state="commit", backup="b", entries=(entry,), made=("/x",))
-    room.write(written)
-    assert room.journal() == written
-    room.forget()
-    assert room.journal() is None
+@pytest.mark.parametrize(
+    "base", [{"a.cfg": b"something else"}, {"a.cfg": None}, {"new.cfg": b"was there"}]
+)
+def test_a_file_that_is_not_as_it_was_refuses_the_whole_save(conf, room, saved, base):
+    before = tree(conf)
+    contents = {"sub/b.cfg": b"x", **dict.fromkeys(base, b"y")}
+    with pytest.raises(ChangedOnDiskError) as caught:
+        saved(contents, base)
+    assert caught.value.paths == tuple(str(conf / name) for name in base)
+    assert caught.value.code == 409
+    assert caught.value.extra == {"files": list(caught.value.paths)}
+    assert untouched(conf, room, before)
+
+
+def test_a_change_while_the_save_prepares_refuses_it(conf, room, saved, monkeypatch):
+    real = save._prepare
+
+    def prepare(*arguments):
+        real(*arguments)
+        (conf / "a.cfg").write_bytes(b"an editor was faster")
+
+    monkeypatch.setattr(save, "_prepare", prepare)
+    before = {**tree(conf), "a.cfg": b"an editor was faster"}
+    with pytest.raises(ChangedOnDiskError):
+        saved({"sub/b.cfg": b"x", "a.cfg": b"y", "new/c.cfg": b"z"})
+    assert untouched(conf, room, before)
+    assert not (conf / "new").exists()
+
+
+def test_links_are_never_followed(conf, room, saved, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x.cfg").write_bytes(b"precious")
+    (conf / "file.cfg").symlink_to(outside / "x.cfg")
+    (conf / "dangling.cfg").symlink_to(outside / "y.cfg")
+    (conf / "folder").symlink_to(outside)
+    before = tree(conf), tree(outside)
+    for name, base in {
+        "file.cfg": b"precious",
+        "dangling.cfg": None,
+        "folder/x.cfg": b"precious",
+        "folder/new.cfg": None,
+        "folder/sub/new.cfg": None,
+    }.items():
+        with pytest.raises(Forbidden):
+            saved({"a.cfg": b"y", name: b"z"}, {name: base})
+        if base is not None:
+            with pytest.raises(Forbidden):
+                saved({name: None}, {name: base})
+        assert (tree(conf), tree(outside)) == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "{conf}/../x.cfg",
+        "{conf}/sub/../../x.cfg",
+        "{conf}x/x.cfg",
+        "{conf}",
+        "/x.cfg",
+        "x.cfg",
+        "{conf}//x.cfg",
+        "{conf}/x\0.cfg",
+        "",
+    ],
+)
+def test_other_places_are_refused(conf, room, path):
+    before = tree(conf.parent)
+    with pytest.raises(Forbidden):
+        write(
+            room,
+            [Write(path=path.format(conf=conf), base_hash=None, content=b"x")],
+            Writable(folders=(str(conf),)),
+            note={},
+        )
+    assert tree(conf.parent) == before
+
+
+def test_something_that_is_no_file_refuses(conf, room, saved):
+    (conf / "folder.cfg").mkdir()
+    os.mkfifo(conf / "pipe.cfg")
+    for name in ("folder.cfg", "pipe.cfg", "a.cfg/x.cfg"):
+        with pytest.raises(Forbidden):
+            saved({name: b"x"}, {name: None})
+
+
+@pytest.mark.parametrize("what", ["conf.d", "conf.d/sub", "conf.d/a.cfg"])
+def test_what_is_not_writable_refuses_before_anything_is_written(
+    tmp_path, conf, room, what, asuser
+):
+    (tmp_path / what).chmod(0o555 if (tmp_path / what).is_dir() else 0o444)
+    before = tree(conf)
+
+    def attempt():
+        writes = [
+            Write(path=str(conf / "sub/b.cfg"), base_hash=sha256(b"old b"), content=b"x"),
+            Write(path=str(conf / "a.cfg"), base_hash=sha256(b"old a"), content=b"x"),
+            Write(path=str(conf / "n/c.cfg"), base_hash=None, content=b"x"),
+        ]
+        write(room, writes, Writable(folders=(str(conf),)), note={})
+
+    with pytest.raises(Forbidden, match="not writable"):
+        asuser(attempt)
+    assert untouched(conf, room, before)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_full_disk_at_any_moment_leaves_the_old_files(conf, room, saved, monkeypatch, number):
+    before = tree(conf)
+    calls = 0
+
+    def sync(file, real=os.fsync):
+        nonlocal calls
+        calls += 1
+        if calls == number + 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(file)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", sync)
+        with pytest.raises(Unavailable, match="no room"):
+            saved({"a.cfg": b"x", "sub/b.cfg": None, "new/c.cfg": b"z"})
+    assert untouched(conf, room, before)
+    assert not (conf / "new").exists()
+    assert not list(room.folder.glob("backup-*"))

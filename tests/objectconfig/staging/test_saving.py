@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from twisted.internet.defer import gatherResults
 
-from monrest.base.errors import Forbidden, Unavailable
-from monrest.objectconfig import save, store
+from monrest.base.errors import Forbidden
+from monrest.objectconfig import save
 from monrest.objectconfig.save import ChangedOnDiskError, SaveRoom, SaveRunningError
 from tests.objectconfig.staging.site import HOSTS, later
 
@@ -70,23 +70,6 @@ async def test_a_named_file_that_loses_its_last_object_stays(started, daemon, si
     await again.edit(lambda editor: editor.create("command", str(named), {"command_name": "d"}).id)
     await again.save()
     assert "command_name                   d" in named.read_text()
-
-
-async def test_a_database_that_is_lost_after_the_files_were_written(daemon, site, monkeypatch):
-    await daemon.patch("w1", alias="x")
-
-    def lost(*_):
-        def work(_connection):
-            raise Unavailable("cannot store", "no connection to the database")
-
-        return work
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "saved", lost)
-        assert len((await daemon.save()).files) == 1
-    assert "alias" in site.read("hosts.cfg")
-    assert await daemon.diff() == {}
-    assert await daemon.staging.staged_by(["prod"]) == {}
 
 
 async def test_what_became_read_only_is_not_written(daemon, site):

@@ -12,21 +12,6 @@ from monrest.objectconfig.save import ChangedOnDiskError
 from tests.objectconfig.staging.site import GROUPS, HOSTS, OUTSIDE, later
 
 
-async def test_changes_and_ids_survive_a_restart(started, daemon, site):
-    created = await daemon.create("new")
-    await daemon.delete("host", "w1")
-    ids = {item.id: item.attributes for item in (await daemon.view()).model.objects}
-    diff = await daemon.diff()
-    await daemon.stop()
-
-    again = started()
-    assert {item.id: item.attributes for item in (await again.view()).model.objects} == ids
-    assert await again.diff() == diff
-    assert (await again.host("new")).id == created
-    assert (await again.host("new")).line == 0
-    assert (await again.create("another")) not in ids
-
-
 async def test_who_staged_what(daemon, site):
     await daemon.create("one", file="conf.d/new/one.cfg")
     await daemon.delete("hostgroup", "all")
@@ -69,13 +54,13 @@ async def test_a_change_that_fails_leaves_nothing_behind_and_harms_no_other(daem
     assert await daemon.names() == ["w1", "w2", "w3", "a", "c"]
 
 
-async def test_300_objects_by_one_person_through_two_daemons(started, daemon):
+async def test_60_objects_by_one_person_through_two_daemons(started, daemon):
     other = started("other")
     ids = await gatherResults(
-        [later((daemon, other)[number % 2].create(f"n{number}")) for number in range(300)]
+        [later((daemon, other)[number % 2].create(f"n{number}")) for number in range(60)]
     )
-    assert len(set(ids)) == 300
-    assert len(await daemon.names()) == len(await other.names()) == 303
+    assert len(set(ids)) == 60
+    assert len(await daemon.names()) == len(await other.names()) == 63
 
 
 @pytest.mark.parametrize("how", ["in place", "renamed"])
