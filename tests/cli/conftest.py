@@ -1,15 +1,9 @@
 """Fixtures of the command line: a fake daemon, and the command in this process."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from fake import Fake
-
 from monrest.cli.main import main
+from tests.cli.fake import Fake
 
 
 class Ran:

@@ -46,6 +46,16 @@ def test_a_job_is_followed_to_its_result(fake, monrest, slept):
     assert len(slept) == 2
 
 
+def test_a_job_on_a_terminal_is_asked_less_and_less_often(fake, monrest, slept, terminal):
+    states = [(200, {"is_running": 1})] * 9
+    fake.answers["/mon/r/x"] = STARTED
+    fake.answers[JOB] = Steps(*states, (200, {"is_running": 0}))
+    fake.answers[f"{JOB}/output"] = (200, b"done")
+    assert monrest("r", "--background", "/x").out == "done"
+    assert slept == sorted(slept)
+    assert slept[0] < slept[1] < slept[-2] == slept[-1] == 2
+
+
 def test_parameters_go_with_it(fake, monrest, slept):
     fake.answers["/mon/r/cmd"] = STARTED
     fake.answers[f"{JOB}/output"] = (200, {"n": 5})
@@ -54,19 +64,6 @@ def test_parameters_go_with_it(fake, monrest, slept):
     assert (fake.seen[0].method, fake.seen[0].json) == ("POST", {"cmd": "x"})
     assert fake.seen[0].target == "/mon/r/cmd?background=1"
     assert slept == []
-
-
-def test_progress_on_a_terminal(fake, monrest, slept, terminal):
-    fake.answers["/mon/r/x"] = STARTED
-    running = {"is_running": 1, "percent": 50, "remaining": 75, "message": "half\x1b[2J"}
-    fake.answers[JOB] = Steps((200, running), (200, [running]), (200, {"is_running": 0}))
-    fake.answers[f"{JOB}/output"] = (200, b"done")
-    ran = monrest("r", "--background", "/x")
-    assert (ran.status, ran.out) == (0, "done")
-    assert f"[{'#' * 12}{' ' * 12}]  50% 1:15 half?[2J" in ran.err
-    assert ran.err.endswith("\r\x1b[K")
-    assert len(slept) == 2
-    assert slept[0] < slept[1] <= 2
 
 
 def test_quiet_on_a_terminal(fake, monrest, slept, terminal):

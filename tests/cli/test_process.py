@@ -2,8 +2,6 @@
 
 import json
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
@@ -11,17 +9,17 @@ import time
 from pathlib import Path
 
 import pytest
-from fake import MAIN, Raw, command, environment, free_address, says
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "fakes"))
-from certificates import Authority
 
 from tests import forks
+from tests.cli.fake import MAIN, Raw, command, environment, free_address, says
+from tests.fakes.certificates import Authority
+from tests.fakes.terminal import on_terminal
 
 HEAVY = (
     "twisted", "sqlalchemy", "klein", "attrs", "attr", "cattrs", "orjson", "re2", "shtab",
     "dataclasses", "alembic", "bcrypt", "psycopg", "tomllib", "pathlib", "tempfile", "subprocess", "asyncio",
 )  # fmt: skip
+COMMAND = (sys.executable, "-c", MAIN)
 SHOW = "import sys; from monrest.cli.main import main; main(); print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
 
 
@@ -101,7 +99,7 @@ def test_https_is_verified(fake, monrest, monkeypatch, tmp_path):
 def test_a_reader_that_leaves(fake, tmp_path):
     fake.answers["/mon/r/x"] = (200, b"x" * 5_000_000)
     process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
+        [*COMMAND, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout.read(10) == b"x" * 10
@@ -131,7 +129,7 @@ def test_a_full_disk(fake, tmp_path, size):
     fake.answers["/mon/r/x"] = (200, b"x" * size)
     with Path("/dev/full").open("wb") as full:
         ran = subprocess.run(
-            [sys.executable, "-c", MAIN, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
+            [*COMMAND, "r", "/x"], env=environment(tmp_path, MONREST_URL=fake.url),
             stdout=full, stderr=subprocess.PIPE, timeout=300, check=False,
         )  # fmt: skip
     assert ran.returncode == 1
@@ -143,7 +141,7 @@ def test_an_interrupt(tmp_path):
     with Raw(says(b"", and_waits=True)) as silent:
         with said.open("wb") as output:
             process = forks.start(
-                [sys.executable, "-c", MAIN, "r", "-v", "/x"],
+                [*COMMAND, "r", "-v", "/x"],
                 output,
                 env=environment(tmp_path, MONREST_URL=silent.url),
             )
@@ -189,34 +187,12 @@ def test_standard_input(fake, tmp_path):
     assert fake.seen[0].json == [{"cmd": "a"}]
 
 
-def on_terminal(*words, home, **more):
-    """Run on a terminal of its own: exit status and everything that appears on it."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, *words],
-        env=environment(home, **more),
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-    )
-    os.close(slave)
-    shown = b""
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        if select.select([master], [], [], 1)[0]:
-            try:
-                piece = os.read(master, 65536)
-            except OSError:
-                break
-            shown += piece
-    os.close(master)
-    return process.wait(300), shown.decode()
-
-
 def test_an_excel_file_is_nothing_for_a_terminal(fake, tmp_path):
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
     fake.answers["/mon/r/xls/x"] = (200, b"PK", {"Content-Type": kind})
-    status, shown = on_terminal("r", "--xls", "/x", home=tmp_path, MONREST_URL=fake.url)
+    status, shown = on_terminal(
+        [*COMMAND, "r", "--xls", "/x"], environment(tmp_path, MONREST_URL=fake.url)
+    )
     assert status == 1
     assert "redirect it, > FILE.xlsx" in shown
     assert "PK" not in shown
@@ -225,17 +201,21 @@ def test_an_excel_file_is_nothing_for_a_terminal(fake, tmp_path):
 
 def test_a_terminal_gets_an_end_of_line(fake, tmp_path):
     fake.answers["/mon/r/x"] = (200, b"[]")
-    assert on_terminal("r", "/x", home=tmp_path, MONREST_URL=fake.url) == (0, "[]\r\n")
+    found = on_terminal([*COMMAND, "r", "/x"], environment(tmp_path, MONREST_URL=fake.url))
+    assert found == (0, "[]\r\n")
 
 
 def test_a_progress_bar_on_a_terminal(fake, tmp_path):
-    steps = [(200, {"is_running": 1, "percent": 40, "message": "m"}), (200, {"is_running": 0})]
+    running = {"is_running": 1, "percent": 50, "remaining": 75, "message": "half\x1b[2J"}
+    steps = [(200, running), (200, [running]), (200, {"is_running": 0})]
     fake.answers["/mon/r/x"] = (200, {"job_id": 5})
     fake.answers["/mon/r/mon/jobs/5"] = lambda _seen: steps.pop(0)
     fake.answers["/mon/r/mon/jobs/5/output"] = (200, b"done\n")
-    status, shown = on_terminal("r", "--background", "/x", home=tmp_path, MONREST_URL=fake.url)
+    status, shown = on_terminal(
+        [*COMMAND, "r", "--background", "/x"], environment(tmp_path, MONREST_URL=fake.url)
+    )
     assert status == 0
-    assert " 40% m" in shown
+    assert f"[{'#' * 12}{' ' * 12}]  50% 1:15 half?[2J" in shown
     assert shown.endswith("\r\x1b[Kdone\r\n")
 
 

@@ -17,12 +17,6 @@ from pytest_twisted import ensureDeferred
 from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.threads import deferToThread
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "fakes"))
-
-from certificates import Authority
-from fake import Fake, Handler, Raw, free_address, says
-
 from monrest.client import (
     ApiError,
     AsyncClient,
@@ -43,6 +37,8 @@ from monrest.client.calling import Awaited, finish
 from monrest.client.exchange import ApiRequest
 from monrest.client.http_connection import error_text
 from monrest.client.row_query import RowQuery
+from tests.cli.fake import Fake, Handler, Raw, free_address, says
+from tests.fakes.certificates import Authority
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -2,20 +2,16 @@
 
 import json
 import os
-import pty
 import re
-import select
 import shutil
 import signal
-import struct
 import subprocess
 import sys
-import termios
-import time
-from fcntl import ioctl
 
 import pytest
 from harness.waiting import until
+
+from tests.fakes.terminal import on_terminal
 
 SAME_FOR_ALL_CORES = "the command line before the demo"
 
@@ -63,40 +59,14 @@ def piped(environment):
 
 @pytest.fixture(scope="module")
 def terminal(environment):
-    """Run on a terminal of ``columns``; what appears on it, until it ends or shows ``until``."""
+    """Run on a terminal; what appears on it, until it ends or shows ``until``."""
 
-    def run(*words, columns=100, status=0, until=None, program=None, keys=b"", seconds=300, **more):
-        master, slave = pty.openpty()
-        ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        process = subprocess.Popen(
-            program or [sys.executable, "-c", MAIN, *words],
-            env={**environment, **more}, stdin=slave, stdout=slave, stderr=slave,
-            start_new_session=True,
-        )  # fmt: skip
-        os.close(slave)
-        seen = 0
-        shown, deadline, typed = b"", time.monotonic() + seconds, list(keys)
-        try:
-            while time.monotonic() < deadline:
-                if not select.select([master], [], [], 0.2)[0]:
-                    continue
-                try:
-                    shown += os.read(master, 65536)
-                except OSError:
-                    break
-                while typed and (at := shown.find(typed[0][0], seen)) >= 0:
-                    seen = at + len(typed[0][0])
-                    os.write(master, typed.pop(0)[1])
-                if until is not None and until(shown.decode(errors="replace")):
-                    process.send_signal(signal.SIGINT if program is None else signal.SIGKILL)
-                    until = None
-        finally:
-            process.kill()
-            process.wait(300)
-            os.close(master)
-        if program is None:
-            assert process.returncode == status, shown
-        return shown.decode().replace("\r\n", "\n")
+    def run(*words, status=0, program=None, more=(), **terminal):
+        line = program or [sys.executable, "-c", MAIN, *words]
+        last = signal.SIGINT if program is None else signal.SIGKILL
+        found, shown = on_terminal(line, {**environment, **dict(more)}, last=last, **terminal)
+        assert program or found == status, shown
+        return shown.replace("\r\n", "\n")
 
     return run
 
@@ -110,10 +80,10 @@ def test_json_is_indented_and_coloured_on_a_terminal_and_as_it_came_in_a_pipe(pi
     assert '\x1b[34;1m"name"\x1b[0m: \x1b[32m"web01"\x1b[0m' in shown
     assert json.loads(COLOURS.sub("", shown)) == json.loads(plain)
     assert len(COLOURS.sub("", shown).splitlines()) > 3
-    without = terminal(*words, NO_COLOR="1")
+    without = terminal(*words, more={"NO_COLOR": "1"})
     assert without == COLOURS.sub("", shown)
     assert terminal(*words, "--color", "never") == without
-    assert terminal(*words, TERM="dumb") == without
+    assert terminal(*words, more={"TERM": "dumb"}) == without
     assert piped(*words, "--color=always", COLUMNS="100") == shown
 
 

@@ -111,11 +111,3 @@ def test_sections_are_for_contact_groups_or_for_everybody(daemon):
             assert [row["name"] for row in client.rows("/mon/editor")] == names
             sections = {row["section"] for row in client.rows("/mon/editor/files")}
             assert sections == set(names)
-
-
-def test_without_sections_there_is_nothing(made, embedded):
-    daemon = made([site("s1", embedded)]).start()
-    with daemon.client() as admin:
-        assert admin.rows("/mon/editor") == []
-        assert admin.rows("/mon/editor/files") == []
-        assert admin.rows("/config/objects") == []

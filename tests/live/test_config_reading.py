@@ -117,6 +117,11 @@ def test_one_object_by_id(admin):
     assert admin.rows("/config/objects/fffff") == []
 
 
+def test_without_sections_of_the_editor_there_are_no_files_of_it(admin):
+    assert admin.rows("/mon/editor") == []
+    assert admin.rows("/mon/editor/files") == []
+
+
 def test_sites_without_object_configuration_are_left_out(admin):
     assert admin.rows("/sites/plain/config/objects") == []
     assert admin.rows("/sites/s1/config/objects") == admin.rows("/config/objects")

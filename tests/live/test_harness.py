@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from harness.lying import DEEDS, LyingSite
 from harness.recorder import problems
 from harness.waiting import until
 
 from tests.forks import REPOSITORY
+from tests.table import each
 
 GOOD = (
     b"GET hosts\nResponseHeader: fixed16\nKeepAlive: on\nOutputFormat: json\n"
@@ -25,7 +25,7 @@ def test_the_recorder_knows_the_template():
     assert problems(GOOD) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         b"COMMAND [1] DISABLE_NOTIFICATIONS",
@@ -61,7 +61,7 @@ def test_the_recorder_knows_commands():
     assert problems(COMMAND + b"\nResponseHeader: fixed16\nKeepAlive: on") == []
 
 
-@pytest.mark.parametrize(
+@each(
     "request_",
     [
         COMMAND + b"\nCOMMAND [1700000000] LOG;y",
