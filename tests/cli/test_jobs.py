@@ -6,6 +6,7 @@ import pytest
 
 from monrest.cli import jobs
 from monrest.cli.main import main
+from tests.table import each
 
 STARTED = (200, {"success": True, "job_id": "7f", "message": "started", "result_url": "/x"})
 JOB = "/mon/r/mon/jobs/7f"
@@ -99,7 +100,7 @@ def test_a_daemon_without_jobs(fake, monrest):
     assert (ran.status, json.loads(ran.out)) == (1, refused)
 
 
-@pytest.mark.parametrize("body", [b"[]", b"{}", b'{"job_id": ""}', b"x", b'{"job_id": [1]}'])
+@each("body", [b"[]", b"{}", b'{"job_id": ""}', b"x", b'{"job_id": [1]}'])
 def test_an_answer_without_a_job(fake, monrest, body):
     fake.answers["/mon/r/x"] = (200, body)
     ran = monrest("r", "--background", "/x")
@@ -150,7 +151,7 @@ BARS = {
 }
 
 
-@pytest.mark.parametrize("state", BARS)
+@each("state", BARS)
 def test_bars(state):
     percent, remaining, message = state
     line = jobs.bar({"percent": percent, "remaining": remaining, "message": message})

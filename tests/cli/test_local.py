@@ -3,8 +3,6 @@
 import json
 import re
 
-import pytest
-
 from monrest.cli.serve import command_line
 from monrest.cli.terminal import TerminalStyle, cut_to, style, written
 from tests.table import each
@@ -56,6 +54,10 @@ def test_check_config_without_a_file_checks_the_one_of_serve(monrest, tmp_path, 
     path.write_text("[server]\nworker = 3\n")
     ran = monrest("check-config")
     assert (ran.status, ran.err.splitlines()[0]) == (1, f"{path} cannot be used:")
+    path.unlink()
+    ran = monrest("check-config")
+    assert (ran.status, ran.out) == (1, "")
+    assert f"{path}: cannot be read: No such file or directory" in ran.err
 
 
 DAEMONS = {
@@ -107,6 +109,9 @@ def test_a_url_from_an_answer_is_taken_whole(fake, monrest):
     fake.answers["/mon/r/a"] = (200, {"url": "/b/c", "name": "x/y z"})
     fake.answers["/mon/r/b/c"] = fake.answers["/mon/r/d/x%2Fy%20z"] = (200, {"n": 1})
     assert monrest("r", "/a", "{1:url}", "/d/{1:name}", "-o", "{2:n}{3:n}").out[:3] == "11|"
+    ran = monrest("r", "/a", "/d/{1:nam}", "-o", "{n}")
+    assert ran.status == 3
+    assert "{error:nam does not exist}" in ran.out
 
 
 WIDTHS = {
@@ -152,7 +157,7 @@ def test_nothing_of_an_answer_steers_the_terminal():
     assert json.loads(plain) == json.loads(body)
 
 
-@pytest.mark.parametrize(
+@each(
     ("when", "environment", "pretty", "colour"),
     [
         ("", {}, False, False),

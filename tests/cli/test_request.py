@@ -3,7 +3,7 @@
 import gzip
 import json
 
-import pytest
+from tests.table import each
 
 OK = (200, {"up": 17, "down": 2, "nested": {"x": 1}})
 
@@ -58,8 +58,9 @@ SENT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", SENT)
+@each("words", SENT)
 def test_what_is_sent(fake, monrest, words):
+    fake.seen.clear()
     method, target, body = SENT[words]
     fake.answers[target.partition("?")[0]] = OK
     ran = monrest("r", *words)
@@ -158,7 +159,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", WRONG)
+@each("words", WRONG)
 def test_wrong_command_lines(fake, monrest, words):
     ran = monrest(*words)
     assert (ran.status, ran.out) == (3 if "-o" in words else 1 if "--key" in words else 2, "")
@@ -167,7 +168,7 @@ def test_wrong_command_lines(fake, monrest, words):
     assert fake.seen == []
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [("-h",), ("--help",), ("r", "-h"), ("r", "/x", "--help"), ("-h", "r"), ("r", "-c", "a:1", "-h"),
      ("key", "-h"), ("key", "create", "-h"), ("-h", "nonsense")],
@@ -179,14 +180,14 @@ def test_help(fake, monrest, words):
     assert fake.seen == []
 
 
-@pytest.mark.parametrize("words", [(), ("key",), ("-q",)])
+@each("words", [(), ("key",), ("-q",)])
 def test_who_says_no_command_is_shown_which_there_are(fake, monrest, words):
     ran = monrest(*words)
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith("usage: monrest")
 
 
-@pytest.mark.parametrize("words", [("-V",), ("--version",), ("r", "-V"), ("r", "-V", "/x")])
+@each("words", [("-V",), ("--version",), ("r", "-V"), ("r", "-V", "/x")])
 def test_version(monrest, words):
     ran = monrest(*words)
     assert (ran.status, ran.out.split()[0]) == (0, "monrest")
@@ -260,7 +261,7 @@ def test_templates_and_thresholds(fake, monrest):
     assert ran.out == "WARNING 20 0.50\n1|'free'=0.5%;1:;;; 'up'=20;10;5;;\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "status"),
     [
         (("-w", "up:20"), 0),
@@ -293,7 +294,7 @@ def test_an_answer_without_all_sites_is_told(fake, monrest):
     assert MISSING in ran.err
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [
         ("-w", "up:5", "/t"),
@@ -378,7 +379,7 @@ def test_only_distant_servers_are_asked_to_compress(fake, monrest, monkeypatch):
     assert [seen.headers["Accept-Encoding"] for seen in fake.seen] == ["identity", "gzip"]
 
 
-@pytest.mark.parametrize("code", [401, 403])
+@each("code", [401, 403])
 def test_refusals_say_which_key_was_used(fake, monrest, code):
     fake.answers[root("/a")] = (code, {"code": code})
     ran = monrest("r", "/a")

@@ -6,6 +6,7 @@ from monrest.cli.client_settings import settings
 from monrest.cli.options import DEFAULT_URL
 from monrest.cli.output import ClientError
 from monrest.client.exchange import ServerAddress, parse_address
+from tests.table import each
 
 UNIX = "unix:/run/m.sock"
 HTTP = "http://a.example:8080"
@@ -105,7 +106,7 @@ def test_a_key_in_a_file_of_its_own(read, tmp_path):
         read([("key", f"@{path}")])
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "told"),
     [
         ("url = 1", "url: expected a text"),
@@ -162,7 +163,7 @@ URLS = {
 }
 
 
-@pytest.mark.parametrize("text", URLS)
+@each("text", URLS)
 def test_urls(text):
     found = parse_address(text)
     assert found == URLS[text]
@@ -170,7 +171,7 @@ def test_urls(text):
     assert found.app == ("foo" if "foo" in text else "mon")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "x", "unix:", "unix:relative", "unix:/a\n", "http://", "http://h:x", "http://h:99999",
      "http://u:p@h", "http://h/mon", "http://h/r", "http://h//r", "http://h/mon/r?x=1", "http://h/mon/r#x",
@@ -181,7 +182,7 @@ def test_wrong_urls(text):
         parse_address(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "local"),
     [("unix:/a", True), ("http://127.0.0.1", True), ("http://localhost:1", True),
      ("http://[::1]", True), ("http://example.org", False), ("https://10.0.0.1", False)],

@@ -92,24 +92,6 @@ def test_requests(monrest):
     ]
 
 
-def test_as_a_plugin(by_tcp):
-    monrest = by_tcp
-    total = monrest.json("r", "/hosts/totals")["total"]
-    shown = monrest(
-        "r", "-w", f"total:{total}", "-c", "total:1:", "/hosts/totals", "/services/totals",
-        "-o", "{STATUS} {1:total} {1:total * 2 / 2%.1f}", "--perffilter", "^total$",
-    )  # fmt: skip
-    services = monrest.json("r", "/services/totals")["total"]
-    assert shown == f"OK {total} {total}.0|'total'={total + services};{total};1:;;\n"
-    assert (
-        monrest("r", "-c", "total:0", "-o", "{STATUS}", "/hosts/totals", status=2)[:8] == "CRITICAL"
-    )
-    assert (
-        monrest("r", "-w", "total:0", "-o", "{STATUS}", "/hosts/totals", status=1)[:7] == "WARNING"
-    )
-    assert "unknown variable" in monrest("r", "-w", "x:0", "/hosts/totals", status=3)
-
-
 def test_a_command_and_its_effect(by_tcp):
     monrest, text = by_tcp, "by TCP + ü"
     sent = monrest.json(

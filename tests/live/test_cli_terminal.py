@@ -146,28 +146,6 @@ def test_watching(terminal, piped):
     assert COLOURS.sub("", seen).count("| total ") >= 2
 
 
-def test_what_one_answer_says_goes_into_the_next_url(piped):
-    rows = json.loads(
-        piped(
-            "r",
-            "/services?columns=host_name,description&limit=1&description=Disk /",
-            "/services/{1:0.host_name}/{1:0.description}?columns=description,host_name",
-        ).partition("]")[2]
-    )
-    assert [row["description"] for row in rows] == ["Disk /"]
-    told = piped(
-        "r", "-o", "{0.name}", "/hosts?columns=name&name=web01", "/hosts/{1:0.nam}", status=3
-    )
-    assert "{error:0.nam does not exist}" in told
-
-
-def test_first_row_and_unknown_names(piped):
-    assert piped("r", "-o", "{0.name}", "/hosts?columns=name&name=web01") == "web01\n"
-    assert piped("r", "-o", "{1.name}", "/hosts?columns=name&name=web01", status=3) == (
-        "{error:1.name does not exist}\n"
-    )
-
-
 def test_sites(served, piped, tmp_path):
     lines = piped("sites").splitlines()
     assert lines[0].split() == ["SITE", "NAME", "STATE", "CORE", "VERSION", "ADDRESS", "PROBLEM"]

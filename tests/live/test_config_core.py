@@ -127,12 +127,16 @@ def test_a_broken_configuration_is_saved_but_never_in_force(core, admin):
     assert admin.rows("/hosts/web01?columns=state") == [{"state": 0}]
 
 
+@pytest.fixture(scope="module")
+def telling(core, shared):
+    """A daemon without a reload command, which tells the core over its socket."""
+    return shared.daemon([site("s1", core, configtool=core.files.tool())]).start()
+
+
 @pytest.fixture
-def told(core, made):
-    """A client of a daemon that tells the core over its socket."""
-    daemon = made([site("s1", core, configtool=core.files.tool())]).start()
+def told(core, telling):
     before = core.files.state()
-    with daemon.client() as client:
+    with telling.client() as client:
         yield client
     core.files.restore(before)
 

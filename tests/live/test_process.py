@@ -35,13 +35,6 @@ def test_the_installed_plugin_is_found_from_anywhere_and_explains_its_options(tm
     assert "--demo" in shown.stdout
 
 
-def test_check_config_accepts(made, embedded):
-    daemon = made([site("s1", embedded)])
-    checked = run("-c", MAIN, "check-config", str(daemon.config))
-    assert checked.returncode == 0, checked
-    assert "Traceback" not in checked.stderr
-
-
 WRONG = {
     "unknown key": ("[server]\nlisten_on = 1\n", ["server", "listen_on"]),
     "unknown table": ("[sever]\n", ["sever"]),
@@ -83,13 +76,6 @@ def test_wrong_options_are_refused(arguments):
     assert status != 0
     assert "Traceback" not in output
     assert output.strip()
-
-
-def test_check_config_of_a_missing_file():
-    checked = run("-c", MAIN, "check-config", "/nonexistent/x.toml")
-    assert checked.returncode != 0
-    assert "/nonexistent/x.toml" in checked.stdout + checked.stderr
-    assert "Traceback" not in checked.stderr
 
 
 def test_a_port_in_use_ends_the_start(made, embedded):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
+from monrest.base.errors import BadRequest, Conflict, Forbidden
 from monrest.objectconfig.model import load
 from monrest.objectconfig.object_editor import Editor
 from tests.examples import examples
@@ -27,16 +27,7 @@ def only(model, name):
     return found
 
 
-def text_of(editor, name):
-    (found,) = (
-        file.document.data().decode()
-        for path, file in changed(editor).items()
-        if path.endswith(name)
-    )
-    return found
-
-
-@pytest.mark.parametrize(
+@each(
     ("kind", "file", "values", "error", "text"),
     [
         ("host", None, {"a": "1"}, BadRequest, ":FILE"),
@@ -62,21 +53,6 @@ def test_create_over_a_file_that_cannot_be_read(tmp_path):
         Editor(model).create("host", str(tmp_path / "sub" / "no.cfg"), {"host_name": "n"})
 
 
-def test_patch(tmp_path):
-    editor = Editor(site(tmp_path, HOSTS))
-    item = editor.patch([only(editor.base, "h1")], {"address": "127.0.0.1", "parents": None})[0]
-    assert item.attributes == {"host_name": "h1", "alias": "One", "address": "127.0.0.1"}
-    assert text_of(editor, "x.cfg") == (
-        "# one\n"
-        "define host {\n"
-        "  host_name                      h1                                  ; mine\n"
-        "  alias                          One\n"
-        "  address                        127.0.0.1\n"
-        "}\n\n" + HOSTS.partition("}\n\n")[2]
-    )
-    assert only(editor.model, "h1").id == only(editor.base, "h1").id
-
-
 @each("empty", [None, "", [], "  "])
 def test_patch_removes(tmp_path, empty):
     editor = Editor(site(tmp_path, HOSTS))
@@ -99,41 +75,6 @@ def test_patch_that_changes_nothing(tmp_path, values):
     editor.patch([only(editor.base, "h1")], values)
     assert changed(editor) == {}
     assert editor.model is editor.base
-
-
-def test_a_change_and_its_contrary_leave_the_bytes_alone(tmp_path):
-    editor = Editor(site(tmp_path, HOSTS))
-    editor.patch([only(editor.base, "h1")], {"alias": "Two"})
-    assert len(changed(editor)) == 1
-    editor.patch([only(editor.model, "h1")], {"alias": "One"})
-    assert changed(editor) == {}
-
-
-def test_replace(tmp_path):
-    editor = Editor(site(tmp_path, HOSTS))
-    item = editor.replace(
-        [only(editor.base, "h1")], {"host_name": "h1", "notes": "", "alias": None, "_a": 1}
-    )[0]
-    assert item.attributes == {"host_name": "h1", "notes": "", "_a": "1"}
-    assert text_of(editor, "x.cfg").startswith(
-        "# one\ndefine host {\n"
-        "  host_name                      h1                                  ; mine\n"
-        "  notes\n  _a                             1\n}\n"
-    )
-
-
-def test_delete(tmp_path):
-    editor = Editor(site(tmp_path, HOSTS))
-    gone = only(editor.base, "h1")
-    assert editor.delete([gone]) == 1
-    assert text_of(editor, "x.cfg") == HOSTS.partition("}\n\n")[2]
-    assert gone.id not in editor.model.by_id
-    assert editor.model.find("host", "h1") == []
-    (file,) = changed(editor).values()
-    assert file.marks().retired == (gone.id,)
-    assert file.marks().ids == (only(editor.base, "h2").id,)
-    with pytest.raises(NotFound):
-        editor.patch([gone], {"alias": "x"})
 
 
 def test_a_deleted_object_s_id_is_given_to_nobody(tmp_path):
