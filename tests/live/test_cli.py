@@ -2,13 +2,11 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
 from harness.daemon import site
-from harness.demo import Demo
 from harness.waiting import until
 
 MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
@@ -147,25 +145,21 @@ def test_errors(monrest):
     assert monrest("r", "--url", "unix:/nonexistent/x", "/hosts", status=1) == ""
 
 
-def test_the_demo_tells_commands_that_work(tmp_path):
-    demo = Demo(tmp_path)
-    try:
-        exports = [
-            line.partition("#")[0].partition(", or")[0]
-            for line in demo.lines()
-            if line.startswith("export ")
-        ]
-        environment = [dict(word.split("=", 1) for word in line.split()[1:]) for line in exports]
-        assert [set(one) for one in environment] == [
-            {"MONREST_URL"},
-            {"MONREST_URL", "MONREST_KEY", "MONREST_USER"},
-        ]
-        for one in environment:
-            monrest = Command(tmp_path / "home", **one)
-            until(
-                lambda monrest=monrest: monrest.json("r", "/sites")[0]["connected"] == 1,
-                "the demo core is up",
-            )
-            assert monrest.json("r", "/hosts/totals")["total"] == 20
-    finally:
-        demo.stop(signal.SIGINT)
+def test_the_demo_tells_commands_that_work(served, tmp_path):
+    exports = [
+        line.partition("#")[0].partition(", or")[0]
+        for line in served.lines()
+        if line.startswith("export ")
+    ]
+    environment = [dict(word.split("=", 1) for word in line.split()[1:]) for line in exports]
+    assert [set(one) for one in environment] == [
+        {"MONREST_URL"},
+        {"MONREST_URL", "MONREST_KEY", "MONREST_USER"},
+    ]
+    for one in environment:
+        monrest = Command(tmp_path / "home", **one)
+        until(
+            lambda monrest=monrest: monrest.json("r", "/sites")[0]["connected"] == 1,
+            "the demo core is up",
+        )
+        assert monrest.json("r", "/hosts/totals")["total"] == 20

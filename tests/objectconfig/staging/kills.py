@@ -1,8 +1,8 @@
 """Kills at every instant of a save that differs from the one before: ``kills.py FOLDER WHAT``.
 
 What a kill leaves behind is what the files are at that instant, so one save gives them all: its
-folder is copied at each line of our own code before which the file system was touched. Then the
-next process recovers from each copy (``save``), and from what a kill leaves while it does
+folder is read at each line of our own code before which the file system was touched. Then the
+next process recovers from each of them (``save``), and from what a kill leaves while it does
 (``recovery``). What is checked: either all files are the old ones or all are the new ones, and
 nothing else is left behind. Prints how often it came to the old and to the new ones.
 """
@@ -57,7 +57,7 @@ def save_all(folder):
 
 
 touched: list[str] = []
-"""Calls that touch the file system since the last copy; a hook cannot be taken away again."""
+"""Calls that touch the file system since the last instant; a hook cannot be taken away again."""
 
 
 def watch(event, _arguments):
@@ -68,9 +68,8 @@ def watch(event, _arguments):
 sys.addaudithook(watch)
 
 
-def instants(work, folder, copies, every=1):
-    """Copies of ``folder`` as kills at every so manieth instant of ``work`` would leave it."""
-    shutil.rmtree(copies, ignore_errors=True)
+def instants(work, folder, every=1):
+    """What is in ``folder`` when a kill comes at every so manieth instant of ``work``."""
     made, passed = [], 0
 
     def trace(frame, event, _argument):
@@ -79,7 +78,7 @@ def instants(work, folder, copies, every=1):
             return None
         if event == "line" and touched:
             if passed % every == 0:
-                made.append(shutil.copytree(folder, copies / str(passed)))
+                made.append(contents(folder))
             passed += 1
             touched.clear()
         return trace
@@ -92,10 +91,22 @@ def instants(work, folder, copies, every=1):
     return made
 
 
-def go_back(folder, copy):
+def contents(folder):
+    """Every folder and file below ``folder``, parents first; a folder has no bytes."""
+    return {
+        path: None if path.is_dir() else path.read_bytes() for path in sorted(folder.rglob("*"))
+    }
+
+
+def go_back(folder, before):
     """The folder as it was at an instant."""
     shutil.rmtree(folder)
-    shutil.copytree(copy, folder)
+    folder.mkdir()
+    for path, data in before.items():
+        if data is None:
+            path.mkdir()
+        else:
+            path.write_bytes(data)
 
 
 def found(folder):
@@ -121,30 +132,30 @@ def check(folder, context):
     return int(files == NEW)
 
 
-def recovered(folder, copies):
-    """How often it comes to the old and to the new version from one of these copies."""
+def recovered(folder, kills):
+    """How often it comes to the old and to the new version behind one of these kills."""
     versions = [0, 0]
-    for copy in copies:
-        go_back(folder, copy)
+    for number, before in enumerate(kills):
+        go_back(folder, before)
         recover_all(folder / "var")
-        versions[check(folder, copy)] += 1
-        assert not versions[1] or check(folder, copy), "the old version after the new one"
+        versions[check(folder, number)] += 1
+        assert not versions[1] or check(folder, number), "the old version after the new one"
     return versions
 
 
 def main(folder, what, every=1):
     site = Path(folder)
     lay_out(site)
-    saving = instants(lambda: save_all(site), site, Path(f"{folder}-saving"), int(every))
+    saving = instants(lambda: save_all(site), site, int(every))
     assert check(site, "done") == 1
     if what == "save":
         print(*recovered(site, saving))
         return
     versions = [0, 0]
-    for copy in saving:
-        go_back(site, copy)
-        recovering = instants(lambda: recover_all(site / "var"), site, Path(f"{folder}-recovering"))
-        check(site, copy)
+    for number, before in enumerate(saving):
+        go_back(site, before)
+        recovering = instants(lambda: recover_all(site / "var"), site)
+        check(site, number)
         for version, count in enumerate(recovered(site, recovering)):
             versions[version] += count
     print(*versions)
