@@ -1,40 +1,11 @@
 """``monrest`` as people call it, against a real daemon: over TCP and over its Unix socket."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+from harness.command import Command
 from harness.daemon import site
 from harness.waiting import until
-
-MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
-
-
-class Command:
-    """The executable with an environment that leads to one daemon."""
-
-    def __init__(self, home, **environment):
-        kept = {name: text for name, text in os.environ.items() if not name.startswith("MONREST_")}
-        self.environment = {**kept, "XDG_CONFIG_HOME": str(home), **environment}
-
-    def run(self, *words):
-        return subprocess.run(
-            [sys.executable, "-c", MAIN, *words],
-            env=self.environment,
-            capture_output=True,
-            timeout=300,
-            check=False,
-        )
-
-    def __call__(self, *words, status=0):
-        ran = self.run(*words)
-        assert ran.returncode == status, (words, ran.stdout[:2000], ran.stderr)
-        return ran.stdout.decode()
-
-    def json(self, *words):
-        return json.loads(self(*words))
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,8 @@ from harness.demo import Demo
 from harness.lying import LyingSite
 from harness.waiting import until
 
-from tests.forks import CLIENT, REPOSITORY, TWISTD, ran
-
-MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
+from monrest.cli.main import main
+from tests.forks import REPOSITORY, TWISTD, ran
 
 
 def run(*arguments, cwd=REPOSITORY):
@@ -57,11 +56,11 @@ WRONG = {
 }
 
 
-def test_wrong_configurations_are_refused_by_both(tmp_path, subtests):
+def test_wrong_configurations_are_refused_by_both(tmp_path, subtests, capsys):
     config = tmp_path / "wrong.toml"
     for name, (text, words) in WRONG.items():
         config.write_text(text)
-        checked = ran([sys.executable, "-c", MAIN, "check-config", str(config)], program=CLIENT)
+        checked = main(["check-config", str(config)]), "".join(capsys.readouterr())
         started = ran(command_line("--config", str(config)), program=TWISTD)
         for status, output in (checked, started):
             with subtests.test(name):
