@@ -6,68 +6,37 @@ import pytest
 
 from monrest.demo.inventory import ObjectConfigError, make_inventory, read
 from monrest.demo.states import dependency_fails
+from tests.fakes.objectfiles import define
 
-BASE = """
-define command {
-    command_name c
-    command_line /bin/true
-}
-define timeperiod {
-    timeperiod_name always
-    alias Always
-}
-define contact {
-    name con
-    host_notification_commands c
-    service_notification_commands c
-    register 0
-}
-define contact {
-    use con
-    contact_name c1
-    contactgroups cg1
-}
-define contact {
-    use con
-    contact_name c2
-}
-define contactgroup {
-    contactgroup_name cg1
-    members c2
-}
-define contactgroup {
-    contactgroup_name cg2
-    contactgroup_members cg1
-    members *,!c1
-}
-define host {
-    name hst
-    max_check_attempts 3
-    register 0
-}
-define service {
-    name svc
-    max_check_attempts 3
-    check_command c
-    register 0
-}
-"""
+BASE = (
+    define("command", "command_name c", "command_line /bin/true")
+    + define("timeperiod", "timeperiod_name always", "alias Always")
+    + define(
+        "contact",
+        "name con",
+        "host_notification_commands c",
+        "service_notification_commands c",
+        "register 0",
+    )
+    + define("contact", "use con", "contact_name c1", "contactgroups cg1")
+    + define("contact", "use con", "contact_name c2")
+    + define("contactgroup", "contactgroup_name cg1", "members c2")
+    + define("contactgroup", "contactgroup_name cg2", "contactgroup_members cg1", "members *,!c1")
+    + define("host", "name hst", "max_check_attempts 3", "register 0")
+    + define("service", "name svc", "max_check_attempts 3", "check_command c", "register 0")
+)
 
 
 def host(name, *lines):
-    return "define host {\nuse hst\nhost_name " + "\n".join([name, *lines]) + "\n}\n"
+    return define("host", "use hst", f"host_name {name}", *lines)
 
 
 def hostgroup(name, *lines):
-    return "define hostgroup {\nhostgroup_name " + "\n".join([name, *lines]) + "\n}\n"
+    return define("hostgroup", f"hostgroup_name {name}", *lines)
 
 
 def service(name, *lines):
-    return "define service {\nuse svc\nservice_description " + "\n".join([name, *lines]) + "\n}\n"
-
-
-def define(kind, *lines):
-    return f"define {kind} {{\n" + "\n".join(lines) + "\n}\n"
+    return define("service", "use svc", f"service_description {name}", *lines)
 
 
 HOSTS = (

@@ -10,29 +10,23 @@ from twisted.internet.task import deferLater
 from monrest.base.clock import MachineClock
 from monrest.demo.inventory import make_inventory
 from monrest.demo.service import DemoCore, demo_objects, restart
+from tests.demo.conftest import SITE
+from tests.fakes.objectfiles import define
 from tests.forks import DEMO, ran
 
-HOST = """
-define host {
-    host_name %s
-    check_command ping
-    max_check_attempts 3
-    contacts ann
-}
-"""
 
-
-def fresh(text):
-    return make_inventory({"site.cfg": text})
+def host(name):
+    return define(
+        "host", f"host_name {name}", "check_command ping", "max_check_attempts 3", "contacts ann"
+    )
 
 
 @pytest.fixture
-def again(bench, make_bench):
+def again(bench):
     """A function that restarts the bench with a changed site."""
-    from tests.demo.conftest import SITE
 
     def run(change=lambda text: text):
-        restart(bench.core, bench.simulation, fresh(change(SITE)))
+        restart(bench.core, bench.simulation, make_inventory({"site.cfg": change(SITE)}))
 
     return run
 
@@ -73,7 +67,7 @@ def test_what_commands_have_changed_stays_and_the_rest_is_from_the_files(bench, 
 
 
 def test_objects_that_are_gone_take_everything_with_them(bench, again):
-    again(lambda text: text + HOST % "short")
+    again(lambda text: text + host("short"))
     bench.command("ADD_HOST_COMMENT;short;1;ann;x")
     bench.command("SCHEDULE_HOST_DOWNTIME;short;1795000000;1795009999;1;0;0;ann;work")
     assert len(bench.core.comments) == 2
@@ -87,7 +81,7 @@ def test_objects_that_are_gone_take_everything_with_them(bench, again):
 def test_checks_go_on_with_the_new_objects_only(bench, again):
     bench.simulation.start()
     old = bench.service("alpha", "load")
-    again(lambda text: text + HOST % "new1")
+    again(lambda text: text + host("new1"))
     checked = old.last_check
     for _ in range(400):
         bench.clock.advance(1)
