@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.base.errors import BadRequest, Conflict, Forbidden
+from monrest.base.errors import BadRequest, Conflict, Forbidden, NotFound
 from monrest.objectconfig.model import load
 from monrest.objectconfig.object_editor import Editor
 from tests.examples import examples
@@ -77,10 +77,12 @@ def test_patch_that_changes_nothing(tmp_path, values):
     assert editor.model is editor.base
 
 
-def test_a_deleted_object_s_id_is_given_to_nobody(tmp_path):
+def test_a_deleted_object_is_gone_and_its_id_is_not_given_again(tmp_path):
     editor = Editor(site(tmp_path, HOSTS))
     first = editor.create("host", "x.cfg", {"host_name": "n"})
     editor.delete([first])
+    with pytest.raises(NotFound):
+        editor.patch([first], {"alias": "x"})
     again = Editor(editor.model).create("host", "x.cfg", {"host_name": "n"})
     assert again.id != first.id
 

@@ -18,29 +18,21 @@ from monrest.objectconfig.model import load
 from monrest.objectconfig.precheck import precheck
 from tests.examples import examples
 from tests.fakes.nagios4 import Nagios4
+from tests.fakes.objectfiles import define
 
-BASE = """define command {
-  command_name cmd
-  command_line /bin/true
-}
-define timeperiod {
-  timeperiod_name always
-  alias Always
-  monday 00:00-24:00
-}
-define contact {
-  contact_name c1
-  host_notification_commands cmd
-  service_notification_commands cmd
-  host_notification_period always
-  service_notification_period always
-}
-define contactgroup {
-  contactgroup_name cg1
-  alias CG
-  members c1
-}
-"""
+BASE = (
+    define("command", "command_name cmd", "command_line /bin/true")
+    + define("timeperiod", "timeperiod_name always", "alias Always", "monday 00:00-24:00")
+    + define(
+        "contact",
+        "contact_name c1",
+        "host_notification_commands cmd",
+        "service_notification_commands cmd",
+        "host_notification_period always",
+        "service_notification_period always",
+    )
+    + define("contactgroup", "contactgroup_name cg1", "alias CG", "members c1")
+)
 
 
 @frozen
