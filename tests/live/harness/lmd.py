@@ -4,16 +4,14 @@ docs/spec/lmd.md has what was observed. The copy that a real one holds is not ma
 takes from its cores it takes when it is asked.
 """
 
-import contextlib
 import json
 import random
 import re
-import socket
 import threading
 import time
-from pathlib import Path
 
 from .cores import ask, connect
+from .listener import UnixListener
 from .lying import framed, told
 
 UP, WARNING, DOWN, BROKEN, PENDING, SYNCING = range(6)
@@ -76,7 +74,7 @@ class Behind:
         return self.error or "peer is not ready" if self.status > WARNING else ""
 
 
-class FakeLmd:
+class FakeLmd(UnixListener):
     """Listens on ``path``; ``sites`` are core sockets by id.
 
     ``requests`` are the lines of all that came. While ``gate`` is not set no query is answered.
@@ -84,64 +82,26 @@ class FakeLmd:
     """
 
     def __init__(self, path, sites):
-        self.path = Path(path)
         self.sites = {key: Behind(core, f"Site {key}") for key, core in sites.items()}
         self.requests, self.halves = [], []
         self.known = {}
-        self.sent = 0
         self.gate = threading.Event()
         self.gate.set()
-        self.lock = threading.Lock()
-        self.open = set()
         self.delay = self.refuses = ""
-        self.listen()
-
-    @property
-    def address(self):
-        return f"unix:{self.path}"
+        super().__init__(path)
 
     def listen(self):
-        """Start to accept connections, as a new process does."""
         self.sent = 0
-        self.path.unlink(missing_ok=True)
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(self.path))
-        self.listener.listen(64)
-        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
-
-    def die(self):
-        """Stop listening and cut every connection."""
-        with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.path.unlink(missing_ok=True)
-        with self.lock:
-            connections, self.open = self.open, set()
-        for connection in connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        super().listen()
 
     def close(self):
         """Release everything for the end of a test."""
         self.gate.set()
         self.die()
 
-    def accept(self, listener):
-        while True:
-            try:
-                connection, _address = listener.accept()
-            except OSError:
-                return
-            with self.lock:
-                self.open.add(connection)
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
-
     def serve(self, connection):
-        with connection, contextlib.suppress(OSError):
-            while self.one(connection):
-                pass
-        with self.lock:
-            self.open.discard(connection)
+        while self.one(connection):
+            pass
 
     def one(self, connection):
         """Answer one request; False when the connection ends."""

@@ -5,9 +5,9 @@ import json
 import socket
 import struct
 import threading
-from pathlib import Path
 
 from .cores import ask, connect
+from .listener import UnixListener
 
 
 def told(path, line):
@@ -34,7 +34,7 @@ def wrong_columns(rows):
     return [row[:-1] for row in rows]
 
 
-class LyingSite:
+class LyingSite(UnixListener):
     """Listens on ``path``; answers come from the core at ``target``, bent by ``deed``.
 
     ``deed`` is None (honest) or a name of ``DEEDS`` or ``TYPED``. ``tables`` limits it to these tables, so
@@ -47,47 +47,17 @@ class LyingSite:
     """
 
     def __init__(self, path, target):
-        self.path = Path(path)
         self.target = target
         self.deed = None
         self.tables = None
         self.patience = 0
         self.claims = {}
         self.commands = []
-        self.open = set()
-        self.lock = threading.Lock()
         self.gate = threading.Event()
         self.gate.set()
         self.waiting = threading.Event()
         self.ended = threading.Event()
-        self.listener = None
-        self.listen()
-
-    @property
-    def address(self):
-        return f"unix:{self.path}"
-
-    def listen(self):
-        self.path.unlink(missing_ok=True)
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(self.path))
-        self.listener.listen(64)
-        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
-
-    def die(self):
-        """Stop listening and cut every connection."""
-        with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.path.unlink(missing_ok=True)
-        self.cut()
-
-    def cut(self):
-        with self.lock:
-            connections, self.open = self.open, set()
-        for connection in connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        super().__init__(path)
 
     def close(self):
         """Release everything for the end of a test."""
@@ -108,31 +78,17 @@ class LyingSite:
         self.tables = tables or None
         self.deed = deed
 
-    def accept(self, listener):
-        while True:
-            try:
-                connection, _address = listener.accept()
-            except OSError:
-                return
-            with self.lock:
-                self.open.add(connection)
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
-
     def serve(self, connection):
-        with contextlib.suppress(OSError, ConnectionError):
-            received = b""
-            while True:
-                while b"\n\n" not in received:
-                    chunk = connection.recv(65536)
-                    if not chunk:
-                        return
-                    received += chunk
-                request, _blank, received = received.partition(b"\n\n")
-                if not self.answer(connection, request.decode()):
+        received = b""
+        while True:
+            while b"\n\n" not in received:
+                chunk = connection.recv(65536)
+                if not chunk:
                     return
-        with self.lock:
-            self.open.discard(connection)
-        connection.close()
+                received += chunk
+            request, _blank, received = received.partition(b"\n\n")
+            if not self.answer(connection, request.decode()):
+                return
 
     def answer(self, connection, request):
         """Answer one request; false when the connection is to be closed."""
