@@ -2,7 +2,7 @@
 
 What a kill leaves behind is what the files are at that instant, so one save gives them all: its
 folder is read at each line of our own code before which the file system was touched. Then the
-next process recovers from each of them (``save``), and from what a kill leaves while it does
+next process recovers from each of them (``save``), and from each that a kill leaves while it does
 (``recovery``). What is checked: either all files are the old ones or all are the new ones, and
 nothing else is left behind. Prints how often it came to the old and to the new ones.
 """
@@ -68,18 +68,17 @@ def watch(event, _arguments):
 sys.addaudithook(watch)
 
 
-def instants(work, folder, every=1):
-    """What is in ``folder`` when a kill comes at every so manieth instant of ``work``."""
-    made, passed = [], 0
+def instants(work, folder):
+    """What is in ``folder`` when a kill comes at any instant of ``work``."""
+    made = []
 
     def trace(frame, event, _argument):
-        nonlocal passed
         if frame.f_code.co_filename not in OURS:
             return None
         if event == "line" and touched:
-            if passed % every == 0:
-                made.append(contents(folder))
-            passed += 1
+            now = contents(folder)
+            if not made or now != made[-1]:
+                made.append(now)
             touched.clear()
         return trace
 
@@ -143,10 +142,10 @@ def recovered(folder, kills):
     return versions
 
 
-def main(folder, what, every=1):
+def main(folder, what):
     site = Path(folder)
     lay_out(site)
-    saving = instants(lambda: save_all(site), site, int(every))
+    saving = instants(lambda: save_all(site), site)
     assert check(site, "done") == 1
     if what == "save":
         print(*recovered(site, saving))
