@@ -24,6 +24,13 @@ FOREVER = 2**31
         ("DISABLE_HOST_CHECK;alpha;more", "Too many arguments to command - expected 1"),
         ("DISABLE_HOSTGROUP_HOST_CHECKS;nope", "Failed validation of hostgroup_name as type hostgroup (argument 0)"),
         ("CHANGE_HOST_CHECK_TIMEPERIOD;alpha;nope", "Failed validation of timeperiod as type timeperiod (argument 1)"),
+        # An id of zero, and a name with a semicolon.
+        ("DEL_HOST_COMMENT;0", "Failed validation of comment_id as type ulong (argument 0)"),
+        ("DEL_SVC_COMMENT;0", "Failed validation of comment_id as type ulong (argument 0)"),
+        ("DEL_HOST_DOWNTIME;0", "Failed validation of downtime_id as type ulong (argument 0)"),
+        ("DEL_SVC_DOWNTIME;0", "Failed validation of downtime_id as type ulong (argument 0)"),
+        ("ADD_HOST_COMMENT;al;pha;1;ann;x", "Failed validation of host_name as type host (argument 0)"),
+        ("ADD_SVC_COMMENT;beta;C:\\\\ a; b;1;ann;x", "Failed validation of service as type service (argument 0)"),
     ],
 )  # fmt: skip
 def test_refusals(bench, line, reason):
@@ -53,8 +60,9 @@ def test_backslashes_are_decoded(bench):
     assert bench.messages() == ["EXTERNAL COMMAND: ADD_HOST_COMMENT;alpha;1;ann;one\\ntwo \\ three"]
 
 
-def test_commands_without_arguments_ignore_extras(bench):
+def test_commands_that_are_taken_although_they_do_nothing(bench):
     assert bench.command("DISABLE_NOTIFICATIONS;extra;more") == ""
+    assert bench.command("DEL_HOST_COMMENT;7") == ""
 
 
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -84,19 +84,6 @@ def test_variables_without_values(valueless):
     assert empty == ["beta", "gamma"]
 
 
-def test_ids_of_zero_and_names_with_semicolons_are_refused(bench):
-    for line, where in {
-        "DEL_HOST_COMMENT;0": "comment_id as type ulong (argument 0)",
-        "DEL_SVC_COMMENT;0": "comment_id as type ulong (argument 0)",
-        "DEL_HOST_DOWNTIME;0": "downtime_id as type ulong (argument 0)",
-        "DEL_SVC_DOWNTIME;0": "downtime_id as type ulong (argument 0)",
-        "ADD_HOST_COMMENT;al;pha;1;ann;x": "host_name as type host (argument 0)",
-        "ADD_SVC_COMMENT;beta;C:\\\\ a; b;1;ann;x": "service as type service (argument 0)",
-    }.items():
-        assert bench.command(line) == f"400: Failed validation of {where}\n"
-    assert bench.command("DEL_HOST_COMMENT;7") == ""
-
-
 def test_downtimes_that_vanish(bench):
     span = f"{START};{START + 100}"
     for line, problem in {
