@@ -151,14 +151,14 @@ def says(text, *, and_waits=False):
 
 
 def free_address():
-    """A URL where nobody listens."""
+    """A URL without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{probe.getsockname()[1]}"
 
 
 def environment(home, **more):
-    """An environment without settings of whoever runs the tests."""
+    """An environment without the settings of the tests' user."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MONREST_")}
     return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), **more}
 

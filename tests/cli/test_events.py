@@ -87,7 +87,7 @@ def test_columns_are_shown_as_far_as_an_event_has_them(monrest, streams):
     assert ran.out.split() == ["t1", "state", "web01", "text=BROKEN", "number=0"]
 
 
-def test_who_is_away_for_long_is_told_of_once(monrest, streams):
+def test_a_daemon_that_is_away_for_long_is_reported_once(monrest, streams):
     streams += [(200, lines(1)), *[(503, {"message": "starting"})] * 5, (200, lines(2))]
     ran = monrest("events", "--limit", "2")
     assert [line.count("starting") for line in ran.err.splitlines()] == [1]

@@ -19,7 +19,7 @@ auth_key = "hidden_1"
 """
 
 
-def test_the_settings_in_force_and_who_said_them(monrest, tmp_path, monkeypatch):
+def test_the_settings_in_force_and_their_origins(monrest, tmp_path, monkeypatch):
     path = tmp_path / "monrest.toml"
     path.write_text(CONFIG)
     (tmp_path / "conf.d").mkdir()

@@ -55,7 +55,7 @@ def test_a_request_imports_nothing_heavy(fake, tmp_path, words):
     assert not loaded & {*HEAVY, "argparse"}
 
 
-def test_nobody_listens(tmp_path):
+def test_an_address_without_a_listener(tmp_path):
     url = free_address()
     ran = command("r", "/x", home=tmp_path, MONREST_URL=url)
     told = ran.stderr.decode()
@@ -155,7 +155,7 @@ def test_an_interrupt(tmp_path):
 
 
 @pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1"])
-def test_utf_8_whatever_the_locale(fake, tmp_path, locale):
+def test_utf_8_in_every_locale(fake, tmp_path, locale):
     name = "/hosts/m\u00fcnchen"
     fake.answers["/mon/r/hosts/m%C3%BCnchen"] = (
         200,

@@ -83,7 +83,7 @@ def test_parameters_from_files(fake, monrest, tmp_path):
     assert [seen.json for seen in fake.seen] == [[{"cmd": "ä"}], {"cmd": 1, "b": "3"}]
 
 
-def test_who_asks(fake, monrest):
+def test_key_and_user_of_a_request(fake, monrest):
     fake.answers[root("/x")] = OK
     monrest("r", "--key", "secret_1", "-A", "jürgen", "/x")
     monrest("-A", "a", "r", "/x")
@@ -181,7 +181,7 @@ def test_help(fake, monrest, words):
 
 
 @each("words", [(), ("key",), ("-q",)])
-def test_who_says_no_command_is_shown_which_there_are(fake, monrest, words):
+def test_without_a_command_the_usage_is_shown(fake, monrest, words):
     ran = monrest(*words)
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith("usage: monrest")

@@ -123,7 +123,7 @@ def test_wrong_files(read, text, told):
     assert told in str(refused.value)
 
 
-def test_a_key_that_everybody_can_read(tmp_path, capfd):
+def test_a_key_that_other_users_can_read(tmp_path, capfd):
     path = tmp_path / "client.toml"
     path.write_text('key = "k"')
     path.chmod(0o644)

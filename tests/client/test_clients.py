@@ -247,7 +247,7 @@ async def test_only_safe_requests_are_sent_again(way, fake):
 
 
 @ensureDeferred
-async def test_nobody_listens(way, tmp_path):
+async def test_an_address_without_a_listener(way, tmp_path):
     async def test(client):
         with pytest.raises(UnreachableError, match=r"cannot reach .*: "):
             await the(client.get("/x"))

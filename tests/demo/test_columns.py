@@ -169,7 +169,7 @@ def test_contacts_see_what_they_are_contact_of(bench):
     assert bench.ask("GET services", "Stats: state = 0", "AuthUser: ben") == [[2]]
 
 
-def test_the_log_hides_objects_from_those_who_may_not_see_them(bench):
+def test_the_log_hides_objects_that_a_contact_may_not_see(bench):
     bench.result("alpha", 1)
     bench.result("beta", 1)
     bench.command("LOG;HOST ALERT: gone;DOWN;HARD;1;vanished")

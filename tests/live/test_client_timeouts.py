@@ -1,4 +1,4 @@
-"""``timeout=SECONDS`` in a request: who has not answered by then is named, whatever the path."""
+"""``timeout=SECONDS`` in a request: a site that has not answered by then is named, on every path."""
 
 import pytest
 from harness.daemon import site
@@ -38,7 +38,7 @@ def client(daemon, slow):
         "/csv/hosts?timeout=0.5&columns=name",
     ],
 )
-def test_who_has_not_answered_by_then_is_named(client, slow, path):
+def test_a_site_that_has_not_answered_by_then_is_named(client, slow, path):
     slow.lie(None, "hosts", "services", "log")
     slow.hold()
     response = client.get(path)

@@ -332,7 +332,7 @@ def test_many_changes_at_once_lose_nothing(daemon, core, users):
             assert len({row[":ID"] for row in rows}) == len(rows)
 
 
-def test_two_people_who_edit_and_save_all_the_time(daemon, core):
+def test_two_people_edit_and_save_all_the_time(daemon, core):
     """Every change that was answered with 200 and saved is in the files; the rest has a name."""
     kept, refusals = set(), []
 

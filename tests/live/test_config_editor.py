@@ -105,7 +105,7 @@ def test_files_of_the_sections(daemon, folder):
     ]
 
 
-def test_sections_are_for_contact_groups_or_for_everybody(daemon):
+def test_sections_are_for_contact_groups_or_for_all_users(daemon):
     for user, names in (("olga", ["Web", "All"]), ("stranger", ["All"])):
         with daemon.client(user) as client:
             assert [row["name"] for row in client.rows("/mon/editor")] == names

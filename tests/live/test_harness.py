@@ -127,7 +127,7 @@ time.sleep(600)
 """
 
 
-def test_what_was_started_ends_with_who_started_it():
+def test_a_process_ends_with_the_one_that_started_it():
     """Also the child of a child that went into a session of its own."""
     with subprocess.Popen(
         [sys.executable, "-c", STARTS], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True

@@ -95,7 +95,7 @@ def test_several_listeners_and_a_socket_of_its_own(made, embedded, tmp_path):
     daemon.sections["server"]["listen"].append(f"unix:{path}")
     daemon.write_config()
     daemon.start()
-    # The daemon's own user is its administrator there, unless a proxy speaks for somebody else.
+    # The daemon's own user is its administrator there, unless a proxy speaks for another user.
     for more, status in ((b"", b"200"), (b"X-Forwarded-For: 192.0.2.1\r\n", b"401")):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(20)

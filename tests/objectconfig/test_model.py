@@ -43,7 +43,7 @@ def test_an_id_that_two_objects_claim_is_kept_by_neither():
     assert "abcde" not in (found["/x"][0], found["/y"][0])
 
 
-def test_a_retired_id_is_given_to_nobody():
+def test_a_retired_id_is_not_given_again():
     gone = digits("/x", 1)
     assert assign({"/x": [Claim(1)]}, [gone]) == {"/x": [digits("/x", 1, 6)]}
     assert assign({"/x": [Claim(1, gone)]}, [gone]) == {"/x": [digits("/x", 1, 6)]}

@@ -226,7 +226,7 @@ def test_services_follow_on_their_hosts_only(tmp_path, kind, lines, attribute, a
     assert values(editor, "service", "service_description") == ["New", "Disk"]
 
 
-def test_a_template_without_hosts_follows_when_nobody_else_has_the_name(tmp_path):
+def test_a_template_without_hosts_follows_when_no_other_service_has_the_name(tmp_path):
     text = HOSTS + define("service", "service_description Disk", "host_name h1")
     text += define("serviceescalation", "name t", "register 0", "service_description Disk")
     editor = renamed(tmp_path, "service", "service_description", text, "Disk", "New")
@@ -329,7 +329,7 @@ WEB = (
 @settings(deadline=None, max_examples=examples(80))
 @given(st.lists(st.tuples(st.integers(0, 16), st.sampled_from([None, "name"]), NAMES), max_size=6))
 def test_no_rename_breaks_a_reference(tmp_path_factory, steps):
-    """Whatever is renamed to whatever free name, as a text of the file the site stays sound."""
+    """The site stays sound, as a text of its file too, when any object takes any free name."""
     folder = tmp_path_factory.mktemp("site")
     model = site(folder, WEB)
     assert precheck(model) == []

@@ -138,7 +138,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(NAMES | st.text(max_size=8), VALUES, max_size=4))
 def test_what_is_accepted_reads_back_as_it_is(values):
-    """Whatever a request says, the file has exactly the definition that was meant."""
+    """For any request the file has exactly the definition that was meant."""
     try:
         wanted = {name: text for name, text in texts("host", values).items() if text is not None}
         file = ConfigFile.parse("x.cfg", b"")

@@ -1,4 +1,4 @@
-"""A real Alertmanager, of Debian's package, with nobody whom it would tell."""
+"""A real Alertmanager, of Debian's package, whose receiver sends nothing."""
 
 import json
 import os

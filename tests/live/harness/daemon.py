@@ -32,7 +32,7 @@ COUNTER = Path("/tmp/monrest-tests.port")
 
 
 def free_port():
-    """A TCP port that nobody else gets from here, in whichever worker, for a long time."""
+    """A TCP port that no other call gets from here, in any worker, for a long time."""
     with COUNTER.open("a+") as counter:
         fcntl.flock(counter, fcntl.LOCK_EX)
         counter.seek(0)

@@ -2,7 +2,7 @@
 
 
 def superuser_key(daemon):
-    """A new API key of ``daemon`` with which another one may ask in anybody's name."""
+    """A new API key of ``daemon`` with which another one may ask in the name of any user."""
     with daemon.client() as client:
         answer = client.post_json("/mon/api_keys", {"superuser": 1, "comment": "federation"})
         assert answer.status == 200, answer

@@ -1,4 +1,4 @@
-"""A core that somebody already has: ``make test-core SOCKET=…`` runs the suite against it.
+"""A core that is there already: ``make test-core SOCKET=…`` runs the suite against it.
 
 Nothing is changed there: a guard in front of it passes requests on and no commands, but for those
 on hosts that were named. What the suite expects comes from the core itself.
@@ -20,7 +20,7 @@ from .expect import HOSTS as SUITE_HOSTS
 from .recorder import Recorder, half_close
 
 NEVER = ("SHUTDOWN_PROGRAM", "SHUTDOWN_PROCESS")
-"""No test ends a core that somebody has."""
+"""No test ends a core that was there before."""
 
 GLOBAL = "all"
 """Word for ``COMMANDS`` on a test bench: those that concern the whole core too."""

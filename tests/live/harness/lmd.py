@@ -123,7 +123,7 @@ class FakeLmd(UnixListener):
             self.requests.append(lines)
             connection.sendall(self.command(commands, lines[1:]))
             return False
-        # Whatever came behind the first request is lost.
+        # What came behind the first request is lost.
         self.requests.append(lines)
         self.gate.wait(300)
         try:

@@ -2,7 +2,7 @@
 
 A mark for each caller:
 
-    -  refused with 401, because nobody is known
+    -  refused with 401, because no user is known
     a  allowed, and sees as much as an administrator
     f  allowed, and sees less than an administrator
     o  allowed, and gets an answer about himself, or what is the same for all
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 SYSTEM = "authorized_for_system_information"
 READERS = ("read-only contact", "read_only")
-"""Callers who may change nothing: x at every method but GET, whatever the line says."""
+"""Callers who may change nothing: x at every method but GET, also where the line says more."""
 NO_CHANGE = "authorized_for_read_only forbids every change"
 OWN_SESSION = ("POST /mon/login", "POST /mon/logout")
 """What readers may do all the same."""

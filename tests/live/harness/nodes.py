@@ -68,7 +68,7 @@ class Nodes:
         return self.server.execute(statement, self.name)
 
     def holder(self, duty):
-        """Which node holds a duty; None when nobody does."""
+        """Which node holds a duty; None when no node does."""
         found = self.sql(
             f"SELECT owner FROM duties JOIN duty_daemons USING (run) WHERE name = '{duty}'"
         )

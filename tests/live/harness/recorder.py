@@ -142,7 +142,7 @@ class Recorder:
         return core
 
     def passes(self, request, client):
-        """Whether the core gets a request; whoever says no answers the client."""
+        """Whether the core gets a request; a method that says no answers the client itself."""
         return True
 
     def forward(self, client, core):

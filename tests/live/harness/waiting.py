@@ -6,7 +6,7 @@ import time
 def until(condition, what, *, seconds=300.0, pause=None):
     """Call ``condition`` until it is true and return its value; fail by name at the deadline.
 
-    Without ``pause`` it is called the less often the longer it takes: whoever waits for minutes
+    Without ``pause`` it is called the less often the longer it takes: a wait of minutes
     leaves the processors to others.
     """
     began = time.monotonic()

@@ -38,7 +38,7 @@ GROUPS = """define hostgroup {
   members                        w1,w2
 }
 """
-OUTSIDE = "# somebody else was here\n"
+OUTSIDE = "# another editor was here\n"
 
 
 def later(coroutine):

@@ -138,9 +138,9 @@ BASE = text("a", "b", "c", "d", "e")
         ),
         (text("a", "X", "c", "d", "e"), text("a", "Y", "c", "d", "e"), None),
         (text("a", "c", "d", "e"), text("a", "Y", "c", "d", "e"), None),
-        # Next to each other: nobody knows whether they belong together.
+        # Next to each other: they may belong together.
         (text("a", "B", "c", "d", "e"), text("a", "b", "C", "d", "e"), None),
-        # Both added at the end: nobody knows in which order.
+        # Both added at the end: their order is not known.
         (BASE + b"x\n", BASE + b"y\n", None),
         (b"", text("a", "b", "c", "d", "E"), None),
     ],

@@ -1,4 +1,4 @@
-"""Whatever two users, an editor and kills do to the same files in whatever order: nothing is lost.
+"""Two users, an editor and kills change the same files in any order: nothing is lost.
 
 Every change sets a variable of a host to a number that was never used before, so that it can be
 said of each what must stand on the disk and what must be staged for whom. A variable of its own
@@ -38,7 +38,7 @@ daemons = st.integers(0, 1)
 
 
 def definition(host):
-    """A host whose variables stand between lines that nobody changes."""
+    """A host whose variables stand between lines that stay."""
     lines = [f"  {key:<30} 0\n  {key + '_keep':<30} x\n" for key in (*map(own, PARTIES), SHARED)]
     return f"define host {{\n  {'host_name':<30} {host}\n{''.join(lines)}}}\n\n"
 
@@ -205,12 +205,12 @@ class Interleaved(RuleBasedStateMachine):
     def written(self, user):
         for place, value in self.staged[user].items():
             found = self.disk.get(place, 0)
-            assert found == self.replaced[user][place], f"{found} of somebody else at {place}"
+            assert found == self.replaced[user][place], f"{found} of another party at {place}"
             self.disk[place] = value
         self.forget(user)
 
     def conflicts(self, user):
-        """Files in which somebody else changed what the user changes."""
+        """Files in which another party changed what the user changes."""
         return {
             HOSTS[place[0]]
             for place, value in self.replaced[user].items()
@@ -222,7 +222,7 @@ class Interleaved(RuleBasedStateMachine):
         assert self.values(self.site.read(file) for file in FILES) == self.disk
 
     @invariant()
-    def everybody_has_their_own_staged_and_nothing_else(self):
+    def each_user_has_their_own_staged_and_nothing_else(self):
         for user, daemon in zip(self.staged, self.daemons, strict=True):
             self.run(self.check(daemon, user))
         self.daemons.reverse()

@@ -85,7 +85,7 @@ def editing(database_url, site, tmp_path):
 
 
 def on_disk(site, name):
-    """The numbers in both files of somebody, as they are on disk."""
+    """The numbers in both files of a user, as they are on disk."""
     found = []
     for file in FILES:
         path = Path(site.path(f"{name}-{file}"))
@@ -107,7 +107,7 @@ async def check(daemon, site, process):
     assert view.conflicts == ()
 
 
-async def test_two_daemons_and_a_kill_of_one_harm_nobody(editing, started, site, tmp_path):
+async def test_two_daemons_and_a_kill_of_one_lose_nothing(editing, started, site, tmp_path):
     (tmp_path / "other").mkdir()
     victim, other = editing("ann"), editing("bob", "other")
     for process in (victim, other):

@@ -122,7 +122,7 @@ def test_rooms_of_strange_sites_are_inside_the_state_folder(tmp_path):
     assert len(SaveRoom.all(tmp_path / "var")) == 5
 
 
-def test_what_somebody_changed_after_a_kill_is_left_alone(conf, room, saved, monkeypatch):
+def test_a_change_after_a_kill_is_left_alone(conf, room, saved, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(save, "_replace", None)
         with pytest.raises(TypeError):

@@ -12,7 +12,7 @@ from monrest.objectconfig.save import ChangedOnDiskError
 from tests.objectconfig.staging.site import GROUPS, HOSTS, OUTSIDE, later
 
 
-async def test_who_staged_what(daemon, site):
+async def test_files_and_the_users_who_staged_them(daemon, site):
     await daemon.create("one", file="conf.d/new/one.cfg")
     await daemon.delete("hostgroup", "all")
     for user in ("bob", "al"):
@@ -99,7 +99,7 @@ async def test_the_same_change_on_disk_ends_the_stash(daemon, site):
     Path(site.path("hosts.cfg")).write_bytes(data)
     assert await daemon.diff() == {}
     assert await daemon.staging.staged_by(["prod"]) == {}
-    # Taken back by somebody, it does not come back as a change.
+    # Taken back on disk, it does not come back as a change.
     Path(site.path("hosts.cfg")).write_text(HOSTS)
     assert await daemon.diff() == {}
 
@@ -178,7 +178,7 @@ async def test_stopping_waits_for_what_was_begun_and_takes_no_more(started, daem
     assert len(await started().names()) == 23
 
 
-async def test_who_gives_up_waiting_harms_nobody(daemon):
+async def test_an_edit_that_is_cancelled_leaves_the_next_one_alone(daemon):
     first, second = later(daemon.create("a")), later(daemon.create("b"))
     first.addErrback(lambda failure: failure.trap(Exception))
     first.cancel()
