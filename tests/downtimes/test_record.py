@@ -24,7 +24,7 @@ def test_defaults():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "name", "stored"),
     [
         ({"host": " b, a ,,a"}, "host", ["a", "b"]),

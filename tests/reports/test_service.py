@@ -8,28 +8,21 @@ import pytest
 from attrs import evolve
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.task import Clock
 
 from monrest.base.errors import BadRequest, SitesFailed
 from monrest.base.values import Identity, SiteProblem, nobody_follows
 from monrest.config import MailConfig, ReportsConfig
 from monrest.jobs.model import Job
 from monrest.reports import store
-from monrest.reports import store as statements
 from monrest.reports.availability import sheet_of_availability
 from monrest.reports.mail import MailDelivery
 from monrest.reports.model import QUEUE, checked
 from monrest.reports.service import Reports
 from monrest.reports.templates import TEMPLATES
-from monrest.store.duties import Duties
-from tests.fakes.clocks import Wall
-from tests.fakes.keystore import Store, result
+from tests.fakes.keystore import result
+from tests.fakes.scheduling import DAILY, SIX, Daemons, url_for
 from tests.fakes.threads import NoThreads
 from tests.reports.samples import builder, measured, parts
-
-NOW = 1_700_000_000 // 86400 * 86400
-SIX = NOW + 6 * 3600
-DAILY = [{"type": "day", "minute": 0, "hour": 6}]
 
 
 class Jobs:
@@ -61,32 +54,20 @@ class Mailer(Service):
         self.deliver = deliver
 
 
-class World:
-    """Daemons on one database; ``sent`` are the mails that the mail server has."""
+class World(Daemons):
+    """``sent`` are the mails that the mail server has."""
 
     def __init__(self, url):
-        self.url, self.daemons, self.elapsed = url, [], 0.0
+        super().__init__(url)
         self.sent, self.made, self.manner, self.problem = [], [], [], None
         self.held = None
-        self.books = Store(url, Clock())
-        self.books.startService()
 
-    def join(self, owner="one"):
-        clock = Clock()
-        clock.advance(SIX - 60 + self.elapsed)
-        store = Store(self.url, clock)
-        store.startService()
-        duties = Duties(store, clock, owner, timer=lambda: self.elapsed)
-        one = Reports(
-            database=store, clock=clock, wall=Wall(clock), threads=NoThreads(), duties=duties, jobs=Jobs(),
-            mailer=Mailer(self.deliver), config=ReportsConfig(),
+    def service(self, **given):
+        return Reports(
+            threads=NoThreads(), jobs=Jobs(), mailer=Mailer(self.deliver), config=ReportsConfig(),
             mail=MailConfig(host="x", tries=3), zone=UTC, prepare=self.prepare,
-            owner=lambda report: succeed(Identity(user=report.owner)),
+            owner=lambda report: succeed(Identity(user=report.owner)), **given,
         )  # fmt: skip
-        one.startService()
-        duties.startService()
-        self.daemons.append(one)
-        return one
 
     async def prepare(self, identity, report, at, progress):
         self.made.append((report.number, at, identity.user))
@@ -107,51 +88,37 @@ class World:
             await self.held
         return MailDelivery(taken=letter.recipients)
 
-    def kill(self, daemon):
-        self.daemons.remove(daemon)
-        daemon.database.down = True
-
-    def pass_(self, seconds, step=1.0):
-        for _ in range(int(seconds / step)):
-            self.elapsed += step
-            for daemon in self.daemons:
-                daemon.clock.advance(step)
-
     def add(self, to="a@x.org, b@x.org", schedule=DAILY, **params):
         record = checked(
             {"template": "sla_report.tt", "to": to, "send_types": schedule,
              "params": {"timeperiod": "yesterday", "breakdown": "days", **params}},
             TEMPLATES,
         )  # fmt: skip
-        now = SIX - 60 + self.elapsed
-        values = statements.values({**record, "user": "olga"}, {}, None, now, UTC)
-        work = statements.add(1, values)
-        return result(self.books.change(work))
+        values = store.values({**record, "user": "olga"}, {}, None, self.now, UTC)
+        return self.change(store.add(1, values))
 
     def get(self, number=1):
-        return next(iter(result(self.books.run(statements.several(number)))), None)
+        return next(iter(self.run(store.several(number))), None)
 
     def error(self):
         return self.get().error(TEMPLATES)
 
     def left(self):
-        return result(self.books.run(statements.unfinished(1e12)))
+        return self.run(store.unfinished(1e12))
 
-    def close(self):
-        for daemon in self.daemons:
-            result(daemon.stopService())
-            result(daemon.duties.stopService())
-            daemon.database.stopService()
-        self.books.stopService()
+
+BOTH = pytest.mark.usefixtures("database_url")
+"""On both databases; what daemons do with one is the same with the other."""
 
 
 @pytest.fixture
-def world(database_url):
-    one = World(database_url)
+def world(request, tmp_path):
+    one = World(url_for(request, tmp_path))
     yield one
     one.close()
 
 
+@BOTH
 def test_every_time_once(world):
     """Two daemons, three days."""
     world.join("one")
@@ -166,7 +133,7 @@ def test_every_time_once(world):
     assert len(world.sent) == 3
     assert len({one.message for one in world.sent}) == 3
     assert (world.left(), world.error()) == ([], None)
-    assert result(world.books.run(store.result(1, "pdf")))[1].startswith(b"%PDF-")
+    assert world.run(store.result(1, "pdf"))[1].startswith(b"%PDF-")
 
 
 def test_without_recipients_it_is_only_made(world):
@@ -203,7 +170,7 @@ def test_mails_are_tried_again(world):
     world.manner = [MailDelivery(problem="connection refused"), MailDelivery(problem="451 busy")]
     world.pass_(80)
     assert world.sent == []
-    assert world.error().startswith("not sent yet, tried ")
+    assert world.error() == "not sent yet, tried 2 times: 451 busy"
     world.pass_(120)
     assert len(world.sent) == 1
     assert (world.error(), world.left()) == (None, [])
@@ -222,45 +189,33 @@ def test_mails_are_tried_again_soon_when_the_clock_is_put_back(world):
     assert (world.left(), world.error()) == ([], None)
 
 
-def test_after_all_tries_the_failure_stays(world):
-    world.join()
-    world.add()
-    world.manner = [MailDelivery(problem="connection refused")] * 9
-    world.pass_(600)
-    assert world.error() == "not sent: connection refused"
-    assert (len(world.manner), world.left()) == (6, [])
+FAILED = MailDelivery(problem="connection refused")
+PARTLY = MailDelivery(
+    taken=("a@x.org",), refused={"b@x.org": "550 no"}, later={"c@x.org": "450 wait"}
+)
 
 
-def test_a_final_refusal_is_not_tried_again(world):
-    world.join()
-    world.add()
-    world.manner = [MailDelivery(problem="554 spam", final=True)]
-    world.pass_(600)
-    assert (world.error(), world.sent) == ("not sent: 554 spam", [])
-
-
-def test_each_recipient_gets_it_once(world):
-    """Those who have it are left out of the next try; who is refused for good stays visible."""
+@pytest.mark.parametrize(
+    ("manner", "sent", "left", "error"),
+    [
+        ([FAILED] * 9, [], 6, "not sent: connection refused"),
+        # A final refusal is not tried again.
+        ([MailDelivery(problem="554 spam", final=True)], [], 0, "not sent: 554 spam"),
+        # Recipients that have it are left out of the next try; one that is refused stays visible.
+        ([PARTLY], [("c@x.org",)], 0, "refused: b@x.org: 550 no"),
+        # A doubtful mail is never repeated.
+        ([MailDelivery(doubtful=("a@x.org",), problem="cut")], [], 0,
+         "it is unknown whether the mail arrived at a@x.org"),
+    ],
+)  # fmt: skip
+def test_what_becomes_of_a_mail(world, manner, sent, left, error):
     world.join()
     world.add(to="a@x.org, b@x.org, c@x.org")
-    world.manner = [
-        MailDelivery(
-            taken=("a@x.org",), refused={"b@x.org": "550 no"}, later={"c@x.org": "450 wait"}
-        )
-    ]
-    world.pass_(300)
-    assert [one.recipients for one in world.sent] == [("c@x.org",)]
-    assert world.error() == "refused: b@x.org: 550 no"
-
-
-def test_doubtful_mails_are_never_repeated(world):
-    world.join()
-    world.add()
-    world.manner = [MailDelivery(doubtful=("a@x.org",), problem="cut")]
-    world.pass_(600)
-    assert world.sent == []
-    assert world.error().startswith("it is unknown whether the mail arrived at a@x.org")
-    assert world.left() == []
+    world.manner = list(manner)
+    world.pass_(600, step=5)
+    assert [one.recipients for one in world.sent] == sent
+    assert world.error().startswith(error)
+    assert (len(world.manner), world.left()) == (left, [])
 
 
 @pytest.mark.parametrize(("manner", "mails"), [("hang before", 1), ("hang after", 1)])
@@ -329,42 +284,46 @@ def test_what_cannot_be_made_fails_at_once(world):
     world.join()
     world.add()
     world.problem = BadRequest("error", "rpttimeperiod: no such time period")
-    world.pass_(600)
+    world.pass_(600, step=5)
     assert len(world.made) == 1
     assert world.error() == "error: rpttimeperiod: no such time period"
     assert world.left() == []
 
 
+@BOTH
 def test_queued_ones_are_made_later(world):
     one = world.join()
     world.add(schedule=[])
     world.pass_(5)
-    result(world.books.change(statements.queue(world.get(), int(one.clock.seconds()), QUEUE)))
-    again = statements.queue(world.get(), int(one.clock.seconds()) + 1, QUEUE)
-    assert result(world.books.change(again)) is False
+    world.change(store.queue(world.get(), int(one.clock.seconds()), QUEUE))
+    again = store.queue(world.get(), int(one.clock.seconds()) + 1, QUEUE)
+    assert world.change(again) is False
     world.pass_(10)
     assert (len(world.made), world.sent, world.left()) == (1, [], [])
 
 
+@BOTH
 def test_a_new_schedule_counts_at_once(world):
     world.join()
     number = world.add()
     old = world.get(number)
     later = {**old.record, "send_types": [{"type": "day", "minute": 5, "hour": 6}]}
-    values = statements.values(later, {}, None, SIX - 60, UTC)
-    result(world.books.change(statements.replace(old, values, SIX - 60, UTC)))
-    assert result(world.books.change(statements.replace(old, values, SIX, UTC))) is False
-    world.pass_(600)
+    values = store.values(later, {}, None, SIX - 60, UTC)
+    world.change(store.replace(old, values, SIX - 60, UTC))
+    assert world.change(store.replace(old, values, SIX, UTC)) is False
+    world.pass_(600, step=5)
     assert [at for _, at, _ in world.made] == [SIX + 300]
 
 
+@BOTH
 def test_numbers_are_the_lowest_free_ones(world):
     assert [world.add() for _ in range(3)] == [1, 2, 3]
-    assert result(world.books.change(statements.remove(world.get(2))))
+    assert world.change(store.remove(world.get(2)))
     assert world.add() == 2
-    assert not result(world.books.change(statements.remove(evolve(world.get(1), number=9))))
+    assert not world.change(store.remove(evolve(world.get(1), number=9)))
 
 
+@BOTH
 def test_another_report_of_the_same_number_has_nothing_of_the_one_before(world):
     """What was made with the rights of one owner is never shown to another one."""
     one = world.join()
@@ -378,22 +337,22 @@ def test_another_report_of_the_same_number_has_nothing_of_the_one_before(world):
     one.prepare = slow
     making = Deferred.fromCoroutine(one.now(old))
     assert result(one.being_made(old))
-    assert result(world.books.change(statements.remove(old)))
+    assert world.change(store.remove(old))
     assert world.add(schedule=[]) == 1
     new = world.get()
     assert not result(one.being_made(new))
     go.callback(None)
     result(making)
     now = int(one.clock.seconds())
-    for work in (statements.begun(old, 7), statements.fail(old, "broken")):
-        result(world.books.change(work))
+    for work in (store.begun(old, 7), store.fail(old, "broken")):
+        world.change(work)
     for work in (
-        statements.queue(old, now, QUEUE),
-        statements.replace(old, statements.values(old.record, {}, None, now, UTC), now, UTC),
-        statements.remove(old),
+        store.queue(old, now, QUEUE),
+        store.replace(old, store.values(old.record, {}, None, now, UTC), now, UTC),
+        store.remove(old),
     ):
-        assert result(world.books.change(work)) is False
-    assert result(world.books.run(store.result(1, "pdf"))) is None
+        assert world.change(work) is False
+    assert world.run(store.result(1, "pdf")) is None
     assert world.left() == []
     found = world.get()
     assert found.identity == new.identity != old.identity
