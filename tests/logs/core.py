@@ -9,10 +9,12 @@ from twisted.internet.task import Clock
 from monrest.base.values import Capabilities
 from monrest.config import LogcacheConfig
 from monrest.demo.logbook import LogEntry
+from monrest.logs import cache_records as records
 from monrest.logs.cache_records import Leases
 from monrest.logs.importer import SiteImport
 from monrest.logs.line import COLUMNS
 from monrest.logs.model import CachedSite
+from monrest.query.model import Group
 from monrest.store.tables import logcache_lines
 from tests.fakes.clocks import Wall
 from tests.fakes.threads import Reactor, own_memory
@@ -20,7 +22,6 @@ from tests.fakes.threads import Reactor, own_memory
 NOW = 1_700_000_000
 DAY = 86400
 NAMES = [name for name, _ in COLUMNS]
-CAPABILITIES = Capabilities(kind="naemon", tables={"log": dict(COLUMNS)}, key="log")
 
 _TESTS = {">=": int.__ge__, "<": int.__lt__}
 
@@ -44,7 +45,7 @@ class Prompt(Clock):
 class LoggingCore:
     """A site whose log is ``rows``; ``asked`` are the questions, ``before`` is called with each.
 
-    Rows that are ``unread`` are counted, and not given.
+    Rows that are ``unread`` are counted, and not given. A "rest" is another instance.
     """
 
     def __init__(self, id="a", kind="naemon"):
@@ -79,20 +80,34 @@ class LoggingCore:
         held = self.before(pushed)
         if isinstance(held, Deferred):
             await held
-        tests = [(_TESTS[one.op], int(one.value)) for one in pushed.filter.items]
+        tests = [(_TESTS[one.op], int(one.value)) for one in times(pushed.filter)]
         found = [one for one in self.rows if all(test(one["time"], value) for test, value in tests)]
         if pushed.stats:
             return [[len(found)]]
-        found = [one for one in found if not self.unread(one)]
-        rows = [[one[name] for name in NAMES] for one in reversed(found)]
-        self.longest = max(self.longest, len(rows[: pushed.limit]))
-        return rows[: pushed.limit]
+        names = NAMES if layout is None else [name for name, _ in layout]
+        rows = [[one.get(name, "") for name in names] for one in found if not self.unread(one)]
+        if self.capabilities.kind != "icinga2":
+            rows.reverse()
+        rows = rows[: pushed.limit]
+        self.longest = max(self.longest, len(rows))
+        # Other instances answer with the newest lines, the oldest of them first.
+        return rows[::-1] if self.capabilities.kind == "rest" else rows
 
     def told(self, since=0):
         """All that the core tells, as comparable values."""
         return sorted(
             tuple(one[name] for name in NAMES) for one in self.rows if one["time"] >= since
         )
+
+
+def times(tree):
+    """The tests of the time that all rows pass, in nested groups too."""
+    items = tree.items if isinstance(tree, Group) and tree.connector == "and" else [tree]
+    for one in items:
+        if isinstance(one, Group):
+            yield from times(one) if one.connector == "and" else ()
+        elif one.column == "time":
+            yield one
 
 
 def importer(core, database, clock, *, owner="me", first=30 * DAY, compact=0, keep=0, **more):
@@ -142,15 +157,6 @@ def done(deferred):
     return value
 
 
-__all__ = [
-    "CAPABILITIES",
-    "DAY",
-    "NOW",
-    "LoggingCore",
-    "Prompt",
-    "SimpleNamespace",
-    "done",
-    "importer",
-    "row",
-    "stored",
-]
+def lease_of(database, clock):
+    known = done(database.change(records.acquire("a", "thin", "update", clock.seconds())))
+    return records.UpdateLease(id=known.id, owner="thin")

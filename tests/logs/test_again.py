@@ -18,7 +18,7 @@ FIRST = floor(NOW - 5 * DAY)
 @pytest.fixture
 def core():
     core = LoggingCore()
-    for moment in range(FIRST, NOW, 3000):
+    for moment in range(FIRST, NOW, 6000):
         core.write(moment, f"{ALERT} {moment}")
         core.write(moment, "EXTERNAL COMMAND: x")
     return core

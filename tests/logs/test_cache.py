@@ -177,20 +177,6 @@ def test_an_import_of_somebody_else_is_followed_and_taken_over(long, clock, data
     assert done(long.record(cores[0])).progress == 1
 
 
-def test_an_import_of_the_daemon_itself_is_followed(long, clock, database, cores):
-    held = Deferred()
-    cores[0].before = lambda _: held
-    own = Deferred.fromCoroutine(long.update(cores[0], back=True))
-    following = Deferred.fromCoroutine(long.import_all(cores[:1], Told()))
-    turn(clock, 60)
-    cores[0].before = lambda _: None
-    held.callback(None)
-    assert done(own).added == len(cores[0].rows)
-    turn(clock, 3)
-    assert done(following).inserted == 0
-    assert stored(database, "a") == cores[0].told()
-
-
 def test_a_canceled_import_goes_on_where_it_was(long, clock, database, cores):
     cores[0].before = lambda _: Deferred() if len(cores[0].asked) > 5 else None
     following = Deferred.fromCoroutine(long.import_all(cores[:1], Told()))

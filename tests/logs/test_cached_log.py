@@ -10,8 +10,7 @@ from monrest.logs.model import DRIFT
 from monrest.logs.reader import CacheReader
 from monrest.logs.source import Wanted
 from tests.fakes.clocks import Wall
-from tests.logs.core import DAY, NOW, LoggingCore, done, importer
-from tests.logs.test_compaction import lease_of
+from tests.logs.core import DAY, NOW, LoggingCore, done, importer, lease_of
 
 WANTED = Wanted(since=NOW - 6 * DAY, until=NOW)
 
@@ -79,10 +78,15 @@ def read(site, core, failing, clock):
     return read
 
 
-def test_everything_is_there(read, core, failing):
-    assert read() == core.lines
-    assert len(core.times) == 1
-    assert core.times[0][0] > NOW - 3 * 3600 - DRIFT
+def test_only_what_the_cache_lacks_is_asked_of_the_core(read, core, failing):
+    """What is older than the cache, and what is newer."""
+    first, before = NOW - 30 * DAY, core.lines[-1][0] - DRIFT
+    assert read(wanted=Wanted(since=NOW - 40 * DAY, until=NOW)) == core.lines
+    assert core.times == [(NOW - 40 * DAY, first - 1), (before, NOW)]
+    core.times.clear()
+    within = Wanted(since=first, until=before - 1, names=frozenset({"web"}))
+    assert read(wanted=within) == [one for one in core.lines if one[0] < before]
+    assert core.times == []
 
 
 def test_the_database_goes_away_in_the_middle(read, core, failing, clock):

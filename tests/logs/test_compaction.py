@@ -4,14 +4,8 @@ from monrest.logs import cache_records as records
 from monrest.logs import compaction
 from monrest.logs.line import repetitions
 from tests.fakes.clocks import Wall
-from tests.logs.core import DAY, NOW, LoggingCore, done, importer, row, stored
+from tests.logs.core import DAY, NOW, LoggingCore, done, importer, lease_of, row, stored
 from tests.table import each
-
-
-def lease_of(database, clock):
-    known = done(database.change(records.acquire("a", "thin", "update", clock.seconds())))
-    return records.UpdateLease(id=known.id, owner="thin")
-
 
 DOWN = "HOST ALERT: a;DOWN;HARD;1;x"
 UP = "HOST ALERT: a;UP;HARD;1;x"
@@ -43,6 +37,8 @@ BAD = "SERVICE ALERT: a;s;CRITICAL;HARD;1;x"
           "SERVICE ALERT: a;s;OK;HARD;1;x"], [1]),
         (["PASSIVE HOST CHECK: a;1;x", "HOST NOTE: a;x", "Successfully shutdown... (PID=1)"], [0, 1]),
         (["HOST ALERT: a", "HOST ALERT: a"], []),
+        (["HOST FLAPPING ALERT: a;STARTED; x", "HOST NOTIFICATION: ann;a;DOWN;mail;x",
+          "EXTERNAL COMMAND: ADD_HOST_COMMENT;a;1;ann;x", "Warning: something"], [3]),
     ],
 )  # fmt: skip
 @each("named", [True, False])

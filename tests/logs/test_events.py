@@ -1,6 +1,5 @@
 """What is read of lines (7.3), also of lines that nobody should have written."""
 
-import pytest
 from attrs import asdict
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +19,7 @@ def state(key, number, *, soft=False, output="out"):
     return {"time": 5, "key": key, "state": number, "soft": soft, "output": output}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("HOST ALERT: h;UP;HARD;1;out", state(("h", ""), 0)),
@@ -72,7 +71,7 @@ def test_lines_that_do_not_matter(text):
     assert event(text) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "running"),
     [
         ("Naemon 1.5.2 starting... (PID=17)", True),
@@ -98,7 +97,7 @@ def test_downtimes_of_the_hosts_of_services_matter():
     assert event("HOST ALERT: h;DOWN;HARD;1;x", keys=keys) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("time", "text", "expected"),
     [
         (1200, "P;-1;0", (1200, False)),

@@ -2,12 +2,46 @@
 
 import pytest
 
-from monrest.availability.account import Period, Rules
+from monrest.availability.account import Availability, Period, Rules
 from monrest.availability.periods import Span
-from monrest.logs.state_events import Watched, transition
+from monrest.logs.state_events import StateEvent, Watched, transition
 from tests.logs.accounts import availability, outages
-from tests.logs.lines import HOST, SERVICE, START, line
 from tests.table import each
+
+START = 1_700_000_000 // 120 * 120
+"""A multiple of the two minutes to which transitions of time periods are rounded."""
+HOST, SERVICE = ("h", ""), ("h", "s")
+
+_WORDS = {"CRIT": "CRITICAL", "WARN": "WARNING", "UNK": "UNKNOWN", "UNREACH": "UNREACHABLE"}
+_HOST_WORDS = {"UP", "DOWN", "UNREACH"}
+_DOWNTIME = {"DT+": "STARTED", "DT-": "STOPPED", "DTx": "CANCELLED"}
+_TYPES = {"H": "HARD", "S": "SOFT"}
+
+
+def line(at, what, output="out"):
+    """One line, ``at`` seconds after START."""
+    time = START + at
+    return time, f"[{time}] {_text(what.split(), output)}"
+
+
+def _text(words, output):
+    word = words[0]
+    if word == "P":
+        return f"TIMEPERIOD TRANSITION: P;{words[1]}"
+    if word == "stop":
+        return "Caught 'Terminated', shutting down..."
+    if word == "start":
+        return "Naemon 1.5.2 starting... (PID=17)"
+    if word in _DOWNTIME:
+        name = "HOST DOWNTIME ALERT: h" if words[1] == "host" else "SERVICE DOWNTIME ALERT: h;s"
+        return f"{name};{_DOWNTIME[word]}; text"
+    if word in ("INITIAL", "CURRENT"):
+        kind = "HOST STATE: h" if words[1] in _HOST_WORDS else "SERVICE STATE: h;s"
+        return f"{word} {kind};{_WORDS.get(words[1], words[1])};HARD;1;{output}"
+    kind = "HOST ALERT: h" if word in _HOST_WORDS else "SERVICE ALERT: h;s"
+    state_type = _TYPES[words[1]] if len(words) > 1 else "HARD"
+    return f"{kind};{_WORDS.get(word, word)};{state_type};1;{output}"
+
 
 SPAN = Span(START, START + 1000)
 
@@ -32,14 +66,12 @@ def report(key, lines, *, span=SPAN, with_downtimes=True, initial=None, **rules)
     numbers = {
         name: value for name, value in row.items() if value and not name.endswith("_percent")
     }
+    known = any("indeterminate" not in name for name in numbers)
     for name, value in row.items():
         if name.endswith("_percent"):
-            whole = row[name.removesuffix("_percent")]
-            if value is None:
-                assert row["time_indeterminate_nodata"] > whole == 0
-                assert "indeterminate" not in name
-            else:
-                assert value == pytest.approx(100 * whole / span.seconds)
+            expected = pytest.approx(100 * row[name.removesuffix("_percent")] / span.seconds)
+            # Where no state is known, those of states are unknown as well.
+            assert value == (expected if known or "indeterminate" in name else None)
     return numbers, rows
 
 
@@ -145,7 +177,7 @@ def test_class_type_and_output_are_of_the_latest_line():
     assert (row["class"], row["plugin_output"]) == ("critical", "latest")
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "rules", "expected", "out"),
     [
         # A recovery ends a problem although it is soft, other soft states change nothing.
@@ -220,3 +252,19 @@ def test_the_day_at_work():
     row, _ = day(period=hours)
     assert row["time_indeterminate_outside_timeperiod"] == 25200
     assert row["time_up"] == 86400 - 25200
+
+
+def test_an_empty_report():
+    rules, key = Rules(span=Span(100, 100)), ("a", "")
+    log = [StateEvent(99, key, 1, False, "")]
+    assert set(availability(log, [key], rules)[key].values()) == {0}
+    assert outages(log, [key], rules) == []
+
+
+def test_many_events_keep_nothing_of_the_log():
+    """A year of events of one object leaves the account as small as a day's."""
+    account = Availability([("a", "")], Rules(span=Span(0, 10**7)))
+    for time in range(10**4):
+        account.take(StateEvent(time * 1000, ("a", ""), time % 2, False, "x"))
+    assert account._changes == []
+    assert account.times(("a", "")).seconds[:2] == [5 * 10**6, 5 * 10**6]

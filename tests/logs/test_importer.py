@@ -14,7 +14,7 @@ from monrest.logs import importer as importing
 from monrest.logs.cache_records import Leases
 from monrest.logs.importer import UpdateRunningError
 from tests.examples import examples
-from tests.fakes.store import inline_database, sqlite_url
+from tests.fakes.store import inline_database, migrated_sqlite_url
 from tests.logs.core import DAY, NOW, LoggingCore, Prompt, done, importer, stored
 
 ALERT = "SERVICE ALERT: web;http;CRITICAL;HARD;3;it; is: down"
@@ -192,52 +192,6 @@ def test_values_that_no_database_holds(core, database, clock):
     assert "odd ? and \ufffd text" in line[13]
 
 
-def test_compaction_keeps_whatever_changes_something(core, database, clock):
-    old = NOW - 100 * DAY
-    kept = [
-        "SERVICE ALERT: web;http;CRITICAL;SOFT;1;x",
-        "SERVICE ALERT: web;http;CRITICAL;HARD;3;x",
-        "SERVICE ALERT: web;http;OK;HARD;1;x",
-        "HOST ALERT: web;DOWN;HARD;1;x",
-        "HOST DOWNTIME ALERT: web;STARTED; x",
-        "HOST FLAPPING ALERT: web;STARTED; x",
-        "CURRENT SERVICE STATE: web;http;OK;HARD;1;x",
-        "CURRENT SERVICE STATE: web;http;OK;HARD;1;x",
-        "HOST NOTIFICATION: ann;web;DOWN;mail;x",
-        "EXTERNAL COMMAND: ADD_HOST_COMMENT;web;1;ann;x",
-        "Successfully shutdown... (PID=1)",
-        "Naemon starting... (PID=1)",
-        "HOST ALERT: web;DOWN;HARD;1;after a start",
-        "CURRENT HOST STATE: web;UP;HARD;1;x",
-        "HOST ALERT: web;DOWN;HARD;1;in between it was up",
-        "SERVICE ALERT: web;http;OK;HARD;1;after a start",
-    ]
-    for text in kept:
-        core.write(old, text)
-    latest = [
-        "HOST ALERT: web;DOWN;HARD;1;latest",
-        "SERVICE ALERT: web;http;OK;HARD;1;latest",
-    ]
-    gone = [
-        "HOST ALERT: web;DOWN;HARD;1;again",
-        "SERVICE ALERT: web;http;OK;HARD;1;again",
-        "PASSIVE HOST CHECK: web;1;x",
-        "Warning: something",
-        "HOST NOTE: web;x",
-    ]
-    for text in gone:
-        core.write(old + 1, text)
-    for text in latest:
-        core.write(old + 2, text)
-    core.write(NOW - 10, gone[2])
-    done(importer(core, database, clock, first=200 * DAY, compact=70 * DAY).update())
-    assert {one[13][13:] for one in stored(database)} == {*kept, *latest, gone[2]}
-    known = record(database)
-    assert known.items == len(kept) + len(latest) + 1
-    assert known.last_compact == NOW
-    assert NOW - 71 * DAY <= known.compacted_until <= NOW - 70 * DAY
-
-
 def test_old_lines_are_removed(core, database, clock):
     for age in (300, 200, 100, 1):
         core.write(NOW - age * DAY, ALERT)
@@ -320,7 +274,7 @@ def test_random_lives_of_a_log(tmp_path_factory, data):
     """Lines, late lines, rotations, clock steps, pauses, and importers that die anywhere."""
     clock, core = Prompt(), LoggingCore()
     clock.advance(NOW)
-    database = inline_database(clock, sqlite_url(tmp_path_factory.mktemp("db")))
+    database = inline_database(clock, migrated_sqlite_url(tmp_path_factory.mktemp("db")))
     steps = st.lists(
         st.tuples(
             st.sampled_from(["line", "line", "same", "late", "rotate", "pass", "away", "update", "die", "step"]),

@@ -13,7 +13,7 @@ from tests import forks
 from tests.logs.child import filled
 from tests.logs.core import done, importer, stored
 
-LINES = 1000
+LINES = 600
 CHILD = Path(__file__).with_name("child.py")
 
 
@@ -31,7 +31,7 @@ def test_killed_at_random_points(database_url, clock, database):
     random, core = Random(seed), filled(LINES, seed)
     whole = core.told()
     progress = []
-    for _ in range(4):
+    for _ in range(3):
         child = start(database_url, seed)
         # In the middle of the transactions that follow some slice, wherever they are by then.
         for _ in range(random.randint(1, 6)):

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monrest.availability.periods import NAMED, SUNDAY, Span, UnknownPeriodError, named
+from tests.table import each
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = 1711879200
 """2024-03-31 12:00 in Berlin: a Sunday, ten hours after the clock went forward."""
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "start", "end"),
     [
         ("today", 1711839600, 1711879200),
@@ -41,7 +42,7 @@ def local(text, zone=BERLIN):
     return int(datetime.fromisoformat(text).replace(tzinfo=zone).timestamp())
 
 
-@pytest.mark.parametrize(
+@each(
     ("now", "name", "start", "end", "hours"),
     [
         ("2024-04-01 00:30", "yesterday", "2024-03-31", "2024-04-01", 23),
@@ -63,7 +64,7 @@ def test_yesterday_of_the_page():
     assert named("yesterday", local("2024-04-01 00:30"), BERLIN) == Span(1711839600, 1711922400)
 
 
-@pytest.mark.parametrize(
+@each(
     ("now", "first", "start"),
     [
         ("2024-01-07 12:00", SUNDAY, "2024-01-07"),
@@ -78,7 +79,7 @@ def test_first_day_of_the_week(now, first, start):
     assert named("lastweek", local(now), BERLIN, first).end == local(start)
 
 
-@pytest.mark.parametrize(
+@each(
     ("zone", "now", "start"),
     [
         # Midnight itself does not exist on this day in Beirut and (once) in São Paulo.
@@ -96,7 +97,7 @@ def test_today_elsewhere(zone, now, start):
     assert datetime.fromtimestamp(found.start, UTC) == datetime.fromisoformat(start)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         *("", "Today", "TODAY", " today", "custom", "lastday", "last0months", "last00month"),

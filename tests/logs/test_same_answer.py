@@ -1,4 +1,4 @@
-"""The log cache never changes an answer: random queries over random logs, with and without it.
+"""The log cache never changes an answer: random queries and reports over random logs, with and without it.
 
 The same embedded core answers each query twice, once through the cache and once all by itself.
 The cache ends before the newest lines, some lines are late, some hosts are gone, and who asks
@@ -33,6 +33,9 @@ from tests.fakes.standstill import Standstill
 from tests.fakes.threads import threaded_memory
 
 NOW = 1_795_242_791
+DAY = 86400
+ALL = Identity(user="root", superuser=True)
+ANN = Identity(user="ann")
 OBJECTS = """
 define contact {
     contact_name ann
@@ -137,6 +140,15 @@ def on_sqlite(tmp_path_factory):
 def on_postgresql(tmp_path_factory, postgres_server):
     name = postgres_server.create()
     yield from world(tmp_path_factory.mktemp("postgresql"), postgres_server.url(name))
+    postgres_server.drop(name)
+
+
+@pytest.fixture(scope="module")
+def compacted(tmp_path_factory, postgres_server):
+    """But for the last two days."""
+    name = postgres_server.create()
+    folder = tmp_path_factory.mktemp("compacted")
+    yield from world(folder, postgres_server.url(name), compact_after=2 * DAY)
     postgres_server.drop(name)
 
 
@@ -264,22 +276,21 @@ def queries(draw):
 
 
 PATHS = st.sampled_from(
-    [("/logs", ()), ("/logs", ()), ("/alerts", ()), ("/notifications", ()),
-     *((path, (name,)) for path in ("/hosts/<name>/alerts", "/hosts/<name>/notifications")
+    ["/logs", "/logs", "/alerts", "/notifications",
+     *(f"/hosts/{name}/{kind}" for kind in ("alerts", "notifications")
        for name in ("web", "we*", "WEB", "gone", "*"))]
 )  # fmt: skip
 ROLES = st.sets(st.sampled_from([ADMIN, HOSTS, SERVICES, SYSTEM]), max_size=3)
 USERS = st.sampled_from(["ann", "bob", "nobody", ""])
 
 
-async def answer(context, path, arguments, pairs, identity):
-    segments = tuple(path.strip("/").split("/"))
-    found = context.dispatch.router.find("GET", path, segments)
+async def answer(context, path, pairs, identity=ALL):
     request = RestRequest(
-        method="GET", path=path, segments=(path,), parameters=pairs, identity=identity
-    )
+        method="GET", path=path, segments=tuple(path.strip("/").split("/")),
+        parameters=pairs, identity=identity,
+    )  # fmt: skip
     try:
-        result = await found.handler(context, request, arguments)
+        result = await context.dispatch(context, request)
     except RestError as error:
         return (error.code, error.message)
     if isinstance(result, Document):
@@ -294,7 +305,7 @@ ROUNDS = settings(
 )
 FEW = 20_000
 QUESTIONS = given(
-    where=PATHS,
+    path=PATHS,
     pairs=queries(),
     user=USERS,
     roles=ROLES,
@@ -307,44 +318,34 @@ QUESTIONS = given(
 # Two functions, because hypothesis, coroutines and parameters of a test do not go together.
 @ROUNDS
 @QUESTIONS
-async def test_the_answer_is_the_same_with_sqlite(on_sqlite, where, user, roles, **more):
-    await same(on_sqlite, where, Identity(user=user, roles=frozenset(roles)), **more)
+async def test_the_answer_is_the_same_with_sqlite(on_sqlite, path, user, roles, **more):
+    await same(on_sqlite, path, Identity(user=user, roles=frozenset(roles)), **more)
 
 
 @ROUNDS
 @QUESTIONS
-async def test_the_answer_is_the_same_with_postgresql(on_postgresql, where, user, roles, **more):
-    await same(on_postgresql, where, Identity(user=user, roles=frozenset(roles)), **more)
+async def test_the_answer_is_the_same_with_postgresql(on_postgresql, path, user, roles, **more):
+    await same(on_postgresql, path, Identity(user=user, roles=frozenset(roles)), **more)
 
 
-async def same(context, where, identity, *, pairs, strict, few, most):
+async def same(context, path, identity, *, pairs, strict, few, most):
     """With the cache and without, however many lines are held at once.
 
     What is refused because more than ``most`` would have to be held is refused both times.
     """
-    path, arguments = where
     context.config = Config(auth=AuthConfig(strict_host_authorization=strict))
     from_core = (*pairs, ("logcache", "0"))
     with pytest.MonkeyPatch.context() as patch:
         for module in (lines, reader):
             patch.setattr(module, "MOST_GROUPS", most)
         patch.setattr(lines, "MOST_HELD", most)
-        whole = await answer(context, path, arguments, from_core, identity)
+        whole = await answer(context, path, from_core, identity)
         for module in (lines, loglines, reader):
             patch.setattr(module, "FEW", few)
         patch.setattr(loglines, "_FEWEST", few)
-        assert await answer(context, path, arguments, pairs, identity) == whole
+        assert await answer(context, path, pairs, identity) == whole
         if few != FEW:
-            assert await answer(context, path, arguments, from_core, identity) == whole
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def context(request):
-    return request.getfixturevalue(f"on_{request.param}")
-
-
-ALL = Identity(user="root", superuser=True)
-ANN = Identity(user="ann")
+            assert await answer(context, path, from_core, identity) == whole
 
 
 @pytest.mark.parametrize("identity", [ALL, ANN], ids=["all", "contact"])
@@ -362,7 +363,7 @@ ANN = Identity(user="ann")
         ((("time[gte]", "-4d"), ("logcache", "0")), False),
     ],
 )
-async def test_what_comes_from_the_cache(context, monkeypatch, identity, pairs, from_cache):
+async def test_what_comes_from_the_cache(on_sqlite, monkeypatch, identity, pairs, from_cache):
     """The core is left with the newest lines, and with none that the cache has for sure."""
     asked = []
     query = Site.query
@@ -372,8 +373,8 @@ async def test_what_comes_from_the_cache(context, monkeypatch, identity, pairs, 
         return query(site, ask)
 
     monkeypatch.setattr(Site, "query", recorded)
-    context.config = Config()
-    _, rows = await answer(context, "/logs", (), pairs, identity)
+    on_sqlite.config = Config()
+    _, rows = await answer(on_sqlite, "/logs", pairs, identity)
     assert rows
     bounds = [
         max(
@@ -389,3 +390,48 @@ async def test_what_comes_from_the_cache(context, monkeypatch, identity, pairs, 
         assert not bounds or min(bounds) <= NOW - 3 * 86400
     if ("time[lt]", "-3d") in pairs and from_cache:
         assert not any(request.startswith(b"GET log\n") for request in asked)
+
+
+REPORTS = st.sampled_from(
+    [
+        *("/hosts/availability", "/services/availability", "/hosts/outages", "/services/outages"),
+        *("/hosts/web/availability", "/services/web/http/availability", "/hosts/db/outages"),
+    ]
+)
+
+
+@st.composite
+def reports(draw):
+    start = NOW - draw(st.integers(0, 7 * DAY))
+    end = start + draw(st.one_of(st.integers(0, 3600), st.integers(0, 7 * DAY)))
+    pairs = [("start", str(start)), ("end", str(end))]
+    pairs.append(("backtrack", str(draw(st.integers(0, 4)))))
+    for name, values in (
+        ("type", ["both", "hosts", "services"]),
+        ("withdowntimes", ["0", "1"]),
+        ("includesoftstates", ["0", "1"]),
+        ("assumestatesduringnotrunning", ["0", "1"]),
+        ("rpttimeperiod", ["24x7", "nope"]),
+        ("host", ["web", "db", "Web"]),
+    ):
+        if draw(st.booleans()):
+            pairs.append((name, draw(st.sampled_from(values))))
+    return tuple(pairs)
+
+
+async def same_report(context, path, pairs):
+    with_cache = await answer(context, path, pairs)
+    without = await answer(context, path, (*pairs, ("logcache", "0")))
+    assert with_cache == without
+
+
+@ROUNDS
+@given(path=REPORTS, pairs=reports())
+async def test_the_report_is_the_same_with_sqlite(on_sqlite, path, pairs):
+    await same_report(on_sqlite, path, pairs)
+
+
+@ROUNDS
+@given(path=REPORTS, pairs=reports())
+async def test_the_report_is_the_same_with_compacted_lines(compacted, path, pairs):
+    await same_report(compacted, path, pairs)

@@ -3,67 +3,32 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twisted.internet.defer import Deferred, succeed
 
-from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.logs.source import CoreLog, Wanted
 from monrest.query.model import Group, Test
-from tests.fakes.threads import Reactor, own_memory
-
-DAY = 86400
-
-
-class FakeSite:
-    """A core whose log are (time, message); it applies bounds and limit, nothing else."""
-
-    def __init__(self, lines, kind="naemon"):
-        self.lines = lines
-        self.capabilities = Capabilities(kind=kind, key=kind)
-        self.asked = []
-        self.memory = own_memory(Reactor())
-
-    def verdict(self):
-        return succeed(None)
-
-    async def ask(self, pushed, layout, share):
-        assert pushed.table == "log"
-        assert pushed.waits_long
-        assert [name for name, _ in layout] == list(pushed.columns) == ["time", "message"]
-        self.asked.append(pushed)
-        low = max(int(t.value) for t in times(pushed.filter) if t.op == ">=")
-        high = min(int(t.value) for t in times(pushed.filter) if t.op == "<")
-        rows = [[time, text] for time, text in self.lines if low <= time < high]
-        if self.capabilities.kind != "icinga2":
-            rows.reverse()
-        if pushed.limit is not None:
-            rows = rows[: pushed.limit]
-        if self.capabilities.kind == "rest":
-            # The newest lines, the oldest of them first, as other instances answer.
-            rows.reverse()
-        return rows
+from tests.logs.core import DAY, LoggingCore, done, times
+from tests.table import each
 
 
-def times(limit):
-    assert isinstance(limit, Group)
-    assert limit.connector == "and"
-    return [one for one in limit.items if isinstance(one, Test) and one.column == "time"]
+def site_of(lines, kind="naemon"):
+    """A core whose log are (time, text)."""
+    core = LoggingCore(kind=kind)
+    for time, text in lines:
+        core.write(time, text)
+    return core
+
+
+def lines_of(site):
+    return [(row["time"], row["message"]) for row in site.rows]
 
 
 def read(site, *, most=20, since=0, until=10 * DAY, **wanted):
     async def collect():
-        return [
-            list(one)
-            async for one in CoreLog(most=most).slices(
-                site, Wanted(since=since, until=until, **wanted)
-            )
-        ]
+        slices = CoreLog(most=most).slices(site, Wanted(since=since, until=until, **wanted))
+        return [list(one) async for one in slices]
 
-    found = []
-    Deferred.fromCoroutine(collect()).addBoth(found.append)
-    if hasattr(found[0], "raiseException"):
-        found[0].raiseException()
-    return found[0]
+    return done(collect())
 
 
 @given(
@@ -74,31 +39,35 @@ def read(site, *, most=20, since=0, until=10 * DAY, **wanted):
 @settings(deadline=None)
 def test_every_line_once_and_in_order(moments, kind, most):
     lines = [(time, f"line {at}") for at, time in enumerate(sorted(moments))]
-    slices = read(FakeSite(lines, kind), most=most)
-    assert [one for part in slices for one in part] == [one for one in lines if one[0] <= 10 * DAY]
+    site = site_of(lines, kind)
+    slices = read(site, most=most)
+    told = [one for one in lines_of(site) if one[0] <= 10 * DAY]
+    assert [one for part in slices for one in part] == told
+    assert all(one.waits_long for one in site.asked)
     assert all(len(part) <= most or part[0][0] == part[-1][0] for part in slices)
 
 
 def test_lines_of_one_second_keep_the_order_of_the_log():
     lines = [(5, "a"), (5, "b"), (5, "a"), (5, "c")]
     for kind in ("naemon", "mk", "shinken", "icinga2", "rest"):
-        assert read(FakeSite(lines, kind), most=2) == [lines]
+        site = site_of(lines, kind)
+        assert read(site, most=2) == [lines_of(site)]
 
 
 def test_slices_grow_where_there_is_little():
-    site = FakeSite([])
+    site = site_of([])
     assert read(site, until=1000 * DAY) == []
     assert len(site.asked) < 15
 
 
 def test_slices_cover_the_range_without_gaps():
-    site = FakeSite([(time, "x") for time in range(0, 3 * DAY, 600)])
+    site = site_of([(time, "x") for time in range(0, 3 * DAY, 600)])
     assert sum(len(one) for one in read(site, most=50, until=3 * DAY - 1)) == 432
     assert {one.limit for one in site.asked} == {51}
 
 
 def test_a_day_more_is_asked_of_icinga():
-    site = FakeSite([], "icinga2")
+    site = site_of([], "icinga2")
     read(site, since=5 * DAY, until=6 * DAY - 1)
     bounds = times(site.asked[0].filter)
     assert [(one.op, int(one.value)) for one in bounds] == [
@@ -109,7 +78,7 @@ def test_a_day_more_is_asked_of_icinga():
 
 
 def chosen(kind="naemon", **wanted):
-    site = FakeSite([], kind)
+    site = site_of([], kind)
     read(site, until=DAY - 1, **wanted)
     return [one for one in site.asked[0].filter.items if getattr(one, "column", "") != "time"]
 
@@ -139,7 +108,7 @@ def test_few_hosts_are_asked_for_by_name():
     assert icinga.items[2] == Test("message", "~", ": a\\.b;")
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "names"),
     [
         ("naemon", {str(number) for number in range(21)}),
@@ -155,11 +124,9 @@ def test_other_hosts_are_looked_for_here(kind, names):
     assert len(one.items) == 2
 
 
-@pytest.mark.parametrize(
-    "row", [["x", "text"], [None, "text"], [1.5, "text"], [5, None], [5, 7], [-1, "text"]]
-)
+@each("row", [["x", "text"], [None, "text"], [1.5, "text"], [5, None], [5, 7], [-1, "text"]])
 def test_a_lying_core(row):
-    site = FakeSite([])
+    site = site_of([])
 
     async def ask(pushed, layout, share):
         return [row, [5, "text"]]
