@@ -6,6 +6,8 @@ import pytest
 from harness.daemon import site
 from harness.expect import refused
 
+from tests.table import each
+
 PATH = "/mon/panorama"
 NONE = "no such dashboard"
 
@@ -107,21 +109,6 @@ def test_numbers_are_the_lowest_free_ones(admin, folder):
     assert [create(admin) for _ in range(3)] == [1, 3, 4]
     assert admin.request("DELETE", f"{PATH}/3").status == 200
     assert [create(admin) for _ in range(2)] == [3, 5]
-
-
-def test_many_at_once(admin, server):
-    made = []
-
-    def work():
-        with server.client() as client:
-            made.append(create(client))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert sorted(made) == list(range(1, 9))
 
 
 def test_two_who_write_one_dashboard(admin, server):
@@ -261,7 +248,7 @@ def test_maintenance(admin):
     refused(admin.post_form(f"{PATH}/999/maintenance", {"text": "x"}), 404, NONE)
 
 
-@pytest.mark.parametrize(
+@each(
     ("fields", "words"),
     [
         ({"tab": 1}, "tab: expected"),
