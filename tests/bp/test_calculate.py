@@ -12,6 +12,7 @@ from monrest.bp.custom import load
 from monrest.bp.model import read
 from monrest.bp.node_state import NodeState
 from tests.bp.town import NOW, Town, leaf, row, town
+from tests.table import each
 
 __all__ = ["town"]
 
@@ -291,7 +292,7 @@ def test_questions_are_few_whatever_is_asked():
     assert [one.filter is None for one in found] == [True, False, False]
 
 
-@pytest.mark.parametrize("values", [{"host_name": []}, {"host_name": 5}, {"description": None}])
+@each("values", [{"host_name": []}, {"host_name": 5}, {"description": None}])
 def test_a_site_that_lies_about_its_names(values):
     question = CoreQuestion("services", SERVICE_COLUMNS, None)
     rows = [row(SERVICE_COLUMNS), row(SERVICE_COLUMNS, **values)]

@@ -12,11 +12,11 @@ from monrest.bp.core_objects import (
     ExportRefusedError,
     exported,
     joined,
-    name_problems,
     place_of,
     split,
 )
 from monrest.bp.model import read
+from tests.table import each
 
 
 def process(number, label="all", name="", form="nagios"):
@@ -59,7 +59,7 @@ class File:
         return {number: one.reason for number, one in found[0].items()}
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@each("form", FORMATS)
 def test_the_objects_of_a_file_are_told_apart(form):
     one, two = process("1", form=form), process("22", form=form)
     data = content(one, two, form=form)
@@ -112,30 +112,3 @@ def test_few_are_tried(threads):
     assert file.accepted(writer="3").keys() == {"5", "6", "7", "8", "99"}
     assert file.checks == 1 + MOST_TRIED
     assert b"P3\n" in file.data
-
-
-@pytest.mark.parametrize(
-    ("illegal", "found"),
-    [
-        ("", []),
-        ("!", ["nodes[2].host_name: expected none of ! in what is exported, got h!"]),
-        (
-            '"!',
-            [
-                'nodes[1].label: expected none of " ! in what is exported, got the "x"',
-                'nodes[2].host_name: expected none of " ! in what is exported, got h!',
-            ],
-        ),
-        (" ", ["name: expected none of   in what is exported, got My shop"]),
-    ],
-)
-def test_characters_that_a_core_forbids(illegal, found):
-    nodes = [
-        {"label": "all"},
-        {"id": "a", "label": 'the"x"', "create_obj": 1},
-        {"id": "b", "label": "part", "create_obj": 1, "host_name": "h!"},
-        {"id": "c", "label": 'inner "!'},
-    ]
-    if illegal == '"!':
-        nodes[1]["label"] = 'the "x"'
-    assert list(name_problems(read({"name": "My shop", "nodes": nodes}), illegal)) == found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from monrest.bp import node_functions as functions
 from monrest.bp.core_rows import NodeTally
 from monrest.bp.node_functions import at_least, equals, limits, not_more
 from monrest.bp.node_state import DEFAULT_ORDER, NodeState, listed
+from tests.table import each
 
 STATES = ("ok", "warning", "critical", "unknown", "pending")
 
@@ -31,7 +30,7 @@ def items(*words):
     return made
 
 
-@pytest.mark.parametrize(
+@each(
     ("children", "worst", "best"),
     [
         (["ok", "ok"], 0, 0),
@@ -74,14 +73,14 @@ def test_flags_of_the_first_one_are_passed_on():
     assert (found.status, found.acknowledged) == (2, 0)
 
 
-@pytest.mark.parametrize("children", [[], ["pending+ack"]])
+@each("children", [[], ["pending+ack"]])
 def test_nothing_to_compare(children):
     """Acknowledged and pending is in no group of the order."""
     found = functions.worst_of(items(*children), DEFAULT_ORDER)
     assert (found.status, found.short, found.text) == (3, "no dependent nodes", "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "arguments", "good", "bad", "status", "short"),
     [
         (at_least, [1, 0], 1, 2, 1, ">= 1,0"),  # the limit itself is bad already
@@ -114,7 +113,7 @@ def test_counting_children(function, arguments, good, bad, status, short):
     assert (found.status, found.short) == (status, short)
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "arguments", "text"),
     [
         (at_least, [2, 1], "WARNING - 2/3 nodes are available|good=2;2.000000;1.000000;0;3"),
@@ -126,7 +125,7 @@ def test_counts_as_performance_data(function, arguments, text):
     assert function(arguments, items("ok", "pending", "warning")).text == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "status", "text"),
     [
         ([0], 0, "OK"),
@@ -149,7 +148,7 @@ def test_random():
     assert found.text == "WARNING - Random state is WARNING"
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "hosts", "services", "status"),
     [
         (["", "", "", ""], (10, 5), (10, 5), None),
@@ -170,7 +169,7 @@ def test_limits_of_groups(arguments, hosts, services, status):
     assert wrong == (3, "UNKNOWN - service critical threshold must be numeric")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "total", "number"),
     [
         *(("2", 9, 2), ("-1", 9, -1), ("1.5", 9, 1.5), ("50%", 4, 2), ("0%", 4, 0), ("-5%", 4, 0)),

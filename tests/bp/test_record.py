@@ -7,12 +7,13 @@ import pytest
 from monrest.base.errors import BadRequest, Conflict
 from monrest.bp.core_objects import exported, joined
 from monrest.bp.function import StatusObjects, parse
-from monrest.bp.model import clean_name, free_name, read
+from monrest.bp.model import read
 from monrest.bp.store import check_links
 from monrest.objectconfig.document import ConfigFile
+from tests.table import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name", "arguments"),
     [
         ("worst()", "worst", ()),
@@ -38,13 +39,13 @@ def test_functions_as_list_and_arguments_that_override():
     assert parse("status('a')", []).arguments == ("a",)
 
 
-@pytest.mark.parametrize("given", ["none()", ["Worst"], 5, [], [1], "worst) (", {"a": 1}])
+@each("given", ["none()", ["Worst"], 5, [], [1], "worst) (", {"a": 1}])
 def test_what_is_no_function(given):
     with pytest.raises(BadRequest):
         parse(given)
 
 
-@pytest.mark.parametrize(
+@each(
     ("service", "op", "found"),
     [
         ("ping", "", ("=", "ping", False)),
@@ -119,12 +120,6 @@ def test_what_is_stored_is_read_as_it_was():
     }
     assert read(document).document() == document
     assert read({**document, "unknown": 5}).document() == document
-
-
-def test_names():
-    assert clean_name(" Fn <Test>, (x)`~!$%^&*|'\"?= ") == "Fn Test x"
-    assert free_name("a", frozenset({"a", "a 2"})) == "a 3"
-    assert free_name("b", frozenset({"a"})) == "b"
 
 
 def node(*arguments):

@@ -7,6 +7,7 @@ import pytest
 from monrest.base.errors import BadRequest
 from monrest.bp.function import parse
 from tests.bp.town import NOW, leaf, town
+from tests.table import each
 
 __all__ = ["town"]
 
@@ -95,7 +96,7 @@ def test_kinds_of_text_filters(web, text, count):
     assert f"/{count} services up" in found.status_text
 
 
-@pytest.mark.parametrize(
+@each(
     ("search", "words"),
     [
         ([], "a list of 1 to 50 searches"),

@@ -9,7 +9,6 @@ import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from monrest.base.errors import BadRequest
 from monrest.bp import store as statements
 from monrest.bp.core_rows import SERVICE_COLUMNS
 from monrest.bp.model import Calculated
@@ -92,27 +91,6 @@ def test_a_draft_is_for_a_day(setting, clock):
     clock.advance(86_401)
     assert wait(service.create({})).nr == 1
     assert [one.nr for one in wait(service.several())] == [1, live.nr]
-
-
-def test_the_regular_run_calculates_live_ones(setting, clock):
-    wait, service = setting.wait, setting.service
-    setting.alive(FIXED)
-    wait(service.create({**FIXED, "name": "draft"}))
-    assert wait(service.statistics()) == {"business_process_total": 1}
-    clock.advance(5)
-    wait(service.regularly())
-    draft, live = (wait(service.get(nr)) for nr in (2, 1))
-    assert draft.result.last_check == 0
-    assert (live.result.status, live.result.status_text) == (2, "bad")
-    assert live.result.last_check == int(clock.seconds())
-    assert wait(service.statistics()) == {
-        "business_process_duration_seconds": 0.0,
-        "business_process_last_update": clock.seconds(),
-        "business_process_total": 1,
-        "business_process_worker_total": 1.0,
-    }
-    # Another daemon of the same database knows the same.
-    assert wait(setting.made[1].get(1)).result == live.result
 
 
 @pytest.mark.parametrize("refused", [None, RuntimeError("away")])
@@ -246,21 +224,6 @@ def test_two_daemons_see_each_others_changes(setting):
     assert wait(first.several()) == []
     assert wait(first.create({"name": "new"})).definition.name == "new"
     assert wait(second.get(1)).result.last_check == 0
-
-
-def test_what_is_wrong_changes_nothing(setting):
-    wait, service = setting.wait, setting.service
-    live = setting.alive(FIXED)
-    for work in (
-        service.replace(1, {"rankDir": "TB"}),
-        service.patch(1, {"nodes": [{"function": "nothing()"}]}),
-        service.patch(1, {"nodes": {"x": None}}),
-    ):
-        with pytest.raises(BadRequest):
-            wait(work)
-    assert wait(service.get(1)) == live
-    assert wait(service.replace(2, FIXED)) is None
-    assert wait(service.delete(2)) is False
 
 
 def test_the_version_before_the_last_change_is_kept_beside(setting):

@@ -2,8 +2,6 @@
 
 from datetime import UTC
 
-import pytest
-
 from monrest.bp.calculation import add_needs
 from monrest.bp.core_rows import Needs
 from monrest.bp.model import StoredProcess, read
@@ -12,6 +10,7 @@ from monrest.bp.runner import NOT_VISIBLE, masked, visible_nodes
 from monrest.query.functions import Moment
 from tests.bp import town
 from tests.bp.town import NOW
+from tests.table import each
 
 
 def definition(*nodes):
@@ -45,7 +44,7 @@ HOSTS = [("s1", "a"), ("s1", "b")]
 SERVICES = [("s1", "a", "x"), ("s1", "a", "y")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "theirs", "visible"),
     [
         ("status('a')", ([("s1", "a")], []), True),

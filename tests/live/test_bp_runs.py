@@ -1,5 +1,7 @@
 """Business processes that are calculated by themselves, and what reaches the core."""
 
+import sys
+
 from harness.daemon import site
 from harness.expect import refused
 from harness.processes import SHOP, alive, core, create, patch, refreshed
@@ -168,3 +170,50 @@ def test_downtimes_of_nodes_come_and_go_in_the_core(made, core):
         assert patch(client, 1, change).status == 200
         refreshed(client, 1)
         until(lambda: core.ask(ours) == [], "it is gone")
+
+
+def test_a_command_may_forbid_a_change_and_one_learns_of_it(core, made, tmp_path):
+    script = tmp_path / "look.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "word = json.load(open(os.environ['MON_BP_FILE']))['rankDir']\n"
+        f"with open({str(tmp_path / 'seen')!r}, 'a') as log:\n"
+        "    print(os.environ['MON_BP_ID'], os.environ['MON_BP_STAGE'], word, file=log)\n"
+        "if word == 'LR':\n"
+        "    sys.exit('not in this house')\n"
+    )
+    command = f"{sys.executable} {script}"
+    daemon = made(
+        [site("s1", core)],
+        sections={"bp": {"refresh_interval": 0, "pre_save_cmd": command, "post_save_cmd": command}},
+    )
+    with daemon.start().client() as client:
+        alive(client, SHOP)
+        refused(patch(client, 1, {"rankDir": "LR"}), 409, "refused", "not in this house")
+        assert client.rows("/mon/bp/1")["rankDir"] == "TB"
+    lines = (tmp_path / "seen").read_text().splitlines()
+    assert lines == ["1 pre TB", "1 post TB", "1 pre LR"]
+
+
+def test_results_as_files(core, made, tmp_path):
+    """In the form in which a core takes them from its folder of check results."""
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    named = {"name": "web01", "nodes": [{"label": "http", "function": "fixed(1, 'a\\nb')"}]}
+    daemon = made(
+        [site("s1", core)],
+        sections={"bp": {"refresh_interval": 0, "spool_dir": str(folder)}},
+    )
+    with daemon.start().client() as client:
+        alive(client, named)
+        assert client.post_json("/mon/bp/1/refresh", {}).status == 200
+    (path,) = [one for one in folder.iterdir() if one.suffix != ".ok"]
+    assert {one.name for one in folder.iterdir()} == {path.name, f"{path.name}.ok"}
+    assert path.name.startswith("c")
+    assert len(path.name) >= 7
+    header, host, service = path.read_text().split("\n\n")
+    assert "file_time=" in header
+    assert "host_name=web01\ncheck_type=1\n" in host
+    assert "output=OK - business process calculation of 1 nodes" in host
+    assert "host_name=web01\nservice_description=http\ncheck_type=1\n" in service
+    assert service.endswith("exited_ok=1\nreturn_code=1\noutput=a\\nb\n")

@@ -1,4 +1,4 @@
-"""Rows of reports have their room until they were looked at, and no more of it after that."""
+"""Rows have their room until a report has looked at them; of two collections one at a time has room."""
 
 from types import SimpleNamespace
 
@@ -9,6 +9,7 @@ from twisted.internet.task import Clock
 from monrest.availability import chosen_objects
 from monrest.availability.chosen_objects import ChosenObjects, in_servicegroup
 from monrest.base.values import Column, Identity, RestRequest, Rows
+from monrest.bp import endpoints
 from monrest.query.model import Condition
 from monrest.reports import builder, making
 from tests.fakes.context import make_context
@@ -47,8 +48,8 @@ class Cores:
     async def fetch(self, _context, request, schema, *, extra=()):
         self.asked.append((schema.name, len(self.held)))
         self.held.append(schema.name)
-        names = dict(request.parameters)["columns"].split(",")
-
+        usual = "name,host_name,description"
+        names = dict(request.parameters).get("columns", usual).split(",")
         row = [VALUES.get(name, "x") for name in names]
         return Rows(columns=tuple(map(Column, names)), rows=Looked(row, self), gone=self.held.clear)
 
@@ -56,7 +57,7 @@ class Cores:
 @pytest.fixture
 def cores(monkeypatch):
     cores = Cores()
-    for module in (chosen_objects, builder):
+    for module in (chosen_objects, builder, endpoints):
         monkeypatch.setattr(module, "fetch", cores.fetch)
     return cores
 
@@ -93,3 +94,11 @@ def test_objects_that_are_chosen_by_others(cores):
     assert cores.seen == [(name,) for name, _ in cores.asked]
     assert cores.held == []
     assert set(found.states["x"]) == {("x", "x"), ("x", "")}
+
+
+def test_objects_of_a_business_process(cores):
+    keys = {("web01", ""), ("web01", "http")}
+    work = endpoints._answer(make_context(Clock()), REQUEST, keys)
+    assert outcome(Deferred.fromCoroutine(work))[0].rows == []
+    assert [held for _, held in cores.asked] == [0, 0]
+    assert cores.held == []
