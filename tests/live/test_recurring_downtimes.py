@@ -62,51 +62,49 @@ def in_core(client, comment):
     )  # fmt: skip
 
 
+OBJECTS = {
+    "h": ({"host": "web01, db01"}, {("web01", ""), ("db01", "")}),
+    "s": ({"host": "web01,web02", "service": "ping"}, {("web01", "ping"), ("web02", "ping")}),
+    "hg": ({"hostgroup": "web"}, {("web01", ""), ("web02", "")}),
+    "sg": ({"servicegroup": "pings"}, None),
+    "kids0": ({"host": "router1"}, {("router1", "")}),
+    "kids1": ({"host": "router1", "childoptions": 1}, {("router1", ""), ("leaf01", "")}),
+    "kids2": ({"host": "router1", "childoptions": 2}, {("router1", ""), ("leaf01", "")}),
+}
+
+
 def test_what_a_core_is_told_after_a_pause(server, own):
     """Every type of object, fixed and flexible, with and without children; and nothing twice."""
     schedule, at = earlier()
-    kinds = {
-        "h": {"host": ["web01"], "target": "host"},
-        "hh": {"host": "web01, web02"},
-        "s": {"host": "web01", "service": "ping,http", "duration": "90"},
-        "hg": {"hostgroup": "web"},
-        "sg": {"servicegroup": ["pings"]},
-        "flex": {"host": "db01", "fixed": 0, "duration": 90, "flex_range": 200},
-        "kids1": {"host": "router1", "childoptions": 1},
-        "kids2": {"host": "router1", "childoptions": 2},
-        "late": {"host": "web01", "duration": 30},
-    }
+
+    def found(kind, name):
+        return in_core(client, f"{kind} {name}; of many")
+
     with server.client() as client:
-        for name, fields in kinds.items():
-            create(client, schedule=schedule, comment=f"{name}; of many", **fields)
+        for name, (fields, _) in OBJECTS.items():
+            create(client, schedule=schedule, comment=f"fixed {name}; of many", duration="90",
+                   **fields)  # fmt: skip
+            create(client, schedule=schedule, comment=f"flexible {name}; of many", fixed=0,
+                   duration=20, flex_range=300, **fields)  # fmt: skip
+        create(client, schedule=schedule, comment="fixed late; of many", duration=30, host="web01")
         until(lambda: client.rows(PATH) and not occurrences(server), "nothing came")
         pretend_a_pause(server)
-
-        def found(name):
-            return in_core(client, f"{name}; of many")
-
-        until(lambda: found("kids2"), "the core was told")
+        until(lambda: found("flexible", "kids2"), "the core was told")
         until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "all are done")
-        hour, half = 7200, 5400
-        assert found("h") == [("web01", "", at, at + hour, 1, found("h")[0][5], 0)]
-        assert [row[:4] for row in found("hh")] == [
-            ("web01", "", at, at + hour), ("web02", "", at, at + hour),
-        ]  # fmt: skip
-        assert [row[:5] for row in found("s")] == [
-            ("web01", "http", at, at + half, 1), ("web01", "ping", at, at + half, 1),
-        ]  # fmt: skip
-        assert {row[:2] for row in found("hg")} == {("web01", ""), ("web02", "")}
-        assert {row[1] for row in found("sg")} == {"ping"}
-        assert len(found("sg")) == len(client.rows("/services", {"groups[gte]": "pings"}))
-        assert found("flex") == [("db01", "", at, at + 12000, 0, 5400, 0)]
-        assert [row[0] for row in found("kids1")] == ["leaf01", "router1"]
-        assert [row[0] for row in found("kids2")] == ["leaf01", "router1"]
-        assert [row[6] for row in found("kids1")] == [1, 0]
-        assert [row[6] for row in found("kids2")] == [0, 0]
-        assert found("late") == []
-        assert {row["file"]: row.get("error") for row in client.rows(PATH)} == dict.fromkeys(
-            range(1, 10)
-        )
+        for name, (_, objects) in OBJECTS.items():
+            expected = objects or {
+                (row["host_name"], row["description"])
+                for row in client.rows("/services", {"groups[gte]": "pings"})
+            }
+            fixed, flexible = found("fixed", name), found("flexible", name)
+            assert {row[2:5] for row in fixed} == {(at, at + 5400, 1)}
+            assert {row[2:6] for row in flexible} == {(at, at + 18000, 0, 1200)}
+            for rows in (fixed, flexible):
+                assert sorted(row[:2] for row in rows) == sorted(expected), name
+                triggered = {row[0] for row in rows if row[6]}
+                assert triggered == ({"leaf01"} if name == "kids1" else set())
+        assert found("fixed", "late") == []
+        assert {row.get("error") for row in client.rows(PATH)} == {None}
         before = everything(client)
         forget(server)
         until(
@@ -122,45 +120,14 @@ def test_what_a_core_is_told_after_a_pause(server, own):
             until(lambda late=late: server.log.count("times were over") > late, "it looked again")
     with server.client() as client:
         assert everything(client) == before
+        assert client.request("DELETE", f"{PATH}/1").json["count"] == 1
+        refused(client.get(f"{PATH}/1"), 404, "no such downtime")
+        assert found("fixed", "h"), "what is set stays"
 
 
 def everything(client):
     rows = client.rows("/downtimes", {"author": "(cron)"})
     return sorted((row["host_name"], row["service_description"], row["comment"]) for row in rows)
-
-
-OBJECTS = {
-    "h": ({"host": "web01, db01"}, {("web01", ""), ("db01", "")}),
-    "s": ({"host": "web01,web02", "service": "ping"}, {("web01", "ping"), ("web02", "ping")}),
-    "hg": ({"hostgroup": "web"}, {("web01", ""), ("web02", "")}),
-    "sg": ({"servicegroup": "pings"}, None),
-    "kids0": ({"host": "router1"}, {("router1", "")}),
-    "kids1": ({"host": "router1", "childoptions": 1}, {("router1", ""), ("leaf01", "")}),
-    "kids2": ({"host": "router1", "childoptions": 2}, {("router1", ""), ("leaf01", "")}),
-}
-
-
-def test_flexible_ones_of_every_type(server):
-    schedule, at = earlier()
-    comment = "flexible {}".format
-    with server.client() as client:
-        client.rows("/downtimes")
-        for name, (fields, _) in OBJECTS.items():
-            create(client, schedule=schedule, comment=comment(name), fixed=0, duration=20,
-                   flex_range=300, **fields)  # fmt: skip
-        pretend_a_pause(server)
-        until(lambda: in_core(client, comment("kids2")), "the core was told")
-        until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "all are done")
-        for name, (_, objects) in OBJECTS.items():
-            found = in_core(client, comment(name))
-            assert {row[2:6] for row in found} == {(at, at + 18000, 0, 1200)}
-            expected = objects or {
-                (row["host_name"], row["description"])
-                for row in client.rows("/services", {"groups[gte]": "pings"})
-            }
-            assert sorted(row[:2] for row in found) == sorted(expected), name
-            triggered = {row[0] for row in found if row[6]}
-            assert triggered == ({"leaf01"} if name == "kids1" else set())
 
 
 def test_what_is_there_of_another_one_is_no_reason_to_do_less(server):
@@ -202,17 +169,3 @@ def test_what_is_there_of_another_one_is_no_reason_to_do_less(server):
         forget(server)
         until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "it looked again")
         assert everything(client) == before
-
-
-def test_a_time_that_comes_while_it_runs(server):
-    with server.client() as client:
-        number = create(
-            client, host="web02", duration=5, comment="each minute",
-            schedule=[{"type": "cust", "cust": "* * * * *"}],
-        )  # fmt: skip
-        (first, *_) = until(lambda: in_core(client, "each minute"), "it came", seconds=120)
-        assert first[2] % 60 == 0
-        assert time.time() - first[2] < 60
-        assert client.request("DELETE", f"{PATH}/{number}").json["count"] == 1
-        refused(client.get(f"{PATH}/{number}"), 404, "no such downtime")
-        assert in_core(client, "each minute"), "what is set stays"

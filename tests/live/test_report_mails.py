@@ -10,9 +10,6 @@ from harness.waiting import until
 from tests.fakes.smtp import MailServer
 
 PATH = "/mon/reports"
-DUTY = "reports"
-MANY = 12
-TAKEN_OVER = 60.0
 
 
 @pytest.fixture
@@ -66,10 +63,9 @@ def of_first(mails):
     return [one for one in mails.mails if one.recipients == ["a@example.org"]]
 
 
-@pytest.mark.parametrize("step", ["connect", "RCPT", "DATA"])
-def test_killed_before_the_server_has_the_text(daemon, mails, step):
+def test_killed_before_the_server_has_the_text(daemon, mails):
     """The next process sends it, once."""
-    mails.hold = step
+    mails.hold = "DATA"
     with daemon.client() as client:
         number = create(client)
         ask_for_a_mail(client, number)
@@ -110,20 +106,6 @@ def test_killed_while_it_is_made(daemon, mails, liar):
     daemon.start()
     assert settled(daemon, number, mails, 1) is None
     assert len(of_first(mails)) == 1
-
-
-def test_a_refusal_is_seen_and_tried_again(daemon, mails):
-    mails.replies = {"MAIL": "451 4.3.0 later, please"}
-    with daemon.client() as client:
-        number = create(client)
-        ask_for_a_mail(client, number)
-        error = until(lambda: error_of(client, number), "it is told")
-        assert error == "not sent yet, tried 1 times: 451 4.3.0 later, please"
-        assert client.rows(f"{PATH}?failed=1&columns=nr") == [{"nr": number}]
-        mails.replies = {}
-        until(lambda: error_of(client, number) is None, "it is sent")
-        assert len(mails.mails) == 1
-        assert client.rows(f"{PATH}/{number}")["failed"] == 0
 
 
 def test_a_path_is_read_again_while_a_site_is_missing(daemon, liar):

@@ -3,6 +3,7 @@
 import signal
 import time
 from datetime import datetime
+from itertools import product
 
 import pytest
 from harness.cores import Icinga2Core
@@ -12,6 +13,7 @@ from harness.jobs import background, ended
 from harness.lying import LyingSite
 from harness.waiting import until
 
+from tests.examples import some
 from tests.table import each
 
 DAY = 86400
@@ -48,19 +50,11 @@ class WithArchives(Icinga2Core):
         super().start()
 
 
-@pytest.fixture(
-    scope="module", params=["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)]
-)
-def old(request, shared):
-    """A core with days of log."""
-    if request.param == "icinga2":
-        return shared.core(WithArchives)
-    return shared.core(arguments=("--history", str(DAYS)))
-
-
 @pytest.fixture(scope="module")
-def liar(old, shared):
-    return shared.keep(LyingSite(shared.folder() / "live", old.socket))
+def history(shared):
+    """The same of an embedded core, for what is the same for all cores."""
+    core = shared.core(arguments=("--history", str(DAYS)))
+    return shared.keep(LyingSite(shared.folder() / "live", core.socket))
 
 
 def behind(lab, liar, **logcache):
@@ -69,10 +63,31 @@ def behind(lab, liar, **logcache):
     return lab.daemon([site("s1", liar)], sections={"logcache": logcache})
 
 
-@pytest.fixture(scope="module", params=["whole", "compacted"])
-def cached(request, liar, shared):
+KINDS = [
+    "embedded",
+    "embedded and compacted",
+    pytest.param("icinga2 and compacted", marks=pytest.mark.icinga2),
+]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def liar(kind, history, shared):
+    """A core with days of log, whose answers can be held back."""
+    if "icinga2" not in kind:
+        return history
+    core = shared.core(WithArchives)
+    return shared.keep(LyingSite(shared.folder() / "live", core.socket))
+
+
+@pytest.fixture(scope="module")
+def cached(kind, liar, shared):
     """A daemon with all of it in the cache; or with the older half compacted."""
-    more = {"compact_after": 3 * DAY} if request.param == "compacted" else {}
+    more = {"compact_after": 3 * DAY} if "compacted" in kind else {}
     daemon = behind(shared, liar, **more)
     with daemon.start().client() as client:
         job = background(client, "/mon/logcache/update", "POST")
@@ -97,20 +112,24 @@ REPORTS = [
 ]
 
 
-@each("user", ["admin", "olga"])
-@each(("path", "query"), REPORTS)
-def test_the_same_with_and_without(cached, path, query, user):
+# Each has a midnight, at which a core writes down all states, whatever time it is now.
+SPANS = [(7.3, 0.0), (5.1, 2.2), (1.3, 0.2)]
+
+
+@each(("path", "query", "days", "user"), [
+    (*report, days, user)
+    for report, days, user in some(product(REPORTS, SPANS, ["admin", "olga"]))
+])  # fmt: skip
+def test_the_same_with_and_without(cached, path, query, days, user):
     now = int(time.time())
-    # Each has a midnight, at which a core writes down all states, whatever time it is now.
-    spans = [(7.3, 0.0), (5.1, 2.2), (1.3, 0.2)]
+    first, last = days
+    span = {"start": str(now - int(first * DAY)), "end": str(now - 2 - int(last * DAY))}
     with cached.client(user) as client:
-        for first, last in spans:
-            span = {"start": str(now - int(first * DAY)), "end": str(now - 2 - int(last * DAY))}
-            found = client.get(path, {**query, **span})
-            told = client.get(path, {**query, **span, "logcache": "0"})
-            assert (found.status, found.json) == (told.status, told.json)
-            if path == "/hosts/availability" and user == "admin":
-                assert any(row.get("time_up") for row in found.json)
+        found = client.get(path, {**query, **span})
+        told = client.get(path, {**query, **span, "logcache": "0"})
+    assert (found.status, found.json) == (told.status, told.json)
+    if path == "/hosts/availability" and user == "admin":
+        assert any(row.get("time_up") for row in found.json)
 
 
 def test_the_core_need_not_read_what_is_cached(cached, liar):
@@ -146,23 +165,23 @@ def test_while_the_database_is_away(cached):
 
 
 @pytest.fixture
-def impatient(liar, lab):
+def impatient(history, lab):
     """A daemon without a cache, and with less time for a request than any other test needs."""
-    sections = {"server": {"request_timeout": 6.0}, "logcache": {"enabled": False}}
-    return lab.daemon([site("s1", liar)], sections=sections).start()
+    sections = {"server": {"request_timeout": 3.0}, "logcache": {"enabled": False}}
+    return lab.daemon([site("s1", history)], sections=sections).start()
 
 
-def test_a_job_has_more_time_than_a_request(impatient, liar):
+def test_a_job_has_more_time_than_a_request(impatient, history):
     """A core that takes longer for its log than a request may last; and how far the job is."""
     with impatient.client() as client:
         path = "/hosts/availability?start=-4d&columns=host"
-        liar.lie(None, "log")
-        liar.hold()
-        refused(client.get(path, timeout=20), 504, "log was not read in 4.8 s")
+        history.lie(None, "log")
+        history.hold()
+        refused(client.get(path, timeout=20), 504, "log was not read in 2.4 s")
         number = background(client, path)
-        until(lambda: client.rows(f"/mon/jobs/{number}")["time"] > 7, "7 seconds are over")
+        until(lambda: client.rows(f"/mon/jobs/{number}")["time"] > 4, "4 seconds are over")
         assert client.rows(f"/mon/jobs/{number}")["is_running"] == 1
-        liar.release()
+        history.release()
         row = ended(client, number)
         assert (row["rc"], row["percent"]) == (0, 100)
         assert client.get(f"/mon/jobs/{number}/output").json
@@ -182,18 +201,18 @@ def test_a_report_is_canceled(cached, liar):
 
 
 @pytest.fixture
-def fresh(liar, lab):
+def fresh(history, lab):
     """A daemon that has imported nothing yet, before a core that does not tell its log."""
-    liar.lie(None, "log")
-    liar.hold()
-    yield behind(lab, liar)
-    liar.release()
-    liar.lie(None)
+    history.lie(None, "log")
+    history.hold()
+    yield behind(lab, history)
+    history.release()
+    history.lie(None)
 
 
-def test_a_first_import_as_a_job(fresh, liar):
+def test_a_first_import_as_a_job(fresh, history):
     with fresh.start().client() as client:
-        assert liar.waiting.wait(300)
+        assert history.waiting.wait(300)
         number = background(client, "/mon/logcache/update", "POST")
         # The daemon itself is at it.
         row = until(
@@ -207,7 +226,7 @@ def test_a_first_import_as_a_job(fresh, liar):
         # Others get their answer at once.
         answer = client.request("POST", "/mon/logcache/update")
         assert answer.json["errors"] == ["s1: an update is running already"]
-        liar.release()
+        history.release()
         assert ended(client, number)["rc"] == 0
         result = client.get(f"/mon/jobs/{number}/output").json
         assert (result["code"], result["errors"]) == (200, [])
@@ -216,13 +235,13 @@ def test_a_first_import_as_a_job(fresh, liar):
         assert stats["items"] > 100
 
 
-def test_a_first_import_that_is_canceled_and_killed(fresh, liar):
+def test_a_first_import_that_is_canceled_and_killed(fresh, history):
     with fresh.start().client() as client:
         number = background(client, "/mon/logcache/update", "POST")
-        assert liar.waiting.wait(300)
+        assert history.waiting.wait(300)
         assert client.request("DELETE", f"/mon/jobs/{number}").json["message"] == "canceled job"
     fresh.stop(signal.SIGKILL)
-    liar.release()
+    history.release()
     fresh.start()
     with fresh.client() as client:
         number = background(client, "/mon/logcache/update", "POST")

@@ -22,6 +22,7 @@ from tests.fakes.certificates import Authority
 from tests.fakes.smtp import MailServer
 from tests.reports.samples import HOSTILE, NOW, report
 from tests.reports.test_looks import sheet
+from tests.table import each
 
 TEXT = b"Subject: x\n\nline\n"
 TO = ("a@example.org", "b@example.org")
@@ -293,7 +294,7 @@ HEADERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         HOSTILE.replace("\r", "") + "Bcc: x@y.z", "=?utf-8?q?=0aBcc:_x@y.z?=",
