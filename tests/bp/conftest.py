@@ -4,7 +4,7 @@ import pytest
 from twisted.logger import globalLogPublisher
 
 from tests.fakes.sites import Town
-from tests.fakes.store import InlineThreads, inline_database
+from tests.fakes.store import InlineThreads, inline_database, url_for
 
 NOW = 1_700_000_000
 
@@ -22,8 +22,8 @@ def clock(town):
 
 
 @pytest.fixture
-def database(clock, database_url):
-    database = inline_database(clock, database_url)
+def database(clock, request, tmp_path):
+    database = inline_database(clock, url_for(request, tmp_path))
     yield database
     database.stopService()
 

@@ -22,6 +22,7 @@ from monrest.store.duties import Duties
 from monrest.store.tables import duties as table
 from tests.fakes.clocks import Wall
 from tests.fakes.livestatus import Script, rows_in_pieces
+from tests.fakes.store import BOTH
 
 FIXED = {"name": "P", "nodes": [{"label": "root", "function": "fixed(2, 'bad')"}]}
 
@@ -84,6 +85,7 @@ def setting(clock, database, threads, tmp_path):
     return Setting(clock, database, threads, tmp_path)
 
 
+@BOTH
 def test_a_draft_is_for_a_day(setting, clock):
     wait, service = setting.wait, setting.service
     assert wait(service.create({})).nr == 1
@@ -127,6 +129,7 @@ def test_nothing_that_follows_a_calculation_waits_for_its_room(
         assert room.held == 0
 
 
+@BOTH
 def test_a_duty_that_was_lost_meanwhile_changes_nothing(setting, database, caught):
     """The holder was paused for so long that another one took over, and does not know it."""
     setting.alive(FIXED)
@@ -194,6 +197,7 @@ async def _stopped(service):
     await service.stopService()
 
 
+@BOTH
 def test_a_result_for_what_was_changed_meanwhile_is_dropped(setting, database):
     wait, service = setting.wait, setting.service
     old = setting.alive(FIXED)
@@ -213,6 +217,7 @@ async def _change(database, work):
     return await database.change(work)
 
 
+@BOTH
 def test_two_daemons_see_each_others_changes(setting):
     wait, (first, second) = setting.wait, setting.made
     setting.alive(FIXED)

@@ -26,8 +26,8 @@ from monrest.livestatus.command import Target
 from monrest.livestatus.external import line
 from monrest.sites.commands import SentToSite
 from tests.examples import examples
-from tests.fakes.scheduling import BEGIN, DAILY, MIDNIGHT, SIX, Daemons, url_for
-from tests.fakes.store import migrated_sqlite_url
+from tests.fakes.scheduling import BEGIN, DAILY, MIDNIGHT, SIX, Daemons
+from tests.fakes.store import BOTH, migrated_sqlite_url, url_for
 
 MINUTELY = [{"type": "cust", "cust": "* * * * *"}]
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -117,10 +117,6 @@ class World(Daemons):
 
     def unfinished(self):
         return [(one.downtime.number, one.at) for one in self.run(statements.unfinished)]
-
-
-BOTH = pytest.mark.usefixtures("database_url")
-"""On both databases; what daemons do with one is the same with the other."""
 
 
 @pytest.fixture

@@ -7,18 +7,11 @@ from twisted.internet.task import Clock
 from monrest.store.duties import Duties
 from tests.fakes.clocks import Wall
 from tests.fakes.keystore import Store, result
-from tests.fakes.store import migrated_sqlite_url
 
 MIDNIGHT = 1_700_000_000 // 86400 * 86400  # in UTC
 SIX = MIDNIGHT + 6 * 3600
 BEGIN = SIX - 60
 DAILY = [{"type": "day", "minute": 0, "hour": 6}]
-
-
-def url_for(request, folder):
-    """A database on SQLite; that of ``database_url`` for a test that uses it."""
-    both = "database_url" in request.fixturenames
-    return request.getfixturevalue("database_url") if both else migrated_sqlite_url(folder)
 
 
 class Daemons:

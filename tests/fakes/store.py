@@ -4,6 +4,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import pytest
 from twisted.internet.defer import maybeDeferred, succeed
 
 from monrest.store import engines, migrate
@@ -44,6 +45,16 @@ def migrated_sqlite_url(folder):
     """As ``sqlite_url``, and the database is there with all its tables, which are empty."""
     (Path(folder) / "monrest.sqlite").write_bytes(_migrated())
     return sqlite_url(folder)
+
+
+BOTH = pytest.mark.usefixtures("database_url")
+"""For a test whose fixtures have their database from ``url_for``."""
+
+
+def url_for(request, folder):
+    """A new database on SQLite, for a test that is ``BOTH`` one of each kind; with all tables."""
+    both = "database_url" in request.fixturenames
+    return request.getfixturevalue("database_url") if both else migrated_sqlite_url(folder)
 
 
 @cache

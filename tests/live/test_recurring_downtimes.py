@@ -52,6 +52,14 @@ def occurrences(daemon):
         return base.execute("SELECT downtime, at, open FROM downtime_occurrences").fetchall()
 
 
+def all_done(daemon, count):
+    """Wait until so many times have come, and nothing is left to be done for them."""
+    until(
+        lambda: [open_ for *_, open_ in occurrences(daemon)] == [0] * count,
+        f"{count} times are done",
+    )
+
+
 def in_core(client, comment):
     """Downtimes of a core: host, service, begin, end, fixed, duration, triggered."""
     rows = client.rows("/downtimes", {"comment": comment, "author": "(cron)"})
@@ -89,8 +97,8 @@ def test_what_a_core_is_told_after_a_pause(server, own):
         create(client, schedule=schedule, comment="fixed late; of many", duration=30, host="web01")
         until(lambda: client.rows(PATH) and not occurrences(server), "nothing came")
         pretend_a_pause(server)
-        until(lambda: found("flexible", "kids2"), "the core was told")
-        until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "all are done")
+        all_done(server, 2 * len(OBJECTS))
+        until(lambda: found("flexible", "kids2"), "the core shows the last one")
         for name, (_, objects) in OBJECTS.items():
             expected = objects or {
                 (row["host_name"], row["description"])
@@ -107,9 +115,7 @@ def test_what_a_core_is_told_after_a_pause(server, own):
         assert {row.get("error") for row in client.rows(PATH)} == {None}
         before = everything(client)
         forget(server)
-        until(
-            lambda: all(not open_ for _, _, open_ in occurrences(server)), "it looked at the core"
-        )
+        all_done(server, 2 * len(OBJECTS))
         assert everything(client) == before
         for _ in range(2):
             late = server.log.count("times were over before they were seen")
@@ -150,7 +156,8 @@ def test_what_is_there_of_another_one_is_no_reason_to_do_less(server):
         first = [create(client, host=name, **whole) for name in ("web01", "router1")]
         for number in first:
             begun(number, 180)
-        until(lambda: len(found()) == 2, "the core was told of hosts")
+        all_done(server, 2)
+        until(lambda: len(found()) == 2, "the core shows both")
         then = [
             create(client, hostgroup="web", **whole),
             create(client, host="router1", childoptions=2, **whole),
@@ -160,12 +167,13 @@ def test_what_is_there_of_another_one_is_no_reason_to_do_less(server):
         ]
         for number in then:
             begun(number, 180)
-        until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "all are done")
+        all_done(server, 7)
+        until(lambda: len(found()) == 8, "the core shows all")
         assert found() == [
             ("leaf01", "", 1), ("router1", "", 1), ("router1", "", 1), ("web01", "", 0),
             ("web01", "", 1), ("web01", "", 1), ("web02", "", 1), ("web02", "ping", 1),
         ]  # fmt: skip
         before = everything(client)
         forget(server)
-        until(lambda: all(not open_ for _, _, open_ in occurrences(server)), "it looked again")
+        all_done(server, 7)
         assert everything(client) == before

@@ -1,4 +1,4 @@
-"""Mails of reports and what may happen to them: killed daemons, servers that refuse."""
+"""Mails of reports whose daemon is killed; one that is killed before is in test_cluster_families."""
 
 import signal
 
@@ -61,20 +61,6 @@ def settled(daemon, number, mails, count):
 
 def of_first(mails):
     return [one for one in mails.mails if one.recipients == ["a@example.org"]]
-
-
-def test_killed_before_the_server_has_the_text(daemon, mails):
-    """The next process sends it, once."""
-    mails.hold = "DATA"
-    with daemon.client() as client:
-        number = create(client)
-        ask_for_a_mail(client, number)
-    assert mails.held.wait(300)
-    daemon.stop(signal.SIGKILL)
-    mails.release()
-    daemon.start()
-    assert settled(daemon, number, mails, 1) is None
-    assert len(of_first(mails)) == 1
 
 
 def test_killed_while_the_server_takes_it(daemon, mails):

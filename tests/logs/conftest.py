@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fakes.store import inline_database
+from tests.fakes.store import inline_database, url_for
 from tests.logs.core import NOW, Prompt
 
 
@@ -14,7 +14,7 @@ def clock():
 
 
 @pytest.fixture
-def database(clock, database_url):
-    database = inline_database(clock, database_url)
+def database(clock, request, tmp_path):
+    database = inline_database(clock, url_for(request, tmp_path))
     yield database
     database.stopService()

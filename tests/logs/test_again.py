@@ -9,6 +9,7 @@ from monrest.logs.importer import Again
 from monrest.logs.line import floor
 from monrest.logs.model import CachedSite
 from monrest.store.tables import logcache_lines
+from tests.fakes.store import BOTH
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, stored
 
 ALERT = "SERVICE ALERT: web;http;CRITICAL;HARD;3;down"
@@ -55,6 +56,7 @@ def spoilt(database, core):
     done(database.change(work))
 
 
+@BOTH
 @pytest.mark.parametrize("many", [7, 20_000])
 def test_replaced(core, database, clock, update_, monkeypatch, many):
     monkeypatch.setattr(importing, "MANY", many)
@@ -111,6 +113,7 @@ def test_further_back_than_the_first_import(core, database, clock):
     assert stored(database) == core.told(since=NOW - 4 * DAY)
 
 
+@BOTH
 def test_compacted_days_stay_compacted(core, database, clock):
     for moment in range(FIRST, FIRST + DAY, 600):
         core.write(moment, "HOST ALERT: web;DOWN;HARD;1;x")

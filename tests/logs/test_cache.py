@@ -10,6 +10,7 @@ from monrest.logs import cache_records as records
 from monrest.logs.cache import LogCache
 from monrest.logs.importer import UpdateRunningError
 from tests.fakes.clocks import Wall
+from tests.fakes.store import BOTH
 from tests.logs.core import DAY, NOW, LoggingCore, done, stored
 
 
@@ -139,6 +140,7 @@ def long(cache, cores):
     return cache
 
 
+@BOTH
 def test_a_first_import_is_followed(long, database, cores):
     told = Told()
     updated = done(long.import_all(cores, told))
@@ -154,6 +156,7 @@ def test_a_first_import_is_followed(long, database, cores):
     assert done(long.import_all(cores, Told())).inserted == 0
 
 
+@BOTH
 def test_an_import_of_somebody_else_is_followed_and_taken_over(long, clock, database, cores):
     # It looks at leases, and leaves the regular updates to others.
     long.duty = lambda: False

@@ -10,6 +10,7 @@ from monrest.logs.model import DRIFT
 from monrest.logs.reader import CacheReader
 from monrest.logs.source import Wanted
 from tests.fakes.clocks import Wall
+from tests.fakes.store import BOTH
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, lease_of
 
 WANTED = Wanted(since=NOW - 6 * DAY, until=NOW)
@@ -78,6 +79,7 @@ def read(site, core, failing, clock):
     return read
 
 
+@BOTH
 def test_only_what_the_cache_lacks_is_asked_of_the_core(read, core, failing):
     """What is older than the cache, and what is newer."""
     first, before = NOW - 30 * DAY, core.lines[-1][0] - DRIFT
@@ -116,6 +118,7 @@ def test_lines_are_removed_in_the_middle(read, core, database, clock):
     assert len(core.times) == 1
 
 
+@BOTH
 def test_lines_are_compacted_in_the_middle(read, core, database, clock):
     lease = lease_of(database, clock)
 

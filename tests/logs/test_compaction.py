@@ -4,6 +4,7 @@ from monrest.logs import cache_records as records
 from monrest.logs import compaction
 from monrest.logs.line import repetitions
 from tests.fakes.clocks import Wall
+from tests.fakes.store import BOTH
 from tests.logs.core import DAY, NOW, LoggingCore, done, importer, lease_of, row, stored
 from tests.table import each
 
@@ -51,6 +52,7 @@ def test_what_tells_nothing_new(texts, gone, named):
     assert list(repetitions(given)) == gone
 
 
+@BOTH
 def test_in_small_steps(database, clock, monkeypatch):
     """What was left behind by one who was killed goes the next time."""
     monkeypatch.setattr(compaction, "AT_ONCE", 10)

@@ -14,7 +14,7 @@ from monrest.logs import importer as importing
 from monrest.logs.cache_records import Leases
 from monrest.logs.importer import UpdateRunningError
 from tests.examples import examples
-from tests.fakes.store import inline_database, migrated_sqlite_url
+from tests.fakes.store import BOTH, inline_database, migrated_sqlite_url
 from tests.logs.core import DAY, NOW, LoggingCore, Prompt, done, importer, stored
 
 ALERT = "SERVICE ALERT: web;http;CRITICAL;HARD;3;it; is: down"
@@ -56,6 +56,7 @@ def test_the_room_of_lines_is_free_when_they_are_stored(core, database, clock, m
     assert len(runs) == 2
 
 
+@BOTH
 def test_all_that_happens_to_logs(core, database, clock):
     one = importer(core, database, clock)
     core.write(NOW - 100, ALERT)
@@ -123,6 +124,7 @@ def test_what_a_core_has_lost_stays(core, database, clock):
     assert stored(database) == kept
 
 
+@BOTH
 def test_many_lines_come_in_slices_of_their_own(core, database, clock, monkeypatch):
     monkeypatch.setattr(importing, "MANY", 20)
     monkeypatch.setattr(importing, "AT_ONCE", 7)
@@ -141,6 +143,7 @@ def test_many_lines_come_in_slices_of_their_own(core, database, clock, monkeypat
                for one in core.asked if len(one.filter.items) > 1) <= 30 * DAY  # fmt: skip
 
 
+@BOTH
 def test_one_updater_at_a_time(core, database, clock):
     core.write(NOW - 10, ALERT)
     held = Deferred()
@@ -160,6 +163,7 @@ def test_one_updater_at_a_time(core, database, clock):
     assert not clock.getDelayedCalls()
 
 
+@BOTH
 def test_a_dead_updater_is_followed_and_cannot_write_any_more(core, database, clock):
     core.write(NOW - 10, ALERT)
     sleeping = done(database.change(records.acquire("a", "one", "update", NOW)))
@@ -184,6 +188,7 @@ def test_cancelled_in_the_middle(core, database, clock):
     assert not clock.getDelayedCalls()
 
 
+@BOTH
 def test_values_that_no_database_holds(core, database, clock):
     core.write(NOW - 10, "odd \ud800 and \0 text")
     core.rows[-1].update(state=1e300, attempt=None, lineno=True, comment=None)
@@ -192,6 +197,7 @@ def test_values_that_no_database_holds(core, database, clock):
     assert "odd ? and \ufffd text" in line[13]
 
 
+@BOTH
 def test_old_lines_are_removed(core, database, clock):
     for age in (300, 200, 100, 1):
         core.write(NOW - age * DAY, ALERT)

@@ -6,6 +6,7 @@ from twisted.internet.defer import fail
 from monrest.base.errors import Unavailable
 from monrest.logs import cache_records as records
 from monrest.logs.cache_records import LOOK, Leases
+from tests.fakes.store import BOTH
 from tests.logs.core import NOW, done
 
 LONG = records.LEASE + 2 * LOOK
@@ -29,6 +30,7 @@ def take(database, owner, leases=None, at=NOW):
     return done(database.change(records.acquire("a", owner, "update", at, gone=gone)))
 
 
+@BOTH
 @pytest.mark.parametrize("wrong", [-DAY, 0, DAY])
 def test_a_dead_one_is_followed(leases, database, clock, wrong):
     known = take(database, "one:1", at=NOW + wrong)
@@ -52,6 +54,7 @@ def test_one_that_renews_keeps_it(leases, database, clock, wrong):
     assert leases.gone == {}
 
 
+@BOTH
 def test_one_that_renews_after_it_was_given_up_keeps_it(leases, database, clock):
     lease = records.UpdateLease(id=take(database, "one:1").id, owner="one:1")
     watch(leases, clock, LONG)

@@ -24,7 +24,6 @@ from monrest.query.plan import layout
 from monrest.rows.columns import LOGS
 from tests.fakes.clocks import Wall
 from tests.fakes.context import make_context
-from tests.fakes.store import inline_database, migrated_sqlite_url
 from tests.logs.core import DAY, NOW, LoggingCore, done, lease_of, times
 
 FEW = 20
@@ -52,14 +51,6 @@ class Store(RowStore):
         run = super().keep(rows)
         Store.held = max(Store.held, self._rows)
         return run
-
-
-@pytest.fixture
-def database(clock, tmp_path):
-    """``test_same_answer`` asks the other one as well."""
-    database = inline_database(clock, migrated_sqlite_url(tmp_path))
-    yield database
-    database.stopService()
 
 
 @pytest.fixture

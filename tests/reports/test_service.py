@@ -20,7 +20,8 @@ from monrest.reports.model import QUEUE, checked
 from monrest.reports.service import Reports
 from monrest.reports.templates import TEMPLATES
 from tests.fakes.keystore import result
-from tests.fakes.scheduling import DAILY, SIX, Daemons, url_for
+from tests.fakes.scheduling import DAILY, SIX, Daemons
+from tests.fakes.store import BOTH, url_for
 from tests.fakes.threads import NoThreads
 from tests.reports.samples import builder, measured, parts
 
@@ -105,10 +106,6 @@ class World(Daemons):
 
     def left(self):
         return self.run(store.unfinished(1e12))
-
-
-BOTH = pytest.mark.usefixtures("database_url")
-"""On both databases; what daemons do with one is the same with the other."""
 
 
 @pytest.fixture
