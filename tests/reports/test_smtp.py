@@ -16,7 +16,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from monrest.base.concurrency import pause
 from monrest.config import MailConfig
 from monrest.reports.files import rendered
-from monrest.reports.mail import Letter, Mailer, letter
+from monrest.reports.mail import Letter, MailDelivery, Mailer, letter
 from monrest.reports.templates import TEMPLATES
 from tests.fakes.certificates import Authority
 from tests.fakes.smtp import MailServer
@@ -79,56 +79,43 @@ async def test_no_server_is_configured(deliver):
     assert (done.problem, done.final) == ("no mail server is configured (mail.host)", True)
 
 
-async def test_some_recipients_are_refused(server, deliver):
-    server.refuse = {"b@example.org": "550 5.1.1 no such user"}
-    done, asked = await deliver()
-    assert done.taken == ("a@example.org",)
-    assert dict(done.refused) == {"b@example.org": "550 5.1.1 no such user"}
-    assert asked == [(("a@example.org",), 0)]
-    assert server.mails[0].recipients == ["a@example.org"]
-
-
-async def test_some_may_have_it_later(server, deliver):
-    server.refuse = {"b@example.org": "450 try later", "a@example.org": "550 never"}
-    done, asked = await deliver()
-    assert dict(done.later) == {"b@example.org": "450 try later"}
-    assert dict(done.refused) == {"a@example.org": "550 never"}
-    assert (done.problem, asked, server.mails) == ("", [], [])
+A, B = TO
+CUT = "the mail server cut the connection"
+TOO_MUCH = "the mail server sends too much"
 
 
 @pytest.mark.parametrize(
-    ("command", "reply", "final"),
-    [("MAIL", "451 busy", False), ("MAIL", "553 who are you", True), ("DATA", "452 full", False),
-     ("DATA", "554 no", True), (".", "554 this is spam", True), (".", "451 not now", False)],
+    ("does", "delivery", "mails"),
+    [
+        ({"refuse": {B: "550 5.1.1 no such user"}},
+         {"taken": (A,), "refused": {B: "550 5.1.1 no such user"}}, 1),
+        ({"refuse": {B: "450 try later", A: "550 never"}},
+         {"later": {B: "450 try later"}, "refused": {A: "550 never"}}, 0),
+        ({"replies": {"MAIL": "451 busy"}}, {"problem": "451 busy"}, 0),
+        ({"replies": {"MAIL": "553 who are you"}}, {"problem": "553 who are you", "final": True}, 0),
+        ({"replies": {"DATA": "452 full"}}, {"problem": "452 full"}, 0),
+        ({"replies": {"DATA": "554 no"}}, {"problem": "554 no", "final": True}, 0),
+        ({"replies": {".": "554 this is spam"}}, {"problem": "554 this is spam", "final": True}, 0),
+        ({"replies": {".": "451 not now"}}, {"problem": "451 not now"}, 0),
+        ({"greeting": b"554 go away"}, {"problem": "554 go away", "final": True}, 0),
+        ({"greeting": b"421 too busy"}, {"problem": "421 too busy"}, 0),
+        *(({"cut": one}, {"problem": CUT}, 0) for one in ("connect", "EHLO", "MAIL", "RCPT", "DATA")),
+        # The server has the mail and did not say so.
+        ({"cut": "."}, {"problem": CUT, "doubtful": TO}, 1),
+        ({"greeting": b"\r\n".join([b"220-blah"] * 500 + [b"220 hello"])}, {"problem": TOO_MUCH}, 0),
+        ({"greeting": b"220 " + b"x" * 100_000}, {"problem": TOO_MUCH}, 0),
+        ({"greeting": b"hello there \xff"}, {"problem": "the mail server does not speak SMTP"}, 0),
+    ],
 )  # fmt: skip
-async def test_the_server_does_not_want_it(server, deliver, command, reply, final):
-    server.replies = {command: reply}
-    done, _ = await deliver()
-    assert (done.taken, done.doubtful, done.problem, done.final) == ((), (), reply, final)
-
-
-@pytest.mark.parametrize("greeting", [b"554 go away", b"421 too busy"])
-async def test_a_server_that_says_no_at_once(server, deliver, greeting):
-    server.greeting = greeting
-    done, _ = await deliver()
-    assert (done.problem, done.final) == (greeting.decode(), greeting.startswith(b"5"))
-
-
-@pytest.mark.parametrize("command", ["connect", "EHLO", "MAIL", "RCPT", "DATA"])
-async def test_cut_before_the_text(server, deliver, command):
-    server.cut = command
-    done, _ = await deliver()
-    assert done.problem == "the mail server cut the connection"
-    assert (done.doubtful, done.final) == ((), False)
-
-
-async def test_cut_after_the_text_is_doubtful(server, deliver):
-    """The server has the mail and did not say so."""
-    server.cut = "."
-    done, _ = await deliver()
-    assert (done.taken, done.doubtful) == ((), TO)
-    assert done.problem == "the mail server cut the connection"
-    assert len(server.mails) == 1
+async def test_what_a_server_does(server, deliver, does, delivery, mails):
+    for name, value in does.items():
+        setattr(server, name, value)
+    done, asked = await deliver()
+    assert done == MailDelivery(**delivery)
+    assert [mail.recipients for mail in server.mails] == [list(done.taken or done.doubtful)] * mails
+    assert [list(taken) for taken, _ in asked][:mails] == [one.recipients for one in server.mails]
+    # Whether the text may be sent is not asked while no recipient is taken.
+    assert all(taken for taken, _ in asked)
 
 
 @pytest.mark.parametrize("command", ["connect", "EHLO", "RCPT", "."])
@@ -162,20 +149,6 @@ async def test_a_server_that_takes_too_long(server, deliver, monkeypatch):
     monkeypatch.setattr("monrest.reports.mail._WHOLE", 0.5)
     done, _ = await deliver()
     assert (done.problem, done.doubtful) == ("the mail server takes too long", TO)
-
-
-@pytest.mark.parametrize(
-    ("greeting", "problem"),
-    [
-        (b"\r\n".join([b"220-blah"] * 500 + [b"220 hello"]), "the mail server sends too much"),
-        (b"220 " + b"x" * 100_000, "the mail server sends too much"),
-        (b"hello there \xff", "the mail server does not speak SMTP"),
-    ],
-)
-async def test_a_server_that_talks_nonsense(server, deliver, greeting, problem):
-    server.greeting = greeting
-    done, _ = await deliver()
-    assert (done.problem, done.final) == (problem, False)
 
 
 async def test_an_address_is_no_command(server, deliver):
