@@ -281,7 +281,7 @@ def test_functions_keep_what_they_assert_where_the_unit_starts_the_daemon(tmp_pa
     assert done.stderr.endswith("AssertionError: as expected\n")
 
 
-def test_questions_are_few_whatever_is_asked():
+def test_many_names_need_few_questions():
     needs = Needs()
     needs.hosts |= {f"h{at}" for at in range(60)}
     needs.services_of |= {"a"}

@@ -95,7 +95,7 @@ def test_what_was_refused_before_is_not_tried(threads):
 
 
 def test_no_process_is_to_blame(threads):
-    """Such as for a file of somebody else, or for one that needs what was taken away."""
+    """Such as for a file of another program, or for one that needs what was taken away."""
     file = File(threads, [process("2")], content(process("1"), process("2")), ["define"])
     with pytest.raises(ExportRefusedError, match="no bad1"):
         file.accepted()

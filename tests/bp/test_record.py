@@ -71,7 +71,7 @@ def test_ids_and_the_root():
     assert made.nodes[2].label == "node3"
 
 
-def test_children_come_first_whatever_the_order():
+def test_children_come_first_in_any_order():
     made = read(
         {
             "name": "a",

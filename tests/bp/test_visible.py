@@ -45,7 +45,7 @@ GROUP = "groupstatus('hostgroup', 'g')"
 @each(
     ("function", "theirs", "visible"),
     [
-        # The first site counts in a calculation, whatever the reader sees on the second.
+        # The first site counts in a calculation, not what the reader sees on the second.
         ("status('a')", (HOSTS[:1], []), True),
         ("status('a')", (HOSTS[2:], []), False),
         ("status('a', '.', '~')", ([], SERVICES), True),

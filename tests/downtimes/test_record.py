@@ -120,7 +120,7 @@ NAMES = st.lists(st.text(min_size=1, max_size=8), max_size=3)
                       "fixed": st.sampled_from([0, 1]), "childoptions": st.integers(-1, 3)},
     )
 )  # fmt: skip
-def test_whatever_is_accepted_can_be_sent(given):
+def test_every_accepted_record_can_be_sent(given):
     """And is the same when it is sent back."""
     try:
         record = checked(given, CONFIG)

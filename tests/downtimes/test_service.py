@@ -1,4 +1,4 @@
-"""The scheduler: once for each time, whatever daemons, cores, clocks and the database do meanwhile."""
+"""The scheduler: once for each time, though daemons, cores, clocks and the database fail meanwhile."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_after_a_pause_what_is_of_use_still_comes(world):
 
 @pytest.mark.parametrize("obeyed", [False, True])
 def test_a_daemon_that_dies_between_its_row_and_the_core(world, obeyed):
-    """Nobody knows whether the core was told: the core is asked."""
+    """It is unknown whether the core was told: the core is asked."""
     daemon = world.join("first")
     world.add()
     core = world.sites[0]
@@ -362,7 +362,7 @@ def test_who_writes_sees_soon_what_is_wrong(world):
 
 @BOTH
 def test_a_change_neither_loses_nor_repeats(world):
-    """The time has come when the record is changed, and nobody has looked yet."""
+    """The time has come when the record is changed, and no daemon has looked yet."""
     world.join()
     number = world.add(schedule=DAILY)
     world.pass_(57)

@@ -245,7 +245,7 @@ def test_nothing_known_is_no_percentage(client):
 
 
 def test_assumed_states(client):
-    # Before the core ran nobody knows.
+    # Before the core ran no state is known.
     before = {"start": "-401d", "end": "-400d", "columns": "host,time_up,time_indeterminate_nodata"}
     rows = client.rows("/hosts/availability", before)
     assert {(row["time_up"], row["time_indeterminate_nodata"]) for row in rows} == {(0, 86400)}
@@ -270,7 +270,7 @@ def test_time_period_of_the_core(client, core, clean):
         assert far["time_indeterminate_nodata"] == 86400
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "message"),
     [
         ("/hosts/nope/availability", "no such host"),

@@ -135,7 +135,7 @@ def test_a_process_is_calculated_from_the_core_and_its_results_reach_it(admin, c
     assert host[1].startswith("OK - business process calculation of 5 nodes complete in 0.000s")
 
 
-def test_a_draft_is_calculated_and_told_to_nobody(admin, core):
+def test_a_draft_is_calculated_and_reaches_no_core(admin, core):
     create(admin, {**SHOP, "nodes": [{"label": "Shop", "function": "fixed(1, 'half')"}]})
     core.command("PROCESS_SERVICE_CHECK_RESULT;Web Shop;Shop;3;before")
     until(
@@ -144,7 +144,7 @@ def test_a_draft_is_calculated_and_told_to_nobody(admin, core):
     )
     found = refreshed(admin, 1)
     assert (found["status"], found["status_text"], found["draft"]) == (1, "half", 1)
-    # The core answers in order: whatever was sent before would be seen now.
+    # The core answers in order: what was sent before would be seen now.
     core.command("ADD_HOST_COMMENT;Company;1;admin;after the refresh")
     until(
         lambda: core.ask("GET comments\nColumns: id\nFilter: comment = after the refresh"),

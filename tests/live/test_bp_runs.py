@@ -114,7 +114,7 @@ def test_flags_of_nodes_reach_the_core(made, core):
         until(lambda: flags() == {"Shop": 0, "Front ends": 0}, "the acknowledgements are gone")
 
 
-def test_a_function_that_hangs_holds_up_nobody(made, core, tmp_path):
+def test_a_function_that_hangs_holds_up_no_other(made, core, tmp_path):
     """The process is told of, keeps what it has, and the others go on."""
     folder, gate = tmp_path / "functions", tmp_path / "go"
     folder.mkdir()

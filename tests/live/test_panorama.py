@@ -112,7 +112,7 @@ def test_numbers_are_the_lowest_free_ones(admin, folder):
 
 
 def test_two_who_write_one_dashboard(admin, server):
-    """Whoever is told 409 reads again; then nobody's panel is lost."""
+    """The client that gets a 409 reads again; then no panel is lost."""
     nr, answers = create(admin), []
 
     def work(first):
@@ -202,7 +202,7 @@ def test_who_may_do_what(admin, olga, settings, seen, writes, owns):
     check(olga.request("DELETE", path), owns)
 
 
-def test_whoever_may_change_something_creates(admin, olga, server):
+def test_a_user_who_may_change_something_creates(admin, olga, server):
     nr = create(olga, {**board(), "user": "admin"})
     assert admin.rows(f"{PATH}/{nr}")["user"] == "olga"
     with server.client("guest") as guest:

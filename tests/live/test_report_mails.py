@@ -49,7 +49,7 @@ def settled(daemon, number, mails, count):
     """Wait until nothing is left to be done for a report; what its error is then."""
     with daemon.client() as client:
         until(lambda: len(mails.mails) >= count, "the mail is there")
-        # Another report that is mailed afterwards: whatever was to be sent again had its turn.
+        # Another report that is mailed afterwards: what was to be sent again had its turn.
         later = create(client, to="later@example.org")
         ask_for_a_mail(client, later)
         until(
@@ -64,7 +64,7 @@ def of_first(mails):
 
 
 def test_killed_while_the_server_takes_it(daemon, mails):
-    """The server has the mail and nobody heard it say so: it is not sent again, and that is told."""
+    """The server has the mail and its answer was lost: it is not sent again, and the report says so."""
     mails.hold = "."
     with daemon.client() as client:
         number = create(client)

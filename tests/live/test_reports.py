@@ -8,7 +8,7 @@ from harness.waiting import until
 from tests.fakes.smtp import MailServer
 from tests.table import each
 
-SAME_FOR_ALL_CORES = "reports ask as anybody does"
+SAME_FOR_ALL_CORES = "reports ask as every client does"
 
 PATH = "/mon/reports"
 URL = "report_from_url.tt"
@@ -134,7 +134,7 @@ def test_prefixes_and_html(boss):
 
 
 def test_the_owner_sees_what_he_may(boss, olga):
-    """Whoever asks for it, a report says what its owner may see."""
+    """Every reader of a report gets what its owner may see."""
     number = create(boss, user="olga", is_public=1)
     text = boss.get(f"{PATH}/{number}/report?type=csv").text
     assert "web01" in text
@@ -195,7 +195,7 @@ def test_a_job_and_a_mail(boss, mails):
      ("/xls", "application/vnd.openxml", "xlsx")],
 )  # fmt: skip
 def test_what_the_path_answers(boss, prefix, content, ending):
-    """The same bytes as for whoever asks for the path, in the form in which it is asked for."""
+    """The same bytes as for a client of the path, in the form in which it is asked for."""
     path = f"{prefix}/sites/s1/hosts?columns=name,alias&sort=name"
     number = over(boss, f"/mon/r{path}", name="All hosts")
     made = boss.get(f"{PATH}/{number}/report")

@@ -112,7 +112,7 @@ REPORTS = [
 ]
 
 
-# Each has a midnight, at which a core writes down all states, whatever time it is now.
+# Each has a midnight, at which a core writes down all states, at any time of the day.
 SPANS = [(7.3, 0.0), (5.1, 2.2), (1.3, 0.2)]
 
 
@@ -245,7 +245,7 @@ def test_a_first_import_that_is_canceled_and_killed(fresh, history):
     fresh.start()
     with fresh.client() as client:
         number = background(client, "/mon/logcache/update", "POST")
-        # Whoever was killed holds the site for half a minute.
+        # The killed process holds the site for half a minute.
         assert ended(client, number)["rc"] == 0
         (stats,) = client.rows("/mon/logcache/stats")
         assert (stats["status"], stats["mode"]) == ("OK", "")

@@ -1,4 +1,4 @@
-"""A core's log for the tests of the cache: lines that appear, whatever their time says."""
+"""A core's log for the tests of the cache: lines that appear with any time."""
 
 from types import SimpleNamespace
 

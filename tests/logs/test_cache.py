@@ -157,7 +157,7 @@ def test_a_first_import_is_followed(long, database, cores):
 
 
 @BOTH
-def test_an_import_of_somebody_else_is_followed_and_taken_over(long, clock, database, cores):
+def test_an_import_of_another_process_is_followed_and_taken_over(long, clock, database, cores):
     # It looks at leases, and leaves the regular updates to others.
     long.duty = lambda: False
     long.startService()

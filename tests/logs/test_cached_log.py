@@ -97,7 +97,7 @@ def test_the_database_goes_away_in_the_middle(read, core, failing, clock):
 
     assert read(between) == core.lines
     assert core.times[0][0] < NOW - DAY
-    # Nobody waits for it again, for a while.
+    # No report waits for it again, for a while.
     reads = failing.reads
     assert read() == core.lines
     assert failing.reads == reads

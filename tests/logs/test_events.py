@@ -1,4 +1,4 @@
-"""What is read of lines (7.3), also of lines that nobody should have written."""
+"""What is read of lines (7.3), also of lines that no core should have written."""
 
 from attrs import asdict
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Every line of the core once: whatever happens to clocks, files and the importer."""
+"""Every line of the core once: through all that happens to clocks, files and the importer."""
 
 from contextlib import suppress
 
@@ -43,7 +43,7 @@ def test_the_first_import_goes_back_as_far_as_told(core, database, clock):
 
 
 def test_the_room_of_lines_is_free_when_they_are_stored(core, database, clock, monkeypatch):
-    """Nobody waits until the interpreter finds that an update is over."""
+    """No request waits until the interpreter finds that an update is over."""
     made, runs = importing._Run, []
     monkeypatch.setattr(importing, "_Run", lambda *known: runs.append(made(*known)) or runs[-1])
     core.write(NOW - 100, ALERT)

@@ -43,7 +43,7 @@ def test_killed_at_random_points(database_url, clock, database):
         assert set(found) <= set(whole)
         known = done(database.run(records.record("a")))
         if known is not None and known.covered_from is not None:
-            # Whatever is said to be covered is there.
+            # All that is said to be covered is there.
             covered = [
                 one for one in whole if known.covered_from <= one[0] < known.covered_until - 300
             ]
@@ -70,7 +70,7 @@ def test_killed_while_lines_are_replaced(database_url, clock, database):
     done(importer(core, database, clock).update())
     whole = core.told()
     done(database.change(spoil))
-    # Nobody has counted what was deleted.
+    # What was deleted was not counted.
     odd = len(whole) - len(stored(database))
     right = [one for one in stored(database) if one in set(whole)]
     for _ in range(3):

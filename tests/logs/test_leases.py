@@ -1,4 +1,4 @@
-"""Leases of the log cache: a dead holder is followed, whatever the clocks of its machine said."""
+"""Leases of the log cache: a dead holder is followed, with any clock of its machine."""
 
 import pytest
 from twisted.internet.defer import fail
@@ -75,7 +75,7 @@ def test_a_new_process_of_the_same_name_needs_no_patience(leases, database):
     assert take(database, "one:2", leases).owner == "one:2"
 
 
-def test_an_outage_costs_nobody_a_lease(leases, database, clock, monkeypatch):
+def test_an_outage_costs_no_lease(leases, database, clock, monkeypatch):
     known = take(database, "one:1")
     watch(leases, clock, records.LEASE - LOOK)
     with monkeypatch.context() as patch:
@@ -87,7 +87,7 @@ def test_an_outage_costs_nobody_a_lease(leases, database, clock, monkeypatch):
     assert not leases.living(known)
 
 
-def test_a_machine_that_slept_gives_nobody_up(leases, database, clock):
+def test_a_machine_that_slept_gives_no_holder_up(leases, database, clock):
     """Both may have slept, and the other one had no chance to renew."""
     known = take(database, "one:1")
     watch(leases, clock, 2 * LOOK)

@@ -181,7 +181,7 @@ async def test_one_wins_and_the_others_are_told(database):
     assert [record for _, record in await database.run(statements.former("1"))] == [old.record]
 
 
-async def test_what_panels_show_is_in_nobodys_way(database):
+async def test_what_panels_show_is_in_no_writers_way(database):
     old = await made(database)
     works = [
         statements.replace(old, old.record, (f"user{n}", {"panlet_1": {"currentPage": n}}), 50)
@@ -229,7 +229,7 @@ async def test_limits_hold_for_an_owner_and_for_all(database):
     await add("ann")
     with pytest.raises(Conflict, match="too many dashboards"):
         await add("bob")
-    # What does not grow may be changed, whatever there is.
+    # What does not grow may be changed beyond the limits as well.
     stored = (await database.run(statements.read("", "3"))).dashboards[0]
     limits = evolve(limits, count=1, size=1000)
     smaller = {**stored.record, "panlet_1": {"xdata": {"x": "a"}}}

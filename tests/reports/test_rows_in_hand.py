@@ -28,7 +28,7 @@ VALUES = {
 
 
 class Looked(list):
-    """One row, which notes what is held when somebody looks at it."""
+    """One row, which notes what is held when it is looked at."""
 
     def __init__(self, row, cores):
         super().__init__([row])

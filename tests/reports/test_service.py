@@ -1,4 +1,4 @@
-"""The scheduler: every time is made and mailed once, whoever dies, and failures are seen."""
+"""The scheduler: every time is made and mailed once, though daemons die, and failures are seen."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_what_becomes_of_a_mail(world, manner, sent, left, error):
 
 @pytest.mark.parametrize(("manner", "mails"), [("hang before", 1), ("hang after", 1)])
 def test_death_while_it_is_sent(world, manner, mails):
-    """Before the text was asked for the next daemon sends it, after that nobody does."""
+    """Before the text was asked for the next daemon sends it, after that none does."""
     first = world.join("one")
     world.pass_(5)
     world.join("two")

@@ -65,7 +65,7 @@ async def test_a_mail(server, deliver):
     assert mail.data == b"Subject: x\r\n\r\nline\r\nlast\r\n"
 
 
-async def test_nobody_listens(deliver):
+async def test_no_server_listens(deliver):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         done, asked = await deliver(port=free.getsockname()[1])
@@ -207,13 +207,13 @@ async def test_a_wrong_password(server, deliver, authority, tmp_path):
 
 
 async def test_no_tls_no_mail(server, deliver, authority):
-    """A server, or somebody in between, that does not offer TLS gets nothing."""
+    """A server, or a proxy in between, that does not offer TLS gets nothing."""
     done, _ = await deliver(host="localhost", security="starttls", tls_ca_file=authority)
     assert done.problem == "STARTTLS extension not supported by server"
     assert [one.split(" ")[0] for one in server.commands] == ["ehlo"]
 
 
-async def test_somebody_elses_certificate(server, deliver, authority):
+async def test_a_certificate_for_another_name(server, deliver, authority):
     server.extensions = ("STARTTLS",)
     # Signed by the right one, for another name.
     done, asked = await deliver(host="127.0.0.1", security="starttls", tls_ca_file=authority)
@@ -276,7 +276,7 @@ HEADERS = [
     ],
 )  # fmt: skip
 def test_hostile_names_make_no_headers(name):
-    """A name is the subject as it is, whatever the encodings of mails make of it."""
+    """A name is the subject as it is, through all encodings of mails."""
     made = written({"headers": {"X-Mon": name}}, name=name, desc="x\r\n\r\nBcc: x@y.z")
     message = email.message_from_bytes(made.message, policy=email.policy.compat32)
     assert message.keys() == HEADERS
