@@ -123,7 +123,7 @@ def test_every_time_once(world):
     world.pass_(5)
     world.add()
     for _ in range(3):
-        world.pass_(200)
+        world.pass_(200, step=5)
         world.pass_(86200, step=86200)
     assert [at for _, at, _ in world.made] == [SIX, SIX + 86400, SIX + 2 * 86400]
     assert {user for _, _, user in world.made} == {"olga"}
@@ -209,7 +209,7 @@ def test_what_becomes_of_a_mail(world, manner, sent, left, error):
     world.join()
     world.add(to="a@x.org, b@x.org, c@x.org")
     world.manner = list(manner)
-    world.pass_(600, step=5)
+    world.pass_(300, step=5)
     assert [one.recipients for one in world.sent] == sent
     assert world.error().startswith(error)
     assert (len(world.manner), world.left()) == (left, [])
@@ -281,7 +281,7 @@ def test_what_cannot_be_made_fails_at_once(world):
     world.join()
     world.add()
     world.problem = BadRequest("error", "rpttimeperiod: no such time period")
-    world.pass_(600, step=5)
+    world.pass_(300, step=5)
     assert len(world.made) == 1
     assert world.error() == "error: rpttimeperiod: no such time period"
     assert world.left() == []
@@ -308,7 +308,7 @@ def test_a_new_schedule_counts_at_once(world):
     values = store.values(later, {}, None, SIX - 60, UTC)
     world.change(store.replace(old, values, SIX - 60, UTC))
     assert world.change(store.replace(old, values, SIX, UTC)) is False
-    world.pass_(600, step=5)
+    world.pass_(400, step=5)
     assert [at for _, at, _ in world.made] == [SIX + 300]
 
 
