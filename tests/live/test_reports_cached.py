@@ -167,7 +167,7 @@ def test_while_the_database_is_away(cached):
 @pytest.fixture
 def impatient(history, lab):
     """A daemon without a cache, and with less time for a request than any other test needs."""
-    sections = {"server": {"request_timeout": 3.0}, "logcache": {"enabled": False}}
+    sections = {"server": {"request_timeout": 4.0}, "logcache": {"enabled": False}}
     return lab.daemon([site("s1", history)], sections=sections).start()
 
 
@@ -177,9 +177,9 @@ def test_a_job_has_more_time_than_a_request(impatient, history):
         path = "/hosts/availability?start=-4d&columns=host"
         history.lie(None, "log")
         history.hold()
-        refused(client.get(path, timeout=20), 504, "log was not read in 2.4 s")
+        refused(client.get(path, timeout=20), 504, "log was not read in 3.2 s")
         number = background(client, path)
-        until(lambda: client.rows(f"/mon/jobs/{number}")["time"] > 4, "4 seconds are over")
+        until(lambda: client.rows(f"/mon/jobs/{number}")["time"] > 5, "5 seconds are over")
         assert client.rows(f"/mon/jobs/{number}")["is_running"] == 1
         history.release()
         row = ended(client, number)
