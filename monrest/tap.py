@@ -161,7 +161,7 @@ def _spare() -> None:
 
 
 def _forget_lines(*_: object) -> None:
-    """Let go of lines of code, 2 MB of those that attrs makes; a traceback reads its own again."""
+    """Free cached lines of code, 2 MB of those that attrs makes; a traceback reads them again."""
     linecache.clearcache()
 
 

@@ -1,7 +1,7 @@
-"""What the cores say about a user: contact groups, and what their contact entry holds.
+"""The contact of a user in the cores: contact groups and permissions.
 
-Read from all sites and kept for 300 s; a site that cannot be asked leaves in force what it said
-before (docs/spec/accounts.md, "Users").
+Read from all sites and kept for 300 s; of a site that cannot be asked the last answer counts
+(docs/spec/accounts.md, "Users").
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_CONTACT = Contact()
 
 @frozen
 class _Remembered:
-    """What each site said, and all of it together.
+    """The answer of each site, and all of them together.
 
     ``until`` is when to ask again; before that when there are other sites than ``sites``.
     """

@@ -93,8 +93,8 @@ class Credentials(Service):
     async def find(self, kind: Kind[V], name: str, *, anew: bool = False) -> tuple[V, bool] | None:
         """Return what has this hash or name and whether that is sure; None when there is nothing.
 
-        Without an answer of the database it is what the database said within the grace of its
-        kind, and not sure. ``anew``: what is kept is not fresh enough. Raises Unavailable when
+        Without an answer of the database its last answer within the grace of the kind counts,
+        and is not sure. ``anew``: what is cached is not fresh enough. Raises Unavailable when
         nothing recent is known.
         """
         now = self.clock.seconds()
@@ -130,7 +130,7 @@ class Credentials(Service):
         return None if value is None else (value, True)
 
     def _doubtful(self, kind: Kind[V], name: str) -> tuple[V, bool] | None:
-        """Return what the database said within the grace."""
+        """Return the last answer of the database within the grace."""
         kept = self._kept.get((kind.mark, name))
         if kept is None or self.clock.seconds() >= kept.asked + kind.grace:
             return None

@@ -38,9 +38,9 @@ _CRYPTS = {
 
 @frozen(kw_only=True)
 class PasswordFile:
-    """What one state of the file says: names to hashes, and ``problems`` as (line, reason).
+    """The contents of the file: names to hashes, and ``problems`` as (line, reason).
 
-    ``signature`` tells whether the file is another one now; None when it was changed so
+    ``signature`` shows whether the file has changed since; None when it was changed so
     recently that another change might not show.
     """
 

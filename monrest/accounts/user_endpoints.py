@@ -68,7 +68,7 @@ async def figures(
 
 
 def _user_names(*sources: Iterable[str]) -> frozenset[str]:
-    """Return all users of whom a contact, a profile or the configuration tells."""
+    """Return all users with a contact, a profile or a place in the configuration."""
     return frozenset(name for names in sources for name in names if "*" not in name)
 
 

@@ -91,7 +91,7 @@ def _check_request(context: Context, request: RestRequest, endpoint: Endpoint) -
     if endpoint.changes and not request.identity.confirmed:
         raise Unavailable(
             "nothing can be changed now",
-            "the database is away, so it is not known whether you still may: only reading goes on",
+            "the database is away, so it is not known whether you still may; reading is possible",
         )
     if request.structured is not None and not endpoint.structured:
         what = f"parameter {request.structured[:80]}" if request.structured else "request body"

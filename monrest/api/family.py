@@ -98,8 +98,8 @@ class Life(Generic[Kind]):
 
     ``service`` makes it, once, and offers its figures; the steps are given what was made. ``open``
     gets it ready before the reactor turns: it may block, and may fail, which ends the start. Once
-    the reactor turns it is started. ``configure`` has it go on with another configuration,
-    ``leave`` with nothing new, because the daemon stops after so many seconds; then it is stopped.
+    the reactor runs it is started. ``configure`` gives it another configuration,
+    ``leave`` announces that the daemon stops after so many seconds; then it is stopped.
     """
 
     service: Callable[[Common], Kind]

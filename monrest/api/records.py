@@ -215,7 +215,7 @@ class StoredRecords(Generic[R]):
         if key is not None:
             query = query.where(self.key == key)
         rows = connection.execute(query).all()
-        # No database sorts texts by code point unless it is told to.
+        # No database sorts texts by code point by default.
         return [self.row.of(row) for row in sorted(rows, key=lambda row: row._mapping[self.key])]
 
     def add(self, connection: Connection, key: Key, values: Mapping[str, Any]) -> None:
@@ -301,7 +301,7 @@ def record_columns(row: type[StoredRow], fields: Fields, *more: Column) -> tuple
 
 @frozen(kw_only=True)
 class Save:
-    """What is to be stored: ``fields`` are the whole record, ``sent`` what the client said.
+    """What is to be stored: ``fields`` are the whole record, ``sent`` what the client sent.
 
     ``patch``: what was sent is merged into what was stored.
     """

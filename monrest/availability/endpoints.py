@@ -121,7 +121,7 @@ def _handler(
         schema = OUTAGES if report is OUTAGE else LISTS[wanted.kind]
         inner = evolve(request, parameters=wanted.left)
         if not single:
-            # What is wrong with it shall be said before the log is read.
+            # Errors of the request are found before the log is read.
             await select(context, inner, schema, (), extra=wanted.rows)
         # What takes its time is to read the logs, and only that counts as progress.
         choosing = evolve(request, progress=nobody_follows)

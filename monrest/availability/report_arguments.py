@@ -73,7 +73,7 @@ _BACK = _Number(
 )
 _ASSUME = Flag(
     "assumeinitialstates",
-    "0: no state is assumed where the log tells none; default 1",
+    "0: no state is assumed where the log has none; default 1",
     default=1,
 )
 _HOST_STATE = _Number(

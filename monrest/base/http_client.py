@@ -316,7 +316,7 @@ class _Connections(HTTPConnectionPool):
 
 
 class _Connection(ProtocolWrapper):
-    """Ends when a head, which Twisted does not bound, gets too long, and soon after it is told to.
+    """Ends when a head, which Twisted does not bound, gets too long, and soon after it is asked to.
 
     ``head``: bytes of it that came, while it ``counts`` them.
     """

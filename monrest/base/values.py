@@ -288,9 +288,9 @@ class Expansion:
 
 @define(eq=False)
 class RowSource:
-    """Rows that are made whenever they are gone through; ``make`` begins anew.
+    """Rows that ``make`` makes anew each time they are iterated over.
 
-    Their number is known when that was done to the end once, or is ``count``.
+    Their number is known after the first complete iteration, or is ``count``.
     """
 
     make: Callable[[], Iterator[Row]]
@@ -332,7 +332,7 @@ class Rows(Answer):
     ``further`` are those of keys that only ``expand`` gives, as far as they are declared.
     Rows may be longer than ``columns``: what follows is for ``expand``, which gives the further
     keys of a row (performance data and custom variables) and is None when there are none.
-    The rows belong to the renderer, which may let go of them as it goes. ``gone`` is called when
+    The rows belong to the renderer, which may release them as it proceeds. ``gone`` is called when
     all of them are written, and again at the end of the answer, of any kind. ``without`` makes
     the answer anew when going through the rows has raised a BrokenRowsError.
     """

@@ -498,7 +498,9 @@ class Exporter:
             failed, output = result.failed, result.output
         else:
             # It reads the file when it starts.
-            self.log.info("the objects of business processes are written, no core is told")
+            self.log.info(
+                "the objects of business processes are written, no core was asked to read them"
+            )
             failed, output = False, ""
         if failed:
             raise ExportFailedError(output)

@@ -37,7 +37,7 @@ _EXTRA = (
 
 @frozen(eq=False)
 class LiveView:
-    """What the cores said, for functions of one's own; rows are dictionaries by column."""
+    """The rows of the cores for custom functions; rows are dictionaries by column."""
 
     _live: CoreRows
 

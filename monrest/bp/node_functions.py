@@ -411,7 +411,7 @@ class ObjectFunctions:
         thresholds: Sequence[Any],
         filters: Filters,
     ) -> NodeOutcome:
-        """Return the state of what searches find, whichever users may see it."""
+        """Return the state of the objects that the searches find, hidden ones included."""
         short = " | ".join(map(str, searched.searches))
         hosts, services = self._tallies(searched, filters)
         sides = (

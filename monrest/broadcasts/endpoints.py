@@ -123,9 +123,9 @@ class Broadcasts(Records[Broadcast]):
     texts: ClassVar = {
         "list": "All that the user may see, also those that are not shown now, which `active=1` "
         "leaves out.",
-        "create": "The author is who asks. Dates are stored as what they mean now. Fields that "
+        "create": "The author is the user. Dates are stored as what they mean now. Fields that "
         "are not known are kept. Without `file` the name is made of the day and the user.",
-        "replace": "The author is who asks.",
+        "replace": "The author is the user.",
     }
 
     async def find(

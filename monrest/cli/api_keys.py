@@ -33,7 +33,7 @@ def create(_: Sequence[str], options: Pairs) -> int:
     internal = settings.address.scheme == "unix" and not settings.key and not settings.user
     if not superuser and "user" not in named and internal:
         raise UsageError("expected --user NAME or --superuser: the socket's administrator "
-                         "is nobody who could own a key")  # fmt: skip
+                         "is no user who could own a key")  # fmt: skip
     asked: dict[str, Any] = {}
     for option, name in (("user", "username"), ("force-user", "force_user"), ("comment",) * 2):
         if option in named:
@@ -80,7 +80,7 @@ def _blind(client: Requester, key: str) -> str:
     return (
         f"monrest: this key sees no host and no service: {name} is contact of none, and {holds}. "
         f"[auth.roles] of the configuration gives roles to users (all_hosts, all_services); a key "
-        f"of nobody that sees everything is made with --superuser --role all_hosts "
+        f"without a user that sees everything is made with --superuser --role all_hosts "
         f"--role all_services"
     )
 

@@ -1,4 +1,4 @@
-"""The command line of ``monrest r`` as values: one call per URL, and what is said for all."""
+"""The command line of ``monrest r`` as values: one call per URL, and the options for all."""
 
 from __future__ import annotations
 

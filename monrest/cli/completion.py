@@ -174,9 +174,9 @@ def candidates(word: str) -> list[str]:
             completions.add(f"{step}/" if more else step)
     for variable, more in variables.items():
         names = list(_names(asked, variable, last))
-        # Lists stay short: what goes on behind a name is offered when it is the only one.
-        goes_on = [f"{name}/" for name in names] if more and len(names) == 1 else []
-        completions.update((*names, *goes_on))
+        # Lists stay short: the path below a name is offered when it is the only one.
+        longer = [f"{name}/" for name in names] if more and len(names) == 1 else []
+        completions.update((*names, *longer))
     start = "/".join(["", *whole, ""])
     return sorted(start + rest for rest in completions)
 

@@ -27,10 +27,10 @@ _NARROW = 80
 
 
 def follow(client: Requester, started: BlockingReply) -> BlockingReply:
-    """Wait for the job that ``started`` tells of and give its result, which may be an error.
+    """Wait for the job of the answer ``started`` and return its result, which may be an error.
 
-    Raises ClientError when the answer tells of no job, and passes KeyboardInterrupt and
-    UnreachableError on, after which the job goes on alone, with a note where its result will be.
+    Raises ClientError when the answer has no job, and passes KeyboardInterrupt and
+    UnreachableError on, after which the job continues, with a note where its result will be.
     """
     job = _job(started)
     path = f"/{client.settings.address.app}/jobs/{segment(job)}"
@@ -48,10 +48,10 @@ def follow(client: Requester, started: BlockingReply) -> BlockingReply:
             # The daemon waits itself; this is for one that does not.
             _wait(_FIRST_PAUSE)
     except KeyboardInterrupt:
-        note(f"\nthe job goes on; its result: monrest r {path}/output")
+        note(f"\nthe job continues; its result: monrest r {path}/output")
         raise
     except UnreachableError:
-        note(f"the job may go on; when the daemon is back: monrest r {path}/output")
+        note(f"the job may continue; when the daemon is back: monrest r {path}/output")
         raise
 
 

@@ -245,7 +245,7 @@ EVENTS = Subcommand(
             (
                 Option(("--types",), "LIST", "only these types, for example state,downtime"),
                 Option(("--q",), "QUERY", "a filter in the query language"),
-                Option(("--since",), "ID", "go on behind this event, or from a time such as -10m"),
+                Option(("--since",), "ID", "continue behind this event, or at a time such as -10m"),
                 Option(("--snapshot",), "", "begin with the present problems"),
                 Option(("--columns",), "LIST", "only these columns"),
                 Option(("--limit",), "NUMBER", "end after so many events"),
@@ -498,8 +498,8 @@ COMPLETION = Subcommand(
         "It completes subcommands, options and paths of the API. Put the output where the shell "
         "looks: for bash into /etc/bash_completion.d/monrest, for zsh into a file _monrest in "
         "$fpath, for fish into ~/.config/fish/completions/monrest.fish, for tcsh into ~/.tcshrc.",
-        "In bash, fish and zsh names of objects and commands are completed as well: the daemon "
-        "that monrest r would ask tells them.",
+        "In bash, fish and zsh names of objects and commands are completed as well, by the daemon "
+        "that monrest r would ask.",
     ),
     usage="SHELL | --word WORD",
     groups=(

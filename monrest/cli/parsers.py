@@ -52,7 +52,7 @@ def parser(command: Subcommand = MONREST, prog: str = "monrest") -> ArgumentPars
             _add(heading, option)
     argument = command.argument
     if argument is not None:
-        # Any number of them: what is wrong is said when the command runs.
+        # Any number of them: a wrong one is an error when the command runs.
         added = whole.add_argument(
             argument.name,
             nargs="*",

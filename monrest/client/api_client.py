@@ -403,7 +403,7 @@ class ApiClient(Called[KindT]):
 
 
 class Job(Called[KindT]):
-    """A request that goes on at the daemon."""
+    """A request that runs in the background at the daemon."""
 
     def __init__(self, client: ApiClient[KindT], id: str) -> None:
         self.id, self.kind = id, client.kind

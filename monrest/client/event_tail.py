@@ -31,7 +31,7 @@ _BESIDE = frozenset({"heartbeat", "snapshot"})
 
 
 class EventDocument(TypedDict, total=False):
-    """An event in the form of CloudEvents 1.0; ``cursor`` is where to go on behind it.
+    """An event in the form of CloudEvents 1.0; ``cursor`` is where to continue behind it.
 
     ``type`` is one of those of `GET /events`, or ``gap`` where events were left out, because they
     were read too slowly: ``data`` names the path of `/logs` that has them.

@@ -172,7 +172,7 @@ class ClusterEndpoints:
         text="Each node says at `/mon/ready` for `cluster.restart_notice` seconds that it leaves, "
         "lets its requests and jobs end (`server.drain_timeout`), and starts again; the next one "
         "follows when it answers. The node that is asked is the last. A node that does not "
-        "answer is left out; one that does not come back ends it. 409 while a restart goes on, "
+        "answer is left out; one that does not come back ends it. 409 during another restart, "
         "501 without a cluster.",
         shape="object",
         parameters=(),
@@ -186,7 +186,7 @@ class ClusterEndpoints:
             steps = await self.cluster.restart_all()
             if steps is None:
                 raise Conflict(
-                    "a restart goes on already", f"GET {context.names.root}/mon/cluster/restart"
+                    "a restart is already running", f"GET {context.names.root}/mon/cluster/restart"
                 )
         states = {str(step.node) if step.node else step.url: step.state for step in steps}
         message = "the cluster nodes are restarted one after another"

@@ -1,7 +1,7 @@
 """Proving that one knows the secret key without sending it.
 
 A call to another node carries a number that is used once and a seal over it; the answer is sealed
-with the same number, so that an answer that somebody has seen is of no other use. A call that comes
+with the same number, so that a recorded answer is of no use. A call that comes
 again is refused; at another node, or after a restart, it gets an answer and changes nothing.
 """
 

@@ -238,7 +238,7 @@ class Cluster(Service):
                 await Deferred.fromCoroutine(self.look()).addTimeout(_PATIENCE_OF_ONE, self.clock)
 
     async def restart_all(self) -> list[RestartStep] | None:
-        """Begin to restart all nodes that answer, this one at last; None while that goes on.
+        """Begin to restart all nodes that answer, this one at last; None during another restart.
 
         Raises Unavailable.
         """

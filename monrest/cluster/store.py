@@ -54,7 +54,7 @@ def maintain(connection: Connection, number: int, since: int) -> bool:
 
 @transaction
 def begin(connection: Connection, steps: Sequence[RestartStep]) -> bool:
-    """Note a restart of all nodes; False while another one goes on."""
+    """Note a restart of all nodes; False during another one."""
     query = select(restarts.c.position).where(restarts.c.state.in_(OPEN)).limit(1)
     if connection.execute(query).first() is not None:
         return False

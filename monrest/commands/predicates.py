@@ -80,7 +80,7 @@ class SentCommand:
 class CommandedRows:
     """The rows on which a command acts, which ``words`` name.
 
-    ``key`` is the column that tells them apart, ``prefix`` goes before the columns that are their
+    ``key`` is the column that identifies them, ``prefix`` goes before the columns that are their
     own, ``single``: it is a single object.
     """
 

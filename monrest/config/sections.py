@@ -259,7 +259,7 @@ class EditorFiles:
 
 @frozen(kw_only=True)
 class EditorConfig:
-    """One ``[[editor]]``: files that members of ``groups`` may edit; no groups: everybody."""
+    """One ``[[editor]]``: files that members of ``groups`` may edit; no groups: all users."""
 
     name: str = field(metadata={LIMIT: limits.printable})
     groups: tuple[str, ...] = ()
@@ -270,7 +270,7 @@ class EditorConfig:
 class SiteConfig:
     """One ``[[sites]]``; ``timeout`` in seconds for one query, ``connections`` at most.
 
-    ``groups`` are the contact groups whose members may use the site; empty means everybody.
+    ``groups`` are the contact groups whose members may use the site; empty means all users.
     """
 
     id: str = field(metadata={LIMIT: limits.site_id})
@@ -434,7 +434,7 @@ class WebhooksConfig:
 class FederationConfig:
     """The table ``[federation]``: how this instance serves those that have its sites.
 
-    ``cascade``: requests of another instance may go on to the sites of a third one.
+    ``cascade``: requests of another instance may reach the sites of a third one.
     """
 
     cascade: bool = True

@@ -63,9 +63,10 @@ _LONGEST_LINE = 150
 _COMMANDS = """\
 A command answers `message` and `commands`, the lines that the cores got. Success means that the
 cores accepted it; with `wait` the answer comes when its effect shows. If a core refuses it, the
-answer is a 400 with what the core said in `error`, also when other sites took it. A site that
-failed is in `failed_sites` and in the header `X-Mon-Failed-Sites`; if all did, the status is 502
-or 504, and `message` says whether the command may have been executed. Nothing is ever sent twice.
+answer is a 400 with the message of the core in `error`, also when other sites accepted it. A site
+that failed is in `failed_sites` and in the header `X-Mon-Failed-Sites`; if all did, the status is
+502 or 504, and `message` says whether the command may have been executed. Nothing is ever sent
+twice.
 
 Names are exact, without wildcards."""
 
@@ -184,7 +185,7 @@ def _index(pages: Mapping[str, Sequence[Endpoint]]) -> Iterator[str]:
     )
     yield "## Common parameters"
     yield (
-        "Every path takes these in its query string, whatever its method. Exceptions: `pretty` has "
+        "Every path takes these in its query string, with every method. Exceptions: `pretty` has "
         "no effect on files, and public paths, logins and new keys cannot be jobs."
     )
     yield _parameters((PRETTY, BACKGROUND))

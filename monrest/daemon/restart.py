@@ -34,7 +34,7 @@ _INITIAL = Path("/proc/self/environ")
 def read_again(path: str, old: Config | None = None) -> tuple[Config, str]:
     """Read the configuration and the secret key as a start does; blocks.
 
-    ``old`` is the configuration of a daemon that goes on. Raises ConfigError.
+    ``old`` is the configuration of a running daemon. Raises ConfigError.
     """
     config = load(path)
     if old is not None and (problems := fixed_while_running(old, config)):

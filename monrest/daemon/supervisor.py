@@ -153,7 +153,7 @@ class Supervisor(Service):
     _came: set[int] = field(factory=set, init=False)
     _is_up: bool = field(default=False, init=False)
     _ending: int | None = field(default=None, init=False)
-    """The signal by which the parent ends, 0 when the node begins anew; None while it goes on."""
+    """The signal by which the parent ends, 0 when the node restarts; None while it runs."""
     _give_up: float = field(default=0.0, init=False)
     _reloading: deque[Worker] = field(factory=deque, init=False)
     """The worker that reads its configuration again, and those that do so after it."""
@@ -276,7 +276,7 @@ class Supervisor(Service):
             path=self.path,
             observer=self.observer,
             notifier=ParentNotifier(send=line.send),
-            # It is the parent that begins anew, when all workers have ended.
+            # The parent restarts, when all workers have ended.
             restart=lambda: None,
             inherited=inherited,
         )
@@ -387,7 +387,7 @@ class Supervisor(Service):
             self._end_all(-1)
             return
         self.log.error(
-            "worker {number} (process {pid}) has ended by {why}; it begins anew in {pause:g} s",
+            "worker {number} (process {pid}) has ended by {why}; it starts again in {pause:g} s",
             number=worker.number,
             pid=pid,
             why=why,

@@ -162,7 +162,7 @@ def _this(occurrence: Occurrence) -> Any:
 
 @transaction
 def begin(connection: Connection, occurrence: Occurrence, number: int) -> bool:
-    """Take an occurrence for the holder of the duty with this number, who tells the cores then.
+    """Take an occurrence for the holder of the duty with this number, which then sends commands.
 
     False when it is done, gone or was taken since it was read.
     """
@@ -186,7 +186,7 @@ def note(
     *,
     done: bool,
 ) -> None:
-    """Store what the cores said; ``done``: there is nothing left to try.
+    """Store the answers of the cores; ``done``: there is nothing left to try.
 
     What went wrong is not that of a record that was written meanwhile.
     """

@@ -152,7 +152,7 @@ class EventEndpoints:
 
     @Endpoint(
         path="/events",
-        description="tells what happens, as it happens",
+        description="a stream of what happens, as it happens",
         text=(
             "Server-sent events without an end, in the JSON form of CloudEvents 1.0. "
             "`docs/guide/events.md` says how to read them."

@@ -42,7 +42,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("reason", "string", "", "why a site is down"),
     Column("job", "string", "", "the id of a job"),
     Column("percent", "number", "", "how far a job is"),
-    Column("peer_key", "string", "", "id of the site, empty for what the daemon tells"),
+    Column("peer_key", "string", "", "id of the site, empty for events of the daemon"),
     Column("peer_name", "string", "", "name of the site"),
     Column("peer_section", "string", "", "section of the site"),
 )

@@ -62,7 +62,7 @@ _SOON = 0.05
 
 @frozen
 class StreamEvent:
-    """An event as a stream sends it: ``data`` are its columns, ``cursor`` goes on behind it."""
+    """An event as a stream sends it: ``data`` are its columns, ``cursor`` continues behind it."""
 
     event: Event
     data: Mapping[str, Any]
@@ -289,7 +289,7 @@ class EventListener:
         """Note that events were left out."""
 
     def beat(self, cursor: str) -> None:
-        """Note that nothing happens; ``cursor`` is where to go on, empty while it is behind."""
+        """Send a heartbeat; ``cursor`` is where to continue, empty while the client is behind."""
 
 
 @define(eq=False)

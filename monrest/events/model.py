@@ -1,6 +1,6 @@
 """An event, and how far a follower is (docs/spec/events.md).
 
-All events are rows of one table, and a stream goes on behind the number of a row. The id of an
+All events are rows of one table, and a stream continues behind the number of a row. The id of an
 event of a log is its place among the events of its second, so that every daemon gives the same line
 the same id.
 """
@@ -34,7 +34,7 @@ TYPES: Mapping[str, str] = MappingProxyType(
         "command": "an external command reached a core",
         "site": "a site can be reached, or cannot",
         "config": "object configuration was saved, or a core has read it",
-        "job": "a background job goes on or has ended",
+        "job": "a background job makes progress or has ended",
     }
 )
 """All types of events with what they mean."""
@@ -63,8 +63,8 @@ class Event(StoredRow):
     ``site`` is the id of the site, ``OWN`` where it is of none. ``time`` is in seconds since the
     epoch. ``subject`` is the path of what it is about, such as ``services/web01/Disk%20%2F``.
     ``data`` is what clients get: names as in ``/logs``. ``owner``: only this user may see it, with
-    all of ``roles``, and administrators. Of all with the same ``name`` the first one is stored,
-    whichever process saw it. ``nth``: it is that event of its second in the log of its site.
+    all of ``roles``, and administrators. Of all with the same ``name`` the first one is stored.
+    ``nth`` is its number within its second in the log of its site.
     """
 
     number: Annotated[int, KEY] = 0
@@ -98,7 +98,7 @@ class Event(StoredRow):
 
     @property
     def id(self) -> str:
-        """Unique, and for a line of a log the same everywhere; a stream goes on behind it."""
+        """Unique, and for a line of a log the same everywhere; a stream can continue behind it."""
         return self.name if self.name and (self.nth or not self.number) else f"@{self.number}"
 
     @property

@@ -72,7 +72,7 @@ class ObjectSet:
             self._until = 0.0
 
     async def read(self, context: Context, sites: Collection[Site]) -> None:
-        """Ask the cores; those that fail keep what they said before.
+        """Ask the cores; of those that fail the last answer counts.
 
         Raise BadRequest when neither hosts nor services have what is asked for.
         """

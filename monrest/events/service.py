@@ -1,7 +1,8 @@
 """The clients that listen to events, and the sites whose events are stored (docs/spec/events.md).
 
-Whichever process has the duty watches all sites, for as long as some process has clients. Each
-process reads the table. Clients that ask the same belong to one group, which judges an event once.
+The process that has the duty watches all sites, for as long as some process has clients. Each
+process reads the table. Clients with the same question belong to one group, which checks an event
+once.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class Events(Service):
         return ends.addCallback(lambda _: None)
 
     def end(self) -> None:
-        """End all streams: their clients go on somewhere else, where they were."""
+        """End all streams: their clients continue at another daemon, where they were."""
         for follower in tuple(self.followers):
             follower.end()
 
@@ -137,7 +138,7 @@ class Events(Service):
         """Send ``listener`` the events of ``wanted`` that ``who`` may see, those behind ``since``.
 
         Without ``since`` those from now on. It gets them when the follower begins, which is before
-        this returns. Raise BadRequest for what cannot be asked, Unavailable, and whatever ``who``
+        this returns. Raise BadRequest for an impossible filter, Unavailable, and what ``who``
         raises.
         """
         identity = await who()

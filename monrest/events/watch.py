@@ -340,7 +340,7 @@ class SiteWatch:
         return _BEHIND if site.health.program.localtime is not None else _UNSURE
 
     async def _position(self, site: Site, *, anew: bool = False) -> None:
-        """Go on behind the last line that is stored; begin where that is long ago, or ``anew``."""
+        """Continue behind the last stored line; begin anew if that is long ago, or ``anew``."""
         now = min(self._now(site), int(self.wall.now()))
         place = None if anew else await self.change(store.continued(self.id, now - BACK))
         if place is not None:

@@ -428,7 +428,7 @@ _ERROR: JsonSchema = {
         "code": {"type": "integer", "description": "the status of the answer"},
         "message": {"type": "string", "description": "what went wrong, short"},
         "description": {"type": "string", "description": "what was expected, or what to do"},
-        "failed": {"const": True, "description": "tells an error from any other object"},
+        "failed": {"const": True, "description": "distinguishes an error from any other object"},
     },
 }
 

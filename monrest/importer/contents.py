@@ -135,7 +135,7 @@ class Contents:
         *args: P.args,
         **named: P.kwargs,
     ) -> Iterator[T]:
-        """What ``make`` gives; told where a rule refuses it or a value is of a wrong type."""
+        """The record of ``make``; a line where a rule refuses it or a value is of a wrong type."""
         try:
             record = make(*args, **named)
         except RestError as error:
@@ -526,7 +526,7 @@ class Contents:
         staged = [_STAGED.fullmatch(path.name) for path in _inside(var)]
         for key in sorted({match[1] for match in staged if match is not None}):
             self._tell(OTHERS, f"obj_retention.{key}", Outcome.HINT, f"site {key}",
-                       "somebody has changes of objects that are not saved: save or discard them "
+                       "a user has changes of objects that are not saved: save or discard them "
                        "in the old front end before")  # fmt: skip
         teams = var / "teams"
         names = sorted(path.name for path in _inside(teams))

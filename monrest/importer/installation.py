@@ -1,7 +1,7 @@
 """Where an old installation has what, and how its files are read without harm.
 
 Nothing is executed. A file is read only if it is a regular one inside of the folders of the
-installation, and not too long; the names of those that are not read are told.
+installation, and not too long; the names of those that are not read are in the table of the import.
 
 Rules: docs/spec/import.md, "Files".
 """
@@ -56,7 +56,7 @@ class DataFile:
 class Installation:
     """The folders: ``root`` is what absolute paths of the configuration may be relative to.
 
-    ``main`` is the configuration that was shipped, ``local`` what an operator said over it,
+    ``main`` is the configuration that was shipped, ``local`` what an operator set over it,
     ``cgi`` a file of defaults.
     """
 

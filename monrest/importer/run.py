@@ -178,10 +178,10 @@ class RefusedImportError(Exception):
 
 @frozen(kw_only=True)
 class ImportRequest:
-    """What is wanted: ``folder`` and ``var`` are the old one's, ``config`` and ``state`` ours.
+    """``folder`` and ``var`` are those of the old installation, ``config`` and ``state`` ours.
 
-    ``apply``: write it. ``secret_key``: its key goes on to work. ``fill_targets``: downtimes whose
-    target fits nothing that they name get one that does.
+    ``apply``: write it. ``secret_key``: its key continues to work. ``fill_targets``: downtimes
+    whose target fits nothing that they name get one that does.
     """
 
     folder: str
@@ -285,7 +285,7 @@ class _Import:
         return config, [*files, NewFile("configuration", self.request.config, text.encode())]
 
     def _usable(self, document: dict[str, Any], translation: Translation) -> Config:
-        """Take out what the check refuses, each told, until all the rest can be used."""
+        """Take out what the check refuses, with a line for each, until the rest can be used."""
         for _ in range(_MOST_PROBLEMS):
             try:
                 return loads(toml_text(document, []))
@@ -313,7 +313,7 @@ class _Import:
         if installation.var is None or not (installation.var / _SECRET).exists():
             return []
         if not self.request.secret_key:
-            reason = "whoever knows it may do everything; --secret-key takes it over"
+            reason = "a client that knows it may do everything; --secret-key takes it over"
             self.lines.add("data", _SECRET, Outcome.LEFT, "auth.secret_key_file", reason)
             return []
         content = installation.small_file("data", installation.var / _SECRET) or b""

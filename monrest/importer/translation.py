@@ -76,7 +76,7 @@ _HOOKS = (
 _PAGES = {"bp": "docs/spec/bp.md", "configtool": "docs/spec/objectconfig.md"}
 _OAUTH = "logins of others go through a proxy, see auth.remote_user_header"
 _HINTS = (
-    ("default_user_name", "never taken over: whoever comes without credentials would be this user"),
+    ("default_user_name", "never taken over: every client without credentials would be this user"),
     ("auth_oauth", _OAUTH),
     ("lmd_remote", "see lmd.address"),
 )
@@ -119,7 +119,7 @@ class Translation:
             self.document["sites"] = self.backends.tables
 
     def _last(self, key: str) -> OldSetting | None:
-        """A plain key: what an operator said counts, then what was shipped, then the defaults."""
+        """A plain key: the value of an operator, else what was shipped, else the default."""
         parts = self.installation
         return parts.local.last(key) or parts.main.last(key) or parts.cgi.last(key)
 
@@ -128,7 +128,7 @@ class Translation:
         return parts.local.all(key) or parts.main.all(key) or parts.cgi.all(key)
 
     def _component(self, name: str) -> SettingBlock:
-        """A component; what an operator said of a key replaces what was shipped."""
+        """A component; a key that an operator set replaces what was shipped."""
         main, local = (
             block.joined("Component", f"Thruk::Plugin::{name}")
             for block in (self.installation.main, self.installation.local)
@@ -152,7 +152,7 @@ class Translation:
         self.installation.lines.add(CONFIGURATION, where, outcome, target, note)
 
     def _take(self, setting: OldSetting | None, table: str, key: str, kind: str) -> None:
-        """Put the value of a setting, told where it is not what it should be."""
+        """Put the value of a setting, with a line where it is not what it should be."""
         if setting is None or (kind != "flag" and not setting.value.strip()):
             return
         value = _READERS[kind](setting.value)
@@ -267,7 +267,7 @@ class Translation:
                         self._tell(f"{_SHORT}{role}", Outcome.HINT, name, reason)
 
     def _of_roles(self, prefix: str) -> dict[str, list[str]]:
-        """The names of each role: both files together, nobody where an operator said so."""
+        """The names of each role: both files together, none where an operator set none."""
         parts, roles = self.installation, dict[str, list[str]]()
         keys = {
             setting.key: setting.where
@@ -430,7 +430,7 @@ class Translation:
             for setting in (login, certificates)
         ]
         if login is not None and all(off):
-            reason = "everything was open to everybody; here every request has a user"
+            reason = "everything was open to all; here every request has a user"
             self._tell(login.where, Outcome.HINT, "use_authentication", reason)
         for block in (self.installation.main, self.installation.local):
             for provider in block.inner("auth_oauth"):

@@ -303,7 +303,7 @@ class JobRunner:
             kept = failure_of(live.reason or "canceled", "canceled")
         except RestError as error:
             kept = failure_of(str(error))
-        except Exception:  # noqa: BLE001  the job has failed, the daemon goes on
+        except Exception:  # noqa: BLE001  the job has failed, the daemon continues
             self.log.failure("job {id} failed", id=live.job.id)
             kept = failure_of(
                 f"internal error, have a look at the log for request {live.work.request_id}"

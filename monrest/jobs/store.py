@@ -87,7 +87,7 @@ def add(connection: Connection, job: Job) -> bool:
         raise TooManyRequests(
             "too many background jobs",
             f"expected at most {MOST_KEPT_PER_USER} of a user and {MOST_KEPT} in all that have "
-            "ended; delete jobs whose results nobody needs (DELETE), or wait until they are "
+            "ended; delete jobs whose results are not needed (DELETE), or wait until they are "
             "older than jobs.keep",
             _RETRY_AFTER,
         )
@@ -161,8 +161,8 @@ def _require_room(connection: Connection, user: str | None, limits: JobsConfig) 
         if now > most:
             raise Conflict(
                 "the results of background jobs are too large together",
-                f"expected at most {most >> 20} MB (jobs.{name}); delete jobs whose results nobody "
-                "needs, or wait until they are older than jobs.keep",
+                f"expected at most {most >> 20} MB (jobs.{name}); delete jobs whose results are "
+                "not needed, or wait until they are older than jobs.keep",
             )
 
 

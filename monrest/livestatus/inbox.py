@@ -83,7 +83,7 @@ class Inbox:
         return self._file.write(data)
 
     def read(self, at: int, size: int) -> bytes:
-        """Raises ClientLeftError when all was let go of."""
+        """Raises ClientLeftError when all was released."""
         assert self._file is not None
         return self._file.read(at, size)
 

@@ -24,7 +24,7 @@ _BY_THE_CORE = re.compile(r"4[0-9]{2}: ")
 
 @frozen
 class Verdict:
-    """What a core said about one command; both texts are empty when it was accepted.
+    """The answer of a core to one command; both texts are empty when it was accepted.
 
     ``refusal``: it was refused. ``doubt``: it may have been executed or not.
     """

@@ -216,7 +216,8 @@ class LogReading:
     async def _of_site(self, site: Site) -> _SiteOutcome:
         """All lines of a site; raise LivestatusError where they are not all to be had.
 
-        What is wholly in the cache is told although the site is down, and so is that it is.
+        Lines that are completely in the cache are returned although the site is down, and the
+        site is named.
         """
         lines = self._lines.site()
         cached, complete = await self._cached(site)

@@ -117,7 +117,7 @@ class LogCache(Service):
             self._begin()
 
     def follow(self, sites: Sequence[Site]) -> None:
-        """Go on with other sites, as those of an LMD come and go."""
+        """Continue with other sites, as those of an LMD come and go."""
         before, self.sites = {site.id: site for site in self.sites}, sites
         if not self.running or not self.enabled:
             return
@@ -223,7 +223,7 @@ class LogCache(Service):
     async def import_all(
         self, sites: Sequence[Site], progress: Progress, again: Again | None = None
     ) -> Updated:
-        """Bring these sites up to date with their whole first import, whichever process does it.
+        """Bring these sites up to date with their whole first import, which any process may do.
 
         Or, where lines are to be imported ``again``, with these.
         """
@@ -362,7 +362,7 @@ class Imports:
     """The first imports of several sites, and what is new since, for a caller that follows them.
 
     ``update`` brings a site up to date, and raises UpdateRunningError while another process does.
-    ``record`` tells how far that is, ``busy`` whether who does it lives.
+    ``record`` returns how far that is, ``busy`` whether the process that does it lives.
     """
 
     clock: IReactorTime

@@ -285,7 +285,7 @@ def _compared(
     moved: list[dict[str, int]] = []
     left: list[dict[str, int]] = []
     for key, known in there.items():
-        # Equal lines of a second are told apart by their order in the file.
+        # Equal lines of a second are distinguished by their order in the file.
         same = sorted(again[key], key=itemgetter(LINENO))
         known.sort(key=attrgetter("lineno"))
         for line, present in zip(same, known, strict=False):

@@ -1,8 +1,8 @@
 """The log for reports: from the cache what it has for sure, all else from the core.
 
 A time is read in up to three pieces: what is older than the cache from the core, then from the
-cache, then the newest lines from the core again. The numbers of a report are the same whichever
-piece a line is in (docs/spec/logcache.md, "What is sure").
+cache, then the newest lines from the core again. The numbers of a report do not depend on
+which piece a line is in (docs/spec/logcache.md, "What is sure").
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CachedLog:
     most: int = MOST_LINES
 
     async def objects(self, site: Site, wanted: Wanted) -> list[ObjectKey] | None:
-        """Which hosts and services the log tells states of; None unless all of it is there."""
+        """The hosts and services with states in the log; None unless all of it is in the cache."""
         cached = await self.reader.read(records.cached_site(site.id))
         piece = self._piece(site, cached, wanted)
         if cached is None or piece is None or not _covers(piece, wanted):
@@ -100,7 +100,7 @@ def _covers(piece: CachedPiece, wanted: Wanted) -> bool:
 def objects_of(
     connection: Connection, site: str, piece: CachedPiece, wanted: Wanted
 ) -> list[ObjectKey] | None:
-    """The hosts and services of which a piece tells states; None when it is there no more."""
+    """The hosts and services with states in a piece; None when it is not in the cache any more."""
     cached = records.of_site(connection, site)
     if cached is None or not piece.still(cached, piece.start):
         return None

@@ -47,7 +47,7 @@ AT_ONCE = 5_000
 
 
 def present(site: Site, wall: WallClock) -> float:
-    """The time now, by our clock or by that of the core, whichever is behind.
+    """The time now, by our clock or by that of the core, the one that is behind.
 
     What a core writes after its clock was put back is new, although it does not look so.
     """
@@ -94,7 +94,7 @@ class SiteImport:
     ) -> LinesWritten:
         """Bring the site up to date; the numbers of lines that came and went.
 
-        ``back``: go on with the first import, and compact and remove what is old enough.
+        ``back``: continue the first import, and compact and remove what is old enough.
         ``again``: import a time once more. Raises UpdateRunningError, LeaseLostError,
         LivestatusError and Unavailable; what was imported until then is kept.
         """

@@ -115,8 +115,8 @@ def _text(value: Any) -> str:
 def in_order(lines: Sequence[L], *, newest_first: bool) -> list[L]:
     """Lines of a core by time and, within a second, as they stand in its log.
 
-    The time comes first in a line. ``newest_first``: how the core tells those of one second, for
-    when all are of the same.
+    The time comes first in a line. ``newest_first``: the order in which the core sends lines of
+    one second, which counts if all lines are of the same.
     """
     if lines and lines[0][0] != lines[-1][0]:
         newest_first = lines[0][0] > lines[-1][0]
@@ -133,7 +133,7 @@ def sizes(lines: Iterable[LogLine]) -> tuple[int, int]:
 
 
 def service_of(message: str, host: str, service: str) -> str:
-    """The whole name of the service in a line that tells a state.
+    """The whole name of the service in a line with a state.
 
     ``service`` is what the core found there: names of an Icinga 2 may hold what separates fields.
     """
@@ -148,7 +148,7 @@ def repetitions(lines: Iterable[tuple[Any, int, str, str]]) -> Iterator[Any]:
     These are passive checks, pure information, and alerts in the midst of equal ones of their
     object. Its first alert says when a state began and its latest one has the text of an outage;
     an outage may end for a downtime, so the latest before one stays as well. Every line stays
-    that changes a state or a flag, or tells that a core ended (docs/spec/logcache.md).
+    that changes a state or a flag, or reports the end of a core (docs/spec/logcache.md).
     """
     last: dict[_Target, str] = {}
     # The latest repetition of each object, by its host.

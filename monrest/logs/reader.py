@@ -85,7 +85,7 @@ class Slices:
         self.now = max(self.now, self.low + self.seconds)
 
     def next(self, *, few: bool) -> None:
-        """Go on behind the slice, with a longer one if there were ``few`` lines."""
+        """Continue behind the slice, with a longer one if there were ``few`` lines."""
         high = self.high
         self.ended = high is None or high == self.end
         if high is not None:

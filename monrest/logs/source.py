@@ -47,8 +47,8 @@ class Wanted:
 
     States of ``hosts`` and of ``services``, with downtimes; of the hosts in ``names``, None for
     all. ``program``: starts and stops as well. ``transitions``: changes of time periods and
-    nothing else. ``texts`` says which of several lines that tell the same state are needed.
-    ``classes``: all lines of these classes, and nothing else; a source tells what it has of them
+    nothing else. ``texts``: which of several lines with the same state are needed.
+    ``classes``: all lines of these classes, and nothing else; a source yields those that it has
     before it fails.
     """
 
@@ -115,7 +115,7 @@ def core_filter(wanted: Wanted, capabilities: Capabilities) -> CoreFilter:
 
 
 def cache_filter(wanted: Wanted, *, named: bool) -> CoreFilter:
-    """The same lines, of all hosts there are names for; ``named``: the core tells their hosts."""
+    """The same lines, of all named hosts; ``named``: the core has a column for them."""
     types = [
         *((_HOST_DOWNTIME, *HOST_STATES) if wanted.hosts else (_HOST_DOWNTIME,)),
         *((_SERVICE_DOWNTIME, *SERVICE_STATES) if wanted.services else ()),

@@ -378,7 +378,7 @@ def _bytes(name: str) -> bytes:
 
 def _attribute(kind: str, name: str, value: str, comment: str) -> list[str]:
     if value.endswith("\\") and not comment:
-        # The line would go on with the next one.
+        # The line would continue in the next one.
         comment = ";"
     pieces = [value]
     if kind == "command" and name == "command_line" and len(name) + len(value) > LONG_COMMAND:

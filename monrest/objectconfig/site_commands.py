@@ -173,7 +173,7 @@ LONGEST_RELOAD = 30.0
 
 TIMED_OUT = "Warning: waiting for core reload failed."
 
-REFUSED = "The core was not told: the check of its files failed, and force=1 skips it."
+REFUSED = "The core was not reloaded: the check of its files failed, and force=1 skips it."
 
 _OFTEN = 0.3
 _OFTEN_FOR = 5.0

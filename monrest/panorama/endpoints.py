@@ -156,7 +156,7 @@ class DashboardRecords(Records[AccessibleDashboard]):
         "those that name them or a contact group of theirs. What panels show at present is each "
         "user's own; administrators share it.",
         "create": "It gets the lowest free number from `panorama.new_files_start_at` on and "
-        "belongs to who asks. A dashboard that was read here or copied from a `.tab` file can be "
+        "belongs to the user. A dashboard that was read here or copied from a `.tab` file can be "
         "sent as it is.",
         "replace": "Needs read-write access, and the owner's to change who may see it.",
         "change": "The body is merged into what is stored: null removes a panel or a setting, "

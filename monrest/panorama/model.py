@@ -211,7 +211,7 @@ dashboard_runtime = Table(
     Column("username", TextColumn, primary_key=True),
     Column("data", DOCUMENT, nullable=False),
 )
-"""What is shown on a dashboard at present, by panel; administrators share that of nobody."""
+"""What is shown on a dashboard at present, by panel; administrators share the row of no user."""
 
 
 dashboard_maintenance = Table(

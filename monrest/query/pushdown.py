@@ -2,8 +2,8 @@
 
 Livestatus cores differ from each other and from the API's own rules. Which columns they may
 compare at all is declared in ``sendable``. A condition is pushed when the core keeps at least
-every row that the local rule keeps; ``exact`` says that it keeps no other row either. Whatever is
-not exact is evaluated here again.
+every row that the local rule keeps; ``exact`` says that it keeps no other row either. A condition
+that is not exact is evaluated here again.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def render(
     options: RenderOptions,
     given_up: Callable[[], bool] = bool,
 ) -> Rendered:
-    """Render ``answer``; its rows are let go of while the pieces are taken.
+    """Render ``answer``; its rows are released while the pieces are taken.
 
     The pieces raise ``BadRequest`` when the format cannot hold the answer (Excel's limits), and
     ClientLeftError soon after ``given_up`` has become true.

@@ -17,11 +17,11 @@ FIRST_ROWS = 16
 MOST_ROWS = 1000
 MOST_FRAGMENTS = 256
 GONE: Row = []
-"""Stands for a row that was rendered and let go; never changed."""
+"""Stands for a row that was rendered and released; never changed."""
 
 
 def let_go(rows: RowList) -> Iterator[Row]:
-    """Go through ``rows``, of which a list lets go.
+    """Go through ``rows``, and remove them from a list.
 
     The memory of what was rendered becomes free while the rest is still being written.
     """
@@ -36,7 +36,7 @@ def let_go(rows: RowList) -> Iterator[Row]:
 def batches(rows: RowList, encode: Callable[[list[Row]], Encoded]) -> Iterator[Encoded]:
     """Encode ``rows`` in batches whose size follows the size of the bytes that come out.
 
-    ``encode`` gets the rows of one batch, which are let go of as they are taken.
+    ``encode`` gets the rows of one batch, which are released as they are taken.
     """
     left, step = let_go(rows), FIRST_ROWS
     while batch := list(islice(left, step)):

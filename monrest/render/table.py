@@ -23,7 +23,7 @@ SCALAR = "value"
 class Table:
     """Column names, rows, and how to get the values of a row in the order of the names.
 
-    ``rows`` belong to the renderer, which lets go of them.
+    ``rows`` belong to the renderer, which releases them.
     """
 
     names: tuple[str, ...]

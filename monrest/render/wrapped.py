@@ -81,7 +81,7 @@ _TYPES: Mapping[type, ColumnType] = {
 
 
 def meta(answer: Rows | Document) -> dict[str, Any]:
-    """Make the whole ``meta`` object; reads the first row, so call it before rows are let go."""
+    """Make the whole ``meta`` object; reads the first row, so call it before rows are released."""
     first: Mapping[str, Any] = {}
     if isinstance(answer, Rows):
         names, declared = row_names(answer), (*answer.columns, *answer.further)

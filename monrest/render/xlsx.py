@@ -97,7 +97,7 @@ def _write(sheet: Worksheet, number: int, values: Iterable[str | int | float]) -
 
 
 def excel(answer: Rows | Document, given_up: Callable[[], bool] = bool) -> Iterator[bytes]:
-    """Write the answer as a workbook and give its bytes in pieces; rows are let go of.
+    """Write the answer as a workbook and yield its bytes in pieces; rows are released.
 
     The whole workbook is made before the first piece, in a temporary file, which takes seconds
     for large answers. Raises ``BadRequest`` naming ``limit`` or ``columns`` when there are more

@@ -404,7 +404,7 @@ async def availability_or_outages(builder: ReportBuilder, *, outages: bool) -> S
             host=hosts.get(key[0]) or key[0],
             service=services.get(key) or key[1],
             whole=figures(key, row["whole"], settings.unavailable),
-            # The times of the parts are let go of, object by object.
+            # The times of the parts are freed, object by object.
             parts=[
                 figures(key, Times(*pair), settings.unavailable).percent
                 for pair in row.pop("parts")

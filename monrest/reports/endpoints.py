@@ -261,9 +261,7 @@ class ReportRecords(Records[AccessibleReport]):
 
 
 _PIECE = 65536
-_MAIL = Flag(
-    "mail", "1: and send it to `to` and `cc`, whatever its level; for those who may change it"
-)
+_MAIL = Flag("mail", "1: and send it to `to` and `cc`, at any level; for users who may change it")
 _HTML = Flag("html", "1: as a page (HTML)")
 _STARTED = (
     Column("job", "string", "", "id of the job that makes it; absent when it has to wait"),

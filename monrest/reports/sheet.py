@@ -16,7 +16,7 @@ from monrest.reports.picture import BAD, STATES, Picture
 
 # The words of reports in their languages.
 #
-# A word that a language does not have is said in English.
+# A word that a language does not have is in English.
 
 Say: TypeAlias = Callable[[str], str]
 """A word or sentence in the language of a report."""
@@ -131,8 +131,9 @@ class Head:
 class Grid:
     """A table. A value is a text, a number, Unix seconds, seconds or None as its column says.
 
-    ``low``: percentages below it are shown as bad. ``empty`` is said where there are no rows. The
-    first ``lead`` columns say what a row is about, wherever the others are on paper.
+    ``low``: percentages below it are shown as bad. ``empty`` is the text where there are no rows.
+    The first ``lead`` columns name the object of a row, and are repeated with each part of a table
+    that is too wide for the paper.
     """
 
     title: str

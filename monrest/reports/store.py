@@ -136,7 +136,7 @@ def queue(connection: Connection, report: Report, at: int, purpose: str) -> bool
 
 @transaction
 def unfinished(connection: Connection, now: float) -> list[Run]:
-    """All runs that are not over and may go on now, the oldest first."""
+    """All runs that are not over and may continue now, the oldest first."""
     columns = [column for column in runs.c if column.name != "message"]
     query = (
         select(*columns, reports)

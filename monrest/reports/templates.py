@@ -26,7 +26,7 @@ class ReportTemplate:
     """What a report shows: ``kind``, of hosts and services as ``objects`` says.
 
     ``names``: the parameters that name its objects, of which the ``needed`` must be given.
-    ``defaults``: what is filled in where nothing was said. ``text`` is what an operator wrote
+    ``defaults``: values of parameters that are missing. ``text`` is what an operator wrote
     (``monrest.reports.own``), empty for those that come with the program.
     """
 

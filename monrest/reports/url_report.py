@@ -227,7 +227,7 @@ def _options(link: Link) -> dict[str, RenderOptions]:
 
 
 def _again(answer: Rows | Document) -> Rows | Document:
-    """The same answer for one more renderer, which may let go of its rows."""
+    """The same answer for one more renderer, which may release its rows."""
     if isinstance(answer, Document):
         return answer
     return evolve(answer, rows=list(answer.rows), gone=nothing)

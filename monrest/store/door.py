@@ -25,7 +25,7 @@ ANSWER = 4.0
 
 _ASK_AGAIN = 1.0
 
-# After any other error in a commit the database has said that it was not made.
+# After any other error in a commit the database has reported that it was not made.
 _UNCERTAIN = frozenset({Meaning.LOST, Meaning.REFUSED})
 _DISTRUSTED = frozenset({Meaning.LOST, Meaning.FULL, Meaning.REFUSED})
 
@@ -84,7 +84,7 @@ class Door:
 class TransactionAttempt(Generic[T]):
     """One attempt at a transaction; called in a thread, given up from the reactor.
 
-    ``committing``: the database was told to commit, and has not said that it did not.
+    ``committing``: the database was asked to commit, and has not reported that it did not.
     """
 
     engine: Engine

@@ -1,8 +1,8 @@
 """Duties: what exactly one living daemon of a database does, such as triggering downtimes.
 
-A holder's beat grows for as long as it lives. The others look at it: where it stands still for
-``seconds`` as each of them measures, or where the holder said that it leaves, one of them takes
-the duty over and its number grows. No clock of one machine is ever compared with another's.
+A holder's beat grows for as long as it lives. If it stands still for ``seconds``, as measured by
+each of the others, or the holder announced that it leaves, another daemon takes the duty over and
+its number grows. No clocks of two machines are compared.
 
 A daemon that was paused and does not know yet that it lost a duty can still begin something, which
 is why everything that counts is done in a transaction that asks ``still_held`` first.

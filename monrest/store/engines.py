@@ -114,7 +114,7 @@ def asking(url: URL, seconds: float) -> Engine:
 def migrating(url: URL) -> Engine:
     """Make an engine for the one transaction of a migration, whose statements may take long."""
     if is_sqlite(url):
-        # How a file shrinks is said before anything is in it, and written each time it is said.
+        # How a file shrinks is set before anything is in it, and written each time it is set.
         path = Path(url.database or "")
         new = (_CAN_SHRINK,) if path.exists() and not path.stat().st_size else ()
         return _sqlite(url, 1, "BEGIN IMMEDIATE", _MIGRATION_SECONDS, *new, _WRITE_AHEAD)

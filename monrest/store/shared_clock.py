@@ -44,8 +44,8 @@ class _Seen:
 class SharedClock(Service):
     """Shows the date of the server of ``database``, ``own`` is the clock of this machine.
 
-    Between two looks, and while the server is away, it goes on by ``timer``. Before the first look
-    it shows the date of the machine.
+    Between two looks, and while the server is away, it continues by ``timer``. Before the first
+    look it shows the date of the machine.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -69,7 +69,7 @@ class SharedClock(Service):
         return self.own.now() if seen is None else seen.date + self.timer() - seen.at
 
     async def look(self) -> None:
-        """Ask the server; while it is away the clock goes on."""
+        """Ask the server; while it is away the clock continues."""
         with suppress(Unavailable):
             self._take(await self.database.run(self._read))
 

@@ -205,7 +205,7 @@ class ApiRequest(Request):
             cast("ApiChannel", self.channel).answer_early(self, Failure(no_room()))
 
     def drop_body(self) -> None:
-        """Let go of the body and of the room that it takes."""
+        """Release the body and the room that it takes."""
         if self.held:
             self._site.intake.give_back(self.held)
             self.held = 0

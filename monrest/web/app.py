@@ -375,7 +375,7 @@ class Api:
     def fail(self, request: ApiRequest, failure: Failure) -> None:
         """Answer a failure with its error document; the caller ends the request.
 
-        After the first byte of a body nothing else can be said: the connection is cut, so that
+        After the first byte of a body no error can be sent: the connection is cut, so that
         the client does not take a part for the whole.
         """
         error = self._rest_error(request, failure)

@@ -616,7 +616,7 @@ class Responder:
 
 
 def _let_go(answer: Rows | Document) -> None:
-    """Give back the room of the rows: an error keeps the frames that know of them."""
+    """Release the rows: an error keeps the frames that refer to them."""
     if isinstance(answer, Rows):
         answer.gone()
 

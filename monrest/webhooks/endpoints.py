@@ -191,8 +191,8 @@ class WebhookRecords(Records[Webhook]):
         path="/mon/webhooks/<id>/test",
         methods=("POST",),
         description="send a message of the type `test` through a webhook",
-        text="At once and once, also where it is paused or switched off. The answer says what the "
-        "receiver said.",
+        text="At once and once, also where it is paused or switched off. The answer has the "
+        "message of the receiver.",
         shape="object",
         parameters=(),
         columns=(

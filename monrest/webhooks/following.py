@@ -75,7 +75,7 @@ class Following(EventListener):
     """Reads the events of a webhook as its owner, whom ``who`` gives.
 
     ``stored`` is called when something was stored, ``refused`` with the reason for which its owner
-    gets no events. It is ``over`` when it was stopped or cannot go on; the service makes another
+    gets no events. It is ``over`` when it was stopped or cannot continue; the service makes another
     one.
     """
 

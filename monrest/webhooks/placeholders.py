@@ -3,7 +3,7 @@
 ``{{ data.host_name | upper }}`` stands for a value of the event. A text that is nothing but one
 placeholder becomes the value itself, a number or a list as well; the result is JSON, since
 values are put into a document and not into a text. There are no loops, no arithmetic and no calls,
-so that nobody can have the daemon work for ever. Pure.
+so that no template can keep the daemon busy for ever. Pure.
 
 Rules: docs/spec/webhooks.md, "Templates".
 """

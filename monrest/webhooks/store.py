@@ -82,7 +82,7 @@ def replace(
 ) -> bool:
     """Store another record, with which everything that stood in the way is forgotten.
 
-    What was switched off goes on with what happens from ``now`` on.
+    A webhook that was switched off continues with events from ``now`` on.
     """
     values: dict[str, Any] = {"record": record, "limit": limit, **_UNHINDERED}
     if not hook.record["enabled"]:

@@ -125,7 +125,7 @@ def test_interrupted_while_following(fake, capfd, monkeypatch, tmp_path):
     fake.answers[f"{JOB}/output"] = (302, b"")
     assert main(["r", "--url", fake.url, "--background", "/x"]) == 130
     told = capfd.readouterr().err
-    assert "the job goes on; its result: monrest r /mon/jobs/7f/output" in told
+    assert "the job continues; its result: monrest r /mon/jobs/7f/output" in told
 
 
 def test_a_daemon_that_goes_while_a_job_is_followed(fake, monrest, slept):
@@ -136,7 +136,7 @@ def test_a_daemon_that_goes_while_a_job_is_followed(fake, monrest, slept):
     fake.answers[f"{JOB}/output"] = gone
     ran = monrest("r", "--background", "/x")
     assert (ran.status, ran.out) == (1, "")
-    assert "the job may go on; when the daemon is back: monrest r /mon/jobs/7f/output" in ran.err
+    assert "the job may continue; when the daemon is back: monrest r /mon/jobs/7f/output" in ran.err
     assert "cannot reach" in ran.err
 
 

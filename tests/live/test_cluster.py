@@ -211,7 +211,7 @@ def test_all_nodes_restart_and_no_request_fails(cluster):
             assert begun.status == 200, begun
             assert begun.json["nodes"] == dict.fromkeys(map(cluster.id_of, range(3)), "waiting")
             refused(
-                client.request("POST", "/mon/cluster/restart"), 409, "a restart goes on already"
+                client.request("POST", "/mon/cluster/restart"), 409, "a restart is already running"
             )
 
             def steps():

@@ -226,7 +226,7 @@ HOST_COLUMNS = table(
     integer(
         {
             "check_flapping_recovery_notification": (
-                "notification number when flapping started, to be told of the recovery"
+                "notification number when flapping started, to notify of the recovery"
             ),
             "num_services_hard_ok": "number of services in hard state ok",
             "num_services_hard_warn": "number of services in hard state warning",

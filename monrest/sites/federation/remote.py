@@ -49,7 +49,7 @@ _GATEWAY_TIMEOUT = 504
 
 
 class RefusedByRemoteError(LivestatusError):
-    """The other side answered with an error; ``document`` is what it said."""
+    """The other side answered with an error; ``document`` is its body."""
 
     def __init__(self, status: int, document: dict[str, Any]) -> None:
         words = [document.get(name) for name in ("message", "description")]
@@ -80,7 +80,7 @@ class Remote:
     """The other side of one configured address; ``instance`` returns this one's id.
 
     At most ``config.connections`` requests run at the same time. ``on_heard`` is called when the
-    other side answers, whatever its cores do.
+    other side answers, even if its cores do not.
     """
 
     reactor: Any

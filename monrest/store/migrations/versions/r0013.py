@@ -1,4 +1,4 @@
-"""What the daemon itself tells as events."""
+"""Events of the daemon itself."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _COPIED = "number, time, type, subject, data, owner, roles, name"
 
 
 def upgrade() -> None:
-    """Make the tables, and take over what no log tells."""
+    """Make the tables, and take over what is in no log."""
     document = sa.JSON(none_as_null=True)
     op.create_table(
         "events",
