@@ -35,8 +35,8 @@ def test_parts_are_a_whole_where_it_is_large_enough_and_one_at_least(count, whol
 
 def test_who_has_fewest_connections_is_the_lightest_and_the_dead_have_none():
     memory, (one, two) = crew(2)
-    one.carry(3)
-    two.carry(2)
+    one.count_connections(3)
+    two.count_connections(2)
     assert (one.lightest(), two.lightest()) == (False, True)
     assert (one.lightest(1), two.lightest(1)) == (False, True)
     assert (one.lightest(2), two.lightest(2)) == (False, False)

@@ -41,10 +41,10 @@ def visited_of(context: Context, request: RestRequest) -> tuple[str, ...]:
 
 
 def for_instance(context: Context, identity: Identity, sites: Sites) -> tuple[Context, Sites]:
-    """What a request of another instance is answered with.
+    """The context and the sites for a request of another instance.
 
-    Where the operator forbids cascades, only with the sites whose cores are asked from here. What
-    an instance does for itself, such as recurring downtimes, it signs as it does at its own sites.
+    Where the operator forbids cascades, only sites whose cores are asked from here. An instance
+    names the author of its own commands, such as recurring downtimes, as at its own sites.
     """
     config = context.config
     if not config.federation.cascade:

@@ -22,9 +22,9 @@ class ClientLeftError(Exception):
 
 
 class BrokenRowsError(Exception):
-    """The answer of ``site``, which had come whole, turns out to be broken while its rows are read.
+    """The complete answer of ``site`` turns out to be broken while its rows are read.
 
-    ``error`` is what its core would have failed with.
+    ``error`` is the error of its core.
     """
 
     def __init__(self, site: Any, error: Any) -> None:
@@ -34,7 +34,7 @@ class BrokenRowsError(Exception):
 
 
 class LostError(Exception):
-    """Another daemon does by now what was begun here. Nothing was changed; no client sees it."""
+    """Another daemon has taken over this work. Nothing was changed; no client sees the error."""
 
 
 class RestError(Exception):
@@ -71,7 +71,7 @@ class BadRequest(RestError):
 class NotAuthenticated(RestError):
     """No credentials at all, or wrong ones.
 
-    ``challenges`` are the ways to log in, each a header of its own: no 401 is without.
+    ``challenges`` are the methods of authentication, each a header of its own; a 401 needs one.
     """
 
     code = 401
@@ -106,7 +106,7 @@ class MethodNotAllowed(RestError):
 
 
 class Conflict(RestError):
-    """The change contradicts the present state."""
+    """The change is not possible in the present state, or another user made one."""
 
     code = 409
 
@@ -182,7 +182,7 @@ class Unavailable(RestError):
 
 
 class LoopDetected(RestError):
-    """Instances ask each other in a circle, or too many of them stand one behind the other."""
+    """Instances ask each other in a circle, or the chain of instances is too long."""
 
     code = 508
 
@@ -194,7 +194,7 @@ class NotInstalled(RestError):
 
 
 class NotClustered(RestError):
-    """A question to a cluster where there is none."""
+    """The daemon is no node of a cluster."""
 
     code = 501
 
@@ -208,7 +208,7 @@ _MEANINGS: Mapping[int, str] = MappingProxyType(
         409: "it is not in a state in which this can be done",
     }
 )
-"""What a status means where the error itself has nothing to add to its message."""
+"""Descriptions of errors that have none of their own, by status."""
 
 
 def error_value(

@@ -64,7 +64,7 @@ class Workers:
         begin = MARKS.index(mark) * self.count
         return self.memory[begin : begin + self.count].tobytes()
 
-    def carry(self, connections: int) -> None:
+    def count_connections(self, connections: int) -> None:
         self.memory[_CARRIED * self.count + self.number - 1] = connections
 
     def lightest(self, more: int = 0) -> bool:

@@ -54,7 +54,7 @@ from monrest.query.functions import Moment
 def add_needs(
     needs: Needs, definition: ProcessDefinition, general: Sequence[str], *, members: bool = False
 ) -> None:
-    """Add what one process looks at; the host of its name too, whose site is its backend.
+    """Add the objects of one process, and the host of its name, whose site is its backend.
 
     ``general`` are the filters of all processes. ``members``: of groups the members are needed,
     also without filters.
@@ -68,8 +68,8 @@ def add_needs(
             objects.need(needs, members=members or filters.active)
 
 
-_TEXTS, _TEXTS_PER_NODE = 16_384, 400
-"""Characters of what all nodes of a process say."""
+_TEXT_LIMIT, _TEXT_PER_NODE = 16_384, 400
+"""Limits of the characters in the texts of all nodes of a process together."""
 
 _INDENT = "\u2002" * 3
 _DEEPEST = 20
@@ -116,7 +116,7 @@ def _below(
 
 @frozen(kw_only=True)
 class CalculationOptions:
-    """What of the configuration calculations depend on.
+    """The settings on which calculations depend.
 
     ``flags``: acknowledgements and downtimes of children are passed on to their parents.
     ``variable`` is the custom variable with the number of a process. ``choose`` returns 0 to 3.
@@ -135,7 +135,7 @@ _Evaluate: TypeAlias = Callable[
     [CalculationOptions, Sequence[FunctionArgument], Sequence[ChildState]], NodeOutcome
 ]
 
-_OF_NO_ROWS: Mapping[str, _Evaluate] = {
+_PLAIN_FUNCTIONS: Mapping[str, _Evaluate] = {
     "": lambda *_: failed("no function"),
     "worst": lambda options, _, items: worst_of(items, options.order, flags=options.flags),
     "best": lambda options, _, items: worst_of(
@@ -151,9 +151,9 @@ _OF_NO_ROWS: Mapping[str, _Evaluate] = {
 
 @define(eq=False, kw_only=True)
 class ProcessCalculation:
-    """One run for one process; ``known`` are the others, which outputs may follow.
+    """One run for one process; ``known`` are the states of all, for the output of linked ones.
 
-    ``took`` returns in the end how many seconds all of it took.
+    ``elapsed`` returns the seconds of the run until now, with its queries.
     """
 
     number: str
@@ -163,7 +163,7 @@ class ProcessCalculation:
     options: CalculationOptions
     now: float
     known: KnownStates
-    took: Callable[[], float] = lambda: 0.0
+    elapsed: Callable[[], float] = lambda: 0.0
     states: dict[str, NodeState] = field(factory=dict, init=False)
     root: NodeOutcome | None = field(default=None, init=False)
     objects: ObjectFunctions = field(init=False)
@@ -182,10 +182,10 @@ class ProcessCalculation:
         general = (*self.options.default_filter, *self.definition.filter)
         for node in self.definition.order:
             outcome = self._outcome(node, filters_of(general, node.filter))
-            self.states[node.id] = self._noted(node, outcome)
+            self.states[node.id] = self._state_of(node, outcome)
             if node.id == ROOT:
                 self.root = outcome
-        self._bound_texts()
+        self._limit_texts()
         return self._result()
 
     def _outcome(self, node: ProcessNode, filters: Filters) -> NodeOutcome:
@@ -205,7 +205,7 @@ class ProcessCalculation:
             context = self._context(node)
             outcome = extensions.call(function.arguments, context, items, self.live)
         else:
-            outcome = _OF_NO_ROWS[function.name](self.options, function.arguments, items)
+            outcome = _PLAIN_FUNCTIONS[function.name](self.options, function.arguments, items)
         for other in filters.others:
             outcome = extensions.after(other, self._context(node), items, outcome)
         if filters.recursive_output:
@@ -226,7 +226,7 @@ class ProcessCalculation:
         assert isinstance(objects, SearchedObjects)
         return self.objects.statusfilter(objects, text_at(arguments, 0), arguments[3:7], filters)
 
-    def _noted(self, node: ProcessNode, outcome: NodeOutcome) -> NodeState:
+    def _state_of(self, node: ProcessNode, outcome: NodeOutcome) -> NodeState:
         before, changed = self.before.node(node.id), outcome.last_state_change
         state = NodeState(
             outcome.status,
@@ -243,10 +243,10 @@ class ProcessCalculation:
             return state._replace(last_state_change=int(self.now))
         return state
 
-    def _bound_texts(self) -> None:
+    def _limit_texts(self) -> None:
         """Cut the longest texts where all of them together are too long to be stored and listed."""
         states = self.states
-        left, count = _TEXTS + _TEXTS_PER_NODE * len(states), len(states)
+        left, count = _TEXT_LIMIT + _TEXT_PER_NODE * len(states), len(states)
         lengths = sorted(
             len(state.status_text) + len(state.short_desc) for state in states.values()
         )
@@ -271,7 +271,7 @@ class ProcessCalculation:
             status_text="no nodes" if root is None else self._text(root),
             last_check=now,
             last_state_change=before.last_state_change if status == before.status else now,
-            time=self.took(),
+            time=self.elapsed(),
             affected_peers=tuple(sorted(self.objects.peers)),
             bp_backend=self._backend(),
             nodes=self.states,

@@ -89,7 +89,7 @@ class NodeObjects(ABC):
 
 @frozen
 class StatusObjects(NodeObjects):
-    """What status looks at: a host, or those of its services that ``op`` and ``service`` find.
+    """The objects of ``status``: a host, or its services that match ``op`` and ``service``.
 
     ``op`` is empty for the host itself, ``=`` for one service by its name. ``best``: the best match
     counts, not the worst.
@@ -178,7 +178,7 @@ class GroupObjects(NodeObjects):
 
 @frozen
 class SearchedObjects(NodeObjects):
-    """What searches find of all hosts, of all services, or of both."""
+    """The hosts, services or both that match the searches."""
 
     kind: str
     searches: tuple[Search, ...]
@@ -226,7 +226,7 @@ class SearchedObjects(NodeObjects):
 
 @frozen
 class Function:
-    """``objects`` are what it looks at, None for a function that looks at no rows."""
+    """``objects`` are its hosts and services, None for a function of children or of nothing."""
 
     name: str
     arguments: tuple[FunctionArgument, ...] = ()
@@ -295,7 +295,7 @@ def _objects(name: str, arguments: Sequence[Any], where: str) -> NodeObjects | N
 
 
 def _status(arguments: Sequence[Any], where: str) -> StatusObjects:
-    """Refuse an operator that is none and a pattern that cannot be searched."""
+    """Refuse an unknown operator and an invalid pattern."""
     wanted, op = StatusObjects.of(arguments), text_at(arguments, 2)
     if not wanted.host:
         raise BadRequest("invalid arguments", f"{where}: expected status('host', 'service', 'op')")

@@ -1,6 +1,6 @@
-"""The functions of nodes over their children and over what the cores say.
+"""The functions of nodes over their children and over rows of the cores.
 
-What is of a wrong type in a row is 0, empty or unknown: a core that lies must not break a
+A value of a wrong type in a row is 0, empty or unknown: wrong data from a core must not break a
 calculation. Rules: docs/spec/bp.md, "Functions".
 """
 
@@ -79,14 +79,14 @@ _ACKNOWLEDGED_FILTER = "acknowledged_filter"
 _UNKNOWN_FILTER = "unknown_filter"
 _OUTPUT_FILTER = "add_recursive_output_filter"
 BUILT_IN = (_DOWNTIME_FILTER, _ACKNOWLEDGED_FILTER, _UNKNOWN_FILTER, _OUTPUT_FILTER)
-"""The filters that are there without a file of one's own."""
+"""The filters that need no file of the operator."""
 
 _STATE_UNKNOWN = 3
 
 
 @frozen
 class Filters:
-    """The active filters of a node; ``others`` are those of one's own, in the order to run."""
+    """The active filters of a node; ``others`` are those of the operator, in the order to run."""
 
     downtime: bool = False
     acknowledged: bool = False
@@ -96,11 +96,11 @@ class Filters:
 
     @property
     def active(self) -> bool:
-        """Whether any filter looks at rows, which then must be there."""
+        """Whether any filter needs the rows of objects and not only counts."""
         return self.downtime or self.acknowledged or self.unknown or bool(self.others)
 
     def state(self, state: int, acknowledged: int, downtime: int) -> int:
-        """Return the state that a host, a service or a child counts with."""
+        """Return the state as which a host, a service or a child counts."""
         if (
             (self.downtime and downtime)
             or (self.acknowledged and acknowledged)
@@ -153,7 +153,7 @@ class NodeOutcome(NamedTuple):
 
 
 def failed(reason: str, *, short: str = "") -> NodeOutcome:
-    """Return the outcome of a function that cannot say anything."""
+    """Return the outcome of a function without a result."""
     return NodeOutcome(status=UNKNOWN, short=short or reason, text=reason if short else "")
 
 
@@ -165,7 +165,7 @@ def worst_of(
     short: str = "",
     flags: bool = True,
 ) -> NodeOutcome:
-    """Return the state of the first group of the order; ``flags``: those of its member too."""
+    """Return the worst or best state of the children; ``flags``: with the flags of that child."""
     group = worst_group(items, order, best=best)
     if not group:
         return failed(NO_CHILDREN)
@@ -174,7 +174,7 @@ def worst_of(
     labels = [label for label, _ in group]
     details = ""
     if first.status != OK:
-        # Parents repeat this in their turn.
+        # Parents repeat this text.
         lines = [
             f"\n- [{label}] {word} - {first_line(state[1])}"[:_LONGEST_LINE]
             for label, state in group[:_MOST_LINES]
@@ -306,7 +306,7 @@ def _state(value: Any, *, host: bool = False) -> int:
 
 @define(eq=False)
 class ObjectFunctions:
-    """Evaluates what looks at rows, for one process; ``peers`` collects the sites they came from.
+    """Evaluates the functions over rows, for one process; ``peers`` collects the sites of the rows.
 
     ``variable`` is the name of the custom variable with the number of a process.
     """

@@ -1,8 +1,8 @@
 """Calculating many processes together, and what of a result a user may see.
 
-A calculation looks at everything that is asked once for all processes. For a reader its result
-loses what they would not get from the cores: only the definition and the summary of the whole
-process are left of that (docs/spec/bp.md, "Calculation" and "Who sees which node").
+A calculation reads all objects, which are queried once for all processes. A reader gets its result
+without the objects that the cores would not show them: of these nodes only the definition and the
+summary of the whole process remain (docs/spec/bp.md, "Calculation" and "Who sees which node").
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from monrest.sites.site import Site
 
 
 def references(definition: ProcessDefinition, live: CoreRows, moment: Moment) -> set[ObjectName]:
-    """Everything that the nodes refer to and that is there.
+    """All existing objects to which the nodes refer.
 
     ``live`` has what ``add_needs`` adds with members.
     """
@@ -79,10 +79,10 @@ def visible_nodes(
     services: Collection[ObjectName],
     now: Moment,
 ) -> frozenset[str]:
-    """Return the ids of the nodes that may be seen by a user who gets ``theirs`` of ``everything``.
+    """Return the ids of the nodes visible to a user who gets ``theirs`` of the rows ``everything``.
 
     Both have what ``add_needs`` adds with members. ``services`` are the host and description of
-    those of this process that they see in the cores.
+    the services of this process that the user sees in the cores.
     """
     seen: set[str] = set()
     exported = {
@@ -122,7 +122,7 @@ def masked(process: StoredProcess, seen: Collection[str], sites: Collection[str]
         result = evolve(result, status_text=NOT_VISIBLE)
         of_children = FUNCTIONS.get(root.function.name) == "children"
         if of_children and definition.children(root):
-            # The state is one of many, and not that of what the root looks at.
+            # The state is that of many children, and not of the objects of the root.
             before = process.result.node(ROOT)
             hidden = _HIDDEN._replace(
                 status=before.status, last_state_change=before.last_state_change
@@ -176,7 +176,7 @@ class Runner:
         *,
         strict: bool = False,
     ) -> tuple[list[tuple[StoredProcess, ProcessResult]], Answers]:
-        """Return new results; processes whose site is away, or that fail, keep what they have."""
+        """Return new results; processes whose site is away, or that fail, keep their old ones."""
         began = self.clock.seconds()
         options = await self._options(processes)
         needs = await self.threads.run(lambda: self._needs(processes))
@@ -186,12 +186,14 @@ class Runner:
                 process.id: (process.definition, process.result.nodes)
                 for process in stored.values()
             }
-            asked = self.clock.seconds() - began
-            batch = Batch(asked=asked, clock=self.clock, strict=strict, states=states)
+            query_seconds = self.clock.seconds() - began
+            batch = Batch(
+                query_seconds=query_seconds, clock=self.clock, strict=strict, states=states
+            )
             extended: list[tuple[StoredProcess, ProcessCalculation]] = []
             plain: list[tuple[StoredProcess, ProcessCalculation]] = []
             for process in processes:
-                if self._waits(process, away):
+                if self._waits_for_site(process, away):
                     continue
                 calculation = ProcessCalculation(
                     number=process.id,
@@ -206,38 +208,38 @@ class Runner:
 
             def work() -> None:
                 for process, calculation in plain:
-                    batch.one(process, calculation)
+                    batch.calculate(process, calculation)
 
             await self.threads.run(work)
-            for one, calculation in extended:
-                await self._alone(batch, one, calculation)
+            for process, calculation in extended:
+                await self._calculate_extended(batch, process, calculation)
         return list(batch.done), answers
 
     def forget(self) -> None:
         self._missing.clear()
 
-    async def _alone(
+    async def _calculate_extended(
         self, batch: Batch, process: StoredProcess, calculation: ProcessCalculation
     ) -> None:
-        """Calculate where code of others takes part: not on the reactor, and not for ever.
+        """Calculate a process with code of the operator: in a thread, and not for ever.
 
-        Nothing can end such code. What hangs keeps its thread, so that few may.
+        Nothing can end such code. A call that hangs keeps its thread, so only few may hang.
         """
         if process.nr in self._busy or len(self._busy) >= _MOST_HUNG:
-            batch.late(process, "a function that was called before has not returned yet")
+            batch.keep_old(process, "a function that was called before has not returned yet")
             return
         self._busy.add(process.nr)
 
         def work() -> None:
             try:
-                batch.one(process, calculation)
+                batch.calculate(process, calculation)
             finally:
                 self._busy.discard(process.nr)
 
         try:
             await self.threads.run(work).addTimeout(_EXTENSION_SECONDS, self.clock)
         except TooLate:
-            batch.late(process, f"not done within {_EXTENSION_SECONDS:g} s")
+            batch.keep_old(process, f"not done within {_EXTENSION_SECONDS:g} s")
 
     async def objects(self, process: StoredProcess) -> set[ObjectName]:
         moment = Moment(self.wall.now(), self.zone)
@@ -254,9 +256,9 @@ class Runner:
     async def visible(
         self, processes: Sequence[StoredProcess], sites: Sequence[Site], rule: TableVisibility
     ) -> tuple[list[StoredProcess], tuple[SiteProblem, ...]]:
-        """Return processes without what is not visible to a user who sees so much of these sites.
+        """Return processes without what ``rule`` hides from a user of these ``sites``.
 
-        The second value are the sites that could not answer what they see.
+        The second value are the sites that could not answer what the user sees.
         """
         services: dict[str, set[ObjectName]] = {}
         with suppress(SitesFailed):  # then nothing is visible, and all sites are problems below
@@ -283,13 +285,13 @@ class Runner:
             return await self.threads.run(work), theirs.problems
 
     def _needs(self, processes: Iterable[StoredProcess], *, members: bool = False) -> Needs:
-        """What these processes look at; ``members``: of groups all members."""
+        """The objects of these processes; ``members``: of groups all members."""
         needs = Needs()
         for process in processes:
             add_needs(needs, process.definition, self.config.default_filter, members=members)
         return needs
 
-    def _waits(self, process: StoredProcess, away: frozenset[str]) -> bool:
+    def _waits_for_site(self, process: StoredProcess, away: frozenset[str]) -> bool:
         """Whether a site that a process was calculated from is away, but not for long."""
         gone = sorted(away.intersection(process.result.affected_peers or ()))
         if not gone:
@@ -306,7 +308,7 @@ class Runner:
         return True
 
     def _is_extended(self, process: StoredProcess) -> bool:
-        """Whether code of one's own takes part, which may take any time."""
+        """Whether code of the operator takes part, which may take any time."""
         filters = {*self.config.default_filter, *process.definition.filters}
         return not filters.issubset(BUILT_IN) or any(
             node.function.name == "custom" for node in process.definition.nodes
@@ -329,7 +331,7 @@ class Runner:
         )
 
     def _warn(self, processes: Sequence[StoredProcess]) -> None:
-        """Log what is wrong with files of functions, and filters that are missing; once each."""
+        """Log each error in files of functions, and each missing filter, once."""
         filters = {*BUILT_IN, *self._extensions.filters}
         wrong = set(self._extensions.problems)
         wrong.update(f"no such filter: {name}" for name in {*self.config.default_filter} - filters)
@@ -345,33 +347,33 @@ class Runner:
 
 @define(eq=False, kw_only=True)
 class Batch:
-    """Calculations of one run; ``asked`` is how many seconds the questions before them took."""
+    """Calculations of one run; ``query_seconds``: the duration of the queries before them."""
 
     log: ClassVar[Logger] = Logger()
 
-    asked: float
+    query_seconds: float
     clock: IReactorTime
     strict: bool
     states: dict[str, tuple[ProcessDefinition, Mapping[str, NodeState]]]
     done: list[tuple[StoredProcess, ProcessResult]] = field(factory=list, init=False)
 
-    def one(self, process: StoredProcess, calculation: ProcessCalculation) -> None:
+    def calculate(self, process: StoredProcess, calculation: ProcessCalculation) -> None:
         began = self.clock.seconds()
-        calculation.took = lambda: round(self.asked + self.clock.seconds() - began, 6)
+        calculation.elapsed = lambda: round(self.query_seconds + self.clock.seconds() - began, 6)
         try:
             result = calculation.run()
         except Exception as error:
             if self.strict:
                 reason = str(error) or type(error).__name__
                 raise CalculationFailedError("calculation failed", reason) from error
-            # The other processes are calculated all the same.
+            # The other processes are calculated nevertheless.
             self.log.failure("business process {nr} cannot be calculated", nr=process.nr)
             return
         self.states[process.id] = (process.definition, result.nodes)
         self.done.append((process, result))
 
-    def late(self, process: StoredProcess, reason: str) -> None:
-        """Note that a process keeps what it has because code of others takes too long."""
+    def keep_old(self, process: StoredProcess, reason: str) -> None:
+        """Log that a process keeps its old result because code of the operator takes too long."""
         if self.strict:
             raise CalculationFailedError("calculation failed", reason)
         text = "business process {nr} is not calculated: {reason}"

@@ -164,7 +164,7 @@ class Broadcasts(Records[Broadcast]):
         wanted = save.sent.get("file")
         exact = wanted not in (None, "")
         user = request.identity.user
-        name = model.file_name(str(wanted)) if exact else model.usual_name(user, now, zone)
+        name = model.file_name(str(wanted)) if exact else model.default_file_name(user, now, zone)
         values = {**model.checked(save.fields, now, zone), **await _author(context, request)}
         owner = bound_owner(request.identity, user)
         file = await self.database.change(add(name, values, now, exact=exact, owner=owner))

@@ -1,6 +1,6 @@
-"""The record of a broadcast: what may be in one, who sees it, when it is shown. Pure.
+"""The record of a broadcast: its fields, its readers, the time in which it is shown. Pure.
 
-What is unknown here is kept and shown as it was given.
+Unknown fields are kept and shown as they were sent.
 
 Rules: docs/spec/broadcasts.md.
 """
@@ -50,7 +50,7 @@ class Broadcast(StoredRow):
         return {name[1:] for name in contactgroups if name.startswith("!")}.isdisjoint(groups)
 
     def active(self, now: float, zone: tzinfo) -> bool:
-        """Whether it is to be shown now: it is no template, has begun and has not expired."""
+        """Whether it is shown at ``now``: it is no template, has begun and has not expired."""
         begins, ends = self.moment("hide_before", zone), self.moment("expires", zone)
         return not self.record["template"] and begins <= now and (ends == 0 or now <= ends)
 
@@ -61,7 +61,7 @@ class Broadcast(StoredRow):
 
 
 def file_name(text: str) -> str:
-    """The name of a file without ``.json``; BadRequest for one that is none."""
+    """The name of a file without ``.json``; BadRequest for an invalid one."""
     match = _FILE.fullmatch(text)
     if match is None:
         raise BadRequest(
@@ -71,7 +71,7 @@ def file_name(text: str) -> str:
     return match[1]
 
 
-def usual_name(user: str, now: float, zone: tzinfo) -> str:
+def default_file_name(user: str, now: float, zone: tzinfo) -> str:
     """The name of the file of a broadcast that was sent without one."""
     day = datetime.fromtimestamp(now, zone)
     return f"{day:%Y-%m-%d}-{_NOT_IN_FILE.sub('_', user)[:80] or 'admin'}"
@@ -120,7 +120,7 @@ FIELDS = Fields(
 
 
 def checked(given: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str, Any]:
-    """A whole record as it is stored; dates become what they mean at ``now``."""
+    """A whole record as it is stored; relative dates are those at ``now``."""
     record = FIELDS.record(given, Moment(now=now, zone=zone))
     if not markdown.parted(record["text"])[1]:
         raise BadRequest("missing text", "text: expected a message below the front matter")
@@ -133,7 +133,7 @@ def broadcast_record(broadcast: Broadcast, now: float, zone: tzinfo) -> dict[str
     front, text = markdown.parted(stored["text"])
     author, email = stored.get("author") or "none", stored.get("authoremail") or "none"
     macros = {
-        "date": _spelled(broadcast.changed, now, zone),
+        "date": _shown_time(broadcast.changed, now, zone),
         "contact": author,
         "contactemail": email,
         "theme": "",
@@ -156,7 +156,7 @@ def broadcast_record(broadcast: Broadcast, now: float, zone: tzinfo) -> dict[str
     }
 
 
-def _spelled(moment: int, now: float, zone: tzinfo) -> str:
+def _shown_time(moment: int, now: float, zone: tzinfo) -> str:
     """A time of today without the day."""
     then = datetime.fromtimestamp(moment, zone)
     today = datetime.fromtimestamp(now, zone).date()

@@ -1,7 +1,4 @@
-"""What is sent to a daemon, where it listens, what its answer says, and what comes instead of one.
-
-The same for every way to send it. Pure.
-"""
+"""Addresses, requests, replies and errors, the same for every transport. Pure."""
 
 from __future__ import annotations
 
@@ -20,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class ClientError(Exception):
-    """There is no result, and ``str(self)`` says why."""
+    """There is no result; ``str(self)`` is the reason."""
 
 
 class UnreachableError(ClientError):
-    """Nothing came back, or not all of it. What was asked may have been done all the same."""
+    """No answer came, or not all of it. The request may have been executed nevertheless."""
 
 
 class ApiError(ClientError):
     """The daemon answered with an error.
 
-    ``code`` is the status, ``message`` and ``description`` are its words, ``document`` is the whole
-    answer, which may tell more (``problems`` of a list of commands, ``help`` of a refusal).
+    ``code`` is the status, ``message`` and ``description`` are those of the answer, ``document`` is
+    all of it, which may have more (``problems`` of a list of commands, ``help`` of a refusal).
     """
 
     def __init__(self, code: int, document: Mapping[str, Any]) -> None:
@@ -43,7 +40,7 @@ class ApiError(ClientError):
         super().__init__(plain(f"{code} {text}".rstrip()))
 
     def __reduce__(self) -> tuple[type[ApiError], tuple[int, Mapping[str, Any]]]:
-        """Let it travel between processes: the text is not what it is made of."""
+        """Make it picklable: the text is no argument of the constructor."""
         return type(self), (self.code, self.document)
 
 
@@ -52,7 +49,7 @@ class InvalidRequestError(ApiError):
 
 
 class NotAuthorizedError(ApiError):
-    """401, 403: no user, or one who may not."""
+    """401, 403: no valid credentials, or a missing permission."""
 
 
 class NotThereError(ApiError):
@@ -74,14 +71,14 @@ class SitesFailedError(ApiError):
 
 
 class IncompleteError(ClientError):
-    """Sites are missing in an answer, which a client that wants it whole does not take."""
+    """Sites are missing in an answer, and the client accepts complete ones only."""
 
     def __init__(self, sites: list[str]) -> None:
         self.sites = sites
         super().__init__(f"no answer from {', '.join(sites)}")
 
     def __reduce__(self) -> tuple[type[IncompleteError], tuple[list[str]]]:
-        """Let it travel between processes."""
+        """Make it picklable."""
         return type(self), (self.sites,)
 
 
@@ -93,12 +90,12 @@ _KINDS: Mapping[int, type[ApiError]] = {
 
 
 def problem_of(code: int, document: Mapping[str, Any]) -> ApiError:
-    """The error of this status with these words."""
+    """The error of this status and document."""
     return _KINDS.get(code, ApiError)(code, document)
 
 
 def failure_of(code: int, body: bytes, retry_after: str = "") -> ApiError:
-    """The error that an answer with this status and body is."""
+    """The error of an answer with this status and body."""
     try:
         document = json.loads(body)
     except ValueError:
@@ -112,7 +109,7 @@ def failure_of(code: int, body: bytes, retry_after: str = "") -> ApiError:
 
 
 def plain(text: str) -> str:
-    """``text`` without what could steer a terminal: other control characters become ``?``."""
+    """``text`` with ``?`` for control characters but line end and tab, for a terminal."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
 
 
@@ -143,19 +140,19 @@ class ServerAddress(NamedTuple):
 
     @property
     def local(self) -> bool:
-        """Whether the other side is this machine, where compression is only work."""
+        """Whether the daemon is on this machine, where compression costs more than it saves."""
         return self.scheme == "unix" or self.host in _LOOPBACK or self.host.startswith("127.")
 
     @property
     def authority(self) -> str:
-        """Host and port as HTTP says them; of a Unix socket any host does."""
+        """Host and port for the header ``Host``; for a Unix socket any host is right."""
         if self.scheme == "unix":
             return "localhost"
         return self._at(self.host if self.host.isascii() else self.host.encode("idna").decode())
 
     @property
     def origin(self) -> str:
-        """What stands in front of a path in a URL."""
+        """Scheme, host and port, as in front of a path in a URL."""
         return f"{'https' if self.scheme == 'https' else 'http'}://{self.authority}"
 
     @property
@@ -235,7 +232,7 @@ class ClientCredentials(NamedTuple):
 
 
 class ApiRequest(NamedTuple):
-    """A request of the API; ``path`` is as it was typed, ``query`` is added to its own.
+    """A request of the API; ``path`` is as the user typed it, ``query`` is added to its own.
 
     ``prefix`` is an output format; ``sites`` are those that are asked, none: all.
     """
@@ -253,7 +250,7 @@ class ApiRequest(NamedTuple):
         """The request as it goes out.
 
         ``strict``: a name in ``columns`` or ``sort`` that no row has is an error, unless the query
-        says otherwise.
+        has its own ``strict``.
         """
         target = address.root + api_path(self.path, self.prefix, self.sites)
         if self.query:
@@ -273,7 +270,7 @@ class ApiRequest(NamedTuple):
 def common(
     address: ServerAddress, body: bytes | None, headers: Mapping[str, str]
 ) -> dict[str, str]:
-    """``headers`` with those that every request has; they win over them."""
+    """The headers of every request, with ``headers`` added or replaced."""
     sent = {"User-Agent": AGENT, "Accept-Encoding": "identity" if address.local else "gzip"}
     if body is not None:
         sent["Content-Type"] = "application/json"
@@ -323,7 +320,7 @@ def query_of(parameters: Mapping[str, Any]) -> str:
 
 
 def json_body(document: Any) -> bytes | None:
-    """A document as it is sent; None for none."""
+    """A document as JSON; None for none."""
     if document is None:
         return None
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
@@ -333,7 +330,7 @@ class Reply:
     """An answer whose body is still on its way; it is read once, by one of the three methods.
 
     ``piece`` returns the next bytes of the body as they were sent, none at its end, or raises
-    UnreachableError; ``leave`` ends the exchange, wherever it is.
+    UnreachableError; ``leave`` ends the exchange at any time.
     """
 
     def __init__(
@@ -354,7 +351,7 @@ class Reply:
         return self.status // 100 == 2
 
     async def leave(self) -> None:
-        """Read no further, wherever it is."""
+        """End the exchange without reading the rest."""
         if not self._left:
             self._left = True
             await self._leave()
@@ -396,7 +393,7 @@ class Reply:
             yield rest
 
     def warnings(self, app: str) -> list[str]:
-        """What the daemon, whose application is called ``app``, warns of."""
+        """The warnings of a daemon whose application is called ``app``."""
         sent = self.headers.get(f"X-{app}-Warnings", "")
         return [plain(unquote(part)) for part in sent.split("; ") if part]
 

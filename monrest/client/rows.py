@@ -1,7 +1,7 @@
-"""What rows have: generated from the declared columns, which the API reference explains.
+"""Types of rows, generated from the declared columns, which the API reference explains.
 
-A row has those columns that were selected; without a selection the default ones. One that a core
-does not have is empty: 0, "" or a list of nothing.
+A row has the selected columns, without a selection the default ones. A column that a core does not
+have is empty: 0, "" or an empty list.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 
 class HostColumns(TypedDict, total=False):
-    """What rows tell of their host."""
+    """The columns of a host in rows of other collections."""
 
     host_accept_passive_checks: int
     host_acknowledged: int
@@ -136,7 +136,7 @@ class HostColumns(TypedDict, total=False):
 
 
 class ServiceColumns(TypedDict, total=False):
-    """What rows tell of their service."""
+    """The columns of a service in rows of other collections."""
 
     service_accept_passive_checks: int
     service_acknowledged: int
@@ -237,7 +237,7 @@ class ServiceColumns(TypedDict, total=False):
 
 
 class CheckedRow(TypedDict, total=False):
-    """What rows of ``/hosts`` and ``/services`` have."""
+    """The common columns of ``/hosts`` and ``/services``."""
 
     accept_passive_checks: int
     acknowledged: int
@@ -328,7 +328,7 @@ class CheckedRow(TypedDict, total=False):
 
 
 class GroupRow(TypedDict, total=False):
-    """What rows of ``/hostgroups`` and ``/servicegroups`` have."""
+    """The common columns of ``/hostgroups`` and ``/servicegroups``."""
 
     action_url: str
     alias: str

@@ -28,8 +28,8 @@ def orders(
 ) -> tuple[CoreCommand, ...]:
     """The orders of every site: the command, and the comment that goes with it if there is one.
 
-    ``arguments`` are those of ``parse``. A command that is resolved by lookup gives nothing: its
-    orders are those of ``removal``. Raise BadRequest for a name that must not be in a line.
+    ``arguments`` are those of ``parse``. A command that is resolved by look-up has none:
+    its orders are those of ``removal``. Raise BadRequest for a name that must not be in a line.
     """
     check_target(target)
     if command.lookup:
@@ -41,7 +41,7 @@ def orders(
 
 
 def check_target(target: Target) -> None:
-    """Raise BadRequest unless the names can stand in a line and name something."""
+    """Raise BadRequest for an empty name, or one that must not be in a line."""
     for word, text in _names(target).items():
         if not text:
             raise BadRequest(f"missing argument: {word}", f"{word} is a required argument")
@@ -49,7 +49,7 @@ def check_target(target: Target) -> None:
 
 
 _NAMED: Mapping[str, str] = {"timeperiod": "timeperiods", "hostgroup": "hostgroups"}
-"""Types of arguments to the kind of object that they name."""
+"""Types of arguments, each with the kind of object that it names."""
 
 _ENTRIES: Mapping[str, str] = {
     "del_host_comment": "host_comments",
@@ -57,11 +57,11 @@ _ENTRIES: Mapping[str, str] = {
     "del_host_downtime": "host_downtimes",
     "del_svc_downtime": "service_downtimes",
 }
-"""Commands to the kind of entry whose id is their only argument."""
+"""Commands whose only argument is the id of an entry, with the kind of the entry."""
 
 
 def named(command: Command, arguments: Mapping[str, str]) -> Mapping[str, Target]:
-    """Arguments to the objects and entries that they name, which a core must have."""
+    """The objects and entries that arguments name, by argument; a core must have them."""
     if (kind := _ENTRIES.get(command.name)) is not None:
         return {
             argument.name: Target(kind, arguments[argument.name]) for argument in command.arguments
@@ -146,20 +146,19 @@ class Removal:
         )
 
     def order(self, number: int) -> CoreCommand:
-        """What deletes the entry with this id."""
+        """The order that deletes the entry with this id."""
         kind = "SVC" if self.target.kind == "services" else "HOST"
         word = "DOWNTIME" if self.table == "downtimes" else "COMMENT"
         return CoreCommand(f"DEL_{kind}_{word}", (str(number),))
 
     def orders(self, numbers: Iterable[int]) -> tuple[CoreCommand, ...]:
-        """What deletes the entries with these ids."""
         return tuple(self.order(number) for number in numbers)
 
 
 def removal(
     command: Command, target: Target, arguments: Mapping[str, str], now: float
 ) -> Removal | None:
-    """What the command deletes by lookup, instead of or beside its own line; None for nothing."""
+    """The entries that the command deletes by look-up, instead of or beside its own line."""
     if not command.lookup:
         opposite = find(command.kind, re.sub("^enable_", "disable_", command.name))
         if opposite is None or opposite is command or not opposite.wants_comment:

@@ -1,4 +1,4 @@
-"""The second pass over a configuration: the limits of its fields, and what several are together.
+"""The second pass over a configuration: the limits of its fields, and rules about several.
 
 All problems are collected; nothing is created or changed here.
 """
@@ -54,7 +54,7 @@ def problems_of(config: Config) -> list[str]:
 
 
 def _beyond_limits(table: Any, path: str) -> Iterator[str]:
-    """What is beyond the limit of its field, in a table and in those within it."""
+    """Values beyond the limit of their field, in a table and in those within it."""
     for attribute in fields(type(table)):
         value, limit = getattr(table, attribute.name), attribute.metadata.get(LIMIT)
         at = f"{path}{attribute.name}"
@@ -112,7 +112,7 @@ def _replacement(pair: tuple[str, ...]) -> Iterator[str]:
     except re2.error as error:
         yield f"auth.user_replace[0]: expected a regular expression: {error}"
         return
-    # Looked at here, because a wrong one fails only for names that the pattern is found in.
+    # Checked here, because a wrong one fails only for names that match the pattern.
     for escaped in re.findall(r"\\(.?)", pair[1], re.DOTALL):
         if escaped != "\\" and not ("1" <= escaped <= "9" and int(escaped) <= groups):
             yield (

@@ -12,10 +12,10 @@ from keyword import iskeyword
 from monrest.daemon.families import ENDPOINTS
 from monrest.query.column_names import CoreColumn, DerivedColumn
 
-_HEAD = '''"""What rows have: generated from the declared columns, which the API reference explains.
+_HEAD = '''"""Types of rows, generated from the declared columns, which the API reference explains.
 
-A row has those columns that were selected; without a selection the default ones. One that a core
-does not have is empty: 0, "" or a list of nothing.
+A row has the selected columns, without a selection the default ones. A column that a core does not
+have is empty: 0, "" or an empty list.
 """
 
 from __future__ import annotations
@@ -76,25 +76,27 @@ def _lines() -> Iterator[str]:
     # Comments have all columns of their host and service.
     for start, name in _OF_OBJECTS.items():
         shared = {key: hint for key, hint in columns["/comments"].items() if key.startswith(start)}
-        yield from _class(name, [], f"What rows tell of their {start[:-1]}.", shared)
-        _take(name, shared, [path for path in ROWS if shared.items() <= columns[path].items()],
+        yield from _class(
+            name, [], f"The columns of a {start[:-1]} in rows of other collections.", shared
+        )
+        _inherit(name, shared, [path for path in ROWS if shared.items() <= columns[path].items()],
               columns, bases)  # fmt: skip
     for name, (table, other) in _SHARED.items():
         shared = dict(columns[table].items() & columns[other].items())
-        yield from _class(name, [], f"What rows of ``{table}`` and ``{other}`` have.", shared)
-        _take(name, shared, [table, other], columns, bases)
+        yield from _class(name, [], f"The common columns of ``{table}`` and ``{other}``.", shared)
+        _inherit(name, shared, [table, other], columns, bases)
     for path, name in ROWS.items():
         yield from _class(name, bases[path], f"A row of ``{path}``.", columns[path])
 
 
-def _take(
+def _inherit(
     name: str,
     shared: Mapping[str, str],
     paths: Sequence[str],
     columns: dict[str, dict[str, str]],
     bases: dict[str, list[str]],
 ) -> None:
-    """Let rows of ``paths`` have their ``shared`` columns from the class ``name``."""
+    """Move the ``shared`` columns of ``paths`` into the base class ``name``."""
     for path in paths:
         columns[path] = {key: hint for key, hint in columns[path].items() if key not in shared}
         bases[path].append(name)

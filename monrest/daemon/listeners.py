@@ -164,7 +164,7 @@ class Listeners:
 
     def open(self, factory: IProtocolFactory) -> None:
         """Listen everywhere; StartError."""
-        self.workers.carry(0)
+        self.workers.count_connections(0)
         for at, text in enumerate(self.texts):
             if self.bound:
                 self.ports.append(self._adopt(text, self.bound[at], factory))

@@ -161,7 +161,7 @@ class Daemon(Service):
             self.config.names,
             self.reactor,
             self.wall,
-            carry=self.parts.workers.carry,
+            count_connections=self.parts.workers.count_connections,
         )
         self.parts.meters.offer(self.site.measured)
         if self.observer is not None:

@@ -45,10 +45,10 @@ def result_url(context: Context, number: int) -> str:
     return f"{context.names.root}/{context.names.app}/jobs/{number}/output"
 
 
-def spelled(request: RestRequest, endpoint: Endpoint) -> str:
-    """Spell a request as method and path, with the parameters of one that changes nothing.
+def shown_command(request: RestRequest, endpoint: Endpoint) -> str:
+    """A request as method and path, with the parameters of one that changes nothing.
 
-    It is stored and shown to administrators, so that what looks like a secret is not spelled.
+    It is stored and shown to administrators, so values that may be secrets are hidden.
     """
     prefix = "" if request.format == "json" else f"/{request.format}"
     if request.sites:
@@ -85,7 +85,7 @@ COLUMNS = shown_columns(
     Column("start", "time", "", "when it began; while it waits, when it was asked for"),
     Column("time", "number", "s", "how long it runs, or ran"),
 )
-_AGAIN = (
+_NOT_ENDED = (
     Column("job_id", "string", "", "id of a job that has not ended"),
     Column("message", "string", "", "what to do"),
     Column("percent", "number", "%", "how far it is"),
@@ -111,7 +111,7 @@ def record(context: Context, job: Job) -> dict[str, Any]:
     return row if ended is None else {**row, "percent": 100, "pid": None}
 
 
-def _again(context: Context, request: RestRequest, job: Job) -> Document:
+def _not_ended(context: Context, request: RestRequest, job: Job) -> Document:
     where = result_url(context, job.id)
     query = urlencode(request.parameters, quote_via=quote, errors="replace")
     query = f"?{query}" if query else ""
@@ -158,12 +158,12 @@ class JobRecords(Records[Job]):
     jobs: Jobs
 
     async def find(self, context: Context, request: RestRequest, key: str | None) -> list[Job]:
-        """Those of the user and those without one; all for an administrator."""
+        """The jobs of the user and those without one; all for an administrator."""
         del context
         identity = request.identity
         if key is None:
             jobs = await self.jobs.several(None if identity.may(ADMIN) else identity.user)
-            return [self.jobs.as_it_is(job) for job in jobs if visible(job, identity)]
+            return [self.jobs.current(job) for job in jobs if visible(job, identity)]
         number = id_of(key)
         job = None if number is None else await self.jobs.get(number)
         return [] if job is None or not visible(job, identity) else [job]
@@ -182,10 +182,10 @@ class JobRecords(Records[Job]):
         )
 
     async def start(self, context: Context, request: RestRequest, endpoint: Endpoint) -> Answer:
-        """Start the job of a request that may be made, and say where its result will be.
+        """Start a request as a job, and answer where its result will be.
 
-        The job is the same request by the same identity without ``background``, through the same
-        door. Raises BadRequest for what cannot be a job, and what ``Jobs.start`` raises.
+        The job is the same request by the same identity without ``background``, dispatched
+        again. Raises BadRequest for a request that cannot be a job, and what ``Jobs.start`` raises.
         """
         if BACKGROUND not in endpoint.common_parameters:
             raise BadRequest(
@@ -199,7 +199,7 @@ class JobRecords(Records[Job]):
         direct = evolve(request, parameters=parameters, document=document)
         headers = [shows_headers(value) for name, value in parameters if name == "headers"]
         size = sum(len(name) + len(value) for name, value in parameters) + len(request.path)
-        # Handlers have the time of a job in the place of that of a request.
+        # Handlers get the time limit of jobs, not that of requests.
         config = context.config
         server = evolve(config.server, request_timeout=config.jobs.timeout)
         patient = evolve(context, config=evolve(config, server=server))
@@ -210,7 +210,7 @@ class JobRecords(Records[Job]):
         job = await self.jobs.start(
             JobWork(
                 call=call,
-                cmd=spelled(direct, endpoint),
+                cmd=shown_command(direct, endpoint),
                 options=RenderOptions(
                     format=request.format,
                     headers=not headers or headers[-1],
@@ -241,7 +241,7 @@ class JobRecords(Records[Job]):
         "canceled or died: 500 with the reason in `description`.",
         shape="object",
         parameters=(_WAIT,),
-        columns=_AGAIN,
+        columns=_NOT_ENDED,
         media=("*/*",),
         at_once=True,
     )
@@ -258,7 +258,7 @@ class JobRecords(Records[Job]):
         if job is None:
             raise self.missing()
         if job.ended is None:
-            return _again(context, request, job)
+            return _not_ended(context, request, job)
         if job.status is None:
             value = error_value(500, "background job failed", job.stderr)
             return Document(value=value, status=500)

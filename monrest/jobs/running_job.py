@@ -318,7 +318,7 @@ class JobRunner:
             await self._require_rights(work)
         live.begin()
         with suppress(Unavailable):
-            await self.database.change(statements.say([live.job]))
+            await self.database.change(statements.store_progress([live.job]))
         try:
             answer = await work.call(live.progress)
             result, outcome = await self._rendered(answer, work)
@@ -349,7 +349,7 @@ class JobRunner:
         size, stored, number = result.size, 0, 0
         data = head = result.read(0, _PIECE)
         while stored + len(data) < size:
-            keep = statements.keep(live.job, number, data, self.limits())
+            keep = statements.add_piece(live.job, number, data, self.limits())
             await patiently(partial(self.database.change, keep), self.clock, PATIENCE)
             stored, number = stored + len(data), number + 1
             live.storing_result(stored)

@@ -120,7 +120,7 @@ class JobHousekeeping:
         if astray:
             now = self.wall.now()
             with suppress(Unavailable):
-                await self.database.change(statements.lose(self.node.run, now, astray))
+                await self.database.change(statements.end_lost(self.node.run, now, astray))
         elif not self.starting:
             self.doubtful = False
 
@@ -128,14 +128,14 @@ class JobHousekeeping:
         """End the jobs of daemons that are gone: former runs of this one, and silent others."""
         now = self.wall.now()
         try:
-            await self._lose(statements.lose_former(self.node.id, self.node.run, now))
+            await self._lose(statements.end_lost_of_former_runs(self.node.id, self.node.run, now))
             began = self.clock.seconds()
             beats = await self.database.run(statements.beats)
             ended = self.clock.seconds()
             stands = self._beats.look(beats, began, ended)
             silent = (run for run, still in stands.items() if still >= GONE_AFTER)
             for run in [run for run in silent if run != self.node.run]:
-                await self._lose(statements.lose(run, self.wall.now()))
+                await self._lose(statements.end_lost(run, self.wall.now()))
         except Unavailable:
             self._beats.missed()
 
@@ -187,9 +187,8 @@ _STOPPED = "the daemon was stopped"
 class Jobs(Service):
     """``node`` is known before it starts.
 
-    ``who`` says who a caller is at present, or raises RestError. ``job_ended`` is called for each
-    job that ends.
-    ``duty`` says whether it is this daemon that removes what is old.
+    ``who`` returns the present identity of a caller, or raises RestError. ``job_ended`` is called
+    for each job that ends. ``duty``: whether this daemon removes old jobs.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -226,8 +225,8 @@ class Jobs(Service):
         self.workers.hear("job ended", lambda _number: self._wake())
         self.workers.hear("job canceled", self._cancel_here)
 
-    def as_it_is(self, job: Job) -> Job:
-        """Add what is not stored yet: progress, and the death of this daemon's former self."""
+    def current(self, job: Job) -> Job:
+        """Add what is not stored yet: progress, and the end of jobs of this daemon's former run."""
         if job.ended is not None:
             return job
         live = self._slots.get(job.id)
@@ -242,7 +241,7 @@ class Jobs(Service):
         return self._housekeeping.timer() < self._housekeeping.alive_until
 
     def here(self) -> list[Job]:
-        """Those at which this process works, or that wait for it."""
+        """The jobs that run in this process, or wait for it."""
         return [slot.job for slot in self._slots]
 
     def measured(self) -> Iterator[Sample]:
@@ -253,16 +252,16 @@ class Jobs(Service):
     async def several(self, user: str | None = None) -> list[Job]:
         """All jobs by id as they are stored; for a ``user`` only theirs and those without a user.
 
-        There may be many: ``as_it_is`` adds the rest to one. Raises Unavailable.
+        There may be many: ``current`` adds the rest to one. Raises Unavailable.
         """
         return await self.database.run(statements.several(user))
 
     async def get(self, number: int) -> Job | None:
         """Of any user. Raises Unavailable."""
         job = await self.database.run(statements.read_job(number))
-        return None if job is None else self.as_it_is(job)
+        return None if job is None else self.current(job)
 
-    async def ending(self, number: int) -> str | None:
+    async def failure(self, number: int) -> str | None:
         """Why a job failed, empty if it did not; None while it has not ended."""
         job = await self.get(number)
         if job is None:

@@ -1,4 +1,4 @@
-"""What is asked of the database about jobs; every function is work for one transaction."""
+"""The SQL of jobs; every function is work for one transaction."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def piece(connection: Connection, number: int, at: int) -> bytes | None:
 
 
 def beats(connection: Connection) -> dict[int, int | None]:
-    """The beats of all daemons that have jobs to do, by run; None for one that has none."""
+    """The beats of all daemons with jobs that have not ended, by run; None: the daemon has none."""
     query = (
         select(jobs.c.run, job_daemons.c.beat)
         .outerjoin(job_daemons, job_daemons.c.run == jobs.c.run)
@@ -118,16 +118,16 @@ _REPORT = (
 def report(connection: Connection, run: int, changed: Sequence[Job]) -> dict[int, str | None]:
     """Store that a daemon lives and how far its jobs are.
 
-    Gives the ids of all jobs that it has not ended, each with the user who wants it canceled.
+    Returns the ids of all its jobs that have not ended, each with the user who cancels it.
     """
     left = select(jobs.c.id, jobs.c.canceled_by).where(_UNENDED, jobs.c.run == run)
     beat(connection, run)
-    say(changed)(connection)
+    store_progress(changed)(connection)
     return {row.id: row.canceled_by for row in connection.execute(left)}
 
 
 @transaction
-def say(connection: Connection, changed: Sequence[Job]) -> None:
+def store_progress(connection: Connection, changed: Sequence[Job]) -> None:
     """Store how far jobs are."""
     rows = [
         {"job": job.id, **{f"new_{name}": getattr(job, name) for name in _PROGRESS}}
@@ -138,13 +138,13 @@ def say(connection: Connection, changed: Sequence[Job]) -> None:
 
 
 @transaction
-def keep(connection: Connection, job: Job, at: int, data: bytes, limits: JobsConfig) -> None:
-    """Store a piece of a result; Unavailable when too little room would be left for all else.
+def add_piece(connection: Connection, job: Job, at: int, data: bytes, limits: JobsConfig) -> None:
+    """Store a piece of a result; Unavailable when the disk is nearly full.
 
     Conflict when the results that are kept would be too large together.
     """
     require_space(connection)
-    _keep(connection, job.id, at, data)
+    _insert_piece(connection, job.id, at, data)
     _require_room(connection, job.user, limits)
 
 
@@ -166,7 +166,7 @@ def _require_room(connection: Connection, user: str | None, limits: JobsConfig) 
             )
 
 
-def _keep(connection: Connection, number: int, at: int, data: bytes) -> None:
+def _insert_piece(connection: Connection, number: int, at: int, data: bytes) -> None:
     connection.execute(insert(job_output).values(job=number, piece=at, data=data))
 
 
@@ -192,7 +192,7 @@ def end(
 ) -> bool:
     """Store how a job ended, with the last piece of its result; False if it has ended already.
 
-    Without an answer all that was kept of it goes. Conflict as ``keep``.
+    Without an answer all pieces are deleted. Conflict as ``add_piece``.
     """
     query = update(jobs).where(jobs.c.id == job.id, _UNENDED).values(job.values())
     if connection.execute(query).rowcount != 1:
@@ -200,14 +200,14 @@ def end(
     if job.status is None:
         connection.execute(delete(job_output).where(job_output.c.job == job.id))
     elif last is not None:
-        _keep(connection, job.id, *last)
+        _insert_piece(connection, job.id, *last)
         if limits is not None:
             _require_room(connection, job.user, limits)
     return True
 
 
 @transaction
-def lose(
+def end_lost(
     connection: Connection, run: int, now: float, only: Collection[int] | None = None
 ) -> list[Job]:
     """End the jobs of a daemon that is gone, or ``only`` these; returns what was ended."""
@@ -224,18 +224,20 @@ def lose(
 
 
 @transaction
-def lose_former(connection: Connection, host_id: int, run: int, now: float) -> list[Job]:
-    """End what former runs of the same daemon have left; returns what was ended."""
+def end_lost_of_former_runs(
+    connection: Connection, host_id: int, run: int, now: float
+) -> list[Job]:
+    """End the jobs of former runs of the same daemon; returns what was ended."""
     query = (
         select(jobs.c.run).where(_UNENDED, jobs.c.host_id == host_id, jobs.c.run != run).distinct()
     )
     former = list(connection.execute(query).scalars())
-    return [job for number in former for job in lose(number, now)(connection)]
+    return [job for number in former for job in end_lost(number, now)(connection)]
 
 
 @transaction
 def leave(connection: Connection, run: int) -> None:
-    """Forget a daemon that stops, unless jobs are left that others have to end."""
+    """Remove a daemon that stops, unless it has jobs that others must end."""
     left = exists().where(_UNENDED, jobs.c.run == run)
     query = delete(job_daemons).where(job_daemons.c.run == run, ~left)
     connection.execute(query)

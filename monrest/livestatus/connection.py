@@ -22,7 +22,7 @@ from monrest.livestatus.framing import AnswerReader
 
 
 class Owner(Typing):
-    """What a connection calls when something happens, mostly with itself as first argument."""
+    """Callbacks of a connection, mostly with itself as first argument."""
 
     def connection_made(self, connection: Connection) -> None:
         """It can be used now (after the handshake, with TLS)."""
@@ -47,7 +47,7 @@ class Connection(Protocol):
     """A kept connection.
 
     ``exchange`` is what the owner runs on it, None while idle; ``served`` counts its answers,
-    ``surplus`` says that the last one was longer than announced; ``idle_since`` is a time of the
+    ``surplus``: the last one was longer than announced; ``idle_since`` is a time of the
     owner's clock. ``unsent``: nothing of the last request was taken. ``process`` is the one at the
     other end of a Unix socket, 0 where that is not known.
     """
@@ -72,7 +72,7 @@ class Connection(Protocol):
         self.unsent = not write_now(self.transport, request)
 
     def dataReceived(self, data: bytes) -> None:
-        """Read on; the owner hears of it when the answer is complete or hopeless."""
+        """Read on; the owner is called when the answer is complete or broken."""
         reader = self.reader
         if reader is None:
             self.owner.connection_spoiled(self)
@@ -113,7 +113,7 @@ class TLSConnection(Connection):
 
 
 class ConnectionFactory(Factory):
-    """Builds the connection that ``make`` gives, for one connect of an endpoint."""
+    """Builds the connection of ``make``, for one connect of an endpoint."""
 
     noisy = False
 

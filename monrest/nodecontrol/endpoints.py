@@ -22,7 +22,7 @@ from monrest.base.values import Answer, Column, Document, Progress, RestRequest
 from monrest.jobs.endpoints import result_url
 from monrest.jobs.running_job import JobWork
 from monrest.jobs.service import Jobs
-from monrest.nodecontrol.model import BROKEN, FACTS, FLAGS, GATHER, Log, Node, node_record
+from monrest.nodecontrol.model import FACTS, FAILED, FLAGS, GATHER, Log, Node, node_record
 from monrest.nodecontrol.service import NodeControl
 from monrest.nodecontrol.store import StoredNodes
 from monrest.query.column_names import TableSchema
@@ -189,7 +189,7 @@ class NodeEndpoints:
 
         async def done(progress: Progress) -> Answer:
             logs = await control.perform(site, operation, await started, progress)
-            problem = f"{logs[-1].name} failed" if logs and logs[-1].failed == BROKEN else ""
+            problem = f"{logs[-1].name} failed" if logs and logs[-1].failed == FAILED else ""
             return _result(operation, problem, {"logs": [shown_values(log) for log in logs]})
 
         try:
@@ -231,7 +231,7 @@ def _node_control(common: Common) -> NodeControl:
         *(common.reactor, common.wall, common.database, common.threads, common.duties),
         *(common.registry, config.nodecontrol),
         folder=config.server.var_dir,
-        ended=jobs.ending,
+        job_failure=jobs.failure,
         surely_alive=jobs.surely_alive,
         zone=config.display.zone(),
     )

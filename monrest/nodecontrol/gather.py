@@ -24,7 +24,7 @@ from twisted.internet.defer import Deferred
 from monrest import __version__
 from monrest.base import processes
 from monrest.base.concurrency import Shared, Threads
-from monrest.nodecontrol.model import GatherError, What, facts_of
+from monrest.nodecontrol.model import GatherError, GatherKind, facts_of
 
 _SAMPLE = 0.5
 """Seconds over which the load of the processors is measured."""
@@ -47,12 +47,12 @@ class NodeFacts:
     problem: str = ""
 
 
-Gatherer: TypeAlias = Callable[[What], Coroutine[Deferred[Any], Any, NodeFacts]]
+Gatherer: TypeAlias = Callable[[GatherKind], Coroutine[Deferred[Any], Any, NodeFacts]]
 """Learns about one node, or raises GatherError. Cancelling ends everything that was started."""
 
 
 async def ask_command(
-    reactor: Any, threads: Threads, site: str, command: str, seconds: float, what: What
+    reactor: Any, threads: Threads, site: str, command: str, seconds: float, what: GatherKind
 ) -> NodeFacts:
     """What ``command`` prints about the node of ``site``, run by a shell; see ``Gatherer``."""
     environment = {"MON_GATHER": what, "MON_NODE": site}
@@ -142,19 +142,19 @@ class LocalHost:
     folder: str
     seconds: float
     find: Callable[[str], str | None] = shutil.which
-    _asked: dict[What, tuple[Shared[NodeFacts], Deferred[NodeFacts]]] = field(
+    _asked: dict[GatherKind, tuple[Shared[NodeFacts], Deferred[NodeFacts]]] = field(
         factory=dict, init=False
     )
-    _waiting: Counter[What] = field(factory=Counter, init=False)
+    _waiting: Counter[GatherKind] = field(factory=Counter, init=False)
 
-    async def ask(self, core_down: Callable[[], bool], what: What) -> NodeFacts:
+    async def ask(self, core_down: Callable[[], bool], what: GatherKind) -> NodeFacts:
         """The node of a core on this host; see ``Gatherer``. Never fails."""
         learned = await self.learn(what)
         down = int(core_down())
         status = {"core": down, "monrest": 0, "OVERALL": down}
         return evolve(learned, data={**learned.data, "dist_status": status})
 
-    async def learn(self, what: What) -> NodeFacts:
+    async def learn(self, what: GatherKind) -> NodeFacts:
         """Facts, once for all callers; when the last caller leaves, everything is ended."""
         if what not in self._asked:
             shared: Shared[NodeFacts] = Shared()
@@ -169,7 +169,7 @@ class LocalHost:
             if not self._waiting[what]:
                 doing.cancel()
 
-    async def _learn(self, what: What) -> NodeFacts:
+    async def _learn(self, what: GatherKind) -> NodeFacts:
         sources = _Sources()
         data = await self.threads.run(lambda: self._runtime(sources))
         if what == "facts":

@@ -27,23 +27,23 @@ FLAGS: Mapping[str, str] = {
 }
 """Operations, and the flag that is 1 while one is going on."""
 
-FAILED: Mapping[str, str] = {
+FAILED_FLAGS: Mapping[str, str] = {
     "install": "installing_failed",
     "update": "updating_failed",
     "cleanup": "cleaning_failed",
 }
-"""Operations of which is shown how they ended last."""
+"""Operations, and the flag that shows how the last one ended."""
 
-What: TypeAlias = Literal["facts", "runtime"]
+GatherKind: TypeAlias = Literal["facts", "runtime"]
 
-WHATS: tuple[What, ...] = ("facts", "runtime")
-"""What can be gathered, the one that has all of it first."""
+GATHER_KINDS: tuple[GatherKind, ...] = ("facts", "runtime")
+"""``facts`` are all facts of a node, ``runtime`` those that change often."""
 
 STEPS = ("install", "update", "cleanup")
 """What ``run_all`` does, as far as there are commands for it."""
 
-FINE, BROKEN, DOUBTFUL = 0, 1, 2
-"""How an operation ended; doubtful: it succeeded, with errors or warnings in its output."""
+SUCCEEDED, FAILED, WARNED = 0, 1, 2
+"""How an operation ended; WARNED: it succeeded, with errors or warnings in its output."""
 
 _WARNED = re.compile(r"\[(?:ERROR|WARN|WARNING)\]")
 _MOST_ENTRIES = 100_000
@@ -77,8 +77,8 @@ class Node(StoredRow):
         int | None, Shown("background job of the last operation, empty for none", "number")
     ] = None
 
-    def asked(self, what: What) -> int:
-        """The time of the last question, answered or not."""
+    def asked(self, what: GatherKind) -> int:
+        """The time of the last attempt, successful or not."""
         return max(self.facts_gathered if what == "facts" else self.gathered, self.last_error_at)
 
 
@@ -118,17 +118,17 @@ FACTS = (
     Column("os_updates", "array_of_strings", "", "packages with updates"),
     Column("os_version", "string", "", "version of the operating system"),
 )
-"""What is known here of what a gatherer may tell; anything else is kept as it is."""
+"""The known keys of a gatherer's output; other keys are stored as they are."""
 
 _FACTS = {column.name: column for column in FACTS}
 _UNKNOWN: Mapping[str, Any] = {"string": "", "array_of_strings": [], "number": None, "object": {}}
-"""What stands for a fact that is not known, by its type: no number, because 0 would be one."""
+"""The value of an unknown fact, by its type: a number is null, because 0 would be a value."""
 
 
 def facts_of(output: bytes) -> dict[str, Any]:
     """Read the JSON object that a gatherer printed; GatherError names what is wrong with it.
 
-    What is not known here is kept.
+    Unknown keys are kept.
     """
     try:
         document = orjson.loads(output)
@@ -165,7 +165,7 @@ def _expected(name: str, value: Any) -> str:
         and all(isinstance(item, int) and item in (0, 1) for item in value.values())
     ):
         return "an object of 0 and 1"
-    # What is nested more deeply cannot be read by others.
+    # Other programs cannot read JSON that is nested more deeply.
     inner = [value]
     for _ in range(_DEEPEST + 1):
         inner = [item for outer in inner for item in _inside(outer)]
@@ -185,8 +185,8 @@ def _is_text(value: Any) -> bool:
 def outcome(status: int, output: str) -> int:
     """How a command ended that wrote ``output``."""
     if status != 0:
-        return BROKEN
-    return DOUBTFUL if _WARNED.search(output) else FINE
+        return FAILED
+    return WARNED if _WARNED.search(output) else SUCCEEDED
 
 
 def command(settings: ControlledNode | None, operation: str) -> str:
@@ -201,7 +201,7 @@ def steps(settings: ControlledNode | None, operation: str) -> tuple[tuple[str, s
 
 
 def node_record(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, Any]:
-    """A node without what the configuration says about it, in neutral words."""
+    """A node as it is shown, without its commands and names in the configuration."""
     data = node.data
     row: dict[str, Any] = {
         column.name: data.get(column.name, _UNKNOWN[column.type]) for column in FACTS
@@ -209,7 +209,10 @@ def node_record(node: Node, logs: Mapping[str, Log], now: float) -> dict[str, An
     row["cm_fqdn"] = data.get("cm_fqdn")
     present = node.operation.split(":")
     row |= {flag: int(name in present) for name, flag in FLAGS.items()}
-    row |= {flag: logs[name].failed if name in logs else FINE for name, flag in FAILED.items()}
+    row |= {
+        flag: logs[name].failed if name in logs else SUCCEEDED
+        for name, flag in FAILED_FLAGS.items()
+    }
     row |= {
         "facts": dict(data),
         "gathering": int(now < node.gathering_until),

@@ -1,4 +1,4 @@
-"""All nodes: gathering from time to time, operations, and what became of them."""
+"""Gathering the facts of nodes on a schedule, and operations on nodes with their results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,16 @@ from monrest.base.values import Progress
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.nodecontrol import store as statements
 from monrest.nodecontrol.gather import Gatherer, LocalHost, ask_command
-from monrest.nodecontrol.model import BROKEN, WHATS, GatherError, Log, Node, What, outcome, steps
+from monrest.nodecontrol.model import (
+    FAILED,
+    GATHER_KINDS,
+    GatherError,
+    GatherKind,
+    Log,
+    Node,
+    outcome,
+    steps,
+)
 from monrest.nodecontrol.store import StoredNodes
 from monrest.sites.registry import Sites
 from monrest.sites.site import Site
@@ -40,9 +49,9 @@ from monrest.store.duties import Duties, DutyLostError, Token
 DUTY = "nodecontrol"
 _LOOK = 5.0
 _LATEST = 3600.0
-"""Seconds for which a time that has come is still due."""
+"""Seconds for which a scheduled time that was missed is still due."""
 _SPARE = 30.0
-"""Seconds after which a gatherer is dead that should have ended."""
+"""Seconds after its time limit at which a gatherer counts as dead."""
 _LOOK_ALIVE = 1.0
 _CLAIM = 10.0
 """Seconds for which an operation may have no job yet."""
@@ -53,10 +62,10 @@ _REMOTE = ("http", "https")
 
 @define(eq=False)
 class NodeControl(Service):
-    """``config`` may be replaced while it runs; ``folder`` is the one of the daemon's state.
+    """``config`` may be replaced while it runs; ``folder`` is the folder of the daemon's state.
 
-    ``ended`` says how the job with a number ended: None while it has not, else why it failed,
-    empty if it did not. While this daemon is not ``surely_alive``, others may end its jobs.
+    ``job_failure`` returns why the job with a number failed: empty for success, None while it runs.
+    While this daemon is not ``surely_alive``, other daemons may end its jobs.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -69,11 +78,11 @@ class NodeControl(Service):
     registry: Sites
     config: NodeControlConfig
     folder: str
-    ended: Callable[[int], Awaitable[str | None]]
+    job_failure: Callable[[int], Awaitable[str | None]]
     surely_alive: Callable[[], bool]
     zone: tzinfo
     _token: Token | None = field(default=None, init=False)
-    _since: dict[What, float] = field(factory=dict, init=False)
+    _since: dict[GatherKind, float] = field(factory=dict, init=False)
     _steps: ClockSteps = field(init=False)
     _periodic: Periodic = field(init=False)
 
@@ -118,21 +127,21 @@ class NodeControl(Service):
     async def stored(self) -> StoredNodes:
         """All nodes, without the operations of jobs and daemons that died."""
         stored = await self.database.run(statements.read)
-        tidied = [await self._tidy(node) for node in stored.nodes.values() if node.operation]
-        return await self.database.run(statements.read) if any(tidied) else stored
+        lost = [await self._end_lost(node) for node in stored.nodes.values() if node.operation]
+        return await self.database.run(statements.read) if any(lost) else stored
 
-    async def _tidy(self, node: Node) -> bool:
+    async def _end_lost(self, node: Node) -> bool:
         """End an operation whose job is over; False if it still runs."""
         now = self.wall.now()
         if node.job is None:
             problem = "the operation did not begin" if now - node.claimed > _CLAIM else None
         else:
-            problem = await self.ended(node.job)
+            problem = await self.job_failure(node.job)
         if problem is None:
             return False
         if problem:
             name = node.operation.rpartition(":")[2]
-            lost = Log(site=node.site, name=name, failed=BROKEN, at=int(now), output=problem)
+            lost = Log(site=node.site, name=name, failed=FAILED, at=int(now), output=problem)
             await self.database.change(statements.note(lost))
         work = statements.release(
             node.site, node.job, now, problem[:_LONGEST_ERROR], claimed=node.claimed
@@ -145,20 +154,19 @@ class NodeControl(Service):
     async def look(self) -> None:
         """Gather what is due, if that is this daemon's duty.
 
-        Nothing is due that came before this daemon. A daemon that takes over does what was not
-        done yet since its time came, and does not wait for the daemon before it, whose facts
-        cannot be stored any more.
+        Times before the start of this daemon are not due. A daemon that takes over gathers what is
+        due, and does not wait for the former daemon, whose facts cannot be stored any more.
         """
         count = self._steps.count
         if self._steps.look() != count:
-            # What comes next may have come by a clock that was wrong.
+            # The last due time may have been one of a clock that was wrong.
             again = self._steps.since()
             self._since = {what: min(since, again) for what, since in self._since.items()}
         token = self.duties.held(DUTY) if self.config.enabled else None
         if token is None:
             self._token = None
             return
-        due = {what: at for what in WHATS if (at := self._due(what)) is not None}
+        due = {what: at for what in GATHER_KINDS if (at := self._due(what)) is not None}
         if not due:
             return
         try:
@@ -192,15 +200,15 @@ class NodeControl(Service):
             for waiter in waiting:
                 waiter.cancel()
 
-    def _due(self, what: What) -> int | None:
-        """Return the newest time that has come and was not seen to; None: there is none."""
+    def _due(self, what: GatherKind) -> int | None:
+        """Return the newest due time that was not handled; None: there is none."""
         config, now = self.config, self.wall.now()
         text = config.gather_schedule if what == "facts" else config.runtime_schedule
         after = max(self._since[what], now - _LATEST)
         return next(iter(between([text], after, now, self.zone, 1)), None) if text else None
 
-    async def gather(self, site: Site, what: What) -> str:
-        """Gather facts and store them; give the reason of a failure, empty for success.
+    async def gather(self, site: Site, what: GatherKind) -> str:
+        """Gather facts and store them; return the reason of a failure, empty for success.
 
         Raise BadRequest for a node that cannot be asked, Conflict while it is being asked.
         """
@@ -209,7 +217,7 @@ class NodeControl(Service):
     async def _gather(
         self,
         site: Site,
-        what: What,
+        what: GatherKind,
         host: LocalHost,
         change: Callable[[Work[Any]], Awaitable[Any]],
         *,
@@ -242,7 +250,7 @@ class NodeControl(Service):
         return problem
 
     async def claim(self, site: Site, operation: str) -> int:
-        """Begin an operation, the only one until it is released; give the time of its begin.
+        """Begin an operation, the only one until it is released; return the time of its begin.
 
         It has to be assigned within some seconds. BadRequest for one that cannot be done, Conflict
         during another one.
@@ -255,11 +263,11 @@ class NodeControl(Service):
         await self.stored()
         now = int(self.wall.now())
         if not await self.database.change(statements.claim(site.id, operation, now)):
-            raise Conflict("another operation is going on", "wait for its end, or cancel its job")
+            raise Conflict("another operation is running", "wait for its end, or cancel its job")
         return now
 
     async def assign(self, site: Site, job: int, claimed: int) -> None:
-        """Store which job does what was claimed; Conflict when that was too late."""
+        """Store which job does the claimed operation; Conflict when that was too late."""
         if not await self.database.change(statements.assign(site.id, job, claimed)):
             raise Conflict("the operation did not begin", "it took too long to store its job")
 
@@ -270,10 +278,10 @@ class NodeControl(Service):
     async def perform(
         self, site: Site, operation: str, job: int, progress: Progress
     ) -> tuple[Log, ...]:
-        """Do what ``job`` was assigned to, and gather facts after it.
+        """Do the operation of ``job``, and gather facts after it.
 
-        One log for each step, the last of which may have failed: then there are no more.
-        Conflict when others took this daemon for dead.
+        Returns one log for each step, and ends at a step that failed. Conflict when other daemons
+        considered this one dead.
         """
         todo = steps(self.settings(site), operation)
         done: list[Log] = []
@@ -282,10 +290,12 @@ class NodeControl(Service):
             for at, (name, command) in enumerate(todo):
                 present = operation if name == operation else f"{operation}:{name}"
                 if not await self.database.change(statements.step(site.id, job, present)):
-                    problem = f"{operation}: others gave it up"
-                    raise Conflict("the operation was given up", "others took this daemon for dead")
+                    problem = f"{operation}: given up by another daemon"
+                    raise Conflict(
+                        "the operation was given up", "other daemons considered this one dead"
+                    )
                 done.append(await self._step(site, name, command, _part(progress, at, len(todo))))
-                if done[-1].failed == BROKEN:
+                if done[-1].failed == FAILED:
                     last = done[-1].output.strip().splitlines() or ["no output"]
                     problem = f"{name}: {last[-1]}"
                     break
@@ -295,7 +305,7 @@ class NodeControl(Service):
         finally:
             now = self.wall.now()
             release = statements.release(site.id, job, now, problem[:_LONGEST_ERROR])
-            with suppress(Unavailable):  # the next one who looks tidies up
+            with suppress(Unavailable):  # the next reader ends the operation
                 await self.database.change(release)
         if self.gatherer(site, self._host()) is not None:
             progress(_GATHERING, message="gathering facts")
@@ -306,10 +316,10 @@ class NodeControl(Service):
     async def _step(self, site: Site, name: str, command: str, progress: Progress) -> Log:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         output = ""
-        failed = BROKEN
+        failed = FAILED
         given_up = False
 
-        def heard(data: bytes) -> None:
+        def on_output(data: bytes) -> None:
             nonlocal output
             output = (output + decoder.decode(data))[-_LONGEST_OUTPUT:]
             lines = output.rstrip().rpartition("\n")
@@ -321,7 +331,7 @@ class NodeControl(Service):
             processes.shell(f"exec 2>&1\n{command}"),
             {"MON_NODE": site.id, "MON_OPERATION": name},
             self.config.command_timeout,
-            heard,
+            on_output,
         )
 
         def look() -> None:
@@ -336,7 +346,7 @@ class NodeControl(Service):
         try:
             ended = await running
             failed = outcome(ended.status, output)
-            if failed == BROKEN and (ended.timed_out or ended.err):
+            if failed == FAILED and (ended.timed_out or ended.err):
                 output += f"\n{ended.reason()}"
         except CancelledError:
             output += (
@@ -353,14 +363,14 @@ class NodeControl(Service):
         return log
 
     def configure(self, config: NodeControlConfig, zone: tzinfo) -> None:
-        """Take other nodes and times; of other times only those count that are to come."""
+        """Use other nodes and schedules; of a new schedule only future times are due."""
         times = (config.gather_schedule, config.runtime_schedule, zone)
         if times != (self.config.gather_schedule, self.config.runtime_schedule, self.zone):
             self._begin()
         self.config, self.zone = config, zone
 
     def _begin(self) -> None:
-        self._since = dict.fromkeys(WHATS, self.wall.now())
+        self._since = dict.fromkeys(GATHER_KINDS, self.wall.now())
 
     def startService(self) -> None:
         """Take part in gathering."""
@@ -382,9 +392,9 @@ _LONGEST_LINE = 200
 
 
 def _part(progress: Progress, at: int, count: int) -> Progress:
-    """Progress of one of several steps; a step's own is not known."""
+    """The progress of one of several steps."""
 
-    def tell(percent: float, remaining: float | None = None, message: str = "") -> None:
+    def report(percent: float, remaining: float | None = None, message: str = "") -> None:
         progress(_GATHERING * (at + percent / 100) / count, remaining, message)
 
-    return tell
+    return report

@@ -42,7 +42,7 @@ _ICINGA2 = re.compile(
 class FileProblem:
     """Something wrong in a file; ``str()`` returns ``FILE:LINE: text``.
 
-    ``fatal`` is false for what a core accepts; ``whole_path`` is how the message names the place.
+    ``fatal`` is false if a core accepts it; ``whole_path`` is how the message names the place.
     """
 
     file: str
@@ -56,7 +56,7 @@ class FileProblem:
 
     @property
     def message(self) -> str:
-        """The text as a precheck says it, with the place at its end."""
+        """The text of a precheck, with the place at its end."""
         return f"{self.text} in {place(self.file, self.line, whole_path=self.whole_path)}"
 
 
@@ -197,7 +197,7 @@ def _cleaned(kind: str, attributes: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read_back(text: str, kind: str, wanted: Mapping[str, str]) -> FoundDefinition:
-    """Read a text just written; what does not read back as it was meant is not written."""
+    """Read a new text back; one with another meaning is not written."""
     reader = LineReader(text)
     definition = reader.next_definition()
     if definition is not None and reader.position == len(text) and not reader.faults:
@@ -252,7 +252,7 @@ class Scanner:
             yield block
 
     def _plain(self) -> Block | None:
-        """The next definition when it is plain; None: the reader has to look."""
+        """The next definition when it is plain; None: the reader must read it."""
         reader, text = self.reader, self.reader.text
         place = self._head()
         if place is None:
@@ -423,7 +423,7 @@ class ConfigFile:
 
     @property
     def problems(self) -> tuple[FileProblem, ...]:
-        """What is wrong with the form, by line."""
+        """Errors of syntax, by line."""
         faults = [*self.faults, *(fault for block in self.blocks for fault in block.faults)]
         return tuple(
             FileProblem(self.path, fault.line, fault.text, fault.fatal, fault.whole_path)
@@ -432,7 +432,7 @@ class ConfigFile:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing but comments is left: no definition, include or unreadable line."""
+        """Whether there are only comments: no definition, include or unreadable line."""
         return not self.blocks and not self.includes and not self.faults
 
     def copy(self) -> ConfigFile:
@@ -484,7 +484,7 @@ class ConfigFile:
         if block is self.blocks[-1] and block in self._added:
             lead, after = self._added[block]
             if self.trailer == after:
-                # Taken back as it was added, however the file ended before.
+                # As the file was before the definition was added.
                 self.trailer = block.before.removesuffix(lead)
                 del self.blocks[-1], self._added[block]
                 return
@@ -516,7 +516,7 @@ class ConfigFile:
 
 
 def _joined(left: str, right: str, *, first: bool, last: bool) -> str:
-    """The text where a definition stood between two texts: one empty line of its own less."""
+    """Two texts joined where a definition was removed, without the empty line that it had."""
     blank = _BLANK_FIRST.match(right)
     apart = (first and not left) or _BLANK_LAST.search(left) is not None
     if blank is not None and apart:

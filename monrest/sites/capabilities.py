@@ -32,9 +32,9 @@ COLUMNS_QUERY = Pushed(table="columns", columns=("table", "name", "type"))
 _TYPES = frozenset({"string", "int", "float", "list", "dict", "time"})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _BY_VERSION: tuple[CoreKind, ...] = ("icinga2", "shinken", "naemon")
-_FEW = 64
-_CHANGED = "\ud800"
-"""Surrogates and replacement characters, which stand for something else, begin here."""
+_MOST_SHARED = 64
+_FIRST_CHANGED = "\ud800"
+"""The first of the surrogates and replacement characters, which stand for other bytes."""
 
 AskCore: TypeAlias = Callable[[Pushed], Awaitable[list[Row]]]
 
@@ -69,8 +69,8 @@ class Program:
     def same_process(self, other: Program) -> bool:
         """Whether the core has certainly lived on between the two rows, reloaded or not.
 
-        Its own word for its process is not enough: in a container that is the same after each
-        start, and a proxy lives on when the core behind it does not.
+        The process id that the core reports is not enough: in a container it is the same after
+        each start, and a proxy lives on when the core behind it does not.
         """
         return self.process != 0 and self.process == other.process
 
@@ -101,7 +101,7 @@ def _number(value: Any) -> float:
 
 
 async def detect(program: Program, ask: AskCore) -> Capabilities:
-    """What the core that gave ``program`` can do; ``ask`` runs a query with what UNKNOWN can.
+    """The capabilities of the core of ``program``; ``ask`` runs a query with those of UNKNOWN.
 
     Raise LivestatusError if the core does not answer, or is an LMD, which is not asked like a
     core; a refusal of the columns table is an answer.
@@ -132,42 +132,42 @@ def in_order(rows: Sequence[Row]) -> bool:
     """Whether each of these rows of names comes after the one before, by code points.
 
     Not if a core may have sorted by something else than it sends: characters beyond U+FFFF arrive
-    changed, and so do bytes that are no UTF-8. Nor if it gives what is no name.
+    changed, and so do bytes that are no UTF-8. Nor if a name is no text.
     """
     names = (name for row in rows for name in row)
-    whole = all(isinstance(name, str) and max(name, default="") < _CHANGED for name in names)
+    whole = all(isinstance(name, str) and max(name, default="") < _FIRST_CHANGED for name in names)
     return whole and all(before < after for before, after in pairwise(rows))
 
 
 def ends_in_order(rows: list[Row]) -> list[Row]:
-    """Two of them that are ``in_order`` where all of them are, and with those before and behind.
+    """The first and the last row of a batch, which are ``in_order`` only if the whole batch is.
 
-    So the names of a large table are looked at without being held.
+    So the order of a large table is checked batch by batch, without all of its names in memory.
     """
     return [rows[0], rows[-1 if in_order(rows) else 0]] if len(rows) > 1 else rows
 
 
-_seen: dict[str, Mapping[str, Mapping[str, str]]] = {}
+_shared_tables: dict[str, Mapping[str, Mapping[str, str]]] = {}
 
 
 def _capabilities(
     program: Program, kind: CoreKind, tables: Mapping[str, Mapping[str, str]]
 ) -> Capabilities:
     key = digest(kind, tables)
-    if len(_seen) > _FEW:
-        _seen.clear()
+    if len(_shared_tables) > _MOST_SHARED:
+        _shared_tables.clear()
     return Capabilities(
         kind=kind,
         program_version=program.program_version,
         livestatus_version=program.livestatus_version,
         # A hundred sites with the same core share one set of tables.
-        tables=_seen.setdefault(key, tables),
+        tables=_shared_tables.setdefault(key, tables),
         key=key,
     )
 
 
 def digest(kind: str, tables: Mapping[str, Mapping[str, str]]) -> str:
-    """The same for all cores that can do the same: ``Capabilities.key``."""
+    """Equal for cores with equal capabilities: ``Capabilities.key``."""
     lines = [kind]
     for table in sorted(tables):
         lines.append(table)

@@ -32,7 +32,7 @@ from monrest.base.meters import Sample, Spread, joined, observe, spread
 from monrest.base.trace import parent_of, trace_id
 from monrest.render.formats import RenderOptions
 from monrest.web.channel import ApiChannel, RemoteEnd
-from monrest.web.limits import UNKNOWN, Intake, no_room
+from monrest.web.limits import SMALL_BODY, Intake, no_room
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress, IDelayedCall
@@ -55,7 +55,7 @@ _LONGEST_QUERY = 1000
 _LONGEST_AGENT = 200
 _SECRET = re.compile(SENSITIVE.encode("ascii"), re.IGNORECASE)
 _SUSPECT = re.compile(_SECRET.pattern + rb"|%2[de]|%[4-7]", re.IGNORECASE)
-"""Where nothing is found, no name is that of a secret; ``%`` may be a character of one."""
+"""A query without a match has no secret parameter; ``%`` may be a character of its name."""
 _CLOSE = [b"close"]
 
 _LISTS = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"})
@@ -66,7 +66,7 @@ class HeaderView(Mapping[str, str]):
     """The headers of a request by lower-case name, decoded when asked for.
 
     Bytes that are no UTF-8 are read as Latin-1. A header that is there twice is a BadRequest,
-    since a proxy may have looked at another one of them; those that are lists give the last.
+    since a proxy may have checked the other one; of lists the last header counts.
     """
 
     _headers: Headers
@@ -112,12 +112,12 @@ def shown_query(query: bytes) -> str:
 
 
 class ApiRequest(Request):
-    """One HTTP request, with what the access log wants to know about it.
+    """One HTTP request, with the values of its access line.
 
     ``rest``: the path behind the API's root, set by the front resource; None outside of it.
-    ``route``: the path of the endpoint as it is declared, for what is counted; empty for none.
-    ``options``: how to render, as soon as it is known. ``expired``: the request time-out has
-    struck. ``asking``: the user's name. ``key_id``: the beginning of the id of the API key.
+    ``route``: the declared path of the endpoint, for metrics; empty for none.
+    ``options``: how to render, as soon as it is known. ``expired``: the request took too
+    long. ``user_name``: the user. ``key_id``: the beginning of the id of the API key.
     ``error``: the message of the error document, for the access log. ``held``: the bytes of memory
     that the body and its values take.
     """
@@ -136,7 +136,7 @@ class ApiRequest(Request):
     trace = ""
     peer = RemoteEnd()
     client_name = "-"
-    asking = "-"
+    user_name = "-"
     key_id = "-"
     body = BytesIO()
     rows = 0
@@ -156,7 +156,7 @@ class ApiRequest(Request):
         return cast("ApiChannel", self.channel).site
 
     def head_received(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Take what the first line says; unlike Twisted's, leaves the query unparsed."""
+        """Read the first line; unlike Twisted, leave the query unparsed."""
         self.method, self.uri, self.clientproto = command, path, version
         self.path, _, self.query = path.partition(b"?")
         self.args = {}
@@ -165,8 +165,8 @@ class ApiRequest(Request):
     def gotLength(self, length: int | None) -> None:
         """Prepare for a body of ``length`` bytes (None: chunked), if any; always in memory."""
         self.limit = cast("ApiChannel", self.channel).site.limits.max_body
-        if length is None or length > UNKNOWN:
-            self.limit = max(self.limit, UNKNOWN)  # until its sender and its endpoint are known
+        if length is None or length > SMALL_BODY:
+            self.limit = max(self.limit, SMALL_BODY)  # until its sender and its endpoint are known
         elif length > self.limit:
             self.too_large = True
         if length != 0:
@@ -180,9 +180,9 @@ class ApiRequest(Request):
         return self._reserved
 
     def hold_values(self, size: int) -> None:
-        """Take room for the values of the body, whose bytes are not needed any more then.
+        """Take room for the values of the body, whose bytes are then released.
 
-        Values that could never fit in need all of the room. Raises Unavailable.
+        Values that are larger than all of the room take all of it. Raises Unavailable.
         """
         size = min(size, self._site.intake.most - self.held)
         if not self._site.intake.take(size):
@@ -251,21 +251,21 @@ class ApiRequest(Request):
             PlainRequest.finish(self)
 
     def processingFailed(self, reason: Failure) -> Failure:
-        """Answer an exception that no handler has seen."""
+        """Answer an exception that no handler has caught."""
         cast("FrontResource", self._site.resource).fail(self, reason)
         if not self.finished:
             self.finish()
         return reason
 
     def getRequestHostname(self) -> bytes:
-        """Give Klein a constant to bind its map to.
+        """A constant for Klein's map of routes.
 
         The Host header has no meaning here, and a hostile one would make Klein answer in HTML.
         """
         return b"localhost"
 
     def isSecure(self) -> bool:
-        """Whether the connection is encrypted, as was seen when it was made."""
+        """Whether the connection is encrypted."""
         return self.peer.secure
 
     def name_failed_sites(self, sites: Iterable[str]) -> None:
@@ -306,7 +306,7 @@ class ApiSite(Site):
     """Serves ``resource``; both it and ``limits`` are swapped on reload.
 
     ``wall`` shows the date of answers, ``timer`` measures durations. ``channels`` are the open
-    connections, and ``carry`` gets their number whenever it changes.
+    connections; ``count_connections`` is called with their number whenever it changes.
     """
 
     noisy = False
@@ -321,12 +321,12 @@ class ApiSite(Site):
         reactor: IReactorTime,
         wall: WallClock,
         timer: Callable[[], float] = time.monotonic,
-        carry: Callable[[int], object] = lambda _: None,
+        count_connections: Callable[[int], object] = lambda _: None,
     ) -> None:
         super().__init__(resource, reactor=reactor, parsePOSTFormSubmission=False)
         self.wall = wall
         self.timer = timer
-        self._carry = carry
+        self._count_connections = count_connections
         self._answered: dict[tuple[str, str, int], Spread] = {}
         """Durations by method, path of the endpoint and status."""
         self._sent = 0
@@ -396,7 +396,7 @@ class ApiSite(Site):
             "ms": round(seconds * 1000, 2),
             "backend_ms": round(request.backend_seconds * 1000, 2),
             "rows": request.rows,
-            "user": request.asking,
+            "user": request.user_name,
             "failed_sites": list(request.failed_sites),
             "request_id": request.request_id,
             "client": request.client_name,
@@ -431,18 +431,18 @@ class ApiSite(Site):
         return work.addTimeout(self.limits.request_timeout, self.reactor)
 
     def refused(self, channel: ApiChannel, status: int, size: int) -> None:
-        """Write the access line of what never became a request."""
+        """Write the access line of bytes that never became a request."""
         client = channel.peer.address or "unix"
         fields = {"method": "-", "path": "-", "status": status, "bytes": size, "client": client}
         log.info("request refused", **{ACCESS: fields})
 
     def opened(self, channel: ApiChannel) -> None:
         self.channels.add(channel)
-        self._carry(len(self.channels))
+        self._count_connections(len(self.channels))
 
     def closed(self, channel: ApiChannel) -> None:
         self.channels.discard(channel)
-        self._carry(len(self.channels))
+        self._count_connections(len(self.channels))
         if self._drained is not None and not self.channels:
             drained, self._drained = self._drained, None
             drained.callback(None)
@@ -452,7 +452,7 @@ class ApiSite(Site):
         self.draining = True
 
     def drain(self, seconds: float) -> Deferred[None]:
-        """Let running requests finish for up to ``seconds``, then cut off what is left.
+        """Let running requests finish for up to ``seconds``, then cut off the others.
 
         Idle connections are closed at once. Fires when no connection is open any more.
         """

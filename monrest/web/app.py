@@ -50,7 +50,7 @@ from monrest.query.target import FORMATS, PathTarget, parameters, parsed_size, t
 from monrest.render.formats import RenderOptions, shows_headers
 from monrest.web.api_site import ApiRequest, HeaderView
 from monrest.web.body import EMPTY, Body, merged, read_body, reads_body
-from monrest.web.limits import UNKNOWN
+from monrest.web.limits import SMALL_BODY
 from monrest.web.pages import Pages
 from monrest.web.respond import Responder, accepted_format
 
@@ -182,7 +182,7 @@ class Api:
         where = self._target(request, headers)
         caller = self._caller(request, headers)
         if self.router.public(caller.method, where.segments):
-            return min(UNKNOWN, self.server.max_body)
+            return min(SMALL_BODY, self.server.max_body)
         identity = await self.authenticator.authenticate(caller)
         method = "POST" if caller.method == "PUT" else caller.method
         endpoint = self.router.find(method, where.path, where.segments).endpoint
@@ -230,7 +230,7 @@ class Api:
             identity = ANONYMOUS
         else:
             identity = await self.authenticator.authenticate(caller)
-            request.asking = identity.user or "-"
+            request.user_name = identity.user or "-"
             request.key_id = identity.key[:_KEY_ID] or "-"
         rest = await self._read(request, caller, where, identity)
         if rest.method == "OPTIONS":
@@ -501,7 +501,7 @@ class FrontResource(Resource):
     async def admit(self, request: ApiRequest) -> int:
         """Return the bytes of a body that ``request`` may have; raises when it is refused."""
         self._locate(request)
-        return UNKNOWN if request.rest is None else await self._api.admit(request)
+        return SMALL_BODY if request.rest is None else await self._api.admit(request)
 
     def _locate(self, request: ApiRequest) -> bytes:
         """Set ``request.rest`` where the API answers; the path with one slash at its start."""

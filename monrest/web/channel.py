@@ -24,11 +24,11 @@ from twisted.web.http import HTTPChannel
 from monrest.base.errors import RestError, TooLarge, TooSlow, error_value
 from monrest.base.sockets import credentials, write_now
 from monrest.web.limits import (
+    BODY_LEAST,
+    BODY_WINDOW,
     HEAD_SECONDS,
-    LEAST,
-    STOOD_STILL,
-    UNKNOWN,
-    WINDOW,
+    SMALL_BODY,
+    SUSPENDED,
     Pace,
     no_room,
 )
@@ -96,7 +96,7 @@ class ApiChannel(HTTPChannel):
         self.totalHeadersSize = self.MAX_LENGTH + _HEADERS
         self.peer = peer_of(self.transport)
         self._host, self._peer = super().getHost(), super().getPeer()
-        self._body_pace = Pace(self.site.reactor, LEAST, WINDOW)
+        self._body_pace = Pace(self.site.reactor, BODY_LEAST, BODY_WINDOW)
         self.site.opened(self)
         super().connectionMade()
 
@@ -160,7 +160,7 @@ class ApiChannel(HTTPChannel):
         if len(hosts) > 1 or (not hosts and self._version == b"HTTP/1.1"):
             self._refuse(400, "bad request", "Host: expected once")
             return
-        long = self.length is None or self.length > UNKNOWN
+        long = self.length is None or self.length > SMALL_BODY
         self._continues = False
         super().allHeadersReceived()
         if self.length != 0:
@@ -192,7 +192,7 @@ class ApiChannel(HTTPChannel):
     def _send100Continue(self) -> None:
         """Ask for the body; for a long one only when its sender is known."""
         self._continues = True
-        if self.length is not None and self.length <= UNKNOWN:
+        if self.length is not None and self.length <= SMALL_BODY:
             super()._send100Continue()
 
     def _admitted(self, limit: int, request: ApiRequest, length: int | None) -> None:
@@ -309,7 +309,7 @@ class ApiChannel(HTTPChannel):
 
     def _head_too_slow(self) -> None:
         due, self._head_due = self._head_due, None
-        if due is not None and self.site.reactor.seconds() - due.getTime() > STOOD_STILL:
+        if due is not None and self.site.reactor.seconds() - due.getTime() > SUSPENDED:
             self._watch_head()
             return
         self._refuse(
@@ -324,7 +324,7 @@ class ApiChannel(HTTPChannel):
     def _body_too_slow(self) -> None:
         error = TooSlow(
             "request timed out",
-            f"expected at least {LEAST} bytes of the body in {WINDOW:g} seconds",
+            f"expected at least {BODY_LEAST} bytes of the body in {BODY_WINDOW:g} seconds",
         )
         self.answer_early(self.requests[-1], Failure(error))
 

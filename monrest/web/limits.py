@@ -12,22 +12,22 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from monrest.base.errors import Unavailable
 
-UNKNOWN = 65536
-"""Bytes of a body that any client may send; for more a client has to be known."""
+SMALL_BODY = 65536
+"""Bytes of a body that any client may send; longer ones need credentials."""
 RETRY_AFTER = 5
-"""Seconds after which a client may try again for whose body there was no room."""
+"""Seconds after which a client whose body had no room may try again."""
 HEAD_SECONDS = 30.0
 """From the first byte of a request to the end of its head."""
-LEAST, WINDOW = 15_000, 30.0
-"""Bytes of a body that have to come in so many seconds, unless it ends before."""
+BODY_LEAST, BODY_WINDOW = 15_000, 30.0
+"""Bytes of a body that must arrive in this number of seconds, unless it ends before."""
 READ_LEAST, READ_WINDOW = 30_000, 60.0
-"""Bytes that a reader has to take in so many seconds, as long as there are some for it."""
-STOOD_STILL = 1.0
-"""Seconds by which a timer is late when the process or its machine was stopped for a while."""
+"""Bytes that a reader must accept in this number of seconds, while there are some for it."""
+SUSPENDED = 1.0
+"""A timer that is later than these seconds shows that the process or machine was suspended."""
 
 
 def no_room() -> Unavailable:
-    """Make the error for a body that does not fit in beside all others."""
+    """The error for a body that has no room beside all others."""
     return Unavailable(
         "too many request bodies at once", "please try again in a moment", seconds=RETRY_AFTER
     )
@@ -37,7 +37,7 @@ def no_room() -> Unavailable:
 class Intake:
     """The room of ``most`` bytes for the bodies of all requests of the daemon, and their values.
 
-    Each counts until its request is answered.
+    Each body counts until its request is answered.
     """
 
     most: int
@@ -58,8 +58,8 @@ class Intake:
 class Pace:
     """Notices that a number of bytes has grown by less than ``least`` in ``seconds``.
 
-    It is looked at between ``begin`` and ``end`` only, while the other side waits for the client.
-    A time in which the process was stopped does not count.
+    It is checked between ``begin`` and ``end`` only, while the daemon waits for the client. A time
+    in which the process was suspended does not count.
     """
 
     clock: IReactorTime
@@ -82,7 +82,7 @@ class Pace:
     def _look(self, count: Callable[[], int], late: Callable[[], None]) -> None:
         timer, self._timer = self._timer, None
         assert timer is not None
-        stopped = self.clock.seconds() - timer.getTime() > STOOD_STILL
+        stopped = self.clock.seconds() - timer.getTime() > SUSPENDED
         if count() - self._before < self.least and not stopped:
             late()
         else:

@@ -26,7 +26,7 @@ from monrest.webhooks import store as statements
 from monrest.webhooks.model import Delivery, Webhook
 from monrest.webhooks.posting import PostResult, Sender
 from monrest.webhooks.signature import headers_of
-from monrest.webhooks.store import HookState, NextDeliveries, Tried
+from monrest.webhooks.store import Attempt, HookState, NextDeliveries
 
 AT_ONCE = 8
 """Messages of a webhook that are on their way at the same time."""
@@ -66,7 +66,7 @@ class PostedDelivery:
 
 def judged(
     hook: Webhook, posted: Sequence[PostedDelivery], now: float
-) -> tuple[list[Tried], HookState]:
+) -> tuple[list[Attempt], HookState]:
     """What becomes of messages that were sent, and of their webhook."""
     tried, given_up = [], ""
     state = HookState(failures=hook.failures, rests=hook.rests)
@@ -81,7 +81,7 @@ def judged(
         elif not result.taken and (hook.delivered is None or hook.delivered < delivery.made):
             given_up = result.error
             wait = 0.0 if result.by_target else None
-        tried.append(Tried(seq=delivery.seq, result=result, pause=wait))
+        tried.append(Attempt(seq=delivery.seq, result=result, pause=wait))
         state = state_after(state, posted_delivery, now)
     if given_up and state.paused is None:
         state = HookState(paused=f"what is sent was refused for a day: {given_up}")

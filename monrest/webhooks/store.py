@@ -1,4 +1,4 @@
-"""Work for one transaction each: what the database is asked about webhooks."""
+"""The SQL of webhooks; every function is work for one transaction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from monrest.webhooks.posting import PostResult
 WAITING, SENT, FAILED = "waiting", "sent", "failed"
 
 KEPT = 200
-"""Messages of a webhook that are over and still shown."""
+"""Messages of a webhook that are done and still shown."""
 
 
 webhooks, deliveries = Webhook.table, Delivery.table
@@ -80,7 +80,7 @@ def replace(
     limit: Sequence[str] | None,
     now: float,
 ) -> bool:
-    """Store another record, with which everything that stood in the way is forgotten.
+    """Store another record; pauses and failures are reset.
 
     A webhook that was switched off continues with events from ``now`` on.
     """
@@ -100,7 +100,7 @@ _UNHINDERED: Mapping[str, Any] = {"paused": None, "paused_at": None, "failures":
 
 
 def _forget(connection: Connection, number: int) -> None:
-    """Nothing of it waits any more."""
+    """Delete the waiting messages of a webhook."""
     connection.execute(
         delete(deliveries).where(deliveries.c.webhook == number, deliveries.c.phase == WAITING)
     )
@@ -113,7 +113,7 @@ def _at_once(number: int) -> Any:
 
 @transaction
 def resume(connection: Connection, number: int) -> None:
-    """Set a webhook going that was paused: everything that waits is tried at once."""
+    """Resume a paused webhook: waiting messages are tried at once."""
     connection.execute(update(webhooks).where(webhooks.c.number == number).values(**_UNHINDERED))
     connection.execute(_at_once(number))
 
@@ -139,7 +139,7 @@ def list_deliveries(connection: Connection, number: int) -> list[Delivery]:
 
 @transaction
 def repeat(connection: Connection, number: int, seq: int) -> bool:
-    """Have a message sent again that is over, with the same id; False when there is none."""
+    """Queue a message that is done again, with the same id; False when there is none."""
     query = (
         update(deliveries)
         .where(deliveries.c.webhook == number, deliveries.c.seq == seq)
@@ -150,7 +150,7 @@ def repeat(connection: Connection, number: int, seq: int) -> bool:
 
 @frozen(kw_only=True)
 class QueuedEvent:
-    """What is to be sent for one event, or why nothing can be sent; ``cursor`` is behind it."""
+    """The message of one event, or why it cannot be sent; ``cursor`` is behind the event."""
 
     message: str
     event: str
@@ -162,8 +162,8 @@ class QueuedEvent:
     error: str | None = None
 
 
-def _this(hook: Webhook) -> ColumnElement[bool]:
-    """The row, if it is still this webhook: numbers come again, and records change."""
+def _same_webhook(hook: Webhook) -> ColumnElement[bool]:
+    """The row, if it is still this webhook: numbers are used again, and records change."""
     return and_(
         webhooks.c.number == hook.number,
         webhooks.c.token == hook.token,
@@ -175,12 +175,12 @@ def _this(hook: Webhook) -> ColumnElement[bool]:
 def queue(
     connection: Connection, hook: Webhook, events: Sequence[QueuedEvent], now: float, most: int
 ) -> int:
-    """Store what is to be sent together with how far was read; give how many events that were.
+    """Store messages and the cursor behind them; return the number of events.
 
-    0 where the record is another one by now. At most ``most`` wait then. What was queued before
-    is not queued again.
+    0 if the record has changed meanwhile. At most ``most`` messages wait then. An event that was
+    queued before is not queued again.
     """
-    this, number = _this(hook), hook.number
+    this, number = _same_webhook(hook), hook.number
     last = connection.execute(
         select(webhooks.c.last_seq).where(this).with_for_update()
     ).scalar_one_or_none()
@@ -227,8 +227,8 @@ def queue(
 
 @transaction
 def note_position(connection: Connection, hook: Webhook, position: str) -> None:
-    """Store how far was read where nothing was to be sent."""
-    connection.execute(update(webhooks).where(_this(hook)).values(position=position))
+    """Store the cursor where no event was to be sent."""
+    connection.execute(update(webhooks).where(_same_webhook(hook)).values(position=position))
 
 
 def _first_of_each(number: int) -> Select[tuple[int]]:
@@ -241,8 +241,8 @@ def _first_of_each(number: int) -> Select[tuple[int]]:
 
 
 @frozen(kw_only=True)
-class Tried:
-    """What became of one try: ``pause`` are the seconds until the next, None for no other."""
+class Attempt:
+    """The result of one attempt: ``pause`` are the seconds until the next, None for no other."""
 
     seq: int
     result: PostResult
@@ -251,9 +251,9 @@ class Tried:
 
 @frozen(kw_only=True)
 class HookState:
-    """How a webhook is doing: ``failures`` in a row, left alone until ``rests``.
+    """``failures`` in a row; nothing is sent until ``rests``.
 
-    ``paused`` says why nothing more is sent; ``ended`` that it never will be.
+    ``paused`` is the reason why nothing more is sent; ``ended``: nothing will ever be sent again.
     """
 
     failures: int = 0
@@ -262,8 +262,8 @@ class HookState:
     ended: bool = False
 
 
-Judge: TypeAlias = Callable[[Webhook], tuple[list[Tried], HookState]]
-"""What becomes of messages that were sent, and of the webhook that is stored."""
+Judge: TypeAlias = Callable[[Webhook], tuple[list[Attempt], HookState]]
+"""The attempts that are stored, and the new state of the webhook."""
 
 
 @frozen(kw_only=True)
@@ -271,7 +271,7 @@ class NextDeliveries:
     """The webhook and its messages that are to be sent now; ``wait`` seconds until there are more.
 
     ``hook`` is None where nothing is sent any more, ``wait`` where none waits. ``state`` is what
-    was noted.
+    was stored.
     """
 
     hook: Webhook | None = None
@@ -290,7 +290,7 @@ def advance(
     most: int,
     busy: Sequence[str],
 ) -> NextDeliveries:
-    """Note what was sent, and take the next ``most`` messages, one for each object.
+    """Store the results of attempts, and take the next ``most`` messages, one for each object.
 
     Messages of the objects ``busy`` are on their way.
     """
@@ -311,8 +311,8 @@ def advance(
 def _take(
     connection: Connection, hook: Webhook, now: float, most: int, busy: Sequence[str]
 ) -> tuple[tuple[Delivery, ...], float | None]:
-    """Take messages; also gives the seconds until the next is due."""
-    # A receiver that took nothing is tried with one message.
+    """Take messages; also return the seconds until the next is due."""
+    # A receiver that failed is tried with one message.
     count = min(most, 0 if busy else 1) if hook.rests else most
     if count <= 0:
         return (), None
@@ -338,7 +338,7 @@ def _take(
 def _note(
     connection: Connection,
     number: int,
-    tried: Sequence[Tried],
+    tried: Sequence[Attempt],
     state: HookState,
     now: float,
 ) -> None:
@@ -368,7 +368,7 @@ def _note(
 def set_state(
     connection: Connection, number: int, values: dict[str, Any], state: HookState, now: float
 ) -> None:
-    """Store how a webhook is doing; one that has ended is switched off."""
+    """Store the state of a webhook; one that has ended is switched off."""
     if state.paused is not None:
         values |= {"paused": state.paused, "paused_at": now}
     if state.ended:
@@ -388,7 +388,7 @@ def pause(connection: Connection, number: int, reason: str, now: float) -> None:
 
 
 def try_all_now(connection: Connection) -> None:
-    """Nothing waits for a date any more: the clock shows another one."""
+    """Try all messages at once, because the clock was set."""
     connection.execute(update(webhooks).values(rests=0.0))
     connection.execute(update(deliveries).where(deliveries.c.phase == WAITING).values(again=0.0))
 

@@ -114,7 +114,7 @@ def test_nothing_that_follows_a_calculation_waits_for_its_room(
     async def deliver(*_):
         held.append(room.held)
 
-    monkeypatch.setattr(Batch, "one", calculate)
+    monkeypatch.setattr(Batch, "calculate", calculate)
     monkeypatch.setattr(BusinessProcesses, "_deliver", deliver)
     live = setting.alive({**FIXED, "nodes": [{"label": "root", "function": "status('h', 's')"}]})
     for work in (setting.service.regularly, partial(setting.service.refresh, live)):

@@ -15,7 +15,7 @@ from twisted.internet.defer import gatherResults
 from monrest.base.errors import BadRequest
 from monrest.broadcasts.endpoints import add, remove, replace, several
 from monrest.broadcasts.markdown import LONGEST_TEXT, expanded, html, parted
-from monrest.broadcasts.model import Broadcast, broadcast_record, checked, file_name, usual_name
+from monrest.broadcasts.model import Broadcast, broadcast_record, checked, file_name, default_file_name
 from tests.examples import examples
 from tests.store.conftest import database, opened
 from tests.table import each
@@ -93,9 +93,9 @@ def test_wrong_files(text):
 
 
 def test_usual_names():
-    assert usual_name("joe", NOW, BERLIN) == "2026-11-21-joe"
-    assert usual_name("a/../ü@b", NOW, BERLIN) == "2026-11-21-a______b"
-    assert usual_name("", NOW, BERLIN) == "2026-11-21-admin"
+    assert default_file_name("joe", NOW, BERLIN) == "2026-11-21-joe"
+    assert default_file_name("a/../ü@b", NOW, BERLIN) == "2026-11-21-a______b"
+    assert default_file_name("", NOW, BERLIN) == "2026-11-21-admin"
 
 
 @each(

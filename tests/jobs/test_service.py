@@ -133,7 +133,7 @@ def test_a_result_that_cannot_be_stored_fails_its_job(world, monkeypatch):
 
     jobs = world.join()
     rows = Rows(columns=(Column("a"),), rows=[["x" * 1000] for _ in range(2000)])
-    monkeypatch.setattr(statements, "_keep", full)
+    monkeypatch.setattr(statements, "_insert_piece", full)
     many, one = start(jobs, at_once(rows)), start(jobs, at_once(Document(value=1)))
     world.pass_(50)
     assert get(jobs, many).ended is None

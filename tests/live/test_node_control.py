@@ -210,7 +210,7 @@ def test_one_at_a_time_and_flags_meanwhile(run, gate):
         for operation in ("install", "update", "run_all"):
             refused(
                 admin.request("POST", f"{PATH}/far/cmd/{operation}"),
-                409, "another operation is going on",
+                409, "another operation is running",
             )  # fmt: skip
         until(lambda: "started" in admin.rows(f"/mon/jobs/{job}")["message"], "progress is told")
         go.touch()

@@ -58,7 +58,7 @@ class World:
 
     def __init__(self, url, monkeypatch, count=1, **config):
         self.url, self.elapsed, self.daemons, self.busy, self.most = url, 0.0, [], 0, 0
-        self.ended = {}
+        self.failures = {}
         self.clock = Clock()
         configs = [SiteConfig(id=f"n{n}", name="N", address="unix:/live") for n in range(count)]
         self.sites = [Site(self.clock, config, memory=own_memory(Reactor())) for config in configs]
@@ -87,7 +87,7 @@ class World:
         return made
 
     async def end(self, job):
-        return self.ended.get(job)
+        return self.failures.get(job)
 
     def pass_(self, seconds, step=5.0):
         for _ in range(int(seconds / step)):
@@ -264,12 +264,12 @@ def test_what_nobody_does_any_more_is_tidied_up(world):
     assign(7, claim())
     world.pass_(100)
     assert stored(daemon).operation == "install"
-    world.ended[7] = "its daemon was killed"
+    world.failures[7] = "its daemon was killed"
     assert stored(daemon).operation == ""
     assert stored(daemon).last_error == "its daemon was killed"
     assert result(Deferred.fromCoroutine(daemon.output(site, "install"))).failed == 1
     assign(8, claim())
-    world.ended[8] = ""
+    world.failures[8] = ""
     assert stored(daemon).operation == ""
     assert (stored(daemon).last_job, stored(daemon).last_error) == (8, "its daemon was killed")
     fresh = claim()

@@ -6,11 +6,11 @@ import pytest
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from monrest.web.limits import UNKNOWN
+from monrest.web.limits import SMALL_BODY
 from tests.web.room import USUAL
 from tests.web.wire import get, one
 
-LONG = UNKNOWN + 1
+LONG = SMALL_BODY + 1
 
 
 def posted(path, *more, key=None):
@@ -67,11 +67,11 @@ async def test_nobody_unknown_sends_a_long_body(serve, key, size, code, message)
 async def test_a_short_body_is_read_before_anybody_asks(serve):
     served = serve()
     client = await served.connect()
-    body = "a" * UNKNOWN
-    status, _, _ = await one(client, posted("/hosts", of_length(UNKNOWN), key=False) + body)
+    body = "a" * SMALL_BODY
+    status, _, _ = await one(client, posted("/hosts", of_length(SMALL_BODY), key=False) + body)
     assert (status, client.closed) == (401, False)
-    assert (await one(client, posted("/hosts", of_length(UNKNOWN)) + body))[0] == 200
-    assert len(served.room.seen[0].parameters[0][0]) == UNKNOWN
+    assert (await one(client, posted("/hosts", of_length(SMALL_BODY)) + body))[0] == 200
+    assert len(served.room.seen[0].parameters[0][0]) == SMALL_BODY
     assert served.room.site.intake.held == 0
 
 
@@ -114,7 +114,7 @@ async def test_while_a_key_is_looked_up_nothing_more_is_read(serve):
     other = await served.connect()
     assert (await one(other, get("/fine")))[0] == 200
     (channel,) = [one for one in served.room.site.channels if one.requests]
-    assert channel.requests[0].body.tell() <= 2 * UNKNOWN
+    assert channel.requests[0].body.tell() <= 2 * SMALL_BODY
     found.callback(None)
     await client.until(lambda wire: wire.replies() or wire.closed)
     assert client.data.startswith(b"HTTP/1.1 403")
