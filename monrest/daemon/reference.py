@@ -53,7 +53,7 @@ together, also those within texts. JSON of up to {MOST_RELAXED:,} bytes may have
 and commas after the last item.
 
 Types: `time` is Unix time in seconds; flags are the numbers 0 and 1, also where the type says
-`boolean`. `array_of_strings` is any list; what its elements are, the description says. A column
+`boolean`. `array_of_strings` is any list; the description names its elements. A column
 that a core does not have is empty."""
 
 _OK = 200
