@@ -66,7 +66,7 @@ _DEMO_COMMANDS = (
 
 
 class Options(BaseOptions):
-    """What the command line may say."""
+    """The options of the command line."""
 
     synopsis = "[--config FILE | --demo [--port PORT]] [--json-log]"
     longdesc = "A REST API in front of any number of Livestatus monitoring cores."

@@ -251,7 +251,7 @@ class Kind(ABC, Generic[V]):
 
 @define(eq=False)
 class HashedKind(Kind[C]):
-    """What is known by the hash of a secret; ``owner`` is the column of its user."""
+    """Records that are found by the hash of a secret; ``owner`` is the column of its user."""
 
     row: ClassVar[type[Any]]
     owner: ClassVar[str]

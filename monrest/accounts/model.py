@@ -1,4 +1,4 @@
-"""What is stored of keys, sessions and users (docs/spec/accounts.md). Pure.
+"""Keys, sessions and users as they are stored (docs/spec/accounts.md). Pure.
 
 Times are in seconds since the epoch, roles are full names.
 """
@@ -78,7 +78,7 @@ class ApiKey(StoredRow):
 
     @property
     def file(self) -> str:
-        """Where the key is: the table and the record, spelled like a path."""
+        """The table and the record of the key, like a path."""
         return f"{self.table.name}/{self.hashed_key}.{self.digest}"
 
 
@@ -114,7 +114,7 @@ class Session(StoredRow):
 
     @property
     def file(self) -> str:
-        """Where the session is: the table and the record, spelled like a path."""
+        """The table and the record of the session, like a path."""
         return f"{self.table.name}/{self.hashed_id}.{DIGEST}"
 
     def began_with(self, value: str, password: str) -> bool:
@@ -154,7 +154,7 @@ def _existing(zone: str) -> str | None:
 @stored("users")
 @frozen(kw_only=True)
 class Profile(StoredRow):
-    """What is stored of a user.
+    """The stored record of a user.
 
     ``failed`` counts wrong passwords since the last right one. ``last_failed`` and
     ``last_success`` are about logins: ``time``, ``ip`` and, behind a proxy, ``forwarded_for``.

@@ -18,7 +18,7 @@ from monrest.config.check import full_role
 Matches: TypeAlias = Callable[[str], bool]
 
 EVERYTHING = frozenset(ROLES) - {READ_ONLY}
-"""What an administrator and the internal users hold."""
+"""The roles of administrators and internal users."""
 
 
 @frozen
@@ -58,7 +58,7 @@ class RoleTable:
 
 @frozen
 class GrantedRoles:
-    """What the configuration gives to users by name and by contact group."""
+    """The roles of the configuration, by user and by contact group."""
 
     by_user: RoleTable
     by_group: RoleTable

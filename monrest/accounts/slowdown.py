@@ -47,7 +47,7 @@ _PREFIX_OF_ONE = 64
 
 @define(eq=False)
 class _Track:
-    """What is known of one address or one user."""
+    """The failures of one address or one user."""
 
     places: DeferredSemaphore
     failures: int = 0

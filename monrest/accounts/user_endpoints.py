@@ -112,7 +112,7 @@ _CHANGED = (
 
 @frozen(eq=False, kw_only=True)
 class UserRecords(Records[dict[str, Any]]):
-    """Who the users are, and what may be changed about them."""
+    """The users, and the changes that administrators may make."""
 
     word = "user"
     title = "user"

@@ -1,1 +1,1 @@
-"""What an endpoint is: declarations, routing, roles, and reading what is sent."""
+"""Endpoints: declarations, routing, roles, and reading of requests."""

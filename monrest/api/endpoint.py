@@ -47,7 +47,7 @@ MANY = FEW_VALUES + 1
 
 @define(eq=False)
 class RequestCache:
-    """What was made of requests that may come again: the one cache on the road of a request.
+    """Results of requests that may come again: the only cache of requests.
 
     Dashboards and scripts send the same requests again and again. For them it holds where a
     path leads, the question that its parameters mean for the cores, and what is sent to each kind
@@ -81,7 +81,7 @@ class RequestCache:
 
 @define(eq=False, kw_only=True)
 class Context:
-    """What handlers may use; made once by the composition root and swapped on reload.
+    """The parts that handlers use; made once by the composition root and swapped on reload.
 
     ``sites`` are those that exist for the user: all others are taken out before (``dispatch``).
     ``contacts`` are the users as the cores know them. ``zone`` is the zone of dates without one,
@@ -208,10 +208,10 @@ LIST_PARAMETERS: tuple[DeclaredParameter, ...] = (
     Parameter(name="headers", description="0 leaves out the first line of CSV", type="boolean"),
     STRICT,
 )
-"""What every list takes."""
+"""The parameters of every list."""
 
 OBJECT_PARAMETERS = (LIST_PARAMETERS[0], STRICT)
-"""What every single object takes."""
+"""The parameters of every single object."""
 
 TIMEOUT = Seconds(
     "timeout",
@@ -226,16 +226,16 @@ SITE_PARAMETERS: tuple[DeclaredParameter, ...] = (
     Parameter(name="backends", description="comma list of sites by id, name or section"),
     TIMEOUT,
 )
-"""What every resource takes that asks cores, unless the path selects sites."""
+"""The parameters of every resource that asks cores, unless the path selects sites."""
 
 PRETTY = Flag("pretty", "1 indents JSON")
-"""What every path takes that answers in the formats of lists and objects."""
+"""A parameter of every path that answers in the formats of lists and objects."""
 
 BACKGROUND = Flag(
     "background",
     "1 starts the request as a job; the answer is the address of its result",
 )
-"""What every path takes whose answer can be kept."""
+"""A parameter of every path whose answer may be stored."""
 
 STATISTICS_PARAMETERS = (*OBJECT_PARAMETERS, *LIST_PARAMETERS[1:3], *SITE_PARAMETERS)
 """Statistics are objects, whose filters choose what is counted."""
@@ -308,7 +308,7 @@ class Endpoint:
 
     @property
     def common_parameters(self) -> tuple[Flag, ...]:
-        """What it takes beside ``parameters``, in the query string of any method."""
+        """The parameters beside ``parameters``, in the query string of any method."""
         file = self.documents or (self.media and "application/json" not in self.media)
         parameters = () if file else (PRETTY,)
         return parameters if self.public or self.at_once else (*parameters, BACKGROUND)

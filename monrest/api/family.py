@@ -1,4 +1,7 @@
-"""What a family is made of, and what all families share (docs/architecture.md, "A new family")."""
+"""The declaration of a family, and the parts that all families share.
+
+Rules: docs/architecture.md, "A new family".
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ Kind = TypeVar("Kind", bound=Service)
 
 @define(eq=False, kw_only=True, repr=False)
 class Common:
-    """What all families share: each part once for the life of a process.
+    """The parts that all families share, each made once for the life of a process.
 
     ``config``, ``key`` (the secret one, which the nodes of a cluster share) and ``context`` are
     those in force, ``path`` is the file of the configuration, if it has one, ``folder`` that of the
@@ -94,7 +97,7 @@ class Served:
 
 @frozen
 class Life(Generic[Kind]):
-    """What a family does by itself, and how it gets through the life of a process.
+    """The service of a family, and the steps of its life.
 
     ``service`` makes it, once, and offers its figures; the steps are given what was made. ``open``
     gets it ready before the reactor turns: it may block, and may fail, which ends the start. Once

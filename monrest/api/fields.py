@@ -62,7 +62,7 @@ _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
 
 @frozen
 class Reading:
-    """Where a value is read: ``where`` is in front of names in errors.
+    """The context of a value: ``where`` is in front of names in errors.
 
     Relative dates count from the ``present``.
     """

@@ -301,7 +301,7 @@ def record_columns(row: type[StoredRow], fields: Fields, *more: Column) -> tuple
 
 @frozen(kw_only=True)
 class Save:
-    """What is to be stored: ``fields`` are the whole record, ``sent`` what the client sent.
+    """A record to store: ``fields`` are the whole record, ``sent`` what the client sent.
 
     ``patch``: what was sent is merged into what was stored.
     """

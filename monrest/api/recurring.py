@@ -1,4 +1,4 @@
-"""What happens again and again by a schedule, as recurring downtimes and reports do.
+"""Work on a schedule, such as recurring downtimes and reports.
 
 Each record has the next time at which it comes. It is the duty of one daemon of the database to
 make a row of every time that has come, and to work at these rows until they are done.

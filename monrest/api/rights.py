@@ -1,4 +1,4 @@
-"""What an identity may do beside what its roles say (docs/spec/accounts.md, "Roles")."""
+"""Rights of an identity that do not follow from its roles (docs/spec/accounts.md, "Roles")."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def _descend(node: _Node, segments: Sequence[str], at: int) -> tuple[_Node, list
 
 
 def _methods(node: _Node) -> tuple[str, ...]:
-    """What a client may send: every path with GET also takes HEAD and POST."""
+    """The methods that a client may send: every path with GET also has HEAD and POST."""
     methods: list[str] = [method for method in METHOD_ORDER if method in node.endpoints]
     if "GET" in methods:
         methods[1:1] = [] if "POST" in methods else ["POST"]

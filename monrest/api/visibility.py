@@ -140,7 +140,7 @@ _RULES: dict[str, VisibilityRule] = {
 
 
 def view_of(context: Context, identity: Identity, table: str = "") -> View:
-    """What the identity may see inside rows of a core's ``table``.
+    """The view of the identity on rows of a core's ``table``.
 
     Only log lines carry attributes of contacts, which are those of the user without the role
     to list all contacts; views of other tables are the same for all users of the same roles.

@@ -89,7 +89,7 @@ class Downtimes(Generic[T]):
 
 
 NODATA, NOTRUNNING, OUTSIDE = 4, 5, 6
-"""What an object may be beside its states 0 to 3."""
+"""Pseudo-states of an object beside its states 0 to 3."""
 _BUCKETS = 7
 
 HOST_WORDS = ("up", "down", "unreachable")
@@ -118,7 +118,7 @@ ALWAYS = Period()
 
 @frozen(kw_only=True)
 class Rules:
-    """What a report counts.
+    """The rules of a report.
 
     ``soft``: soft states as well. ``not_running``: the time when the core was not running is a
     state of its own. ``initial``: states to assume for objects of which no line is known.

@@ -39,14 +39,14 @@ OBJECT_COLUMNS: Mapping[str, tuple[str, Operator]] = {
     "hostgroup": ("host_groups", ">="),
     "servicegroup": ("service_groups", ">="),
 }
-"""Where the names by which a report chooses its objects are looked for."""
+"""The columns with the names by which a report selects its objects."""
 _UNKNOWN = -1
 _SERVICE_NAMES = frozenset({"service", "description", "service_description"})
 
 
 @frozen(kw_only=True)
 class Scope:
-    """What the path says: conditions for hosts, for services, and how the hosts are found.
+    """The objects of the path: conditions for hosts, for services, and how the hosts are found.
 
     ``by_service``: the hosts are those of the services. ``schema``, ``exists`` and ``word`` are
     for the check whether the object of the path is there at all; no schema: the path names none.

@@ -1,4 +1,4 @@
-"""What a report is asked for: objects, time, rules.
+"""The arguments of a report: objects, time, rules.
 
 The same parameters hold arguments, conditions that choose objects and conditions on the rows of
 the result; here they are separated.
@@ -109,7 +109,7 @@ ARGUMENTS: tuple[DeclaredParameter, ...] = (
     _STOPPED,
     _RETENTION,
 )
-"""What says how a report is made."""
+"""The parameters that are arguments of a report."""
 
 _RULES = frozenset(argument.name for argument in (TYPE, *ARGUMENTS))
 
@@ -271,7 +271,7 @@ class _Reader:
         return Span(min(start, end), max(start, end))
 
     def read(self, field: Field) -> Any:
-        """What an argument says; one that is empty says nothing."""
+        """The value of an argument; an empty one is absent."""
         return field.read(self.given.get(field.name) or None)
 
     def assumed(
@@ -283,7 +283,7 @@ class _Reader:
 
 
 def _expressions(query: Query) -> set[str]:
-    """What a filter may name beside columns: selected expressions, and aliases, which it may not.
+    """The names of a filter that are no columns: selected expressions, and aliases.
 
     The filter of rows refuses the comparison of an alias.
     """

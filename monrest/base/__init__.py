@@ -1,1 +1,1 @@
-"""What every room may use: values, errors, names, clocks, threads, the log."""
+"""The parts for every room: values, errors, names, clocks, threads, the log."""

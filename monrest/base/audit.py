@@ -57,7 +57,7 @@ _SHOWN_OF_HASH = 16
 
 @define
 class AuditLine:
-    """What is known only while something is done: on what, and in what way."""
+    """The details of an audit line that only the handler knows: the target and the result."""
 
     target: str = ""
     details: dict[str, Any] = field(factory=dict)

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @frozen
 class Outcome(Generic[A, T]):
-    """What became of asking one: ``value``, or the ``problem`` as an exception."""
+    """The result of one of several calls: ``value``, or the ``problem`` as an exception."""
 
     asked: A
     value: T | None = None

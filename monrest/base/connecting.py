@@ -68,7 +68,7 @@ def in_seconds(seconds: float) -> str:
 
 
 _MOMENTARY = (errno.ENOENT, errno.ECONNREFUSED, errno.EACCES, errno.EAGAIN)
-"""What a connect meets while a core makes its socket anew, and when too many wait before it."""
+"""Errors of a connect while a core recreates its socket, or when its queue is full."""
 
 _BY_ERRNO = {
     errno.ENOENT: "no such socket",
@@ -84,7 +84,7 @@ _BY_ERRNO = {
 
 
 def not_connected(value: BaseException | None, seconds: float) -> NotConnectedError:
-    """What the failure of an endpoint's ``connect`` means; ``seconds`` was its time-out."""
+    """The error of a failed ``connect`` of an endpoint; ``seconds`` was its time-out."""
     if isinstance(value, NotConnectedError):
         return value
     if isinstance(value, (error.TimeoutError, error.UserError)):

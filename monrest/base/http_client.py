@@ -71,7 +71,7 @@ class BrokenOffError(ExchangeError):
 
 
 class BadAnswerError(ExchangeError):
-    """What came is no HTTP, or more than is read."""
+    """The answer is no HTTP, or longer than the limit."""
 
 
 def in_time(
@@ -275,7 +275,7 @@ def _too_long(most: int) -> BadAnswerError:
 
 
 def _meaning(error: BaseException | None, *, answered: bool, reused: bool = False) -> ExchangeError:
-    """What a failure of Twisted's client on a connection means."""
+    """The error for a failure of Twisted's client on a connection."""
     reasons: list[Failure] = getattr(error, "reasons", [])
     for reason in reasons:
         if refused := tls_reason(reason.value):

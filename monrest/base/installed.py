@@ -1,4 +1,4 @@
-"""What is installed: files that come with the code, and packages that may be missing.
+"""Files that are installed with the code, and packages that may be missing.
 
 ``etc`` has the configuration example, units and the demo's objects.
 """

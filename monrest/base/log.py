@@ -33,7 +33,7 @@ _RANKS: dict[Any, int] = {
 }
 _INFO = 1
 _PRIORITIES = {"debug": 7, "info": 6, "notice": 5, "warning": 4, "error": 3, "critical": 2}
-"""What the journal calls our levels; audit lines are its notices."""
+"""The priorities of the journal for our levels; audit lines are notices."""
 _OWN = "monrest"
 _SHORT = {"\n": "\\n", "\r": "\\r"}
 

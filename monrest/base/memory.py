@@ -1,4 +1,4 @@
-"""What memory is shared out for; without Twisted, because the command line checks files too."""
+"""The shares of the memory limit; without Twisted, because the command line checks files too."""
 
 from __future__ import annotations
 

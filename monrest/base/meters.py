@@ -1,4 +1,4 @@
-"""What a daemon measures of itself, for Prometheus (docs/spec/metrics.md).
+"""Metrics of the daemon itself, for Prometheus (docs/spec/metrics.md).
 
 Each part counts for itself and offers a source, which is read when a client asks: nothing is
 computed in vain. With several workers each is asked, and their samples are joined.

@@ -1,4 +1,4 @@
-"""What happens in one part and others want to know of, without either knowing the other."""
+"""Signals: one part publishes, others listen, and neither knows the other."""
 
 from __future__ import annotations
 

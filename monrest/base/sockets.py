@@ -1,4 +1,4 @@
-"""What Twisted does not offer of a connection: its other end, and writing without a turn."""
+"""Functions of sockets that Twisted does not offer: the peer, and writing at once."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ _WORDS = {
 }  # fmt: skip
 
 EXPECTED = "0 or 1 (or false, no, off, true, yes, on)"
-"""What an error says that was expected."""
+"""The expected values, for errors."""
 
 
 def truth(value: object) -> bool | None:
-    """What a text in any case, a number or a boolean says; nothing is false. None: neither."""
+    """The truth of a text in any case, a number or a boolean; empty is false. None: neither."""
     if value is None:
         return False
     if isinstance(value, str):

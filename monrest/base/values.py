@@ -129,7 +129,7 @@ class ContactBook(Protocol):
 
 @frozen(kw_only=True)
 class Caller:
-    """Where a request came from and with what headers (lower-case names).
+    """The origin of a request, and its headers (lower-case names).
 
     ``address`` is the other end of the connection, empty for a Unix socket, whose user is
     ``uid``. ``client`` is the address of the person or script, which is another one behind a
@@ -249,14 +249,14 @@ class SiteProblem:
 
 @frozen(kw_only=True)
 class Answer:
-    """What every handler returns; the subclasses say what the body is made of."""
+    """The result of every handler; the subclasses are the kinds of bodies."""
 
     failed_sites: tuple[SiteProblem, ...] = ()
     backend_seconds: float = 0.0
     headers: tuple[tuple[str, str], ...] = ()
     """Further response headers, such as a cookie."""
     warnings: tuple[str, ...] = ()
-    """What the client should know of a good answer, such as a column that no row has.
+    """Warnings of a successful answer, such as a column that no row has.
 
     They are in the header ``X-Mon-Warnings``, in ``meta`` of wrapped JSON and on the standard
     error of the command line.
@@ -402,7 +402,7 @@ class Page(Answer):
 
 
 class Outlet(Protocol):
-    """Where a body goes that has no end; ``paused``: the client has not taken what it was given."""
+    """The receiver of an endless body; ``paused``: the client has not accepted all bytes."""
 
     paused: bool
 
@@ -426,7 +426,7 @@ class Endless(Answer):
 
 @frozen(kw_only=True, cache_hash=True)
 class Capabilities:
-    """What a core can do, read at connect.
+    """The capabilities of a core, read at connect.
 
     ``tables`` maps table name to column name to core type (string, int, float, list, dict,
     time). ``tables`` is compared by identity of contents through ``key``, so that plans can be

@@ -1,4 +1,4 @@
-"""What the processes of one daemon share that are no database: marks in memory, and messages.
+"""Data that the processes of one daemon share beside the database: marks in memory, and messages.
 
 A worker that keeps what it has read looks at a mark whenever it uses it. A worker that changes what
 others may keep sets the mark before it answers, so a client that asks any worker after that answer
@@ -15,7 +15,7 @@ from attrs import define, field
 from twisted.logger import Logger
 
 Mark: TypeAlias = Literal["keys", "sessions", "users", "contacts", "cluster"]
-"""What workers keep for a while, and have to read again when one of them has changed it."""
+"""Data that workers cache, and read again when one of them has changed them."""
 
 MARKS: tuple[Mark, ...] = get_args(Mark)
 _WIDTH = 8

@@ -105,7 +105,7 @@ _SERVICE = re.compile(r"^  service_description +(.*)$", re.MULTILINE)
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?\Z")
 _LISTS = {"contacts": "contacts", "contact_groups": "contact_groups"}
 _TEXTS = {"notification_period": "notification_period"}
-"""What Icinga 2 has no attributes for: custom variables, for its rules of notifications."""
+"""Directives without an attribute in Icinga 2: custom variables, for rules of notifications."""
 
 
 def _block(kind: Literal["host", "service"], attributes: Mapping[str, str], form: str) -> str:
@@ -223,7 +223,7 @@ class ExportRefusedError(ExportFailedError):
 
 @frozen
 class Refusal:
-    """What of a process the check command refused, and why."""
+    """The objects of a process that the check command refused, and why."""
 
     blocks: Mapping[Place, str]
     reason: str
@@ -349,7 +349,7 @@ class Exporter:
     _refused: dict[str, Refusal] = field(factory=dict, init=False)
 
     async def check(self, config: BpConfig) -> DefinitionCheck:
-        """What refuses a definition that the core would not take."""
+        """A function that refuses a definition that the core would not accept."""
         illegal = await self._illegal(config)
 
         def check(definition: ProcessDefinition) -> None:
@@ -466,7 +466,7 @@ class Exporter:
         write(room, (change,), allowed, note={"time": int(self.wall.now())})
 
     async def _check(self, site: Site | None, given: Mapping[str, str]) -> str | None:
-        """What the check command of the site has against its files; None: nothing."""
+        """The error of the check command of the site; None: the files are accepted."""
         command = _check_command(site)
         if not command:
             return None

@@ -1,4 +1,4 @@
-"""What the cores say about hosts, services and groups, for all processes of one run.
+"""The rows of hosts, services and groups for all processes of one run.
 
 Each table is asked at most once for each site, however many processes there are
 (docs/spec/bp.md, "Calculation"). Rows of hosts and services have the same layout, so that a node
@@ -113,7 +113,7 @@ _FEW = 50
 
 @define
 class Needs:
-    """What the nodes of all processes look at; ``member_…`` are groups whose members are rows.
+    """The objects of the nodes of all processes; ``member_…`` are groups whose members are rows.
 
     ``every_host`` and ``every_service``: a status filter has to look at all of them.
     """
@@ -236,7 +236,7 @@ class NodeTally:
 
 @define
 class GroupCounts:
-    """What sites say about the members of a group."""
+    """Counts of the members of a group at all sites."""
 
     hosts: NodeTally = field(factory=NodeTally)
     services: NodeTally = field(factory=NodeTally)
@@ -325,7 +325,7 @@ LIE = "the core sent rows of wrong types"
 
 @frozen
 class Answers:
-    """What was learned, and which sites could not say everything."""
+    """The rows of the cores, and the sites that did not answer completely."""
 
     live: CoreRows
     problems: tuple[SiteProblem, ...] = ()
@@ -337,7 +337,7 @@ ObjectPlace: TypeAlias = tuple[str, str, str]
 """A site with a host and a service of it; no service: the host itself."""
 
 TableVisibility: TypeAlias = Callable[[str], CoreFilter | None]
-"""What a user may see of a table of the cores; None for all of it."""
+"""The filter of a user on a table of the cores; None for all rows."""
 
 
 @asynccontextmanager

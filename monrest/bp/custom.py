@@ -57,7 +57,7 @@ def _named(row: Row | None, index: Mapping[str, int]) -> dict[str, Any] | None:
 
 @frozen(eq=False)
 class NodeContext:
-    """What code of one's own gets about its place: ``now``, process and node."""
+    """The context of custom code: ``now``, process and node."""
 
     now: float
     number: str
@@ -71,7 +71,7 @@ class NodeContext:
 
 @frozen(eq=False)
 class Extensions:
-    """What a folder has; ``stamp`` says which state of it, ``problems`` what is wrong there."""
+    """The functions of a folder; ``stamp`` identifies its state, ``problems`` are its errors."""
 
     functions: Mapping[str, Callable[..., Any]] = field(factory=dict)
     filters: Mapping[str, Callable[..., Any]] = field(factory=dict)

@@ -70,7 +70,7 @@ def output_of(text: str) -> str:
 
 @frozen
 class Present:
-    """What a core has for the service of a node: downtimes of ours as (id, end), acknowledged."""
+    """The service of a node in a core: downtimes of ours as (id, end), acknowledged."""
 
     downtimes: tuple[tuple[int, float], ...] = ()
     acknowledged: bool = False

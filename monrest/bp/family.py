@@ -1,4 +1,4 @@
-"""What business processes are made of."""
+"""The parts of business processes."""
 
 from __future__ import annotations
 

@@ -55,13 +55,13 @@ _MOST_WEIGHT = 10 * MOST_WEIGHT
 """The weight of all patterns of a process."""
 
 ILLEGAL = "`~!$%^&*|'\"<>?,()="
-"""What names of hosts and services must not have, where a core does not say otherwise."""
+"""Characters that names of hosts and services must not have, unless the core defines others."""
 
 _DELETED = str.maketrans("", "", ILLEGAL)
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}\Z")
 _FILTER = re.compile(r"[A-Za-z0-9_]{1,100}\Z")
 _NAMES = frozenset({"host_name", "service_description"})
-"""What says which object it is, so that nothing else may."""
+"""Attributes that identify the object and cannot be set otherwise."""
 
 _ATTEMPTS = re.compile(r"[1-9][0-9]{0,5}\Z")
 _LONGEST_NAME = 200
@@ -220,7 +220,7 @@ class StoredProcess(StoredRow):
 @stored("bp_results")
 @frozen
 class Calculated(StoredRow):
-    """What the last calculation of a process found, and the ``version`` of its definition then.
+    """The result of the last calculation of a process, and the ``version`` of its definition.
 
     ``stamp`` is another one with each calculation.
     """

@@ -134,7 +134,7 @@ NO_CHILDREN = "no dependent nodes"
 
 
 class NodeOutcome(NamedTuple):
-    """What a function found; ``last_check`` and ``last_state_change`` are None for "now".
+    """The result of a function; ``last_check`` and ``last_state_change`` are None for "now".
 
     ``output`` replaces the text of a process whose root this is, ``long_output`` follows it.
     """

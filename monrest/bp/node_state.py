@@ -63,7 +63,7 @@ class NodeState(NamedTuple):
 
     @property
     def condition(self) -> tuple[int, int, int]:
-        """What parents look at: status, acknowledged and in downtime."""
+        """The values that parents use: status, acknowledged and in downtime."""
         return self.status, self.acknowledged, self.scheduled_downtime_depth
 
 

@@ -62,7 +62,7 @@ _MASKS = {**_ALL_STATES, "hostprops": 1048575, "serviceprops": 1048575}
 
 @frozen
 class _Kind:
-    """Where a type of text filter looks: columns of hosts and of services, and their type."""
+    """The columns of a type of text filter, of hosts and of services, and their type."""
 
     hosts: tuple[str, ...]
     services: tuple[str, ...]

@@ -312,7 +312,7 @@ class BusinessProcesses(Service):
     async def _run(
         self, command: str, stage: str = "", number: int = 0, path: Path | None = None
     ) -> str | None:
-        """What a command wrote that failed; None when all is well."""
+        """The output of a command that failed; None for success."""
         if not command:
             return None
         given = {}

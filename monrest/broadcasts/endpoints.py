@@ -106,7 +106,7 @@ def remove(connection: Connection, old: Broadcast) -> bool:
 
 @frozen(kw_only=True, eq=False)
 class Broadcasts(Records[Broadcast]):
-    """Who sees which broadcasts, and what becomes of one that is sent."""
+    """The endpoints of broadcasts."""
 
     word = "broadcast"
     title = "broadcast"

@@ -137,7 +137,7 @@ def _call(given: ArgumentWithOptions) -> UrlCall:
 
 
 def _kind(source: str, names: set[str]) -> Kind:
-    """What a URL is; a file of that name counts only if nothing is sent."""
+    """The kind of a URL; a file of that name counts only if nothing is sent."""
     local = [kind for option, kind in _LOCAL if option in names]
     if len(local) > 1:
         raise UsageError("expected --string or --command, not both")

@@ -1,4 +1,4 @@
-"""Where to connect and as whom: options, environment, configuration files, in this order.
+"""Address, key and user: options, environment, configuration files, in this order.
 
 A key, user or ``insecure`` of a file belongs to the ``url`` of that file: it is used for that URL,
 for one of a less important file and for the default, never for one that the command line, the

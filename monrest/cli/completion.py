@@ -147,7 +147,7 @@ def beginnings() -> tuple[str, ...]:
 
 
 def candidates(word: str) -> list[str]:
-    """What may stand in the place of ``word``, sorted; where more can follow, with a slash."""
+    """The completions of ``word``, sorted; with a slash where more can follow."""
     head, slash, last = word.rpartition("/")
     if not slash:
         head, last = "", word

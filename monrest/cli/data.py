@@ -1,4 +1,4 @@
-"""What ``-d`` and ``-D`` say: parameters of one request (docs/spec/cli.md, "What is fetched")."""
+"""The options ``-d`` and ``-D``: parameters of a request (docs/spec/cli.md, "What is fetched")."""
 
 from __future__ import annotations
 

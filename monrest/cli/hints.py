@@ -1,4 +1,4 @@
-"""What may help after a refused request: which key was used, and which paths there are."""
+"""Hints after a refused request: the key that was used, and similar paths."""
 
 from __future__ import annotations
 

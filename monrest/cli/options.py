@@ -34,7 +34,7 @@ class OptionGroup(NamedTuple):
 
 
 class Positional(NamedTuple):
-    """What follows the options; ``completes`` is ``file``, ``path`` (of the API) or nothing.
+    """The arguments after the options; ``completes`` is ``file``, ``path`` (of the API) or nothing.
 
     ``several``: it may come more than once.
     """

@@ -74,7 +74,7 @@ def parser(command: Subcommand = MONREST, prog: str = "monrest") -> ArgumentPars
 
 
 def help_text(*path: str) -> str:
-    """What ``--help`` of a subcommand prints; without ``path`` that of ``monrest`` itself."""
+    """The text of ``--help`` of a subcommand; without ``path`` that of ``monrest`` itself."""
     command = MONREST
     for name in path:
         command = next(command for command in command.commands if command.name == name)

@@ -1,4 +1,4 @@
-"""What a monitoring core reads of ``monrest r``: thresholds, output templates, performance data.
+"""``monrest r`` as a plugin: thresholds, output templates, performance data.
 
 Rules: docs/spec/cli.md.
 """
@@ -297,7 +297,7 @@ def _split(text: str) -> tuple[str, str | None]:
 
 
 def _number(value: Any) -> NumberToken:
-    """What counts in arithmetic: nothing and null are 0, a text is no number."""
+    """The number for arithmetic: empty and null are 0, a text is no number."""
     if value is MISSING or value is None:
         return 0
     if is_number(value):

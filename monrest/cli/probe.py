@@ -50,9 +50,9 @@ _WITH_COLUMNS = ("Naemon", "Nagios")
 
 
 class SiteLine(NamedTuple):
-    """What is known of a site; ``problem`` is empty when it answers.
+    """The state of a site; ``problem`` is empty when it answers.
 
-    ``pending``: the daemon has not heard of it yet.
+    ``pending``: the daemon has not asked it yet.
     """
 
     id: str

@@ -102,7 +102,7 @@ class Requester:
         raise failure_of(reply.status, body)
 
     def _explained(self, failed: NoConnectionError) -> str:
-        """What was tried, what happened, and what else could be."""
+        """The failed request with its reason, and a hint."""
         settings, error = self.settings, failed.error
         lines = [f"{failed} (the URL comes from {settings.url_source})"]
         if isinstance(error, ssl.SSLCertVerificationError):

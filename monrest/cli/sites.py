@@ -34,7 +34,7 @@ def run(_: Sequence[str], options: Pairs) -> int:
 
 
 def _anyhow(given: Pairs) -> list[SiteLine]:
-    """What the daemon says; without one, what the sites of the configuration say."""
+    """The sites as the daemon reports them; without a daemon, as the sites themselves answer."""
     client = Requester.of_options(given)
     try:
         reply = client.api(_PATH)

@@ -1,4 +1,4 @@
-"""What all clients do, over a transport that sends requests and waits (docs/client.md)."""
+"""The operations of all clients, over a transport that sends and waits (docs/client.md)."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class AnsweredRows(list[Any]):
 
 
 class CommandOutcome(NamedTuple):
-    """What became of a command.
+    """The outcome of a command.
 
-    ``code``: 200 when all cores took it. ``effect``: what was seen afterwards where ``wait`` was
-    given, ``effects`` by site. ``failed_sites`` did not get it; with ``uncertain`` they may have.
-    ``document`` is the whole answer.
+    ``code``: 200 when all cores accepted it. ``effect``: what was seen afterwards where ``wait``
+    was given, ``effects`` by site. ``failed_sites`` did not get it; with ``uncertain`` they may
+    have. ``document`` is the whole answer.
     """
 
     code: int
@@ -249,7 +249,7 @@ class ApiClient(Called[KindT]):
         return RowQuery(self, "/notifications", clause)
 
     def processes(self, clause: Clause | None = None) -> RowQuery[row_types.ProcessRow, KindT]:
-        """What the cores say of themselves (``/processinfo``)."""
+        """The process information of the cores (``/processinfo``)."""
         return RowQuery(self, "/processinfo", clause)
 
     def sites(self, clause: Clause | None = None) -> RowQuery[row_types.SiteRow, KindT]:

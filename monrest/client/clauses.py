@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 Comparable: TypeAlias = str | int | float | bool | datetime
-"""What a column is compared with; a date without a zone is one of this machine."""
+"""An operand of a comparison; a date without a zone is one of this machine."""
 
 _OPPOSITE = {
     "=": "!=", "!=": "=", ">": "<=", "<=": ">", "<": ">=", ">=": "<", "~": "!~", "!~": "~",

@@ -23,7 +23,7 @@ AGAIN = 3.0
 """Seconds until a lost stream is asked for again."""
 
 LOST = (UnreachableError, OverloadedError, SitesFailedError)
-"""What ends a stream that is asked for again: a proxy says 502 while a daemon starts."""
+"""Errors after which a stream is requested again: a proxy answers 502 while a daemon starts."""
 
 _NO_RIGHTS = 403
 

@@ -114,7 +114,7 @@ def plain(text: str) -> str:
 
 
 DEFAULT_URL = "unix:/run/monrest/monrest.sock"
-"""Where a daemon listens by its example configuration."""
+"""The address of a daemon with the example configuration."""
 
 ROOT = "/mon/r"
 _FORMS = "unix:PATH, http://HOST:PORT or https://HOST:PORT, with or without a root such as /mon/r"

@@ -268,7 +268,7 @@ def tls_context(options: ConnectionOptions) -> ssl.SSLContext:
 
 
 def error_text(error: BaseException) -> str:
-    """What happened to a connection, in words."""
+    """The reason of a failed connection, in words."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ssl.SSLCertVerificationError):

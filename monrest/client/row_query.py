@@ -75,7 +75,7 @@ class RowQuery(Called[KindT], Generic[RowT, KindT]):
         return query
 
     def request(self, prefix: str = "", **more: str | None) -> ApiRequest:
-        """What is asked; ValueError for a condition that the query language cannot say."""
+        """The request; ValueError for a condition that the query language cannot express."""
         parameters = {**self._parameters, **more}
         if self._clause is not None:
             parameters["q"] = self._clause.text()

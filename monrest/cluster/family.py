@@ -1,4 +1,4 @@
-"""What a cluster is made of."""
+"""The parts of the cluster."""
 
 from __future__ import annotations
 

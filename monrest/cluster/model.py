@@ -1,4 +1,4 @@
-"""What is known of a node: what it has stored, what it answers, what this daemon saw of it."""
+"""Nodes: their stored rows, their answers, and the results of calls of this daemon."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Member(StoredRow):
 
 @frozen(kw_only=True)
 class Pong:
-    """What a node says of itself when it is called.
+    """The answer of a node to a call.
 
     ``time`` is its clock. ``ready``: requests should be sent to it. ``maintenance`` is since when
     it should not be, 0 for no maintenance.
@@ -94,7 +94,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 @frozen(kw_only=True)
 class Seen:
-    """What this daemon's own calls to a node have shown; times in Unix seconds and seconds."""
+    """The results of this daemon's own calls to a node; times in Unix seconds and seconds."""
 
     last_contact: float = 0.0
     response_time: float = 0.0

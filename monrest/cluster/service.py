@@ -118,7 +118,7 @@ class Cluster(Service):
         return sorted(self.config.nodes) if self.clustered else []
 
     def member_at(self, url: str) -> Member | None:
-        """What the node at ``url`` has stored; None while no node is known there."""
+        """The stored row of the node at ``url``; None while no node is known there."""
         plain = without_slash(url)
         member = next(
             (candidate for candidate in self.members.values() if candidate.url == plain), None
@@ -129,7 +129,7 @@ class Cluster(Service):
         return member
 
     def node_at(self, url: str) -> Member | None:
-        """What is known of the node at ``url``: of itself, stored, or as it has answered."""
+        """The node at ``url``: this one, a stored one, or as it has answered."""
         if self.is_own(url):
             return evolve(self.own, maintenance=self.maintenance)
         pong = self.seen(url).pong

@@ -71,7 +71,7 @@ _COMMENTED = (
     Argument(name="comment_author", type="string", default="current user", aliases=("author",)),
     Argument(name="comment_data", type="string", aliases=("comment",)),
 )
-"""What a command takes besides that wants a comment."""
+"""Further arguments of a command with a comment."""
 
 
 # A line below a command is a request of its own to a core, and a semicolon ends a field: what texts
@@ -116,7 +116,7 @@ def require_field(name: str, text: str) -> None:
 
 @frozen(kw_only=True)
 class Defaults:
-    """What arguments are read with: the user, the time (Unix), the zone of dates."""
+    """The defaults of arguments: the user, the time (Unix), the zone of dates."""
 
     user: str
     now: float
@@ -125,7 +125,7 @@ class Defaults:
 
 
 def arguments_of(command: Command, *, required: bool = False) -> tuple[Argument, ...]:
-    """What ``command`` takes, the comment included; ``required`` if there must be one."""
+    """The arguments of ``command``, the comment included; ``required`` if there must be one."""
     if not command.wants_comment:
         return command.arguments
     author, text = _COMMENTED

@@ -1,4 +1,4 @@
-"""What the commands take, in words: for the reference page and for error documents."""
+"""The arguments of commands in words, for the reference page and for error documents."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Commands marked with * take `comment_data` and `comment_author` too: the comment
 the command, and is required if `require_comments_for_disable` is on. Their opposites delete the \
 comments that were made so. Commands marked with † delete what is found for their object on each \
 site, and those marked with ‡ are unknown to Icinga 2."""
-"""What holds for all commands, as Markdown."""
+"""The introduction to all commands, as Markdown."""
 
 
 def kind_in_words(kind: str) -> str:
@@ -119,9 +119,9 @@ def _default(command: Command, argument: Argument, config: CommandsConfig | None
 
 
 def help_text(command: Command, config: CommandsConfig, needs: str = "") -> str:
-    """What the command does and takes, as plain text for error documents.
+    """The effect and the arguments of the command, as plain text for error documents.
 
-    ``needs`` says who may send it.
+    ``needs`` is the permission for it.
     """
     arguments = arguments_of(command, required=config.require_comments_for_disable)
     takes = "; ".join(

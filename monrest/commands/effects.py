@@ -261,7 +261,7 @@ def expected(
     core: Capabilities | None = None,
     ids: tuple[int, ...] = (),
 ) -> Effect | Unseen:
-    """What to look for after ``command`` was sent with ``arguments`` (those of ``parse``).
+    """The effect to look for after ``command`` was sent with ``arguments`` (those of ``parse``).
 
     ``now`` is the time of the request in Unix time, ``core`` what the site can do (None: a
     Naemon). ``ids`` are the comments or downtimes found for a command resolved by lookup.

@@ -49,7 +49,7 @@ _LIST_BYTES = 4_194_304
 """Bytes of a list of commands: some hundred for each."""
 
 MANNER_PARAMETERS = (WAIT, TEST_ONLY, FORCE, *SITE_PARAMETERS)
-"""What every path of commands takes beside the arguments of the command."""
+"""The parameters of every path of commands beside the arguments of the command."""
 
 COMMAND_PARAMETERS = (
     Parameter(
@@ -59,7 +59,7 @@ COMMAND_PARAMETERS = (
     ),
     *MANNER_PARAMETERS,
 )
-"""What every path takes that names a command."""
+"""The parameters of every path that names a command."""
 
 
 def _named(name: str, description: str) -> Parameter:

@@ -1,4 +1,4 @@
-"""What the cores are asked before commands are sent: one query for each table and site.
+"""Queries before commands are sent: one for each table and site.
 
 Which objects exist where, whose contact the user is (docs/spec/commands.md, "Permissions"), and
 which comments and downtimes belong to an object
@@ -65,7 +65,7 @@ class _Question:
 async def existing(
     sites: Sequence[Site], targets: Iterable[Target], clock: IReactorTime
 ) -> FoundTargets:
-    """Where the ``targets`` exist, whether or not the user sees them.
+    """The sites on which ``targets`` exist, whether or not the user sees them.
 
     Raise SitesFailed when no site answers at all.
     """
@@ -84,7 +84,7 @@ async def commanded(
     *,
     strict: bool,
 ) -> FoundTargets:
-    """Where ``user`` is a contact of the target, or of every member of a group that has some.
+    """The sites on which ``user`` is a contact of the target, or of every member of a group.
 
     Raise SitesFailed when no site answers at all.
     """
@@ -108,7 +108,7 @@ async def seen(
     *,
     strict: bool,
 ) -> FoundTargets:
-    """Where ``identity`` sees the target, or a member of a group.
+    """The sites on which ``identity`` sees the target, or a member of a group.
 
     Raise SitesFailed when no site answers at all.
     """

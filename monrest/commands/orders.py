@@ -80,7 +80,7 @@ class PreparedCommand:
 
     @property
     def help(self) -> str:
-        """What the command does, takes and needs, for error documents."""
+        """The effect, arguments and permission of the command, for error documents."""
         needs = needed(self.command.permission, singular(self.command.kind))
         return describe.help_text(self.command, self.config, needs)
 

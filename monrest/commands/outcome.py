@@ -156,6 +156,6 @@ class CommandOutcome:
 
 
 def capabilities_of(outcomes: Sequence[CommandOutcome]) -> dict[str, Capabilities | None]:
-    """What each site can do at present, by id."""
+    """The present capabilities of each site, by id."""
     groups = {outcome.job.sites for outcome in outcomes}
     return {site.id: site.capabilities for sites in groups for site in sites}

@@ -1,4 +1,4 @@
-"""Who may send which external command (docs/spec/commands.md, "Permissions").
+"""Permissions for external commands (docs/spec/commands.md, "Permissions").
 
 Roles decide at once; where being a contact decides, the cores are asked with the filters given
 here, which are strict: what a user merely sees does not count.
@@ -21,7 +21,7 @@ SYSTEM_COMMANDS = "authorized_for_system_commands"
 
 
 class Grant(Enum):
-    """What the roles say: yes, no, or yes for a contact of the object."""
+    """The result of the roles: yes, no, or yes for a contact of the object."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -45,7 +45,7 @@ PERMISSIONS = frozenset({*_ROLES, "contact", "contactgroup"})
 
 
 def grant(identity: Identity, permission: str, name: str, *, may_submit: bool) -> Grant:
-    """What ``identity`` may do by its roles; ``name`` is that of the contact or other object.
+    """The permission of ``identity`` by its roles; ``name`` is that of the contact or other object.
 
     In this order: read-only users never, users who may not submit commands never, administrators
     always, then users with the roles of the permission, then contacts. LookupError for an unknown
@@ -126,7 +126,7 @@ def _limited(identity: Identity, permission: str) -> str:
 
 
 def needed(permission: str, kind: str) -> str:
-    """Who is allowed, in words; ``kind`` in the singular."""
+    """The permission in words; ``kind`` in the singular."""
     roles = " and ".join(_ROLES.get(permission, (ADMIN,)))
     if permission in ("host", "service"):
         return f"the role {roles}, or a contact of the {kind}"

@@ -29,7 +29,7 @@ _DAY = 86400
 
 @frozen(kw_only=True)
 class Effect:
-    """Where to look whether a command had its effect.
+    """A query that shows whether a command had its effect.
 
     ``table``, ``columns`` and ``filter`` are one query to the core, whose rows (normalised,
     in the order of ``columns``) decide. ``before``: the same query has to be made before the

@@ -28,7 +28,7 @@ ADDRESS_FORMS = "unix:PATH, tcp:HOST:PORT, tls:HOST:PORT or http(s)://HOST/mon"
 
 @frozen(kw_only=True)
 class Address:
-    """Where a site listens; which fields are filled follows from ``kind``.
+    """The address of a site; its fields depend on ``kind``.
 
     ``path`` for unix, ``host`` (without brackets) and ``port`` for the others, ``url`` (without a
     slash at its end) and ``app``, its last segment, for http and https.

@@ -1,4 +1,4 @@
-"""Where a configuration comes from: its file, the files of ``conf.d`` beside it, the environment.
+"""The sources of a configuration: its file, the files of ``conf.d`` beside it, the environment.
 
 Later ones win: tables are joined key by key, lists of tables (``[[sites]]``) get further elements,
 and everything else is replaced. Rules: docs/spec/config.md, "Sources".

@@ -1,4 +1,4 @@
-"""What a value of the configuration may be: each limit stands at its field, in ``sections``.
+"""Limits of values of the configuration; each stands at its field, in ``sections``.
 
 A limit gives what was expected of a value, empty for a good one. That of a list holds for each of
 its elements. What several values have to be together is in ``monrest.config.check``.

@@ -105,7 +105,7 @@ def _names(problem: str, name: str) -> bool:
 
 
 def _var_dir(document: Mapping[str, Any]) -> str:
-    """What ``{var_dir}`` stands for."""
+    """The value of ``{var_dir}``."""
     server = document.get("server")
     given = server.get("var_dir") if isinstance(server, dict) else None
     return given if isinstance(given, str) else Config().server.var_dir

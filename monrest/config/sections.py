@@ -157,7 +157,7 @@ class LmdSiteConfig:
 
 
 AN_LMD = "this is an LMD: its address belongs in [lmd]"
-"""What is wrong with a site that is one."""
+"""The error of a site that is an LMD."""
 
 
 @frozen(kw_only=True)

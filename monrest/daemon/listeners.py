@@ -149,7 +149,7 @@ class _Adopting:
 
 @define(eq=False)
 class Listeners:
-    """Where a daemon listens by its endpoint strings ``texts``.
+    """The sockets of a daemon by its endpoint strings ``texts``.
 
     ``bound`` are the sockets of a parent, in the same order; without them they are made here.
     ``laden``: this worker has a large answer in hand.

@@ -1,4 +1,4 @@
-"""What a daemon is made of, besides what serves HTTP: what all families share, and the families.
+"""The parts of a daemon without HTTP: what all families share, and the families.
 
 Each part is made once, from the configuration. All are opened before the reactor turns, started
 once it does, and given another configuration when it was read again, in one order; they are stopped
@@ -133,7 +133,7 @@ class Parts(Common):
         return self.room.held > 0 or self.files.stored > 0
 
     def _lives(self) -> Iterator[tuple[Life[Any], Service]]:
-        """What families do by themselves, in the order of the registry."""
+        """The services of families, in the order of the registry."""
         lives = [family.life for family in self.families if family.life is not None]
         return zip(lives, self._services.values(), strict=True)
 
@@ -201,7 +201,7 @@ class Parts(Common):
                 self.log.failure("what is left was not stored", result)
 
     def renew(self) -> Context:
-        """What handlers get while this configuration is in force."""
+        """The context of handlers while this configuration is in force."""
         config = self.config
         accounts = self.the(Accounts)
         self.context = Context(

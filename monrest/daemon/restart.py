@@ -115,7 +115,7 @@ class Restarting:
     _work: Deferred[None] | None = field(default=None, init=False)
 
     async def check(self) -> str:
-        """What is in the way of a restart; nothing when it may begin."""
+        """The reason against a restart; empty when it may begin."""
         if self.again is None:
             return "it cannot start itself again"
         try:

@@ -53,7 +53,7 @@ from monrest.daemon.worker import (
 from monrest.store.database import Database
 
 _LATER = ("klein", "twisted.web.template", "werkzeug.routing")
-"""What a daemon imports only when it starts; workers share the memory for it."""
+"""Modules that a daemon imports only when it starts; workers share their memory."""
 _LOOK_SECONDS = 0.25
 """Between two looks at signals and at what is due; messages are seen at once."""
 _LONGEST_PAUSE = 30.0
@@ -239,7 +239,7 @@ class Supervisor(Service):
         return None
 
     def _inherit(self, own: Worker, end: socket.socket) -> tuple[Inherited, ParentLine]:
-        """What this worker has of its parent; all else of the parent is closed."""
+        """The part of the parent that this worker keeps; all else of the parent is closed."""
         # A reload that comes while the worker starts is noted, and obeyed when it runs.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)

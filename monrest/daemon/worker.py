@@ -30,7 +30,7 @@ READY, ALIVE = "ready", "alive"
 
 @frozen(kw_only=True)
 class Inherited:
-    """What is there once for all workers: the folder of the state and the databases as well.
+    """The parts that exist once for all workers; so do the folder of the state and the databases.
 
     ``node`` and ``key`` are those of the whole daemon, ``bound`` the sockets of its endpoints.
     ``signs`` are the seconds between two signs of life that the parent wants, None for none.

@@ -25,7 +25,7 @@ from monrest.demo.inventory import ObjectConfigError
 from monrest.demo.service import DemoCore, report
 
 ENDED = "the core has ended: "
-"""What stands before the reason when it ends by itself."""
+"""The text before the reason when the core ends by itself."""
 
 _PATIENCE = 10.0
 """Seconds for a core to take an order."""

@@ -305,7 +305,7 @@ _DOWNTIME_INFO = attrgetter(
 
 
 def _of_checkables(core: Core) -> dict[str, ValueOf]:
-    """What hosts and services show alike (docs/spec/livestatus.md, "Tables and columns")."""
+    """The common columns of hosts and services (docs/spec/livestatus.md, "Tables and columns")."""
 
     def staleness(target: Checkable) -> float:
         span = target.check_interval * INTERVAL_LENGTH
@@ -425,7 +425,7 @@ def _count_host(counts: Counter[str], host: Host) -> None:
 
 
 _RULES = ("calendar_dates", "month_date", "month_day", "month_week_day", "week_day")
-"""What the columns of exceptions are called, by kind of rule from 1 on."""
+"""The columns of exceptions, by kind of rule from 1 on."""
 
 
 def exception_info(rule: DateRule) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def _present(
 
 
 def _lines(core: Core, target: HostOrService, incidents: list[Incident]) -> list[_Line]:
-    """What incidents left in the log: soft alerts, the hard one, notifications, the recovery."""
+    """The log lines of incidents: soft alerts, the hard one, notifications, the recovery."""
     lines: list[_Line] = []
     kind, name = target.kind.upper(), target.label
     most = max(target.max_check_attempts, 1)

@@ -191,7 +191,7 @@ class _Record:
         return tuple(elements(self.text(attribute)))
 
     def value(self, attribute: str) -> Any:
-        """What the core makes of the text: a number, 0 or 1, letters of options, names."""
+        """The value of the text in the core: a number, 0 or 1, letters of options, names."""
         declared, text = OBJECT_TYPES[self.type].attributes[attribute], self.text(attribute)
         if declared.kind in ("int", "number"):
             # What is no number reads as 0.
@@ -220,7 +220,7 @@ class _Record:
 
 
 def _named(names: Collection[str]) -> Callable[[str], Iterable[str] | None]:
-    """What an element of a list of names stands for."""
+    """The objects of an element of a list of names."""
 
     def members(name: str) -> Iterable[str] | None:
         return names if name == "*" else (name,) if name in names else None
@@ -229,7 +229,7 @@ def _named(names: Collection[str]) -> Callable[[str], Iterable[str] | None]:
 
 
 def _grouped(groups: Mapping[str, Collection[str]]) -> Callable[[str], Iterable[str] | None]:
-    """What an element of a list of groups stands for."""
+    """The objects of an element of a list of groups."""
 
     def members(name: str) -> Iterable[str] | None:
         return itertools.chain(*groups.values()) if name == "*" else groups.get(name)
@@ -252,7 +252,7 @@ _SAME_NAME: Mapping[str, tuple[str, ...]] = {
     "servicegroup": _same_name("servicegroup", ObjectGroup),
 }
 _FROM_HOST = ("check_period", "notification_period", "notification_interval")
-"""What a service takes from its host when it is not set."""
+"""Attributes that a service takes from its host when they are not set."""
 
 
 class _Registration:
@@ -376,7 +376,7 @@ class _Registration:
             )
 
     def _checkable(self, record: _Record, letters: str) -> dict[str, Any]:
-        """What hosts and services have in common; ``letters`` are those of their states."""
+        """The common attributes of hosts and services; ``letters`` are those of their states."""
         return record.values_of_same_name() | {
             "accept_passive_checks": record.value("passive_checks_enabled"),
             "process_performance_data": record.value("process_perf_data"),

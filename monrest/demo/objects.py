@@ -56,7 +56,7 @@ class CheckCommand:
 
 @define(eq=False, kw_only=True)
 class Changeable:
-    """What commands change; the bits of ``MODIFIED`` say that they did."""
+    """Values that commands change; the bits of ``MODIFIED`` mark the changed ones."""
 
     modified_attributes: int = 0
 
@@ -149,7 +149,7 @@ class CoreDowntime:
 
 @define(eq=False, kw_only=True)
 class Checkable(Changeable):
-    """What hosts and services share."""
+    """The common base of hosts and services."""
 
     kind: ClassVar[str]
     states: ClassVar[tuple[str, ...]]

@@ -175,7 +175,7 @@ class DemoCore(Service):
 
 
 def livestatus(simulation: Simulation, die: Callable[[str], None]) -> LivestatusFactory:
-    """What answers about a core; ``die`` is called with what a real one would not survive."""
+    """The Livestatus of a core; ``die`` is called at requests that a real core does not survive."""
     core = simulation.core
     factory = LivestatusFactory(
         build_tables(core), core.clock, core.wall, partial(run, simulation), die, core.counters
@@ -185,7 +185,7 @@ def livestatus(simulation: Simulation, die: Callable[[str], None]) -> Livestatus
 
 
 def report(path: Path) -> tuple[int, str]:
-    """What ``--check-config`` says, and its exit status: errors, or how many objects there are."""
+    """The output of ``--check-config`` and its exit status: errors, or the number of objects."""
     try:
         inventory = read(path)
     except ObjectConfigError as error:
@@ -216,7 +216,7 @@ _CONTACT_SWITCHES = (
 )
 _NAMES = [attribute.name for attribute in fields(Checkable)]
 _KEPT = _NAMES[_NAMES.index("state") :]
-"""What of an object is its present state."""
+"""The attributes that are the present state of an object."""
 
 
 def restart(core: Core, simulation: Simulation, fresh: Inventory) -> None:

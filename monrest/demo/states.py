@@ -1,4 +1,4 @@
-"""What happens to hosts and services: notifications, downtimes, acknowledgements, check results."""
+"""Changes of hosts and services: notifications, downtimes, acknowledgements, check results."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Wording:
     lines: bool
 
     def beside(self, kind: str, cursor: str, now: float, data: dict[str, Any]) -> bytes:
-        """What is no event, but may be of use."""
+        """A message beside events: a heartbeat, ``gap``, ``snapshot`` or ``end``."""
         if self.lines:
             whole = {
                 "specversion": "1.0",
@@ -268,7 +268,7 @@ def _wording(request: RestRequest, format: str) -> Wording:
 
 
 async def _since(context: Context, request: RestRequest, given: str) -> Cursor | None:
-    """Where the stream continues; the header of a browser that reconnects comes first."""
+    """The cursor of the request; the header of a browser that reconnects comes first."""
     header = request.caller.headers.get(_RESUMES, "").strip()
     if header:
         return read_cursor(header, "Last-Event-ID")

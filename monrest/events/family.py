@@ -1,4 +1,4 @@
-"""What the stream of events is made of."""
+"""The parts of the stream of events."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ _OF_A_LINE = frozenset({"lineno"})
 
 @frozen(kw_only=True, cache_hash=True)
 class EventFilter:
-    """What is wanted: equal filters of several clients are one question.
+    """The filter of a client; clients with equal filters form one group.
 
     ``backends`` are the sites as selected, all shown ones for none. ``query`` has the conditions
     and the columns.

@@ -514,7 +514,7 @@ class Follower:
         return True
 
     async def _older(self, site: str, until: int) -> AsyncIterator[list[Event]]:
-        """What is missed of a site in its log, up to the second ``until``.
+        """The missed events of a site in its log, up to the second ``until``.
 
         The log cache has it also of a core that is down.
         """

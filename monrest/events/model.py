@@ -88,12 +88,12 @@ class Event(StoredRow):
 
     @property
     def action(self) -> str:
-        """What of it happened: added, removed, started …; empty for a state."""
+        """The action: added, removed, started …; empty for a state."""
         return str(self.data.get("action", ""))
 
     @property
     def place(self) -> Place | None:
-        """Where it is in the log of its site; None where no log has it."""
+        """Its place in the log of its site; None for an event that is in no log."""
         return None if self.nth is None else Place(int(self.time), self.nth)
 
     @property
@@ -108,7 +108,7 @@ class Event(StoredRow):
 
     @property
     def source(self) -> str:
-        """Where it happened, as a path of the API."""
+        """Its site, as a path of the API."""
         return f"/sites/{quote(self.site, safe='')}" if self.site else "/mon"
 
     def cloud_event(self, data: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _on_hosts(tree: FilterTree) -> FilterTree | Literal[False]:
 
 
 def _runs(sites: Collection[Site]) -> list[object]:
-    """What is another one whenever a core may have other objects than before."""
+    """Values that differ whenever a core may have other objects than before."""
     return [
         (site.id, (program := site.health.program).program_start, program.nagios_pid)
         for site in sites

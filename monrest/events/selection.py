@@ -118,7 +118,7 @@ class EventSelection:
         await self.read(self._objects)
 
     def judge(self, event: Event) -> Mapping[str, Any] | None:
-        """What the user gets of an event; None when it is not for them."""
+        """The part of an event that the user gets; None when it is not for them."""
         if event.type not in self.wanted.types or not self._sees(event):
             return None
         data = self._data(event)

@@ -94,7 +94,7 @@ class Events(Service):
     """The number of the last event that groups have; None while nothing is read."""
     _reading: DeferredLock = field(init=False, factory=DeferredLock)
     _listening: tuple[Periodic, ...] = field(init=False)
-    """What is done while there are followers."""
+    """The periodic work while there are followers."""
     _always: Periodic = field(init=False)
     _states: dict[str, str] = field(init=False, factory=dict)
     _progress: dict[int, tuple[float, str]] = field(init=False, factory=dict)

@@ -1,7 +1,7 @@
-"""What objects show and their log does not (docs/spec/events.md, "Comparing objects").
+"""Events that objects show and their log does not (docs/spec/events.md, "Comparing objects").
 
-Objects are asked for again and again, and what is another thing than before is an event. Its name
-is made of what the core says, so that all who compare give it the same one.
+Objects are read again and again, and each difference is an event. Its name is made from data of
+the core, so that all processes give it the same one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _ACTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 @frozen(kw_only=True)
 class Fact:
-    """What holds for an object for some time. Two are the same fact where ``key`` is the same.
+    """A state of an object that lasts for some time; equal facts have the same ``key``.
 
     ``since`` is when it began, ``until`` when it ends by itself, 0 where that is not known.
     """
@@ -334,7 +334,7 @@ class ShownObjects:
         ]
 
     def _compare(self, facts: Iterable[Fact], now: int) -> list[Event]:
-        """What began and what ended."""
+        """The events of facts that began or ended."""
         before, self._facts = self._facts, {fact.key: fact for fact in facts}
         begun = [fact for key, fact in self._facts.items() if key not in before]
         over = [fact for key, fact in before.items() if key not in self._facts]

@@ -141,7 +141,7 @@ def uncovered(
 
 @transaction
 def continued(connection: Connection, site: str, since: int) -> Place | None:
-    """Where the log of a site is read on; None where that is before the second ``since``."""
+    """The place from which the log of a site is read; None if it is before the second ``since``."""
     rows = [row for row in _coverages(connection) if row.site == site]
     if not rows:
         return None

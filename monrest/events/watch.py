@@ -436,7 +436,7 @@ class SiteWatch:
     async def _seen(
         self, site: Site, now: int
     ) -> tuple[Mapping[ObjectKey, ProblemState] | None, list[Event]]:
-        """What objects show that is new; also all problems when states are compared."""
+        """New events that objects show; also all problems when states are compared."""
         objects, core = self._objects, site.capabilities
         assert objects is not None
         assert core is not None

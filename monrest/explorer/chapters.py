@@ -1,4 +1,4 @@
-"""What every description of the API has in common: chapters, and the columns of collections."""
+"""The common parts of all descriptions of the API: chapters, and the columns of collections."""
 
 from __future__ import annotations
 

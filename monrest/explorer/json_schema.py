@@ -37,7 +37,7 @@ _VALUES: Mapping[str, JsonSchema] = {
     "array_of_strings": {"type": ["array", "null"]},
     "object": {"type": ["object", "null"]},
 }
-"""What our own records hold, by the type of a column."""
+"""The schema of values of our own records, by the type of a column."""
 
 _OTHERWISE: Mapping[str, JsonSchema] = {
     "last_error": {"type": ["string", "number", "null"]},
@@ -47,13 +47,13 @@ _OTHERWISE: Mapping[str, JsonSchema] = {
     "params": {"type": ["object", "null"]},
     "permissions": {"type": ["array", "null"]},
 }
-"""What our own records hold under names whose label, which clients know, says something else."""
+"""The schema of columns of our own records whose declared type, which clients know, differs."""
 
 _CORE: Mapping[str, str] = {
     "string": "string", "int": "number", "float": "number", "time": "number", "list": "array",
     "dict": "object",
 }  # fmt: skip
-"""What rows of cores hold, by the core's type; nothing is missing in them."""
+"""The schema of values of cores, by the core's type; none is missing."""
 
 _ARGUMENTS: Mapping[str, JsonSchema] = {
     "boolean": dict(_FLAG),

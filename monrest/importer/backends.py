@@ -33,7 +33,7 @@ _UNKNOWN_OPTIONS = {
 
 @frozen(kw_only=True)
 class KnownSite:
-    """What references to a site may say of it."""
+    """The names by which records may refer to a site."""
 
     key: str
     name: str

@@ -27,7 +27,7 @@ class OldSetting:
 
 @define(eq=False)
 class SettingBlock:
-    """What stands between ``<word name>`` and ``</word>``, or in a whole file."""
+    """The settings between ``<word name>`` and ``</word>``, or of a whole file."""
 
     word: str = ""
     name: str = ""

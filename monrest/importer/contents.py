@@ -123,7 +123,7 @@ class Contents:
         *args: P.args,
         **named: P.kwargs,
     ) -> Iterator[T]:
-        """What ``make`` returns of each document of a folder."""
+        """The result of ``make`` for each document of a folder."""
         for file, value in self._documents(kind, folder, name):
             yield from self._checked(kind, file.display, make, file, value, *args, **named)
 

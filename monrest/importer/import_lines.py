@@ -1,4 +1,4 @@
-"""What becomes of each thing that was found, as lines for people. Pure.
+"""The table of an import: the outcome of each record and setting. Pure.
 
 Nothing in a line is a secret: values of keys, passwords and commands are not written down here.
 """
@@ -15,7 +15,7 @@ _LONGEST_CELL = 300
 
 
 class Outcome(StrEnum):
-    """What becomes of a thing that was found."""
+    """The outcome of a record or setting."""
 
     NEW = "new"
     """It is written, or would be."""

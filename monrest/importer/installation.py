@@ -1,4 +1,4 @@
-"""Where an old installation has what, and how its files are read without harm.
+"""The folders and files of an old installation, read without harm.
 
 Nothing is executed. A file is read only if it is a regular one inside of the folders of the
 installation, and not too long; the names of those that are not read are in the table of the import.
@@ -99,7 +99,7 @@ class Installation:
         return installation
 
     def _data_folder(self, given: str) -> Path | None:
-        """Where the data are; a line when nowhere."""
+        """The folder of the data; a line if there is none."""
         key = self.local.text("var_path") or self.main.text("var_path")
         if given:
             path: Path | None = Path(given).absolute()
@@ -117,7 +117,7 @@ class Installation:
         return path
 
     def _local_path(self, text: str) -> Path | None:
-        """Where a path of the configuration is on this machine, None for an empty one.
+        """The path of the configuration on this machine, None for an empty one.
 
         In a copy of another machine's files it is below the folder of the copy.
         """
@@ -132,7 +132,7 @@ class Installation:
         return next((candidate for candidate in copies if candidate.exists()), Path(text))
 
     def path_here(self, text: str) -> Path | None:
-        """Where a file that the configuration names can be read, None if it cannot."""
+        """The path at which a file of the configuration can be read, None if it cannot."""
         path = self._local_path(text)
         try:
             return path if path is not None and path.is_file() else None

@@ -1,1 +1,1 @@
-"""What the instance says about itself."""
+"""The endpoints about the instance itself."""

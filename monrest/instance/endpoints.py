@@ -99,7 +99,7 @@ def spelled(path: str, app: str) -> str:
 
 @frozen(eq=False, kw_only=True)
 class InstanceEndpoints:
-    """What an instance says of itself, whose configuration is the file ``config_path``."""
+    """The endpoints about the instance; ``config_path`` is the file of its configuration."""
 
     config_path: str
 

@@ -20,7 +20,7 @@ from monrest.base.meters import BOUNDS, METERS, Meter, Sample
 
 @frozen
 class _Families(Collector):
-    """What is stored, as gauges, and what is measured.
+    """Stored values as gauges, and measured ones.
 
     Counts of what is there may fall again: they are gauges, whose names do not end with
     ``_total``.

@@ -44,7 +44,7 @@ _GIVEN = tuple(
         (rf"{_USER}'[^:%\"']+[:%]", r"[^']+"),
     )
 )
-"""What stands before a secret, and the secret."""
+"""The text before a secret, and the secret."""
 
 
 def display_value(value: Any, name: str = "") -> Any:

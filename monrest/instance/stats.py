@@ -76,7 +76,7 @@ def _figures(path: str, description: str) -> Endpoint:
 
 @frozen(eq=False, kw_only=True)
 class FigureEndpoints:
-    """What is counted and measured by all parts of the daemon."""
+    """The endpoints of the metrics of all parts of the daemon."""
 
     figures: Metrics
     meters: Meters

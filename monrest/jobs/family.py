@@ -1,4 +1,4 @@
-"""What background jobs are made of."""
+"""The parts of background jobs."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _PLAIN_JSON = RenderOptions()
 
 @frozen(kw_only=True)
 class JobWork:
-    """What is to be done: ``call`` returns the answer that is kept as ``options`` say.
+    """The work of a job: ``call`` returns the answer, which is stored as ``options`` define.
 
     ``cmd`` says in words what that is; ``size`` is about how much memory it holds until it ends
     (bytes). ``changes``: it may change something, so that it is audited.
@@ -231,7 +231,7 @@ T = TypeVar("T")
 
 @frozen
 class Kept:
-    """What is left to be stored with the end of a job: its outcome and the last piece."""
+    """The part of a result that is stored with the end of a job: outcome and last piece."""
 
     outcome: JobEnd
     last: tuple[int, bytes] | None = None

@@ -131,7 +131,7 @@ def find(kind: str, name: str) -> Command | None:
 
 
 def suggestion(kind: str, name: str) -> str:
-    """What may be meant by a name that is no command for ``kind``; slow for every name."""
+    """The command that a wrong name for ``kind`` may mean; slow for every name."""
     name = name.lower()[:100]
     others = [SINGULAR[other] for other, commands in COMMANDS.items() if name in commands]
     if others:

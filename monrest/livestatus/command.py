@@ -1,4 +1,4 @@
-"""What a command is for and what a core is sent, as values."""
+"""The target of a command and its line for a core, as values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from attrs import frozen
 
 Last: TypeAlias = Literal["field", "text", "output"]
-"""What the last field of a command may hold.
+"""The characters that the last field of a command may have.
 
 ``field``: no semicolon, like every field before it. ``text``: semicolons too. ``output``: as
 ``text``, and the two characters backslash and n stand for a newline, so they reach a core that

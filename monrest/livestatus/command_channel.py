@@ -52,7 +52,7 @@ STOP_LIMIT = 10.0
 
 @frozen
 class TransmissionOutcome:
-    """What became of the lines of one transmission.
+    """The outcome of the lines of one transmission.
 
     ``verdicts`` are those of the first lines, in order. ``written``: that many lines were given
     to the connection; those behind ``verdicts`` may have been executed or not, those behind

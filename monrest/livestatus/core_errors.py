@@ -1,4 +1,4 @@
-"""What may go wrong between us and a core, as short reasons without paths and addresses.
+"""Errors between us and a core, as short reasons without paths and addresses.
 
 The texts are those that a user sees beside the site's id; the log has more.
 """
@@ -121,7 +121,7 @@ class WithdrawnError(LivestatusError):
 
 
 def connect_error(failure: Failure, seconds: float) -> ConnectError:
-    """What the failure of an endpoint's ``connect`` means; ``seconds`` was its time-out."""
+    """The error of a failed ``connect`` of an endpoint; ``seconds`` was its time-out."""
     if isinstance(failure.value, ConnectError):
         return failure.value
     reason = not_connected(failure.value, seconds)

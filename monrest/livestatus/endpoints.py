@@ -35,7 +35,7 @@ _LONGEST_PATH = 107
 
 
 def endpoint_for(reactor: Any, config: SiteConfig) -> IStreamClientEndpoint:
-    """Where to connect for one site; certificates are read now, so that renewed ones count.
+    """The endpoint of one site; certificates are read now, so that renewed ones count.
 
     What makes connecting impossible (an unknown kind of address, an unreadable certificate) shows
     as a failing ``connect``, like a site that is not there.

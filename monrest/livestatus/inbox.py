@@ -1,4 +1,4 @@
-"""What one question takes in: small answers as rows at once, large ones as they came, in a file.
+"""The answers to one question: small ones as rows at once, large ones as they came, in a file.
 
 A large answer is parsed by the work that needs its rows, in a thread and a piece at a time
 (docs/spec/memory.md).
@@ -40,7 +40,7 @@ class Parser(Protocol):
 
 @define(eq=False)
 class AnswerMemory:
-    """Where answers are kept: rows have ``room``, large answers are in ``files``.
+    """The memory of answers: rows have ``room``, large answers are in ``files``.
 
     ``threads`` parse what is in files. ``free`` bytes of each question become rows at once.
     """

@@ -1,4 +1,4 @@
-"""What cores say about commands, read as it arrives: one verdict for each command, in order.
+"""The answers of cores to commands, read as they arrive: one verdict for each command, in order.
 
 Nothing here knows connections. Rules: docs/spec/livestatus.md, "Commands on the wire".
 """

@@ -117,7 +117,7 @@ _FEWEST = 500
 
 @frozen
 class _SiteOutcome:
-    """What is known of a site in the end: its lines, and that it is down all the same."""
+    """The result of a site: its lines, and its problem if it is down nevertheless."""
 
     lines: SiteLines
     problem: SiteProblem | None = None
@@ -238,9 +238,9 @@ class LogReading:
         return _SiteOutcome(lines)
 
     async def _cached(self, site: Site) -> tuple[CachedSlices | None, bool]:
-        """What the cache has, unless the core must be asked as well and is down.
+        """The lines of the cache, unless the core must be asked as well and is down.
 
-        And whether it is all that is wanted.
+        And whether they are all that is wanted.
         """
         if self.cache_plan is None:
             return None, False

@@ -240,7 +240,7 @@ class LogCache(Service):
         return await imports.all(sites)
 
     async def record(self, site: Site) -> CachedSite | None:
-        """What is known of a site; None before its first import."""
+        """The record of a site; None before its first import."""
         return await self.database.run(records.record(site.id))
 
     async def measured(self) -> list[Sample]:
@@ -270,7 +270,7 @@ class LogCache(Service):
     async def part(
         self, site: Site, planned: CachePlan, seen: CoreFilter | None
     ) -> CachedSlices | None:
-        """What the cache has of a question at one site; None for nothing.
+        """The cached part of a question at one site; None for nothing.
 
         The core is asked which objects the user is a contact of, so LivestatusError is raised.
         """
@@ -295,7 +295,7 @@ class LogCache(Service):
         return CachedLog(reader=self._reader, wall=self.wall) if self.enabled else CORES
 
     async def _visible(self, site: Site, seen: CoreFilter | None) -> Visible | None:
-        """What the user is a contact of at this site; None where only the core can tell."""
+        """The objects of the user at this site; None where only the core knows them."""
         if seen is None:
             return EVERYTHING
         core = site.capabilities
@@ -327,7 +327,7 @@ _AT_ONCE = ((200, 8), (100, 5), (20, 3), (1, 2))
 
 @frozen(kw_only=True)
 class Updated:
-    """What an update has done: lines that came and went, sites that failed or were left out."""
+    """The result of an update: added and removed lines, sites that failed or were left out."""
 
     inserted: int = 0
     removed: int = 0

@@ -30,7 +30,7 @@ LEASE = 20.0
 """Seconds that a lease holds unless it is renewed; a dead updater is followed within 30 s."""
 
 Held: TypeAlias = tuple[str, float]
-"""Who holds a lease, and what was written with its last renewal, which is another every time."""
+"""The holder of a lease, and the value of its last renewal, which differs each time."""
 
 
 class LeaseLostError(LostError):
@@ -154,7 +154,7 @@ class Leases:
 
 @transaction
 def record(connection: Connection, site: str) -> CachedSite | None:
-    """What is known of ``site``; None before its first import."""
+    """The record of ``site``; None before its first import."""
     cached = of_site(connection, site)
     if cached is None:
         return None
@@ -258,7 +258,7 @@ _Known: TypeAlias = Mapping[tuple[int, str], list[_Present]]
 
 
 def _present(connection: Connection, site: int, first: int, last: int) -> _Known:
-    """What is there, by time and text."""
+    """The stored lines, by time and text."""
     stored_lines: dict[tuple[int, str], list[_Present]] = defaultdict(list)
     rows = connection.execute(
         select(lines.c.time, lines.c.message, lines.c.lineno, lines.c.number).where(

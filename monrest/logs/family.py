@@ -1,4 +1,4 @@
-"""What the log and its cache are made of."""
+"""The parts of the log and its cache."""
 
 from __future__ import annotations
 

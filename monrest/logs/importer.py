@@ -165,7 +165,7 @@ class _Run:
 
     @property
     def _core(self) -> Capabilities:
-        """What the core is, which decides how it is asked; it was waited for."""
+        """The capabilities of the core, which decide how it is asked; it was waited for."""
         capabilities = self.of.site.capabilities
         assert capabilities is not None
         return capabilities
@@ -274,7 +274,7 @@ class _Run:
         return len(rows) >= sum(int(count) for (count,) in counted)
 
     async def _from_core(self, slices: Slices) -> AsyncIterator[list[Row]]:
-        """What the core has in these times, one after the other."""
+        """The lines of the core in these times, one after the other."""
         names = tuple(name for name, _ in COLUMNS if self._core.has("log", name))
         if not names:
             slices.ended = True

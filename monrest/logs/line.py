@@ -81,7 +81,7 @@ def ceil(time: int) -> int:
 
 
 def options_of(message: str) -> str:
-    """What a core mostly has in ``options``: the text after the first colon."""
+    """The usual value of ``options``: the text after the first colon."""
     return message[STAMP:].partition(":")[2].lstrip(" ")
 
 

@@ -1,4 +1,4 @@
-"""What is in the log cache of a site, and which time of its log is there for certain. Pure.
+"""The log cache of a site, and the time that it covers for certain. Pure.
 
 Rules: docs/spec/logcache.md, "What is sure".
 """
@@ -27,7 +27,7 @@ DRIFT = 300
 @stored("logcache_sites")
 @frozen(kw_only=True)
 class CachedSite(StoredRow):
-    """What is known of a site; times in Unix seconds.
+    """The record of a site; times in Unix seconds.
 
     All lines with ``covered_from <= time < covered_until`` are there, except late ones near the
     end; both are None before the first import, which goes down to ``wanted_from``. Repetitions
@@ -101,7 +101,7 @@ class CachedPiece:
 def piece_of(
     cached: CachedSite | None, low: int, high: int | None, texts: Texts, now: float
 ) -> CachedPiece | None:
-    """What the cache has for sure of ``low <= time < high``; None for nothing.
+    """The part of ``low <= time < high`` that the cache covers for certain; None for nothing.
 
     Without a ``high`` everything up to ``now`` is wanted.
     """

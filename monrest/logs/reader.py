@@ -62,7 +62,7 @@ class Slices:
 
     @property
     def high(self) -> int | None:
-        """Where the slice ends; None: not at all, for the clock of a core may be ahead."""
+        """The end of the slice; None: it has none, because the clock of a core may be ahead."""
         if self.seconds is None:
             return self.end
         high = self.low + self.seconds
@@ -165,7 +165,7 @@ Page: TypeAlias = tuple[list[Row], int]
 
 @frozen(kw_only=True)
 class CacheQuestion:
-    """What is asked of the cache of a site, in terms of a core.
+    """A question to the cache of a site, in terms of a core.
 
     ``visible`` are the objects that a user sees whom the question names.
     """
@@ -182,7 +182,7 @@ class CacheQuestion:
 
 @define(eq=False, kw_only=True)
 class CachedSlices:
-    """What the cache has for a question at one site; ``reached`` is how far it was read."""
+    """The lines of the cache for a question at one site; ``reached`` is how far it was read."""
 
     reader: CacheReader
     site: str
@@ -301,7 +301,7 @@ class CachePlan:
     highest: int | None
 
     def piece(self, cached: CachedSite | None, now: float) -> CachedPiece | None:
-        """What the cache has of it at a site; None unless it has all from the lowest time on."""
+        """The cached part of it at a site; None unless it has all from the lowest time on."""
         piece = piece_of(cached, self.lowest, self.highest, "all", now)
         return piece if piece is not None and piece.start == self.lowest else None
 

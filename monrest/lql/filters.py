@@ -36,7 +36,7 @@ class CoreDiedError(Exception):
 
 @frozen(eq=False)
 class RowCondition:
-    """What a row must be, from one line or joined from several.
+    """A condition on rows, from one line or joined from several.
 
     ``holds`` says it of a row. ``rows`` returns rows among which all matches are, where an index
     finds them. ``since`` and ``until`` are the span of times that is looked at. ``is_misread``:

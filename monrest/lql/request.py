@@ -33,7 +33,7 @@ class Aggregate:
 
 @define(eq=False)
 class Request:
-    """What a client asks of one of ``tables``: at the date ``now``, ``started`` by the clock.
+    """The request of a client to one of ``tables``: at the date ``now``, ``started`` by the clock.
 
     ``fixed16`` and ``keep_alive`` say how to answer, after an error too. ``columns`` pairs each
     name with its column, None when unknown. A condition in ``stats`` counts the rows for which it

@@ -54,7 +54,7 @@ Gatherer: TypeAlias = Callable[[GatherKind], Coroutine[Deferred[Any], Any, NodeF
 async def ask_command(
     reactor: Any, threads: Threads, site: str, command: str, seconds: float, what: GatherKind
 ) -> NodeFacts:
-    """What ``command`` prints about the node of ``site``, run by a shell; see ``Gatherer``."""
+    """The facts that ``command`` prints about the node of ``site``, run by a shell."""
     environment = {"MON_GATHER": what, "MON_NODE": site}
     ended = await processes.run(reactor, processes.shell(command), environment, seconds)
     if reason := ended.reason():
@@ -114,7 +114,7 @@ async def _awaited(work: Awaitable[NodeFacts]) -> NodeFacts:
 
 @frozen
 class _Sources:
-    """Where facts come from; ``missing`` has the reason of each that could not be read."""
+    """The sources of facts; ``missing`` has the reason of each that could not be read."""
 
     missing: list[str] = field(factory=list)
 
@@ -179,7 +179,7 @@ class LocalHost:
         return NodeFacts(data, "; ".join(sources.missing))
 
     def _runtime(self, sources: _Sources) -> dict[str, Any]:
-        """What changes by the minute, measured in a thread; unknown is never 0."""
+        """The facts that change by the minute, measured in a thread; an unknown one is never 0."""
 
         def processors() -> Mapping[str, float]:
             return {"cpu_perc": psutil.cpu_percent(_SAMPLE)}

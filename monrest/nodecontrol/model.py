@@ -1,4 +1,4 @@
-"""What is known of a node, and the operations on one (docs/spec/nodecontrol.md). Pure."""
+"""Nodes: their facts and operations (docs/spec/nodecontrol.md). Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GATHER_KINDS: tuple[GatherKind, ...] = ("facts", "runtime")
 """``facts`` are all facts of a node, ``runtime`` those that change often."""
 
 STEPS = ("install", "update", "cleanup")
-"""What ``run_all`` does, as far as there are commands for it."""
+"""The operations of ``run_all``, as far as there are commands for them."""
 
 SUCCEEDED, FAILED, WARNED = 0, 1, 2
 """How an operation ended; WARNED: it succeeded, with errors or warnings in its output."""
@@ -85,7 +85,7 @@ class Node(StoredRow):
 @stored("node_logs")
 @frozen(kw_only=True)
 class Log(StoredRow):
-    """What the last operation of a name wrote on a node, and how it ended."""
+    """The output of the last operation of a name on a node, and how it ended."""
 
     site: Annotated[str, KEY]
     name: Annotated[str, KEY, Shown("name of the operation")]

@@ -1,4 +1,4 @@
-"""What the core knows of each object type, and attribute values between a file and JSON.
+"""The attributes of each object type, and their values between a file and JSON.
 
 One line of the table per attribute: its name, its type, flags (``+`` a leading plus adds to the
 inherited value, ``0`` the word ``null`` cancels inheritance, ``*`` repeated lines are joined with a
@@ -371,7 +371,7 @@ Json = str | list[str]
 """A value in an answer."""
 
 BLANKS = " \t\r"
-"""What is trimmed from lines; anything else, be it a space in Unicode, is text."""
+"""Characters that are trimmed from lines; all others, also spaces of Unicode, are text."""
 
 
 NULL = "null"
@@ -379,7 +379,7 @@ NULL = "null"
 
 
 BARE_SEMICOLON = re.compile(r"(?<!\\);")
-"""Where a comment begins: a semicolon without a backslash in front."""
+"""The begin of a comment: a semicolon without a backslash in front."""
 
 _ARRAYS = frozenset({"list", "options", "pairs"})
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")

@@ -196,7 +196,7 @@ _PEER = ":PEER_"
 
 @frozen(kw_only=True)
 class FederatedRows:
-    """What sites of other instances list, named as here, and the sites that failed."""
+    """The rows of sites of other instances, named as here, and the sites that failed."""
 
     rows: tuple[Record, ...] = ()
     problems: tuple[SiteProblem, ...] = ()

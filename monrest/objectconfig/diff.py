@@ -1,4 +1,4 @@
-"""What two texts have in common, line by line: the text of GET /config/diff, and merges.
+"""Differences of two texts by lines: the text of GET /config/diff, and merges.
 
 A plain longest-common-subsequence search takes minutes for a file of 20,000 services, which are
 much alike: merging changes of half of 1,000 services takes difflib 18 seconds, and this 0.6. So
@@ -41,7 +41,7 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def matches(a: Sequence[bytes], b: Sequence[bytes]) -> list[CommonLines]:
-    """What ``a`` and ``b`` have in common, in order; neighbours are joined."""
+    """The common parts of ``a`` and ``b``, in order; neighbours are joined."""
     common: list[CommonLines] = []
     _match(a, b, 0, 0, common)
     return _joined(common)
@@ -130,7 +130,7 @@ def _joined(stretches: Sequence[CommonLines]) -> list[CommonLines]:
 
 
 class _LineMatcher(SequenceMatcher[bytes]):
-    """What difflib makes of ``matches``: groups of changes with the lines around them."""
+    """difflib with the matches of ``matches``: groups of changes with the lines around them."""
 
     def __init__(self, a: Sequence[bytes], b: Sequence[bytes]) -> None:
         super().__init__(a=(), b=(), autojunk=False)

@@ -94,7 +94,7 @@ class Block:
     closing: str = ""
     faults: Sequence[Fault] = ()
     original: Block | None = None
-    """What was read, once it is changed."""
+    """The definition as it was read, once it is changed."""
 
     @classmethod
     def read(cls, definition: FoundDefinition, before: str, text: str) -> Block:
@@ -313,7 +313,7 @@ class Scanner:
 
 
 def _bare(names: Mapping[str, str], body: str) -> _PlainBody | None:
-    """What is in a body without comments; None when an attribute is repeated."""
+    """The attributes of a body without comments; None when one is repeated."""
     pairs = _LINE.findall(body)
     attributes = {names[name]: value for name, value in pairs}
     return (attributes, _NO_COMMENTS, ()) if len(attributes) == len(pairs) else None

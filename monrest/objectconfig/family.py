@@ -1,4 +1,4 @@
-"""What the object configuration is made of."""
+"""The parts of the object configuration."""
 
 from __future__ import annotations
 

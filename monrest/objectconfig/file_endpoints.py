@@ -286,7 +286,7 @@ def _post(
 
 @define(eq=False)
 class _Saves:
-    """What saves of several sites came to; ``refused`` are those that wrote nothing at all."""
+    """The results of saves of several sites; ``refused`` are those that wrote nothing at all."""
 
     count: int = 0
     refused: list[RestError] = field(factory=list)

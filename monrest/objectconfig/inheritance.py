@@ -1,4 +1,4 @@
-"""What an object is called, and what its templates give it, in the words of its file.
+"""The names of an object, and the attributes of its templates, as its file has them.
 
 The texts stay as written, and ``null`` stays visible.
 

@@ -38,7 +38,7 @@ DIGITS = 5
 
 @frozen
 class Marks:
-    """What is not in a file's text: the ids and original lines of its objects, in file order.
+    """Data beside the text of a file: the ids and original lines of its objects, in file order.
 
     ``retired`` are ids of removed objects. Kept beside a stashed or saved text so that ids last.
     """
@@ -145,7 +145,7 @@ class ConfigSite:
 
 @frozen(kw_only=True)
 class Stamp:
-    """What a file on disk was when it was read; times in nanoseconds since the epoch."""
+    """The state of a file on disk when it was read; times in nanoseconds since the epoch."""
 
     mtime_ns: int
     ctime_ns: int

@@ -32,7 +32,7 @@ _FEW = 8
 
 @define(eq=False)
 class Rename:
-    """What becomes of a name: ``new`` is its text for the file.
+    """The change of a name: ``new`` is its text for the file.
 
     ``hosts`` are those on which a service had the old name.
     """

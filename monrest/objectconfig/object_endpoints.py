@@ -88,7 +88,7 @@ ANSWER = (
 
 @frozen(kw_only=True)
 class SiteChange:
-    """What a change did on one site; ``records`` are the first of its objects."""
+    """The result of a change on one site; ``records`` are the first of its objects."""
 
     count: int
     records: Sequence[ObjectRow] = ()

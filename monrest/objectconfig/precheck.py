@@ -1,4 +1,4 @@
-"""What is wrong with a site's objects, as far as it shows without the core.
+"""Errors in a site's objects that can be found without the core.
 
 Rules: docs/spec/objectconfig.md, "The precheck".
 """

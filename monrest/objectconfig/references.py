@@ -130,7 +130,7 @@ Member = TypeVar("Member", bound=Hashable)
 
 @define(eq=False)
 class Selection:
-    """What lists name: what they take in and what they take out."""
+    """The objects of a list: included and excluded ones."""
 
     wanted: dict[str, None] = field(factory=dict)
     rejected: set[str] = field(factory=set)

@@ -331,7 +331,7 @@ class Write:
 
 @frozen(kw_only=True)
 class Writable:
-    """Where may be written: below ``folders``, and ``files`` that are named one by one."""
+    """The places that may be written: below ``folders``, and single ``files``."""
 
     folders: tuple[str, ...]
     files: Collection[str] = ()

@@ -246,7 +246,7 @@ class Saved:
 
 @define(eq=False)
 class _Desk:
-    """What one user does with one site: one thing at a time."""
+    """The work of one user on one site, one request at a time."""
 
     lock: DeferredLock = field(factory=DeferredLock)
     waiting: list[tuple[Callable[[Editor], Any], Deferred[Any]]] = field(factory=list)
@@ -292,7 +292,7 @@ class Staging(Service):
         return Deferred.fromCoroutine(stop())
 
     async def view(self, site: ConfigSite, user: str) -> PersonalView:
-        """What ``user`` sees of a site: files on disk as they are now, with their changes."""
+        """A site as ``user`` sees it: files on disk as they are now, with the user's changes."""
         return await self._again(partial(self._view, site, user))
 
     async def edit(self, site: ConfigSite, user: str, change: Callable[[Editor], T]) -> T:

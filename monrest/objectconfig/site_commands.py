@@ -184,7 +184,7 @@ _SAME_SECOND = 3.0
 
 @frozen(kw_only=True)
 class Reloaded:
-    """What became of it; ``output`` is that of the commands and what went wrong."""
+    """The result of a reload; ``output`` is that of the commands, with errors."""
 
     failed: bool
     output: str

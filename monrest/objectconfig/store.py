@@ -43,7 +43,7 @@ class StagedFile(Write):
 
     @property
     def action(self) -> str:
-        """What saving does to the file: it is ``created``, ``changed`` or ``deleted``."""
+        """The effect of saving on the file: it is ``created``, ``changed`` or ``deleted``."""
         if self.content_hash is None:
             return "deleted"
         return "created" if self.base_hash is None else "changed"

@@ -38,15 +38,15 @@ NEW_TITLE = "Dashboard"
 COMPUTED = frozenset(
     {"file", "id", "maintenance", "nr", "objects", "readonly", "scripted", "ts"}
 )  # fmt: skip
-"""What is not stored: a client that sends a record back need not remove it."""
+"""Keys that are not stored: a client that sends a record back need not remove them."""
 
 RUNTIME = frozenset(
     {"currentPage", "pageSize", "state", "stateDetails", "stateHist", "totalCount"}
 )  # fmt: skip
-"""What a panel shows at present; kept for each user and not with the dashboard."""
+"""The present state of a panel; stored for each user and not with the dashboard."""
 
 _IN_TAB = ("file", "owner")
-"""What is computed inside of the settings."""
+"""Computed keys inside of the settings."""
 
 free_text = partial(
     Text,
@@ -114,7 +114,7 @@ def _are_texts(value: list[Any]) -> bool:
 
 @frozen(kw_only=True)
 class Rights(Field):
-    """Who may do what, as objects of ``{name: read-only or read-write}``."""
+    """The permissions, as objects of ``{name: read-only or read-write}``."""
 
     type: ParameterType = "list"
     limit = f"{_MOST_NAMES} entries"
@@ -154,7 +154,7 @@ _REFRESH = re.compile(r"-?[0-9]{0,9}")
 
 
 class Level(IntEnum):
-    """What a user may do with a dashboard; each level includes the ones before."""
+    """The right of a user on a dashboard; each level includes the ones before."""
 
     NONE = 0
     READ = 1
@@ -178,7 +178,7 @@ class Dashboard(StoredRow):
 
     @property
     def file(self) -> str:
-        """Where the dashboard is: its script, or the table and the record."""
+        """The place of the dashboard: its script, or the table and the record."""
         return self.script or f"{self.table.name}/{self.nr}"
 
     @property
@@ -211,7 +211,7 @@ dashboard_runtime = Table(
     Column("username", TextColumn, primary_key=True),
     Column("data", DOCUMENT, nullable=False),
 )
-"""What is shown on a dashboard at present, by panel; administrators share the row of no user."""
+"""The present states of a dashboard's panels; administrators share the row of no user."""
 
 
 dashboard_maintenance = Table(
@@ -235,7 +235,7 @@ def level(
     admin: bool,
     readonly: bool,
 ) -> Level:
-    """What ``user`` may do. ``readonly``: owners may only read."""
+    """The right of ``user``. ``readonly``: owners may only read."""
     if admin:
         return Level.OWNER
     if user and record["user"] == user:

@@ -55,7 +55,7 @@ _HEADS = select(
     dashboards.c.record["user"].as_string().label("owner"),
     *(dashboards.c.record["tab", "xdata", name].label(name) for name in _SETTINGS),
 )
-"""What says who may see a dashboard and where it stands in a list, without the document."""
+"""The columns for rights and order in a list, without the document."""
 
 _AT_ONCE = 100
 

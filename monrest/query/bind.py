@@ -117,7 +117,7 @@ class NamedColumn:
 
     @property
     def warning(self) -> str:
-        """What the answer says when no row has it."""
+        """The warning when no row has it."""
         return f"{self.parameter}: no row has a column {printable(self.name)}"
 
 

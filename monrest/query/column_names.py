@@ -152,10 +152,10 @@ Secret: TypeAlias = Literal[
     "command", "commands", "command line", "event", "variables", "names", "values", "other",
     "address", "members", "",
 ]  # fmt: skip
-"""What of a column only some users may see: the arguments of a command or of a list of them, all
-of a command line, the arguments of an event handler or an external command in a log line, custom
-variables in one of their three shapes or in one that cannot be cut, the address of a site, which
-members a host or a group has and how they are."""
+"""The part of a column that only some users may see: the arguments of a command or of a list of
+them, all of a command line, the arguments of an event handler or an external command in a log line,
+custom variables in one of their three shapes or in one that cannot be cut, the address of a site,
+which members a host or a group has and how they are."""
 
 # Under every prefix by which a table shows columns of another: host_, service_, current_host_ …
 _SECRETS: tuple[tuple[re.Pattern[str], Secret], ...] = (
@@ -178,7 +178,7 @@ _ABOUT_CONTACT = re.compile(r"current_contact_(?!name$)\w+")
 
 @lru_cache(maxsize=4096)
 def secret(column: str) -> Secret:
-    """What of a core column only some users may see."""
+    """The part of a core column that only some users may see."""
     return next((kind for pattern, kind in _SECRETS if pattern.fullmatch(column)), "")
 
 
@@ -200,7 +200,7 @@ _PEER_DESCRIPTIONS = {
 
 @frozen
 class View:
-    """What one identity may see inside a row: full command lines and which custom variables.
+    """The rights of one identity inside a row: full command lines and which custom variables.
 
     ``contact``: the only contact whose attributes it may see in log lines, None for all.
     ``addresses``: whether the addresses of sites are shown. ``members``: whether all members of a
@@ -317,7 +317,7 @@ class ColumnNames:
     schema: TableSchema
     core_columns: Mapping[str, str] = field(factory=dict, eq=False)
     kept: dict[Any, Any] = field(factory=dict, eq=False)
-    """What was derived from these names once and serves every later request."""
+    """Values that were derived from these names once and serve every later request."""
 
     def keep(self, key: object, value: object) -> None:
         """Remember ``value`` under ``key``; what clients can make different is bounded."""
@@ -384,7 +384,7 @@ Getter: TypeAlias = Callable[[Row], Any]
 Index: TypeAlias = Mapping[str, int]
 
 CONSTANTS = (*PEER_COLUMNS, "program_start", "peer_addr", "now")
-"""What a site adds to each of its rows when asked; never requested from the core itself.
+"""Columns that a site adds to each of its rows; never requested from the core itself.
 
 The last three are only read by derived columns: the start of the core and the time of the
 request in Unix time, and the address of the site where the user may see it.

@@ -137,7 +137,7 @@ class _Reader:
         return self._expression(0, len(self.text), 0)
 
     def _expression(self, start: int, end: int, depth: int) -> Expression:
-        """What stands between two positions: signs between operands, or one of these."""
+        """The expression between two positions: an operand, or several with signs between them."""
         text = self.text[start:end]
         whole = self._operand(start, end, depth)
         if whole is not None:
@@ -236,7 +236,7 @@ class _Reader:
             raise _wrong("the regular expressions of a request are too large together")
 
     def _spans(self, start: int, bracket: Bracket) -> list[tuple[int, int]]:
-        """Where the trimmed arguments between the commas of ``bracket`` are."""
+        """The positions of the trimmed arguments between the commas of ``bracket``."""
         spans: list[tuple[int, int]] = []
         for end in (*bracket.commas, bracket.end):
             spans.append(self._trimmed(start, end))

@@ -19,7 +19,7 @@ from monrest.query.scalars import number_of, text_of
 
 RowTest: TypeAlias = Callable[[Row], bool]
 Operand: TypeAlias = str | float | Pattern
-"""What is compared with: a text, the number that it means, or the pattern to look for."""
+"""The operand of a comparison: a text, its number, or the pattern to look for."""
 ValueTest: TypeAlias = Callable[[Any], bool]
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
@@ -167,7 +167,7 @@ def _never(_value: Any) -> bool:
 
 
 def _elements(value: Any) -> Sequence[Any]:
-    """What a list holds; a site that sends something else has sent an empty one."""
+    """The elements of a list; another value of a core counts as an empty list."""
     return value if isinstance(value, list) else ()
 
 

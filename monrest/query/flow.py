@@ -149,7 +149,7 @@ def straight(bound: Bound, shape: Layout) -> Recipe | None:
 
 
 def position_of(bound: Bound, index: Mapping[str, int], expression: Any) -> int | None:
-    """Where a plain, unmasked column stands in the row; None for everything computed."""
+    """The position of a plain, unmasked column in the row; None for everything computed."""
     if not isinstance(expression, Ref):
         return None
     source = bound.names.find(expression.name)

@@ -17,7 +17,7 @@ SECONDS = 2.0
 """Processor time of the functions and patterns of one answer."""
 
 SECONDS_OF_A_ROW = 0.0005
-"""What each row of the cores adds to that."""
+"""Further seconds for each row of the cores."""
 
 MOST_MADE = 67_108_864
 """Characters that the functions of one answer make: all of them may be in memory together."""

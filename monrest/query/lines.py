@@ -166,7 +166,7 @@ class Lines:
 
 @define(eq=False)
 class SiteLines:
-    """What is kept of the lines of one site, which come in the order of time."""
+    """The lines of one site that the answer needs, in the order of time."""
 
     of: Lines
     _store: Store
@@ -294,7 +294,7 @@ class _Backwards:
 
 
 def _merging(bound: Bound) -> Callable[[Row], Any]:
-    """What to compare of stored rows: the key at their end, with texts turned around."""
+    """The sort key of stored rows: the key at their end, with texts turned around."""
     down = [
         2 * at + 1
         for at, key in enumerate(bound.sort)

@@ -1,4 +1,4 @@
-"""What a client asked for and what a core is asked, as values.
+"""The request of a client and the query to a core, as values.
 
 The first half is the client's side (docs/spec/query.md, "Filters"): expressions, conditions, sort
 keys. The second half is the core's side (docs/spec/livestatus.md, "Requests"): the part of a query
@@ -37,7 +37,7 @@ def leaves(trees: Iterable[Tree[Leaf]]) -> Iterator[Leaf]:
 
 
 def conjuncts(trees: Iterable[Tree[Leaf]]) -> Iterator[Tree[Leaf]]:
-    """What has to hold for all of these trees to hold: no group joined by ``and`` is left."""
+    """The conditions that all of these trees require, without groups joined by ``and``."""
     for tree in trees:
         if isinstance(tree, Group) and tree.connector == "and":
             yield from conjuncts(tree.items)
@@ -155,7 +155,7 @@ class SortKey:
 
 @frozen(kw_only=True)
 class Query:
-    """What a list request wants of rows, parsed and checked for form.
+    """The parameters of a list request, parsed and checked for form.
 
     ``items`` is None when no columns were asked for. ``filter`` holds the parameter filters and
     every ``q``, joined by and. ``limit`` None means no limit. ``backends`` is the site
@@ -204,7 +204,7 @@ class Stat:
 
 @frozen(kw_only=True, cache_hash=True)
 class Pushed:
-    """What one core is asked. ``columns`` are known to that core; with ``stats`` they group.
+    """The query to one core. ``columns`` are known to that core; with ``stats`` they group.
 
     ``sort`` is sent only to cores that sort; its keys behind the first ``own_keys`` only tell rows
     of one site apart. ``limit`` counts rows per site, offset included.

@@ -13,7 +13,7 @@ from monrest.query.q import EVERYTHING, MOST_CONDITIONS, parse_q
 from monrest.query.scan import UNPRINTABLE, bare, outline, printable
 
 _SPLIT_SIGNS = frozenset({"", "!", ">", "<", "!>"})
-"""What an unescaped operator loses when a pair is cut at its first equals sign."""
+"""The end of an unescaped operator, which is lost when a pair is cut at its first equals sign."""
 
 
 def parse_parameter(name: str, value: str) -> Condition | None:

@@ -56,10 +56,10 @@ class Layout:
 
 @frozen(kw_only=True)
 class SitePlan:
-    """What one core is asked.
+    """The query to one core.
 
-    ``filtered``: its rows need no filter here any more. ``sorted``: they come in the order of
-    the query, ties in the default order.
+    ``filtered``: its rows need no filter here any more. ``sorted``: they come in the order of the
+    query, ties in the default order.
     """
 
     pushed: Pushed
@@ -98,7 +98,7 @@ def _any_column(schema: TableSchema) -> str:
 
 
 def _default_layout(bound: Bound, cores: Sequence[Capabilities]) -> Layout:
-    """What the default columns need, made once for each collection and set of cores."""
+    """The core columns of the default columns, made once for each collection and set of cores."""
     key = ("layout", tuple(core.key for core in cores))
     layout: Layout | None = bound.names.kept.get(key)
     if layout is not None:
@@ -232,7 +232,7 @@ def sort_keys(bound: Bound, capabilities: Capabilities) -> tuple[tuple[str, bool
 
 
 def _sorted_by(bound: Bound) -> list[Expression | None]:
-    """What each sort key of the query looks at."""
+    """The columns of each sort key of the query."""
     return [
         key.expression if key.item < 0 else (bound.selected or ())[key.item].inner
         for key in bound.sort

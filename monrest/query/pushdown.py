@@ -45,7 +45,7 @@ NOTHING = Pushable(None, exact=False)
 def push_all(
     trees: Iterable[CheckTree], table: str, capabilities: Capabilities, view: View
 ) -> Pushable:
-    """What can be pushed of conditions that all have to hold."""
+    """The conditions that can be pushed, of conditions joined by ``and``."""
     whole = _join("and", [_push(tree, table, capabilities, view) for tree in trees])
     if capabilities.kind == "lmd" and sum(1 for _ in columns_of(whole.filter)) > _MOST_LMD_LINES:
         return NOTHING

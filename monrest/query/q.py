@@ -101,7 +101,7 @@ class _Frame:
             raise wrong(f"at most {MOST_LEVELS} changes between and and or are accepted")
 
     def tree(self) -> FilterTree:
-        """What was read, as one item."""
+        """The whole expression as one item."""
         if len(self.items) == 1:
             return self.items[0]
         return Group(self.connector or "and", tuple(self.items))

@@ -236,11 +236,11 @@ class _NotPortableError(Exception):
 
 
 def pushability(pattern: str, *, ignore_case: bool) -> Pushability:
-    """What a core may do with the pattern.
+    """Whether a core may use the pattern.
 
-    ``exact``: every engine finds it in the same texts as ours. ``wider``: no engine misses a
-    text in which ours finds it, but some find it in more. ``no``: it must be evaluated here.
-    All of it is about texts of one line, which is what cores keep in the columns they search.
+    ``exact``: every engine finds it in the same texts as ours. ``wider``: no engine misses a text
+    in which ours finds it, but some find it in more. ``no``: it must be evaluated here. Texts have
+    one line, as in the columns that cores search.
     """
     if pattern != pattern.strip() or not pattern:
         return "no"
@@ -253,7 +253,7 @@ def pushability(pattern: str, *, ignore_case: bool) -> Pushability:
 
 @define
 class _Group:
-    """What a group contains, which decides how it may be repeated."""
+    """The contents of a group, which decide how it may be repeated."""
 
     branches: bool = False
     quantified: bool = False

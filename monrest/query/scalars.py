@@ -1,4 +1,4 @@
-"""What a value is as text and as a number, and in which order rows are by their values.
+"""Values as text and as numbers, and the order of rows by their values.
 
 Rules: docs/spec/query.md, "Filters" and "Sort".
 """
@@ -139,7 +139,7 @@ def by_value(rows: list[Row], keys: list[Any], *, descending: bool, textual: boo
 
 
 def _numbers(keys: list[Any]) -> list[tuple[bool, Any]] | None:
-    """What numbers are compared by; None when a value is no number."""
+    """The value by which numbers are compared; None when it is no number."""
     ordered: list[tuple[bool, Any]] = []
     for key in keys:
         number = None if key is None else number_of(key)

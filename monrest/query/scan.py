@@ -63,7 +63,7 @@ def split(text: str) -> list[str]:
 
 @define
 class Bracket:
-    """What follows an opening bracket: the commas of its own level and where it is closed.
+    """An opening bracket: the commas of its own level and the position of its end.
 
     ``end`` is -1 for a bracket that is never closed.
     """
@@ -89,7 +89,7 @@ def brackets(text: str) -> dict[int, Bracket]:
 
 
 def quoted(text: str, signs: str) -> str | None:
-    """What stands between quotes if the whole of ``text`` is quoted by one of ``signs``."""
+    """The text between quotes if all of ``text`` is quoted by one of ``signs``."""
     if len(text) > 1 and text[0] in signs and text.find(text[0], 1) == len(text) - 1:
         return text[1:-1]
     return None

@@ -1,4 +1,4 @@
-"""What a core may be sent for a column: the one declaration (docs/spec/livestatus.md).
+"""Operations on a column that a core may be sent: the one declaration (docs/spec/livestatus.md).
 
 Every core may be asked for the value of a column. Whether it may also filter, group, aggregate
 or sort by it depends on two things: some columns end a Naemon, and others are compared by a kind of
@@ -30,7 +30,7 @@ COUNTERS = (
     "requests",
     "service_checks",
 )
-"""What a core counts since its start, each with a column ``…_rate`` per second."""
+"""Counters of a core since its start, each with a column ``…_rate`` per second."""
 
 _ONLY_READ = (
     ("status", re.compile(rf"(?:{'|'.join(COUNTERS)})(?:_rate)?")),
@@ -92,7 +92,7 @@ def bounded(tree: CoreFilter | None) -> bool:
 
 @lru_cache(maxsize=8192)
 def uses(capabilities: Capabilities, table: str, column: str) -> frozenset[Use]:
-    """What the core may do with a column that it has, so that no answer changes.
+    """The operations of the core on a column that change no answer.
 
     ``filter`` says that operators of the column's type may be sent, not that each of them may.
     """
@@ -167,7 +167,7 @@ PENDING_COLUMNS = frozenset(_WHILE_PENDING)
 
 
 def in_icinga(test: Test) -> CoreFilter | None:
-    """What to ask an Icinga 2 for a test of one of ``PENDING_COLUMNS``; None if it has no words.
+    """The condition for an Icinga 2 for a test of one of ``PENDING_COLUMNS``; None: it has none.
 
     ``test`` compares with a whole number.
     """

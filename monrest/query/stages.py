@@ -148,7 +148,7 @@ class Stages:
     limit: Limit
     reader: Reader = field(init=False)
     order: list[int] = field(init=False)
-    """Where the columns of the default order stand in a row."""
+    """The positions of the columns of the default order in a row."""
     _filtering: tuple[Getter, ...] = field(init=False)
     _elements: Getter | None = field(init=False, default=None)
     _of_elements: tuple[Getter, ...] = field(init=False)

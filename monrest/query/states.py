@@ -51,7 +51,7 @@ def _kind_of(names: ColumnNames, column: str) -> StateKind | None:
 
 
 def as_numbers(condition: Condition, source: CoreSource, names: ColumnNames) -> FilterTree | None:
-    """What a condition on a state column means in numbers; None where it has no names.
+    """A condition on a state column in numbers; None where it has no names.
 
     Several names or numbers are joined with commas, in patterns with ``|``. Raises BadRequest
     for any other text.

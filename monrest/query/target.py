@@ -38,7 +38,7 @@ _PIECE = 65_536
 
 @frozen
 class PathTarget:
-    """What the path says: the rest after all prefixes, a format and a site selection.
+    """The parts of a path: the rest after all prefixes, a format and a site selection.
 
     ``slashed``: it ended with a slash, after which a name may be missing.
     """

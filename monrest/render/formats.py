@@ -28,7 +28,7 @@ CSV = "text/csv; charset=utf-8"
 
 
 def shows_headers(value: str) -> bool:
-    """What the parameter ``headers`` says of the first line of CSV; it may name a format too."""
+    """Whether CSV has a line with names, by the parameter ``headers``, which may name a format."""
     return value == "wrapped_json" or flag("headers", value)
 
 

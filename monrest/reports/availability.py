@@ -329,7 +329,7 @@ def _outages(builder: ReportBuilder, objects: Sequence[Measured]) -> None:
 def _data(
     builder: ReportBuilder, objects: Sequence[Measured], parts: Sequence[TimePart]
 ) -> dict[str, Any]:
-    """What ``attach_json`` attaches: numbers and names as they are, not as they look."""
+    """The data of ``attach_json``: numbers and names as they are, not as they look."""
 
     def names(measured: Measured) -> dict[str, str]:
         return {
@@ -481,7 +481,7 @@ def _account(unavailable: Collection[str], bounds: Sequence[int]) -> AccountRepo
 
 
 async def other_names(builder: ReportBuilder) -> tuple[dict[str, str], dict[ObjectKey, str]]:
-    """What hosts and services are called, where ``hostnameformat`` or the like wants no names."""
+    """The labels of hosts and services, where ``hostnameformat`` or the like names a column."""
     settings, config = builder.settings, builder.context.config
     exposed = tuple(config.display.expose_custom_variables)
     visible = Visibility(exposed, builder.request.identity.may(CONFIGURATION)).visible

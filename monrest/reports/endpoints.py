@@ -271,7 +271,7 @@ _SAFE = (
     ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'"),
 )
-"""What a browser may do with a report that it opens all the same."""
+"""The restrictions for a browser that opens a report."""
 
 
 @Endpoint(

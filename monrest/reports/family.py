@@ -1,4 +1,4 @@
-"""What reports are made of."""
+"""The parts of reports."""
 
 from __future__ import annotations
 

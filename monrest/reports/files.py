@@ -344,12 +344,12 @@ FORMATS: Mapping[str, tuple[str, str, Render | None]] = {
     "json": ("json", "application/json; charset=utf-8", _json),
     "text": ("txt", "text/plain; charset=utf-8", None),
 }
-"""What a report is kept as: end of the file's name, content type, how it is made.
+"""The forms of a report: end of the file's name, content type, how it is made.
 
 What is not made is kept only of reports that have it.
 """
 _NEEDED = {"pdf": ("reportlab", "PDF files"), "xls": ("xlsxwriter", "Excel files")}
-"""What makes a form, where that may be missing; other forms are made all the same."""
+"""The package of a form, which may be missing; other forms are made nevertheless."""
 
 _LARGEST = 64 << 20
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")

@@ -129,11 +129,11 @@ BeforeText = Callable[[tuple[str, ...]], Awaitable[object]]
 
 @frozen(kw_only=True)
 class MailDelivery:
-    """What became of a mail.
+    """The result of a mail by recipient.
 
     ``taken`` have it. ``refused`` never get it, ``later`` may get it at another try, both with
-    reasons. ``problem`` concerns all others; ``final``: another try is of no use. ``doubtful`` are
-    those of whom it is unknown.
+    reasons. ``problem`` concerns all others; ``final``: another try is of no use. Of the
+    ``doubtful`` it is unknown whether they have it.
     """
 
     taken: tuple[str, ...] = ()

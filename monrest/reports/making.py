@@ -1,4 +1,4 @@
-"""What stored reports say: their questions are asked as their owners, and become sheets.
+"""Making of stored reports: their data are read as their owners, and become sheets.
 
 The event log and the present problems are here; the others have chapters of their own.
 """
@@ -108,7 +108,7 @@ def _patterns(settings: ReportSettings) -> list[FilterTree]:
 
 
 def _of_types(types: Sequence[str]) -> list[str]:
-    """What the lines of these types look like; nothing for no types, which are all."""
+    """The pattern of lines of these types; empty for no types, which means all."""
     patterns = []
     for kind in ("host", "service"):
         hardness = [name for name in types if name.startswith(f"{kind}_state_")]

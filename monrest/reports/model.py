@@ -52,7 +52,7 @@ class Report(RecurringRow):
 
     @property
     def identity(self) -> tuple[int, int]:
-        """What no other report ever has: numbers come again."""
+        """A value that no other report ever has: numbers are used again."""
         return self.number, birth(self.version)
 
     @property
@@ -83,9 +83,9 @@ class Report(RecurringRow):
     def access(
         self, identity: Identity, groups: Collection[str], *, own: bool
     ) -> Literal["rw", "ro", ""]:
-        """What a user in these contact groups may do with it.
+        """The right of a user in these contact groups.
 
-        ``own``: it is theirs, and made with no more than they come with.
+        ``own``: the report is theirs, and made with no more roles than the request has.
         """
         if own or identity.may(ADMIN):
             return "rw"

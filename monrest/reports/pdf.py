@@ -173,7 +173,7 @@ def pieces(grid: Grid, needed: Sequence[float], room: float) -> list[tuple[int, 
 
 
 def column_widths(heads: Sequence[Head], needed: Sequence[float], room: float) -> list[float]:
-    """What has a fixed length gets what it needs, the rest is shared by texts.
+    """Columns of a fixed length get what they need, the rest is shared by texts.
 
     Texts get what they need, and where that is too much each its share.
     """
@@ -203,7 +203,7 @@ def column_widths(heads: Sequence[Head], needed: Sequence[float], room: float) -
 _PAGE = landscape(A4)
 _MARGIN, _FOOT = 36.0, 24.0
 _FRAME = 6.0
-"""What the library leaves free inside of the margins."""
+"""The space that the library leaves free inside of the margins."""
 _ROOM = _PAGE[0] - 2 * _MARGIN
 _SCALE = _ROOM / WIDTH
 _SIZE, _LEADING, _PAD = 8.0, 10.0, 4.0

@@ -44,7 +44,7 @@ class Link:
 
     @property
     def form(self) -> str:
-        """What its answer is: csv, xls, text or json."""
+        """The format of its answer: csv, xls, text or json."""
         return _FORMS.get(self.target.format or "", "json")
 
 
@@ -179,7 +179,7 @@ NAMED = (
 )
 BREAKDOWNS = ("months", "weeks", "days")
 FORMATS = ("pdf", "html", "xls", "csv")
-"""What a mail may bring; a form that a report does not have is left out."""
+"""The attachments of a mail; a form that a report does not have is left out."""
 EVENT_TYPES = (
     *("host_up", "host_down", "host_unreachable"),
     *("service_ok", "service_warning", "service_unknown", "service_critical"),
@@ -212,7 +212,7 @@ def _wrong(name: str, expected: str) -> BadRequest:
 
 
 Params: TypeAlias = Mapping[str, Any]
-"""What a client sends, with the defaults of the template."""
+"""The parameters of a client, with the defaults of the template."""
 
 
 def _text(given: Params, name: str) -> str:
@@ -431,7 +431,7 @@ _READERS = {
 
 
 def read(template: ReportTemplate, params: Mapping[str, Any]) -> ReportSettings:
-    """What the parameters mean; BadRequest that names the one that is wrong."""
+    """The parameters as values; BadRequest that names a wrong one."""
     given = {**template.defaults, **params}
     values = {name: reader(given, param) for name, (param, reader) in _READERS.items()}
     try:

@@ -1,4 +1,4 @@
-"""What a report says, apart from how it looks. Pure.
+"""The contents of a report, without its form. Pure.
 
 The same sheet becomes a page, a PDF, a workbook and lines of CSV.
 """

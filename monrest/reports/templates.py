@@ -14,7 +14,7 @@ from attrs import field, frozen
 ReportKind: TypeAlias = Literal["availability", "outages", "events", "problems", "url"]
 
 TEMPLATE_NAME = re.compile(r"[0-9a-zA-Z]+\w*\.tt", re.ASCII)
-"""What a template may be called, which is the name of its file."""
+"""The name of a template, which is that of its file."""
 
 LANGUAGES = ("de", "dk", "en", "es", "fr", "it")
 HOST_UNAVAILABLE = ("down", "unreachable")
@@ -23,7 +23,7 @@ SERVICE_UNAVAILABLE = ("critical", "unknown")
 
 @frozen(kw_only=True)
 class ReportTemplate:
-    """What a report shows: ``kind``, of hosts and services as ``objects`` says.
+    """The contents of a report: ``kind``, of the ``objects`` hosts, services or both.
 
     ``names``: the parameters that name its objects, of which the ``needed`` must be given.
     ``defaults``: values of parameters that are missing. ``text`` is what an operator wrote

@@ -157,7 +157,7 @@ _EFFORT = 100
 
 @frozen
 class _Source:
-    """What all lines of a site share: its commands by name, macros that are not an object's."""
+    """The common data of all lines of a site: commands by name, macros that are not an object's."""
 
     site: Site
     commands: Mapping[str, str]
@@ -166,7 +166,7 @@ class _Source:
 
 @frozen(kw_only=True)
 class _Shown:
-    """What of a line is shown: ``addresses`` of sites and the rest by the configuration."""
+    """The parts of a line that are shown: ``addresses`` of sites, the rest by the configuration."""
 
     source: str
     user_macros: MacroNames

@@ -1,4 +1,4 @@
-"""What the collections of the cores are made of."""
+"""The parts of the collections of the cores."""
 
 from __future__ import annotations
 

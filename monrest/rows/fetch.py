@@ -112,7 +112,7 @@ async def fetch(
 
 
 Conditions: TypeAlias = Callable[[tuple[str, ...]], tuple[Condition, ...]]
-"""What the variable segments of a path say of rows."""
+"""The conditions of the variable segments of a path."""
 
 
 def rows_of(schema: TableSchema, conditions: Conditions | None = None) -> Handler:
@@ -315,7 +315,7 @@ def _variables(visible: Visibility, prefix: str, values: Mapping[str, str]) -> C
 
 
 def constants_of(context: Context, identity: Identity, site: Site) -> Mapping[str, Any]:
-    """What every row of a site carries beside the core's own columns."""
+    """The values of every row of a site beside the core's own columns."""
     return {
         "peer_key": site.id,
         "peer_name": site.name,
@@ -409,7 +409,7 @@ class _Batch:
     _hidden: Hidden = field(init=False)
     _shape: Layout = field(init=False)
     _plans: dict[tuple[str, int], Pushed] = field(factory=dict, init=False)
-    """What is asked, for each kind of core: of hundreds of sites most have the same."""
+    """The plan for each kind of core: of hundreds of sites most have the same."""
 
     def __attrs_post_init__(self) -> None:
         bound = self.bound

@@ -73,7 +73,7 @@ class Hidden:
 def hidden(
     table: str, shape: Layout, view: View, cores: Sequence[Capabilities]
 ) -> tuple[Hidden, Layout]:
-    """What of these columns the core must not count for this user, and the layout with its key.
+    """The columns that the core must not count for this user, and the layout with its key.
 
     The groups of a contact are looked up as well where a core has no column for them.
     """
@@ -102,7 +102,7 @@ def hidden(
 
 @define(eq=False)
 class _Members:
-    """What the user sees at one site; ``groups`` by the name of a contact."""
+    """The members that the user sees at one site; ``groups`` by the name of a contact."""
 
     hosts: dict[str, Row] = field(factory=dict)
     services: dict[tuple[str, str], Row] = field(factory=dict)
@@ -145,7 +145,7 @@ class _Members:
 
 @frozen(kw_only=True, eq=False)
 class VisibleMembers:
-    """What a user sees of the members at each site; ``problems``: of sites without an answer."""
+    """The members that a user sees at each site; ``problems``: of sites without an answer."""
 
     hidden: Hidden
     shape: Layout

@@ -1,4 +1,4 @@
-"""What a request means for the cores: parsed, bound to a collection and planned for each core.
+"""A request as questions to the cores: parsed, bound to a collection and planned for each core.
 
 A request that comes again gets the same question again (``Context.request_cache``).
 """
@@ -54,7 +54,7 @@ def names_of(context: Context, schema: TableSchema, cores: Sequence[Capabilities
 
 @define(eq=False)
 class Plans:
-    """What the different cores are asked for one bound query, made when a core turns up.
+    """The plans for the different cores of one bound query, made when a core turns up.
 
     ``asks`` are what is sent for it (``sites.fan_out``).
     """
@@ -67,7 +67,7 @@ class Plans:
     asks: dict[tuple[int, str], tuple[Pushed, CoreRequest]] = field(factory=dict)
 
     def of(self, capabilities: Capabilities) -> SitePlan | None:
-        """What a kind of core is asked; None when it has nothing of the collection."""
+        """The plan for a kind of core; None when it has nothing of the collection."""
         key = (capabilities.key, capabilities.ordered)
         if key not in self.plans:
             self.plans[key] = plan(
@@ -82,7 +82,7 @@ class Plans:
 
 @frozen(kw_only=True, eq=False)
 class Question:
-    """What a request asks the cores of ``sites`` for.
+    """The question of a request to the cores of ``sites``.
 
     ``listed`` are the sites among which they were selected, ``cores`` what was known of theirs.
     ``seen`` is what the user may see in terms of a core, None for everything. ``hidden`` are
@@ -109,7 +109,7 @@ async def question(
     schema: TableSchema,
     extra: tuple[FilterTree, ...] = (),
 ) -> Question:
-    """What ``fetch`` asks, with the same arguments; raise BadRequest as it does."""
+    """The question of ``fetch``, with the same arguments; raise BadRequest as it does."""
     identity = request.identity
     key = (
         schema.name,

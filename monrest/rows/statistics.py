@@ -172,7 +172,7 @@ CONTACT_TOTALS = _spec({"total": None})
 
 
 def described(kind: str, condition: CoreFilter | None) -> str:
-    """What a count counts, in words: ``number of hosts with state = 1 and acknowledged = 1``."""
+    """The description of a count: ``number of hosts with state = 1 and acknowledged = 1``."""
     tests = conjuncts(() if condition is None else (condition,))
     words = [
         f"{test.column} {test.op} {test.value}" if test.value else f"{test.column} not empty"
@@ -186,7 +186,7 @@ MINUTES = (1, 5, 15, 60)
 
 
 def check_stats(kind: str, now: int) -> StatsSpec:
-    """What /checks/stats needs of one table; ``kind`` is hosts or services."""
+    """The statistics of one table for /checks/stats; ``kind`` is hosts or services."""
     fields: list[StatsField] = []
     for word, base in (("active", ACTIVE), ("passive", PASSIVE)):
         fields.append(StatsField(f"{kind}_{word}_sum", base))

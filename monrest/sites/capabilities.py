@@ -24,7 +24,7 @@ from monrest.sites.static import icinga2, shinken
 CoreKind: TypeAlias = Literal["naemon", "mk", "icinga2", "shinken", "lmd", "rest"]
 
 UNKNOWN = Capabilities(kind="mk")
-"""What may be assumed of a core before it was asked: the least of all kinds."""
+"""The capabilities of a core that was not asked yet: the least of all kinds."""
 
 STATUS_COLUMNS = ("program_version", "livestatus_version", "program_start", "nagios_pid")
 COLUMNS_QUERY = Pushed(table="columns", columns=("table", "name", "type"))

@@ -23,7 +23,7 @@ from monrest.sites.site import Site
 from monrest.sites.transport import PartialRows
 
 PlanSite: TypeAlias = Callable[[Site, Capabilities], Pushed | None]
-"""What to ask one site; None when its core has nothing to say, such as no such table."""
+"""The plan for one site; None when its core has no such table or column."""
 
 Asks: TypeAlias = dict[tuple[int, str], tuple[Pushed, CoreRequest]]
 """Requests that are ready to be sent, by the identity of the question and the kind of core."""
@@ -172,7 +172,7 @@ def require_sites(sites: Sequence[Site]) -> None:
 
 @frozen(eq=False)
 class _Asking:
-    """What the sites of one question have in common."""
+    """The common parts of one question to all sites."""
 
     plan: PlanSite
     layout: RowTypes | None

@@ -226,7 +226,7 @@ class Breaker(Service):
             self._schedule(self.retry(0))
 
     async def program_now(self) -> Program | None:
-        """What a probe says that begins now or later; None when the core does not answer it."""
+        """The result of a probe that begins now or later; None when the core does not answer it."""
         if self._running is not None:
             await self.probed()  # this one began earlier and proves nothing
         await self.probed()

@@ -1,4 +1,4 @@
-"""What waits for one core: for how long, what is sent once more, what ends when the core hangs.
+"""Queries that wait for one core: their time, repetition, and end when the core hangs.
 
 Queries that are equal and under way at the same moment are sent once. docs/spec/sites.md has the
 rules. A query that is answered in time costs no timed call of its own.
@@ -267,7 +267,7 @@ class SharedQueries:
     """The queries that are under way, with the requests that wait for their answers; None means
     that a request has to ask by itself."""
     _large: set[_Key] = field(factory=set, init=False)
-    """What had a large answer before: each request asks for that by itself."""
+    """Queries that had a large answer before: each request sends its own."""
 
     def ask(self, ask: CoreRequest, send: Send) -> Deferred[list[Row]]:
         """The rows that ``send`` gives, or those of an equal query that is under way."""

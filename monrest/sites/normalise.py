@@ -273,7 +273,7 @@ class _Cell:
 def normaliser(
     table: str, columns: tuple[str, ...], capabilities: Capabilities, layout: RowTypes
 ) -> Transform | None:
-    """What turns rows of ``columns`` into rows of ``layout``; None when they are that already."""
+    """A function from rows of ``columns`` to rows of ``layout``; None when both are the same."""
     kind = capabilities.kind
     names = tuple(name for name, _ in layout)
     types = capabilities.tables.get(table, {})

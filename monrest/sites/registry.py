@@ -159,7 +159,7 @@ class Registry(Service):
         self._relist()
 
     def _wanted(self) -> list[SiteConfig | LmdConfig]:
-        """What sources are made of; the sites of an LMD come last."""
+        """The configurations of sources; the sites of an LMD come last."""
         lmd = [self.lmd] if self.lmd is not None and self.lmd.addresses else []
         return [*self.configs, *lmd]
 

@@ -71,7 +71,7 @@ class Deadline:
 
 @define(eq=False)
 class _Core:
-    """What is known of the core; ``stale``: it refused something, so that it may be another one.
+    """The known state of the core; ``stale``: it refused a query, so it may be another core.
 
     ``looked_at`` are the tables whose order was or is being looked at.
     """
@@ -82,7 +82,7 @@ class _Core:
     failed: int = 0
     """Queries without an answer."""
     facts: Any = None
-    """What a relay lists of it."""
+    """Its row in the list of a relay."""
 
 
 @define(eq=False)
@@ -191,7 +191,7 @@ class Site:
 
     @property
     def capabilities(self) -> Capabilities | None:
-        """What the core can do; None until it answered for the first time.
+        """The capabilities of the core; None until it answered for the first time.
 
         The last known ones stay, also while it is down.
         """
@@ -341,18 +341,18 @@ class Site:
         looking.addCallbacks(learn, go_on)
 
     def problem(self, error: LivestatusError) -> SiteProblem:
-        """What to tell the user about a failure of this site."""
+        """The text for users about a failure of this site."""
         reason = self.public_reason(first_line(error.reason))
         return SiteProblem(self.id, self.name, reason, error.timed_out)
 
     def broken(self, error: LivestatusError) -> SiteProblem:
-        """What to tell the user when rows that had come whole turn out to be none."""
+        """The text for users when a complete answer turns out to be broken."""
         self._core.failed += 1
         self.breaker.suspect()
         return self.problem(error)
 
     def incomplete(self) -> SiteProblem:
-        """What to tell the user when only some of the sites behind it have answered."""
+        """The text for users when only some of the sites behind it have answered."""
         return SiteProblem(self.id, self.name, "incomplete: sites of the other side have failed")
 
     def public_reason(self, reason: str) -> str:

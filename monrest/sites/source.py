@@ -1,4 +1,4 @@
-"""What brings sites: a core of the configuration, another instance, an LMD.
+"""Sources of sites: a core of the configuration, another instance, an LMD.
 
 A kind of core that has more than one site, or another protocol, is one more of them
 (docs/architecture.md, "A new kind of core").
@@ -44,7 +44,7 @@ class SiteSource(ABC, Generic[S]):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What the log calls it."""
+        """Its name in the log."""
 
     @property
     @abstractmethod
@@ -108,7 +108,7 @@ STARTS = 2.0
 
 @frozen(kw_only=True)
 class SiteReport:
-    """What a relay reports of one site: ``program`` is what runs there if the site is up.
+    """The report of a relay on one site: ``program`` is the core there if the site is up.
 
     ``reason`` is why it is not; ``begins``: that will be known in a moment.
     """
@@ -206,7 +206,7 @@ class RelayedSite(Site):
         )
 
     def report(self) -> SiteReport:
-        """What the relay has reported of it last."""
+        """The last report of the relay on it."""
         raise NotImplementedError
 
     def follow(self) -> None:

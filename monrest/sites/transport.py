@@ -1,4 +1,4 @@
-"""What a site goes over: queries, commands, and the way to its core.
+"""The transport of a site: queries and commands to its core.
 
 A site that is reached directly has connections of Livestatus; one behind another instance has
 that instance's REST API. The caller of a site sees no difference.

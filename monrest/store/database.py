@@ -35,7 +35,7 @@ __all__ = ["Database", "StoreError", "Work", "insert_if_absent", "transaction"]
 T = TypeVar("T")
 P = ParamSpec("P")
 Work: TypeAlias = Callable[[Connection], T]
-"""What one transaction does; it may be done again."""
+"""The work of one transaction; it may be run again."""
 
 
 def transaction(function: Callable[Concatenate[Connection, P], T]) -> Callable[P, Work[T]]:

@@ -1,4 +1,4 @@
-"""What an error of a database means: try again, tell the caller, or a mistake of ours.
+"""Errors of a database by their meaning: try again, report to the caller, or a bug of ours.
 
 The only module that knows SQLite's and PostgreSQL's error codes.
 """
@@ -33,7 +33,7 @@ class FileReplacedError(Exception):
 
 
 class Meaning(Enum):
-    """What became of a transaction that failed."""
+    """The fate of a failed transaction."""
 
     BUSY = auto()
     """Another one was in the way and nothing was changed; it may work in a moment."""

@@ -29,7 +29,7 @@ HEAD = max(iter_module.name for iter_module in iter_modules(versions.__path__))[
 """The newest migration, after which the tables are the declared ones."""
 
 VERSION_TABLE = "monrest_version"
-"""Where the database keeps its revision; Alembic's own name may be taken by a neighbour."""
+"""The table with the revision; Alembic's own name may be taken by another program."""
 
 _version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
 _version.primary_key.name = f"{VERSION_TABLE}_pkc"

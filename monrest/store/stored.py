@@ -64,7 +64,7 @@ _TYPES: Mapping[Any, Any] = {
 
 @frozen
 class _Marker:
-    """What an annotation says of its column in the table."""
+    """A mark of an annotation for its column in the table."""
 
     options: Mapping[str, Any] = {}
 
@@ -148,7 +148,7 @@ class StoredRow:
         return None if row is None else cls.of(row)
 
     def values(self) -> dict[str, Any]:
-        """What is stored of it, by column."""
+        """The stored values, by column."""
         values = {}
         for name, structure in _STRUCTURES[type(self)].items():
             value = getattr(self, name)

@@ -1,4 +1,4 @@
-"""What is stored, as SQLAlchemy Core tables.
+"""The tables of the database, in SQLAlchemy Core.
 
 A family declares the tables of its records in its ``model`` (``store.stored``); the others are
 here. Times are seconds since the epoch. A change of a table needs a migration of its own in
@@ -116,7 +116,7 @@ config_stashes = Table(
     Column("username", Text, primary_key=True),
     Column("version", Text, nullable=False),
 )
-"""Who has staged changes of a site's object files; ``version`` differs after each change."""
+"""The users with staged changes of a site's object files; ``version`` differs after each change."""
 
 config_stash = Table(
     "config_stash",

@@ -311,7 +311,7 @@ class ApiSite(Site):
 
     noisy = False
     access_line: AccessLine | None = None
-    """Where access lines go; an event of the log without one."""
+    """The receiver of access lines; without one they are events of the log."""
 
     def __init__(
         self,

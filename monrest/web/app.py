@@ -383,7 +383,7 @@ class Api:
             self.responder.error(request, error)
 
     def _rest_error(self, request: ApiRequest, failure: Failure) -> RestError | None:
-        """What the client gets; None where the connection was cut."""
+        """The error for the client; None where the connection was cut."""
         request.answered()
         if request.startedWriting:
             log.failure("request {id} failed while sending", failure, id=request.request_id)

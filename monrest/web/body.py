@@ -39,7 +39,7 @@ _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])", re.DOTALL)
 
 @frozen
 class Body:
-    """What a body holds. ``document`` is the JSON value, None for forms and empty bodies.
+    """The contents of a body. ``document`` is the JSON value, None for forms and empty bodies.
 
     ``structured`` names the first member of an object that is no plain value or list of such and
     therefore in no parameter; it is empty for a document that is a list.

@@ -1,4 +1,4 @@
-"""What a client may send, and how slowly it may send and read.
+"""Limits of requests, and of the speed of clients.
 
 The rules and numbers are those of docs/spec/http.md, "What a client may send" and "Slow clients".
 """

@@ -37,7 +37,7 @@ _GUARDED = (
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
 )
-"""What browsers allow in a page: nothing that does not come from here."""
+"""The rules of browsers for a page: nothing from other servers."""
 
 
 @define(eq=False, kw_only=True)

@@ -395,7 +395,7 @@ class Responder:
         answer: Rows | Document,
         work: Callable[[Rows | Document, Callable[[], bool]], T],
     ) -> tuple[T, Rows | Document]:
-        """What ``work`` makes of an answer, and of which: sites may turn out to be broken."""
+        """The result of ``work`` for an answer, and the answer: sites may turn out to be broken."""
         while True:
             try:
                 return await self.threads.stoppable(partial(work, answer)), answer

@@ -187,7 +187,7 @@ class AlertFollowing(Following):
         return evolve(super().wanted(), types=frozenset({"state"}))
 
     def since(self) -> Cursor | None:
-        """What was before shows in the first look."""
+        """Earlier events are in the first state."""
         return None
 
     def take(self, events: Sequence[StreamEvent]) -> None:
@@ -209,7 +209,7 @@ class AlertDelivering(Delivering):
     problems: CoreProblems
     who: Who
     _alerts: dict[str, Alert] = field(init=False, factory=dict)
-    """What is firing, and what is over until the Alertmanager knows that."""
+    """Firing alerts, and ended ones until the Alertmanager has accepted them."""
     _sent_all: float = field(init=False, default=-inf)
     _looked: float = field(init=False, default=-inf)
 

@@ -34,7 +34,7 @@ _COLORS = {"ok": "#2eb886", "warning": "#daa038", "critical": "#a30200", "unknow
 
 @frozen(kw_only=True)
 class MessageBody:
-    """What is sent, ready to be signed."""
+    """The body of a message, ready to be signed."""
 
     content_type: str
     data: bytes

@@ -67,7 +67,7 @@ class PostedDelivery:
 def judged(
     hook: Webhook, posted: Sequence[PostedDelivery], now: float
 ) -> tuple[list[Attempt], HookState]:
-    """What becomes of messages that were sent, and of their webhook."""
+    """The results of messages that were sent, and the new state of their webhook."""
     tried, given_up = [], ""
     state = HookState(failures=hook.failures, rests=hook.rests)
     for posted_delivery in posted:
@@ -131,9 +131,9 @@ class Delivering:
     _sleeping: Deferred[None] | None = field(init=False, default=None)
     _woken: bool = field(init=False, default=False)
     _sending: dict[str, Deferred[None]] = field(init=False, factory=dict)
-    """What is on its way, by object."""
+    """Messages that are being sent, by object."""
     _posted: list[PostedDelivery] = field(init=False, factory=list)
-    """What is to be noted."""
+    """Results that are not stored yet."""
     _noting: IDelayedCall | None = field(init=False, default=None)
     _answers: int = field(init=False, default=0)
     _failing: set[str] = field(init=False, factory=set)

@@ -114,7 +114,7 @@ class WebhookRecords(Records[Webhook]):
         return [webhook_record(hook) for hook in hooks]
 
     def document(self, hook: Webhook) -> dict[str, Any]:
-        """What a patch is merged into; values of headers stay hidden."""
+        """The document into which a patch is merged; values of headers stay hidden."""
         return {**hook.record, "headers": webhook_record(hook)["headers"]}
 
     async def create(self, context: Context, request: RestRequest, _: tuple[str, ...]) -> Answer:

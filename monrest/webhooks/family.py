@@ -1,4 +1,4 @@
-"""What webhooks are made of."""
+"""The parts of webhooks."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Following(EventListener):
     over: bool = field(init=False, default=False)
     _events: deque[StreamEvent] = field(init=False, factory=deque)
     _cursor: str = field(init=False, default="")
-    """Where the stream is behind all events, to be noted."""
+    """The cursor behind all events, to be stored."""
     _noted: float = field(init=False)
     _news: Deferred[None] | None = field(init=False, default=None)
     _failure: Failure | None = field(init=False, default=None)

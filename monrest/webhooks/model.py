@@ -53,7 +53,7 @@ _OWN_HEADERS = frozenset(
 
 @frozen(kw_only=True)
 class Receiver:
-    """Where a webhook sends to; ``host`` is without brackets."""
+    """The receiver of a webhook; ``host`` is without brackets."""
 
     secure: bool
     host: str
@@ -215,7 +215,7 @@ class Webhook(StoredRow):
 
     @property
     def place(self) -> Receiver:
-        """Where it sends to; of an Alertmanager the address is enough."""
+        """The URL of the receiver; of an Alertmanager the address is enough."""
         url = str(self.record["url"])
         if self.alerts and urlsplit(url).path in ("", "/"):
             url = f"{url.rstrip('/')}/api/v2/alerts"

@@ -44,7 +44,7 @@ _NAT64 = ip_network("64:ff9b::/96")
 _UNICAST = ip_network("2000::/3")
 """All that is public of version 6."""
 _SPECIAL = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")))
-"""What the registries of special-purpose addresses list and Python 3.11 takes for public."""
+"""Special-purpose addresses of the registries that Python 3.11 considers public."""
 _LOW_32 = 0xFFFFFFFF
 
 
@@ -125,7 +125,7 @@ ResolveHost: TypeAlias = Callable[[str], Deferred[Sequence[str]]]
 
 @frozen(kw_only=True)
 class PostResult:
-    """What became of a POST: ``status`` None where there was no answer, ``error`` empty if taken.
+    """The result of a POST: ``status`` None where there was no answer, ``error`` empty if taken.
 
     ``rest`` are the seconds for which the receiver wants to be left alone.
     """

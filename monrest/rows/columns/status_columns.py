@@ -26,7 +26,7 @@ COUNTERS = (
     "requests",
     "service_checks",
 )
-"""What the core counts since its start, each with a column ``…_rate`` per second."""
+"""Counters of the core since its start, each with a column ``…_rate`` per second."""
 
 PROCESSINFO = TableSchema(
     name="processinfo",

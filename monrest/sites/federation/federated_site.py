@@ -156,7 +156,7 @@ def _number(value: Any) -> float:
 
 
 def capabilities_of(tables: Mapping[str, Mapping[str, str]], version: str) -> Capabilities:
-    """What can be asked of a core with these tables over another instance."""
+    """The capabilities of a core with these tables behind another instance."""
     key = digest("rest", tables)
     return Capabilities(kind="rest", livestatus_version=version, tables=tables, key=key)
 
@@ -195,7 +195,7 @@ class FederatedSite(RelayedSite):
 
     @property
     def facts(self) -> Facts | None:
-        """What the other side lists of it, None until it was asked for the first time."""
+        """Its row in the list of the other side, None until that was read for the first time."""
         facts: Facts | None = self._core.facts
         return facts
 
@@ -402,7 +402,7 @@ class FederationSource(RelaySource[FederatedSite]):
 
 
 def selectors(site: Site) -> tuple[str, ...]:
-    """What selects a site: id, name and section; those of an address mean all of its sites."""
+    """The names that select a site: id, name, section; those of an address mean all its sites."""
     if isinstance(site, FederatedSite):
         base = site.source.config
         return (site.id, site.name, site.section, base.id, base.name)

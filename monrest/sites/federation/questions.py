@@ -336,7 +336,7 @@ class _Found:
     _parser: RecordParser = field(init=False)
     _rows: list[Row] = field(factory=list, init=False)
     _first: list[bytes] = field(factory=list, init=False)
-    """What may turn out to be large."""
+    """The part that may be large."""
     _size: int = field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:

@@ -187,7 +187,7 @@ class _Lines:
 
 @define(eq=False)
 class SiteShare:
-    """What one site gets of a joint answer."""
+    """The part of one site in a joint answer."""
 
     site: str
     asked: CoreRequest

@@ -83,7 +83,7 @@ _COLUMNS = Pushed(table="columns", columns=COLUMN_COLUMNS)
 
 @frozen(kw_only=True)
 class LmdFacts:
-    """What an LMD reports of one site; ``record`` is its row, ``program`` what runs there."""
+    """The report of an LMD on one site; ``record`` is its row, ``program`` the core there."""
 
     id: str
     name: str
@@ -168,7 +168,7 @@ def _program(row: Row, run: str) -> Program:
 
 
 def capabilities_of(columns: Sequence[Row]) -> Capabilities:
-    """What the sites of an LMD with this table of columns can do.
+    """The capabilities of the sites of an LMD with this table of columns.
 
     It serves the columns of other tables under their prefix as well, which it does not list. Of
     its own ones those count that a core has, with their types there.
@@ -191,7 +191,7 @@ def capabilities_of(columns: Sequence[Row]) -> Capabilities:
 
 
 def behind(capabilities: Capabilities, *, icinga2: bool) -> Capabilities:
-    """What one site can do, by what its core is."""
+    """The capabilities of one site, by the kind of its core."""
     if not icinga2:
         return capabilities
     return evolve(capabilities, over_icinga2=True, key=f"{capabilities.key}-icinga2")

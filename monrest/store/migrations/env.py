@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations, in the transaction of the connection it was given."""
+"""The entry of Alembic: migrations in the transaction of the connection that it was given."""
 
 from __future__ import annotations
 
