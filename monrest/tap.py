@@ -150,7 +150,7 @@ def makeService(options: Options) -> IService:
 
 
 def _spare() -> None:
-    """Have what is imported from now on take little time and memory.
+    """Make imports from now on cheap in time and memory.
 
     It stays, so that it is looked at for garbage only while it is new: everything else took a
     fifth of the start.

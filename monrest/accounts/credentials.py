@@ -62,7 +62,7 @@ class Use(NamedTuple):
 
 @define(eq=False)
 class Credentials(Service):
-    """All that is kept of credentials, by kind and hash or name; ``configure`` while it runs.
+    """The cache of credentials, by kind and hash or name; ``configure`` while it runs.
 
     What was read is good for four seconds, so that most requests cost no query; or until one of
     the ``workers`` sets the mark of its kind, because it has revoked something. They tell each
@@ -77,7 +77,7 @@ class Credentials(Service):
     workers: Workers = field(factory=Workers)
     kinds: dict[Mark, Kind[Any]] = field(factory=dict, init=False, repr=False)
     uses: dict[tuple[Mark, str], Use] = field(factory=dict, init=False)
-    """Those that are not stored yet."""
+    """Uses of keys and sessions that are not stored yet."""
     _kept: dict[tuple[Mark, str], _Kept] = field(factory=dict, init=False)
     _reading: dict[tuple[Mark, str], Shared[Any]] = field(factory=dict, init=False)
     _away: float = field(default=0.0, init=False)
@@ -245,7 +245,7 @@ class Kind(ABC, Generic[V]):
         """Store how some were used."""
 
     async def clean(self) -> int:
-        """Remove what is over, and give how many that were."""
+        """Remove expired records, and return their number."""
         return 0
 
 

@@ -112,7 +112,7 @@ class KeyRecords(Records[ApiKey]):
         return key.hashed_key
 
     async def rows(self, context: Context, keys: Iterable[ApiKey]) -> list[dict[str, Any]]:
-        """As they are shown; None where the interface leaves a field out."""
+        """The keys as they are shown; None where the interface leaves a field out."""
         del context
         return [{"file": key.file, **shown_values(key)} for key in keys]
 

@@ -69,7 +69,7 @@ class SessionRecords(Records[Session]):
         return [session for session in sessions if session.username in names]
 
     async def rows(self, context: Context, sessions: Iterable[Session]) -> list[dict[str, Any]]:
-        """As they are shown; never with their CSRF token."""
+        """The sessions as they are shown; never with their CSRF token."""
         del context
         return [{**_ALWAYS, "file": session.file, **shown_values(session)} for session in sessions]
 

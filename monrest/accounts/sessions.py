@@ -74,7 +74,7 @@ class Sessions(HashedKind[Session]):
         )
 
     async def several(self, user: str | None = None, hashed: str | None = None) -> list[Session]:
-        """Those that are not over."""
+        """The sessions that have not expired."""
         return [session for session in await super().several(user, hashed) if self._lives(session)]
 
     async def figures(self) -> dict[str, float]:

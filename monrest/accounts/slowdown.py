@@ -243,7 +243,7 @@ def _delay(failures: int) -> float:
 
 
 def _grouped(address: str) -> str:
-    """Give one name to all addresses that one client of IPv6 has."""
+    """The network of an IPv6 address, because one client has all of its addresses."""
     try:
         read = ip_address(address.partition("%")[0])
     except ValueError:

@@ -59,8 +59,8 @@ R = TypeVar("R", bound=RecurringRow)
 class RecurringRecords(StoredRecords[R]):
     """``occur`` makes rows of the times of a record from one moment to another.
 
-    It gets the connection, the record, both moments and the zone, and gives how many times came too
-    late to be of use. ``clean`` removes old rows.
+    It gets the connection, the record, both moments and the zone, and returns how many times came
+    too late to be of use. ``clean`` removes old rows.
     """
 
     occur: Callable[[Connection, R, float, float, tzinfo], int]

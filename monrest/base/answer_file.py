@@ -72,7 +72,7 @@ class AnswerFile:
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def write(self, data: bytes) -> int:
-        """Add ``data`` and give its place. Raises Unavailable, ClientLeftError when closed."""
+        """Add ``data`` and return its position. Raises Unavailable, ClientLeftError when closed."""
         with self._lock:
             file, at = self._open(), self.size
             self.files.take(len(data))

@@ -42,7 +42,10 @@ class ClockSteps:
     _last: tuple[float, float] | None = field(default=None, init=False)
 
     def look(self) -> int:
-        """Compare the clocks with how far they were apart at the last look; give the count."""
+        """Compare the distance of the clocks with that at the last look.
+
+        Return the number of steps.
+        """
         seconds = self.clock.seconds()
         apart = self.wall.now() - seconds
         if self._last is not None and abs(apart - self._last[1]) >= STEP:

@@ -120,7 +120,7 @@ class HttpClient:
         *,
         kept: bool = False,
     ) -> HttpAnswer:
-        """Send a request and give the beginning of its answer; raises ExchangeError.
+        """Send a request and return the beginning of its answer; raises ExchangeError.
 
         ``kept``: it may go over a connection that was used before. When it is cancelled, its
         connection is closed.

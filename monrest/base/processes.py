@@ -66,7 +66,7 @@ class Ended:
     dropped: int = 0
 
     def reason(self) -> str:
-        """One line about why it failed; empty when it did not."""
+        """The reason of a failure in one line; empty for success."""
         if self.timed_out:
             return "ended because it took too long"
         if self.status == 0:

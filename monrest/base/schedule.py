@@ -28,7 +28,7 @@ MOST_ENTRIES = 100
 
 
 def read(value: Any, name: str = "schedule") -> list[dict[str, Any]]:
-    """Check a whole schedule and give it as it is stored; BadRequest that names the place."""
+    """Check a whole schedule and return it as it is stored; BadRequest that names the place."""
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):

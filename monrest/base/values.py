@@ -124,7 +124,7 @@ class ContactBook(Protocol):
         """Return what is known of ``user``, an empty contact for nothing."""
 
     def expire(self) -> None:
-        """Have the cores asked anew, whose contacts may have changed."""
+        """Read the contacts of the cores again, because they may have changed."""
 
 
 @frozen(kw_only=True)
@@ -455,7 +455,7 @@ class Capabilities:
 
     @property
     def newest_first(self) -> bool:
-        """Whether lines of one second come newest first, as no other instance gives them."""
+        """Whether lines of one second come newest first; those of another instance never do."""
         return not self.icinga2 and self.kind != "rest"
 
     @property

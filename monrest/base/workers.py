@@ -31,7 +31,7 @@ def marks(count: int) -> memoryview:
 
 
 def ended(memory: memoryview, number: int, count: int) -> None:
-    """Let no worker leave connections to the one of a number, which is not there."""
+    """Note that a worker has ended, so that the others leave it no connections."""
     memory[_CARRIED * count + number - 1] = _ABSENT
 
 
@@ -55,7 +55,7 @@ class Workers:
         return memoryview(bytearray(_ROWS * self.count * _WIDTH)).cast("Q")
 
     def changed(self, mark: Mark) -> None:
-        """Have all workers read again what belongs to ``mark``."""
+        """Mark the data of ``mark`` as changed: all workers read them again."""
         # Each worker counts in a cell of its own: none overwrites what another one says.
         self.memory[MARKS.index(mark) * self.count + self.number - 1] += 1
 
@@ -82,7 +82,7 @@ class Workers:
         return all(self.memory[_BEGUN * self.count :])
 
     def tell(self, topic: str, *values: Any) -> None:
-        """Have all other workers hear this, soon and in order; one that dies hears nothing."""
+        """Send a message to all other workers, in order; a worker that dies may miss it."""
         if self.count > 1:
             self.send(topic, list(values))
 

@@ -276,10 +276,10 @@ class Candidates:
     async def accepted(
         self, refused: Collection[str], writer: str, reason: str
     ) -> dict[str, Refusal]:
-        """Write what the check command takes when it does not take all, and give what it refuses.
+        """Write the objects that the check command accepts, and return those that it refuses.
 
         ``refused`` were refused before and are not tried again, ``writer`` is tried first.
-        ``reason`` is what it has against all. Raises ExportRefusedError when no process of which
+        ``reason`` is its error for all. Raises ExportRefusedError when no process of which
         it sees something new is to blame.
         """
         suspects = {
@@ -361,7 +361,7 @@ class Exporter:
     async def export(
         self, config: BpConfig, app: str, load: Load, writer: int | None = None
     ) -> None:
-        """Have the configuration of the core hold the objects of all live processes.
+        """Write the objects of all live processes into the configuration of the core.
 
         ``load`` is called while no other export writes. What the check command refuses of a
         process is not written: the file keeps what it had of that one until it is changed. Raises

@@ -228,7 +228,7 @@ class ResultDelivery:
             self._warn(await self._spool(folder, commands, app))
 
     async def _spool(self, folder: str, commands: Sequence[CoreCommand], app: str) -> str:
-        """Write all results into one file; give what went wrong."""
+        """Write all results into one file; return the error, empty for success."""
         now = self.wall.now()
         try:
             await self.threads.run(lambda: spool(folder, spooled(commands, app, now)))
@@ -239,7 +239,7 @@ class ResultDelivery:
     async def _send(
         self, site: Site, commands: Sequence[CoreCommand], allowed: Callable[[], bool]
     ) -> str:
-        """Send all results to one core; give what went wrong."""
+        """Send all results to one core; return the error, empty for success."""
         try:
             (sent,) = await send(((site, tuple(commands)),), self.clock, self.wall, allowed)
         except BadRequest as error:

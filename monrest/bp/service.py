@@ -211,7 +211,7 @@ class BusinessProcesses(Service):
         return True
 
     async def export(self, writer: int | None = None) -> None:
-        """Have the core's configuration hold the objects of all live processes.
+        """Write the objects of all live processes into the configuration of the core.
 
         Raises RestError when that fails, also for ``writer`` alone; what is stored stays.
         """

@@ -86,7 +86,7 @@ def _blind(client: Requester, key: str) -> str:
 
 
 def _count(client: Requester, path: str) -> int:
-    """How many objects there are; an answer that lacks sites raises ClientError."""
+    """The number of objects; an answer that lacks sites raises ClientError."""
     reply = client.api(path)
     document = _decoded(reply.read())
     if not reply.good or reply.failed_sites(client.settings.address.app):

@@ -32,7 +32,7 @@ class SettingsSource(NamedTuple):
 
 
 class ClientSettings(NamedTuple):
-    """How to reach the daemon.
+    """Address, key and user for the daemon.
 
     ``key_source`` and ``url_source`` say in words where they come from, empty for no key.
     ``unused_key`` names a file whose key was not used because its URL is another one.

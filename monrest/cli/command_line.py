@@ -77,7 +77,7 @@ def _options(
 
 
 def _meant(name: str, names: Iterable[str]) -> str:
-    """Which long option an unknown one probably is, in words."""
+    """A suggestion for an unknown long option, in words."""
     from difflib import get_close_matches
 
     long = [option[2:] for option in names if option.startswith("--")]

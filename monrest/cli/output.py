@@ -1,4 +1,4 @@
-"""How a run ends, and what it writes: UTF-8 with every locale, and no traceback at the end.
+"""Output and exit of a run: UTF-8 with every locale, and no traceback at the end.
 
 A reader that leaves (``monrest r ... | head``) raises OutputClosedError once, after which the
 stream is a hole, so that Python's own flush at exit stays quiet.

@@ -41,7 +41,7 @@ _PEERS_QUESTION = (
     b"GET columns\nColumns: name\nFilter: table = hosts\nFilter: name = peer_key\n"
     b"OutputFormat: json\nResponseHeader: fixed16\n\n"
 )
-"""Has a row for an LMD, whose status is that of its sites."""
+"""A query that has a row for an LMD too, whose status is that of its sites."""
 _LONGEST_PROBE = 5.0
 _MOST_BYTES = 1 << 20
 _HEADER = 16
@@ -81,7 +81,7 @@ class SiteLine(NamedTuple):
 
 
 def core_name(versions: str) -> str:
-    """Which core names itself like this."""
+    """The kind of core of a version text."""
     names = (name for word, name in _CORES.items() if word in versions.lower())
     return next(names, "Nagios")
 

@@ -88,7 +88,10 @@ class Requester:
 
     @classmethod
     def of_options(cls, given: Pairs, *, backends: bool = False) -> Requester:
-        """As the options of the connection among ``given`` say, with ``backends`` its sites too."""
+        """A requester with the options of the connection in ``given``.
+
+        With ``backends`` also its sites.
+        """
         keys = {option.key for option in (*CONNECTION.options, *([BACKEND] if backends else []))}
         return cls(settings([pair for pair in given if pair[0] in keys]))
 

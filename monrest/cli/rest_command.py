@@ -139,7 +139,7 @@ def _run(asked: Invocation, client: Requester) -> int:
 
 
 def _style(call: UrlCall, style: TerminalStyle) -> TerminalStyle:
-    """How the answer of a call is written: a table that is meant to be read is so in a pipe too."""
+    """The style of the answer of a call: a table to read is one in a pipe too."""
     chosen = isinstance(call.data, dict) and "columns" in call.data
     full = style.full or chosen or _COLUMNS.search(call.source) is not None
     return style._replace(full=full, table=call.format in _READ and not full)
@@ -276,7 +276,7 @@ def _asked(call: UrlCall, client: Requester) -> BlockingReply:
 
 
 def _missing(client: Requester, reply: BlockingReply) -> str:
-    """Which sites have not answered; empty when all have."""
+    """The sites that have not answered; empty when all have."""
     sites = reply.failed_sites(client.settings.address.app)
     return f"no answer from {', '.join(sites)}" if sites else ""
 

@@ -34,7 +34,7 @@ _LARGE = 16 << 20
 
 
 class TerminalStyle(NamedTuple):
-    """How answers are written.
+    """The form of answers.
 
     ``pretty``: indented and cut to ``width`` (0: not cut); else they are written as they came.
     ``full``: tables keep columns that were not chosen. ``table``: they are not as they came, even
@@ -193,7 +193,7 @@ def _table(text: str, style: TerminalStyle) -> str:
 
 
 def telling(names: Sequence[str]) -> list[int]:
-    """Which columns of a table that is too wide are shown, as indices of ``names``.
+    """The columns that are shown of a table that is too wide, as indices of ``names``.
 
     Columns that were not chosen come sorted; then only those that tell most are shown.
     """
@@ -206,7 +206,7 @@ def telling(names: Sequence[str]) -> list[int]:
 
 
 def cut_to(widths: Sequence[int], width: int) -> list[int]:
-    """How wide columns may be, so that a table fits into ``width`` cells (0: any number).
+    """The widths of columns with which a table fits into ``width`` cells (0: any number).
 
     The widest are cut first, down to eight cells; where that is not enough, columns at the right
     are left out, but never the first one.

@@ -48,7 +48,7 @@ class Transport(Protocol):
     """Sends requests of a client, and waits for it."""
 
     async def send(self, request: HttpRequest) -> Reply:
-        """Send a request and give the beginning of its answer; raises UnreachableError."""
+        """Send a request and return the beginning of its answer; raises UnreachableError."""
 
     async def pause(self, seconds: float) -> None: ...
 
@@ -131,7 +131,7 @@ class ApiClient(Called[KindT]):
 
     @abstractmethod
     def transport(self, address: ServerAddress, options: ConnectionOptions) -> Transport:
-        """How requests get to ``address``."""
+        """The transport of requests to ``address``."""
 
     @Operation
     async def close(self) -> None:
@@ -319,7 +319,7 @@ class ApiClient(Called[KindT]):
     async def background(
         self, /, path: str, *, method: str = "GET", document: Any = None, **parameters: Any
     ) -> Job[KindT]:
-        """Have a request done as a job."""
+        """Run a request as a job."""
         query = query_of({**parameters, "background": 1})
         answer = await self.document(ApiRequest(path, method, query, json_body(document)))
         if not isinstance(answer, dict) or not answer.get("job_id"):
@@ -412,7 +412,7 @@ class Job(Called[KindT]):
 
     @Operation
     async def state(self) -> Mapping[str, Any]:
-        """How far it is: ``is_running``, ``percent``, ``remaining``, ``message`` …."""
+        """The progress: ``is_running``, ``percent``, ``remaining``, ``message`` …."""
         return await self._state()
 
     async def _state(self) -> Mapping[str, Any]:
@@ -425,10 +425,10 @@ class Job(Called[KindT]):
 
     @Operation
     async def result(self, progress: ProgressCallback | None = None) -> Any:
-        """Wait for it and give what its request answers; ``progress`` gets its state meanwhile.
+        """Wait for its end and return the answer of its request.
 
-        Without it the daemon holds the request. Raises what the request raises, an ApiError of
-        code 500 when it was cancelled or failed.
+        ``progress`` gets its state meanwhile. Without it the daemon holds the request. Raises what
+        the request raises, an ApiError of code 500 when it was cancelled or failed.
         """
         client, pause = self._client, _FIRST_PAUSE
         while progress is not None:

@@ -37,7 +37,7 @@ _CLOSED_MEANWHILE = (RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 
 class NoConnectionError(UnreachableError):
-    """Nothing came back; ``error`` is what happened."""
+    """No answer came; ``error`` is the reason."""
 
     def __init__(self, where: str, error: Exception) -> None:
         super().__init__(f"cannot reach {where}: {error_text(error)}")
@@ -94,7 +94,7 @@ class HttpTransport(ABC):
         """A new connection, over TLS if there is a context."""
 
     async def send(self, request: HttpRequest) -> Reply:
-        """Send a request and give the beginning of its answer; raises NoConnectionError."""
+        """Send a request and return the beginning of its answer; raises NoConnectionError."""
         self._log(f"> {request.method} {request.target} to {self._where}")
         started = monotonic()
         # An idle connection may be closed already: what must not be sent twice gets a new one.
@@ -241,7 +241,7 @@ class _Exchange:
 
 
 class _Head:
-    """All that http.client wants of a connection to read a head from it."""
+    """The part of a connection that http.client needs to read a head."""
 
     def __init__(self, head: bytes) -> None:
         self._head = head
@@ -251,7 +251,7 @@ class _Head:
 
 
 def tls_context(options: ConnectionOptions) -> ssl.SSLContext:
-    """How the other side is verified, and with what certificate it is asked.
+    """The TLS of requests: how the daemon is verified, and the certificate of the client.
 
     Raises ClientError for files that cannot be used.
     """

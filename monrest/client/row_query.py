@@ -20,7 +20,7 @@ PAGE = 1000
 
 
 class RowQuery(Called[KindT], Generic[RowT, KindT]):
-    """Methods that choose give a new selection; nothing is asked before the rows are wanted.
+    """Methods that select return a new selection; no request is sent before rows are read.
 
     That is with ``all``, ``first``, ``one``, ``count``, ``pages``, or by iterating.
     """
@@ -105,7 +105,7 @@ class RowQuery(Called[KindT], Generic[RowT, KindT]):
 
     @Operation
     async def count(self) -> int:
-        """How many rows there are, counted by the cores."""
+        """The number of rows, counted by the cores."""
         answer = await self._client.document(self.request(columns="count(*) as n", sort=None))
         row = answer[0] if isinstance(answer, list) and answer else answer
         return int(row.get("n") or 0) if isinstance(row, dict) else 0

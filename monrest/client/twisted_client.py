@@ -56,7 +56,7 @@ class _TwistedTransport:
         )
 
     async def send(self, request: HttpRequest) -> Reply:
-        """Send a request and give the beginning of its answer; raises UnreachableError."""
+        """Send a request and return the beginning of its answer; raises UnreachableError."""
         if _get_running_loop() is not None and not hasattr(self._reactor, "_asyncioEventloop"):
             # Its Deferreds mean nothing to a task of asyncio.
             raise TypeError("AsyncClient is for Twisted: with asyncio use AsyncioClient")

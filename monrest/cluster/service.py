@@ -326,7 +326,7 @@ class Cluster(Service):
             task.startService()
 
     def leave_all(self) -> None:
-        """Have all workers of this node leave, which begins its restart."""
+        """Begin the restart of this node: all of its workers leave."""
         self.workers.tell("node leaves")
         self._leaves()
 

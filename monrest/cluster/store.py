@@ -1,4 +1,4 @@
-"""Transactions on the nodes and on their restart; each gives work for ``Database``."""
+"""Transactions on the nodes and on their restart; each returns work for ``Database``."""
 
 from __future__ import annotations
 

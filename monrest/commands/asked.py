@@ -77,7 +77,7 @@ class AskedCommand:
 
 @frozen(kw_only=True)
 class Manner:
-    """How to send: ``wait`` is for how many seconds to look for the effect, None for not at all.
+    """Options of sending: ``wait`` are the seconds to look for the effect, None for not at all.
 
     ``test_only``: everything is checked and nothing is sent. ``force``: a core is restarted
     without a check of its object files.

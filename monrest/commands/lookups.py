@@ -41,7 +41,7 @@ GROUP_MEMBERS = {"hostgroups": "hosts", "servicegroups": "services"}
 
 @define
 class FoundTargets:
-    """Which targets exist on which sites (by id), and the sites that could not be asked."""
+    """The targets that exist, by the id of their site, and the sites that could not be asked."""
 
     sites: dict[Target, set[str]] = field(factory=lambda: defaultdict(set))
     problems: dict[str, SiteProblem] = field(factory=dict)

@@ -1,4 +1,4 @@
-"""How the effect of a command shows in a core's tables (docs/spec/commands.md, "Effects").
+"""The effects of commands in a core's tables (docs/spec/commands.md, "Effects").
 
 Each predicate says where to look after a command and what has to be there: a value, a custom
 variable, a new comment or downtime, nothing of what was there, a check, a line of the log, another
@@ -514,7 +514,7 @@ def number(value: object) -> float:
 
 
 def variables(value: object) -> Mapping[str, object]:
-    """Custom variables by name, which Icinga 2 gives as pairs."""
+    """Custom variables by name, which are pairs in Icinga 2."""
     if isinstance(value, dict):
         return value
     if not isinstance(value, list):
@@ -526,7 +526,7 @@ _BROKEN = re.compile("[\U00010000-\U0010ffff\u07c0-\u07ff\ufffd]")
 
 
 def alike(value: object, other: str) -> bool:
-    """Whether a core's text is what was sent, as far as cores give texts back.
+    """Whether a core's text is the one that was sent, as far as cores return texts unchanged.
 
     Blanks at both ends may be lost, and one core breaks what lies beyond U+FFFF.
     """

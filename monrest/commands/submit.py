@@ -45,7 +45,7 @@ async def submit(
     how: Manner,
     problems: dict[int, RestError],
 ) -> list[CommandOutcome]:
-    """Send the commands, each to its sites, and give their outcomes in the same order.
+    """Send the commands, each to its sites, and return their outcomes in the same order.
 
     If there are ``problems`` by index, or preparing finds some more, which are added, nothing is
     sent and the list is empty. Raise SitesFailed when the cores cannot be asked what has to be

@@ -206,7 +206,7 @@ def table_of(wanted: Any) -> type[Any] | None:
 
 
 def did_you_mean(key: str, path: KeyPath, table: type[Any]) -> str:
-    """Which key was probably meant by one that the ``table`` at ``path`` does not have."""
+    """The key that was probably meant by one that the ``table`` at ``path`` does not have."""
     from difflib import get_close_matches
 
     near = [

@@ -1,7 +1,7 @@
 """Limits of values of the configuration; each stands at its field, in ``sections``.
 
-A limit gives what was expected of a value, empty for a good one. That of a list holds for each of
-its elements. What several values have to be together is in ``monrest.config.check``.
+A limit returns what was expected of a value, empty for a valid one. That of a list holds for each
+of its elements. What several values have to be together is in ``monrest.config.check``.
 """
 
 from __future__ import annotations

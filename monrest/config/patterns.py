@@ -52,7 +52,7 @@ class Replacement:
 
 @frozen
 class MacroNames:
-    """Which user macros are expanded: the entries of ``display.expand_user_macros``."""
+    """The user macros that are expanded: the entries of ``display.expand_user_macros``."""
 
     entries: tuple[str, ...]
 

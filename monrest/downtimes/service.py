@@ -120,7 +120,7 @@ class RecurringDowntimes(Service):
     async def _trigger(self, occurrence: Occurrence, token: Token) -> float | None:
         """One try: take the row, send the commands, store what the cores answered.
 
-        Gives the seconds until the next try, None where there is none.
+        Returns the seconds until the next try, None where there is none.
         """
         if not self.running:
             return None

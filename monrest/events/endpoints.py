@@ -51,7 +51,7 @@ def _as_line(stream_event: StreamEvent) -> bytes:
 
 @frozen
 class Wording:
-    """How a stream is written: each event, and what it says beside them."""
+    """The format of a stream: its events, and the messages beside them."""
 
     content_type: str
     event: Write

@@ -86,7 +86,7 @@ class LineEvents:
                 )
 
     def note(self, key: tuple[str, str], state: int, *, hard: bool) -> int | None:
-        """Take note of the state of an object; give the one before, None where it is not known."""
+        """Note the state of an object; return the one before, None where it is not known."""
         old = self.states.get(key, 0 if self.complete else None)
         if state or not self.complete:
             self.states[key] = state

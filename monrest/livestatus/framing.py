@@ -40,7 +40,7 @@ _TRIES = 8
 _HEADER = re.compile(rb"([0-9]{3}) (?=[ 0-9]{11}\n)( *[0-9]+)\n")
 
 Transform: TypeAlias = Callable[[list[Row]], list[Row]]
-"""Turns rows as the core gives them into the rows that are wanted; called once per batch."""
+"""Turns rows of the core into the rows that are wanted; called once per batch."""
 
 
 def parse_header(data: bytes) -> tuple[int, int]:

@@ -137,7 +137,7 @@ class Inbox:
             self.let_go()
 
     def let_go(self) -> None:
-        """Give room and file back, once no thread works on it; other rows keep their room."""
+        """Release room and file, once no thread works on them; other rows keep their room."""
         self._ended = True
         if self._working:
             return

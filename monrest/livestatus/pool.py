@@ -190,7 +190,7 @@ class Pool:
         yield "site_queries_waiting", (site,), waiting
 
     def query(self, asked: CoreRequest, timeout: float) -> Deferred[list[Row]]:
-        """Send a request and give its rows; ``timeout`` seconds include waiting and connecting.
+        """Send a request and return its rows; ``timeout`` seconds include waiting and connecting.
 
         Fails with LivestatusError. Cancelling closes the connection at work on it.
         """

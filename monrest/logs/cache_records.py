@@ -64,7 +64,7 @@ def acquire(
     now: float,
     gone: Mapping[int, Held] = _NOBODY,
 ) -> CachedSite | None:
-    """Take the lease of ``site`` and give what is known of it; None while another one holds it.
+    """Take the lease of ``site`` and return its record; None while another process holds the lease.
 
     ``owner`` begins with a name that at most one living process has, up to a colon: what a former
     process of that name held is free. So is one that was not renewed since it was seen ``gone``.

@@ -261,7 +261,7 @@ class _Run:
             await compaction.compact_day(self.of.database, self.of.wall, self.lease, day)
 
     async def _complete(self, rows: list[Row], start: int, end: int) -> bool:
-        """Whether the core gives all lines that it counts, or does not count."""
+        """Whether the core returns all lines that it counts, or does not count."""
         site = self.of.site
         if self._core.kind == "lmd":
             # It counts the answers of its sites in place of lines (docs/spec/lmd.md, "Logs").
@@ -315,7 +315,7 @@ class _Run:
         await self._count(records.write(self.lease, self._now(), part, **covered))
 
     async def _replace(self, part: Sequence[LogLine], start: int, end: int) -> int:
-        """Make these lines all that are there; give the end of that time."""
+        """Replace all stored lines of a time by these; return the end of that time."""
         await self._count(records.replace(self.lease, self._now(), part, start, end))
         return end
 

@@ -170,7 +170,7 @@ _NOT_INHERITED = frozenset({"name", "register", "use"})
 
 @define(eq=False)
 class _Inheriting:
-    """An object that takes over what its templates give; ``waiting`` are those to come."""
+    """An object that inherits from its templates; ``waiting`` are those to come."""
 
     item: ConfigObject
     values: dict[str, str] = field(init=False)
@@ -208,7 +208,7 @@ class _Inheriting:
 
 @define(eq=False)
 class Resolver:
-    """Resolves templates; what a template gives is kept. Threads may share it.
+    """Resolves templates; the attributes of a template are cached. Threads may share it.
 
     At most ``most`` are looked at above an object.
     """

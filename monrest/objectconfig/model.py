@@ -284,7 +284,7 @@ def load(
 ) -> SiteModel:
     """Read a site's files; what did not change since ``previous`` is taken from there.
 
-    Gives ``previous`` itself when nothing changed at all. Where it holds a stashed text that is
+    Returns ``previous`` itself when nothing changed at all. Where it holds a stashed text that is
     now on disk, ids stay; else ``recorded`` is asked. Raises UnreadableError when a folder or the
     main file cannot be read, or no file because the system has no room for it; one file that
     must not be read is one of the problems.

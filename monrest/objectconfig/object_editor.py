@@ -252,7 +252,7 @@ class Editor:
         return item
 
     def replace(self, items: Iterable[ConfigObject], values: GivenAttributes) -> list[ConfigObject]:
-        """Give objects other attributes altogether; their comments stay.
+        """Replace all attributes of objects; their comments stay.
 
         Nothing is changed if one of them is read-only. Raises BadRequest, also when there is no
         attribute, and Forbidden.

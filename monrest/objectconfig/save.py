@@ -279,7 +279,7 @@ _AGAIN = 0.1
 async def lock(reactor: Any, stack: ExitStack, room: SaveRoom, shared: Sequence[str]) -> None:
     """Take the locks of other processes too; they have no queue, so ask again and again.
 
-    ``stack`` gives them back. Raises SaveRunningError after half a minute.
+    ``stack`` releases them. Raises SaveRunningError after half a minute.
     """
     end = reactor.seconds() + _PATIENCE
     while True:

@@ -296,7 +296,7 @@ class Staging(Service):
         return await self._again(partial(self._view, site, user))
 
     async def edit(self, site: ConfigSite, user: str, change: Callable[[Editor], T]) -> T:
-        """Make a change in a thread and give its result; it is stored when this returns.
+        """Make a change in a thread and return its result; it is stored when this returns.
 
         What ``change`` raises comes out, and then nothing of it is stored. ``change`` may be
         called more than once, each time with another editor. Unavailable when the database is,

@@ -39,7 +39,7 @@ _SIGNALLED = 128
 
 @frozen(kw_only=True)
 class CommandResult:
-    """How a command ended.
+    """The end of a command.
 
     ``output`` is what it wrote to standard output and standard error, in that order of arrival,
     with a last line about what went wrong with the running of it. ``status`` is the exit status,
@@ -192,7 +192,7 @@ class Reloaded:
 
 @define(eq=False, kw_only=True)
 class Reload:
-    """Has a core read its files again, in ``seconds`` at most, with the commands of its site.
+    """Reloads a core, in ``seconds`` at most, with the commands of its site.
 
     ``check`` looks at the files first, if it is not empty. ``command`` makes the core read them;
     empty: the external command RESTART_PROCESS does. ``hint``: advice about one that took too

@@ -1,4 +1,4 @@
-"""Which files belong to a site, which may be changed, and where new ones may go.
+"""The files of a site: those that may be changed, and the folders for new ones.
 
 Rules: docs/spec/objectconfig.md, "Files of a site".
 """

@@ -118,7 +118,7 @@ class Groups:
     def _stats_key(
         self, item: Selected, at: Mapping[str, int], constants: Mapping[str, Any]
     ) -> Any:
-        """How a group value is read from a row of Stats."""
+        """The reader of a group value in a row of Stats."""
         source = self._source(item)
         name = source.column.name
         if name in CONSTANTS:

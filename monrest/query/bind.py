@@ -147,7 +147,7 @@ class Bound:
     doubtful: tuple[NamedColumn, ...] = ()
     """Names that only rows can have: labels of performance data and custom variables."""
     effort: int = 0
-    """How many values are computed or compared for each row; a pattern is many of them."""
+    """The number of values that are computed or compared for each row; a pattern counts as many."""
 
 
 def bind(

@@ -110,7 +110,7 @@ def _variable_keys(names: tuple[str, ...], prefix: str) -> tuple[str, ...]:
 
 @frozen
 class Visibility:
-    """Which custom variables a user may see.
+    """The custom variables that a user may see.
 
     ``patterns`` are names with or without the leading underscore, ``*`` stands for anything, and
     the case of letters does not count. ``all_visible`` is for users who see everything.

@@ -222,7 +222,7 @@ class _Reader:
         return call
 
     def _check(self, call: Call) -> None:
-        """Let the function refuse its literal arguments now, before anything is fetched."""
+        """Check the literal arguments of a function, before anything is fetched."""
         arguments = [
             argument if isinstance(argument, Literal_) else _nothing for argument in call.arguments
         ]
@@ -276,7 +276,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _nothing(_row: Row) -> None:
-    """Stands for an argument that only a row gives."""
+    """Stands for an argument whose value depends on the row."""
 
 
 def _disaggregations(expression: Expression) -> int:
@@ -314,7 +314,10 @@ _SEARCHES = 20_000
 
 
 def effort(expression: Expression) -> int:
-    """How many functions and operands an expression has; ``s`` may search thousands of times."""
+    """The number of functions and operands of an expression.
+
+    ``s`` may search thousands of times.
+    """
     total = 0
     for part in parts(expression):
         if isinstance(part, Calculation):
@@ -365,7 +368,7 @@ _TEXT_FUNCTIONS = frozenset(
 def described(
     expression: Expression, key: str, column_of: Callable[[str], Column | None]
 ) -> Column:
-    """Type and unit of what an expression gives, from those of the columns that it names."""
+    """Type and unit of an expression, from those of the columns that it names."""
     if isinstance(expression, Ref):
         column = column_of(expression.name)
         return Column(key) if column is None else evolve(column, name=key)

@@ -85,7 +85,7 @@ class Inserted:
 
 @frozen(kw_only=True)
 class Recipe:
-    """How a row of a core becomes one of the answer.
+    """The way from a row of a core to one of the answer.
 
     ``constants`` and ``derived`` are added to it, ``pick`` takes the columns out of that, None
     where they are all of it; ``masks`` are what is cut out of the columns at these places. Where
@@ -134,7 +134,7 @@ class Recipe:
 
 
 def straight(bound: Bound, shape: Layout) -> Recipe | None:
-    """How a row of a core becomes one of the answer; None where that takes more than its values."""
+    """The recipe for rows of the answer; None where the values of the core's row are not enough."""
     if bound.names.schema.merge != "concat" or bound.aggregates or bound.unpack or bound.doubtful:
         return None
     if bound.selected is None:

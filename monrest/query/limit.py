@@ -1,4 +1,4 @@
-"""How much one answer may do: its processor time, and the texts that its functions make.
+"""The limit of one answer: its processor time, and the texts that its functions make.
 
 Expressions come from clients and texts from plugins, so nothing here trusts that a row is quick.
 """

@@ -80,7 +80,7 @@ class Lines:
 
     @property
     def first(self) -> int | None:
-        """How many rows of a site are enough."""
+        """The number of rows of a site that are enough."""
         query = self.bound.query
         return None if query.limit is None else query.limit + query.offset
 
@@ -129,7 +129,7 @@ class Lines:
 
     @property
     def count(self) -> int:
-        """How many lines or groups are held."""
+        """The number of lines or groups in memory."""
         return self._held
 
     def _page(self, count: int) -> tuple[int, int]:
@@ -222,7 +222,7 @@ class SiteLines:
 
 
 def _sorts(bound: Bound, key: BoundSort) -> Literal["text", "number"] | None:
-    """How the values of a sort key are compared; None if that depends on all of them."""
+    """The comparison of the values of a sort key; None if it depends on all of them."""
     if textual(bound, key):
         return "text"
     expression = key.expression

@@ -199,9 +199,9 @@ def _sorted_already(
     capabilities: Capabilities,
     wanted: CoreFilter | None,
 ) -> bool:
-    """Whether the core gives its rows in this order unasked.
+    """Whether the core returns its rows in this order without ``Sort``.
 
-    A filter by a name or a group makes a Naemon go along an index, which has another order.
+    A filter by a name or a group makes a Naemon use an index, which has another order.
     """
     table = capabilities.tables.get(schema.table, {})
     return (

@@ -1,4 +1,4 @@
-"""Which part of a bound filter a core can do without changing the answer.
+"""The part of a bound filter that a core can evaluate without changing the answer.
 
 Livestatus cores differ from each other and from the API's own rules. Which columns they may
 compare at all is declared in ``sendable``. A condition is pushed when the core keeps at least

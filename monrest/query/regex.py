@@ -110,7 +110,7 @@ class Pattern:
 
 
 def _bytes_of(first: int) -> int:
-    """How long the letter is that begins with this byte of UTF-8."""
+    """The length of the letter that begins with this byte of UTF-8."""
     return 1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else _LONGEST_LETTER
 
 

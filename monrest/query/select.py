@@ -45,7 +45,7 @@ class Reader:
 
     @property
     def width(self) -> int:
-        """How many values a row has."""
+        """The number of values of a row."""
         return len(self.index) + len(self.positions)
 
     def read(self, expression: Expression) -> Getter:
@@ -101,7 +101,7 @@ class Reader:
         return read
 
     def item(self, at: int) -> Getter:
-        """How the selected item at ``at`` is computed, or what an aggregate is computed from."""
+        """The reader of the selected item at ``at``, or of the operand of an aggregate."""
         if at in self.positions:
             return itemgetter(self.positions[at])
         assert self.bound.selected is not None
@@ -121,7 +121,7 @@ class Reader:
         return result
 
     def place(self, items: Iterable[int]) -> tuple[Getter, ...]:
-        """Give computed items a position behind each row; how those that had none are made."""
+        """Give computed items a position behind each row; return the readers of new ones."""
         cells: list[Getter] = []
         selected = self.bound.selected or ()
         for at in items:
@@ -164,7 +164,7 @@ class Reader:
         return all_of(items) if tree.connector == "and" else any_of(items)
 
     def check(self, check: Check, read: Getter) -> RowTest:
-        """The check applied to what ``read`` gives."""
+        """The check applied to the value of ``read``."""
         source = check.source
         if self.bound.names.schema.mixed and source is not None:
             mixed = mixed_test(check.condition, check.operand)

@@ -169,7 +169,7 @@ class Stages:
             self._sorting = reader.place(key.item for key in bound.sort if key.item >= 0)
 
     def filtered(self, part: SitePart, rows: list[Row]) -> list[Row]:
-        """Those of some rows of a site that pass the row filter, with its constants behind."""
+        """The rows of a site that pass the row filter, with its constants behind."""
         self.limit.more(len(rows))
         self.limit.check()
         if self.shape.constants:
@@ -179,7 +179,7 @@ class Stages:
         return self.passing(rows, filtered=part.plan.filtered)
 
     def passing(self, rows: list[Row], *, filtered: bool = False) -> list[Row]:
-        """Those of whole rows that pass the row filter, all of them where a core has filtered."""
+        """The complete rows that pass the row filter, all of them where a core has filtered."""
         self.reader.fill(rows, self._filtering)
         return rows if filtered else self.reader.passing(self.bound.row_filter, rows)
 
@@ -227,7 +227,7 @@ class Stages:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """One for each name that no row had.
+        """A warning for each name that no row had.
 
         Without any row a label of performance data or a custom variable counts as known.
         """
@@ -338,7 +338,7 @@ def textual(bound: Bound, key: BoundSort) -> bool:
 
 
 def _measured(bound: Bound, reader: Reader, selected: Selected, rows: list[Row]) -> Column:
-    """The column of a selected item; labels of performance data have the units that rows give."""
+    """The column of a selected item; labels of performance data have the units of the rows."""
     assert selected.inner is not None
 
     def column_of(name: str) -> Column | None:
@@ -398,7 +398,7 @@ def unseen_labels(
 ) -> tuple[str, ...]:
     """Those of ``names`` that are a label in no row.
 
-    ``places``: where in a row performance data or variables stand, and what gives their keys.
+    ``places``: where in a row performance data or variables stand, and the function for their keys.
     """
     missing = dict.fromkeys(names)
     for row in rows:

@@ -47,7 +47,7 @@ def csv_field(value: Any) -> str:
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How texts begin that programs for tables take for formulas."""
+"""The first characters of texts that spreadsheets read as formulas."""
 
 
 def readable_field(value: Any) -> str:

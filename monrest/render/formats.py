@@ -1,4 +1,4 @@
-"""The one door of the room: an answer and a format give a content type and pieces of bytes.
+"""The entry of the room: from an answer and a format to a content type and pieces of bytes.
 
 Rules: docs/spec/render.md.
 """
@@ -34,7 +34,7 @@ def shows_headers(value: str) -> bool:
 
 @frozen(kw_only=True)
 class RenderOptions:
-    """How the client wants an answer.
+    """The form of an answer.
 
     ``headers``: CSV begins with the line of names. ``readable``: its texts are no formulas for
     programs that show tables. ``pretty``: JSON is indented by two blanks.
@@ -115,9 +115,9 @@ def error_document(
     options: RenderOptions,
     extra: Mapping[str, Any] = MappingProxyType({}),
 ) -> Rendered:
-    """Render an error in the asked format: what ``error_value`` says.
+    """Render the document of ``error_value`` in the requested format.
 
-    All kinds of JSON give the plain document: an error is never wrapped, and is no file to keep.
+    All kinds of JSON have the plain document: an error is never wrapped, and is no file to keep.
     """
     document = Document(value=error_value(code, message, description, extra), status=code)
     plain: OutputFormat = "json" if options.format in OBJECTS else options.format

@@ -97,7 +97,7 @@ def _limit(request: RestRequest) -> tuple[str, ...] | None:
 
 @frozen(kw_only=True, eq=False)
 class ReportRecords(Records[AccessibleReport]):
-    """Which user sees which reports, and how one that is sent is stored."""
+    """The endpoints of reports, with their rights."""
 
     word = "report"
     title = "report"

@@ -197,7 +197,7 @@ def sheet_of_problems(
     services: Counter[str] | None,
     problems: Sequence[ObjectProblem],
 ) -> Sheet:
-    """How many hosts and services are in which state, and all that are not well."""
+    """The number of hosts and services by state, and all problems."""
     say = builder.say
     for title, words, counts in (
         ("Hosts", (*HOST_WORDS, _PENDING), hosts),

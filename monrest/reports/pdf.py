@@ -410,7 +410,7 @@ def _note(text: str, *, bad: bool = False) -> Flowable:
 
 
 def _needed(sheet: Sheet, grid: Grid) -> list[float]:
-    """How wide each column would be if there were room for everything."""
+    """The width of each column if there were room for everything."""
     plain, bold = fonts()
     sample = grid.rows[:: max(1, len(grid.rows) // _MEASURED)]
     needed = []

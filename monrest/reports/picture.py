@@ -20,7 +20,7 @@ STATES = {
 }  # fmt: skip
 
 _LEAST = 6.0
-"""How wide a part of a bar is at least."""
+"""The least width of a part of a bar."""
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[]{}/\\ -\"*·"), frozenset("mwMW@%…")
 
 
@@ -97,7 +97,7 @@ def shortened(text: str, width: float, size: float) -> str:
 
 
 def _count(text: str, room: float) -> int:
-    """How many letters from the beginning fit."""
+    """The number of letters from the beginning that fit."""
     for at, letter in enumerate(text):
         room -= _wide(letter)
         if room < 0:
@@ -106,7 +106,7 @@ def _count(text: str, room: float) -> int:
 
 
 def _part(percent: float, low: float) -> float:
-    """How far a percentage is on the way from ``low`` to 100."""
+    """The position of a percentage between ``low`` and 100."""
     return (percent - low) / (100 - low)
 
 

@@ -139,7 +139,7 @@ class Reports(Service):
     async def start(
         self, report: Report, identity: Identity, caller: Caller | None, request_id: str
     ) -> Job | None:
-        """Have a report made by a job; None when it has to wait and is queued.
+        """Make a report as a job; None when it must wait and is queued.
 
         Raises TooManyRequests and Unavailable.
         """

@@ -170,7 +170,7 @@ SheetPart: TypeAlias = Grid | Picture | Note | Heading
 
 @frozen(kw_only=True)
 class Spelling:
-    """How values are written: the language, the zone, formats of strftime, decimals, rounding."""
+    """The formats of values: the language, the zone, formats of strftime, decimals, rounding."""
 
     zone: tzinfo
     language: str = "en"

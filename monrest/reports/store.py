@@ -128,7 +128,7 @@ def replace(
 
 @transaction
 def queue(connection: Connection, report: Report, at: int, purpose: str) -> bool:
-    """Have a report made as soon as there is room; False when that is so already, or it is gone."""
+    """Queue a report; False when it is queued already, or was deleted."""
     query = select(reports.c.number).where(_same(report))
     there = connection.execute(query).first() is not None
     return there and _add_run(connection, report, at, purpose)

@@ -130,4 +130,4 @@ TEMPLATES: Templates = {
         ),
     )
 }
-"""Those that come with the program, by name."""
+"""The built-in templates, by name."""

@@ -39,7 +39,7 @@ _MOST_NAMES = 2
 def sheet_of_answer(
     builder: ReportBuilder, url: str, answer: Rows | Document, kept: Mapping[str, bytes]
 ) -> Sheet:
-    """Everything that ``answer`` says; ``kept`` are its forms as the API gives them."""
+    """A sheet with the whole ``answer``; ``kept`` are its forms as the API returns them."""
     say = builder.say
     whole = _rows(answer) if isinstance(answer, Rows) else _document(answer, builder.spelling)
     count = len(answer.rows) if isinstance(answer, Rows) else len(whole.rows)
@@ -211,7 +211,7 @@ async def _once(builder: ReportBuilder, link: Link, request: RestRequest) -> She
 
 
 def _options(link: Link) -> dict[str, RenderOptions]:
-    """The forms that are kept as the API gives them; that of the address as it is asked for."""
+    """The forms that are stored as the API returns them; the format of the path as requested."""
     given = dict(link.parameters)
     headers = shows_headers(given.get("headers", "1"))
     pretty = flag("pretty", given.get("pretty"))

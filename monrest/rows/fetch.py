@@ -269,7 +269,7 @@ async def _unseen(
     share: Share,
     variables: Visibility | None = None,
 ) -> Sequence[str]:
-    """Which of these labels of performance data no row of the collection has.
+    """The labels of performance data that no row of the collection has.
 
     ``variables``: names of custom variables are looked for as well, as far as they are visible.
     The cores are asked only when the rows that a filter left have none of the names: whether one is

@@ -38,7 +38,7 @@ _GROUP: RowTypes = (("name", "string"), ("members", "list"))
 _STATES = {"ok": 0, "warn": 1, "crit": 2, "unknown": 3, "up": 0, "down": 1, "unreach": 2}
 _HOST_RANK = {0: 0, 2: 1, 1: 2}
 _SERVICE_RANK = {0: 0, 1: 1, 3: 2, 2: 3}
-"""How bad a state is: a host is worse down than unreachable, a service critical than unknown."""
+"""The severity of states: down is worse than unreachable, critical worse than unknown."""
 
 _SHOWN: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("contacts", "groups"): (0,),

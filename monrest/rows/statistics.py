@@ -285,7 +285,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     _counting("/contacts/totals", "number of contacts", CONTACTS, CONTACT_TOTALS),
 )
-"""Those that count in one table; the handlers of the others stand below."""
+"""The endpoints that count in one table; the handlers of the others stand below."""
 
 _FUNCTIONS = {"avg": "average", "min": "least", "max": "greatest", "sum": "sum of the"}
 
@@ -401,10 +401,10 @@ _TABLES = (("hosts", tuple(NUMBERS["host"])), ("services", tuple(NUMBERS["servic
 
 @frozen
 class Estate:
-    """How many hosts and services are in which state, for Prometheus (docs/spec/metrics.md).
+    """The number of hosts and services by state, for Prometheus (docs/spec/metrics.md).
 
     Each site is asked one grouped question about hosts and one about services; a core that cannot
-    group gives the four columns of all.
+    group sends the four columns of all objects.
     """
 
     sites: Callable[[], Sequence[Site]]

@@ -20,7 +20,7 @@ from monrest.sites.normalise import RowTypes, normaliser, with_companions
 def prepare(
     pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None = None
 ) -> CoreRequest:
-    """How to ask a core with these capabilities; of rows of Stats only the numbers are checked.
+    """The request to a core with these capabilities; of rows of Stats only the numbers are checked.
 
     Raise BadRequest if a value cannot be sent.
     """

@@ -62,7 +62,7 @@ async def send(
     wall: WallClock,
     allowed: Callable[[], bool] = always,
 ) -> tuple[SentToSite, ...]:
-    """Send to all sites at once, to each in order; give the outcomes in the same order.
+    """Send to all sites at once, to each in order; return the outcomes in the same order.
 
     Each site has the time-out of its configuration for all of its commands. Equal lines for a
     site are sent once, and nothing is sent twice. Raise BadRequest, before anything is sent, for

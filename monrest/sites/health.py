@@ -60,7 +60,7 @@ def pause_after(failures: int) -> float:
 
 @frozen(kw_only=True)
 class Health:
-    """How a site is; ``since`` and ``checked`` are seconds of the reactor's clock, no dates.
+    """The health of a site; ``since`` and ``checked`` are seconds of the reactor's clock, no dates.
 
     ``response_time`` is that of the last answered probe; ``last_error`` is empty while up.
     """

@@ -270,7 +270,7 @@ class SharedQueries:
     """Queries that had a large answer before: each request sends its own."""
 
     def ask(self, ask: CoreRequest, send: Send) -> Deferred[list[Row]]:
-        """The rows that ``send`` gives, or those of an equal query that is under way."""
+        """The rows of ``send``, or those of an equal query that is running."""
         key = (ask.request, ask.transform, ask.among)
         waiting = self._open.get(key)
         if waiting is not None:

@@ -249,7 +249,7 @@ def with_companions(
 
 @frozen
 class _Cell:
-    """How one column of the layout comes about: ``at`` in the core's rows, None if it lacks it."""
+    """The source of one column of the layout: ``at`` in the core's rows, None if it lacks it."""
 
     at: int | None
     empty: Any

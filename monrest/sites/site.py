@@ -1,4 +1,4 @@
-"""One configured site: its connections, what its core can do, how it is."""
+"""One configured site: its connections, capabilities and health."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ Work: TypeAlias = Callable[[Connection], T]
 
 
 def transaction(function: Callable[Concatenate[Connection, P], T]) -> Callable[P, Work[T]]:
-    """Let a function of a connection be called without one: that gives the work it does.
+    """Let a function of a connection be called without it: that returns its work.
 
     It may be done again, so that no argument may be an iterator.
     """

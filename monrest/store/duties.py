@@ -31,7 +31,7 @@ B = TypeVar("B")
 T = TypeVar("T")
 
 SECONDS = 20.0
-"""How long a beat must stand still; another daemon takes over within 30 s of a death."""
+"""Seconds for which a beat must stand still; another daemon takes over within 30 s of a death."""
 
 _LOOKS = 8
 _BITS = 52
@@ -97,7 +97,7 @@ def still_held(connection: Connection, token: Token) -> bool:
 
 @frozen
 class _Holder:
-    """One daemon that holds something, as it was seen."""
+    """One daemon that holds a duty, as it was seen."""
 
     owner: str
     beat: int
@@ -239,7 +239,7 @@ class Duties(Service):
 
 
 def _state(connection: Connection) -> tuple[dict[str, int], dict[int, _Holder]]:
-    """Which run holds what, and all daemons that hold anything."""
+    """The holders of duties, and all daemons that hold any."""
     held = {row.name: row.run for row in connection.execute(select(duties))}
     holders = {
         row.run: _Holder(row.owner, row.beat) for row in connection.execute(select(duty_daemons))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import psycopg
 
 CONNECT_SECONDS = 5
-"""How long making a connection to PostgreSQL may take, unless the URL says otherwise."""
+"""Seconds for a connection to PostgreSQL, unless the URL sets others."""
 
 _BUSY_SECONDS = 1.0
 _MIGRATION_SECONDS = 60.0

@@ -65,7 +65,7 @@ duties = Table(
     Column("run", BigInteger, nullable=False),
     Column("number", BigInteger, nullable=False),
 )
-"""Which daemon does what; ``number`` grows whenever it is another one, 0 is no daemon."""
+"""The holder of each duty; ``number`` grows with each new holder, 0 is no daemon."""
 
 logcache_lines = Table(
     "logcache_lines",

@@ -141,7 +141,7 @@ _WRAPPED: OutputFormat = "wrapped_json"
 
 @define(eq=False, kw_only=True)
 class Api:
-    """Everything one generation of the configuration needs to serve requests."""
+    """The parts that serve requests under one state of the configuration."""
 
     server: ServerConfig
     names: Names
@@ -483,7 +483,7 @@ class FrontResource(Resource):
         }
 
     def render(self, request: ApiRequest) -> Any:
-        """Have the request served; returns NOT_DONE_YET."""
+        """Serve the request; returns NOT_DONE_YET."""
         path = self._locate(request)
         if request.rest is not None:
             serving = self._api.serve(request)

@@ -153,7 +153,7 @@ class ApiChannel(HTTPChannel):
             )
 
     def allHeadersReceived(self) -> None:
-        """Have the sender of a long body checked, before any of it is kept."""
+        """Check the credentials for a long body, before any of it is stored."""
         if self._head_due is not None:
             self._head_ends()
         hosts = self.requests[-1].requestHeaders.getRawHeaders(b"Host", ())

@@ -143,7 +143,7 @@ class ClientOutlet:
         self._tell_of_room()
 
     def _tell_of_room(self) -> None:
-        """Have the transport resume this when nothing waits any more, however little it is."""
+        """Make the transport resume this when nothing waits any more, even after few bytes."""
         transport = self._transport
         if transport is not None and not transport.producerPaused:
             transport.producerPaused = True
@@ -227,7 +227,7 @@ _OF_THE_BODY = (b"Content-Type", b"Content-Disposition")
 
 
 def _weights(header: bytes) -> dict[bytes, float]:
-    """How much each item of an Accept header is wanted, from 0 to 1."""
+    """The quality of each item of an Accept header, from 0 to 1."""
     weights: dict[bytes, float] = {}
     for item in header.lower().split(b","):
         coding, _, parameter = item.partition(b";")
@@ -471,7 +471,7 @@ class Responder:
             await self._send(request, lambda at, size: body[at : at + size])
 
     async def _send(self, request: ApiRequest, read: Callable[[int, int], bytes]) -> None:
-        """Send what ``read`` gives; a client that reads too slowly is cut off (see ``Pace``)."""
+        """Send the pieces of ``read``; a client that reads too slowly is cut off (see ``Pace``)."""
         pace = pace_of_reader(self.clock)
         channel = cast("ApiChannel", request.channel)
         pace.begin(channel.taken, partial(cut_off, request))

@@ -181,7 +181,7 @@ _MOST_TRIES = 1440
 
 @define(eq=False, kw_only=True)
 class AlertFollowing(Following):
-    """Hears that states have changed, which is the time for another look."""
+    """Follows changes of states, after which problems are read again."""
 
     def wanted(self) -> EventFilter:
         return evolve(super().wanted(), types=frozenset({"state"}))
@@ -227,7 +227,7 @@ class AlertDelivering(Delivering):
             await self.sleep(wait)
 
     async def _round(self) -> float | None:
-        """Send what is due; give the seconds until the next round, None where it is over."""
+        """Send due alerts; return the seconds until the next round, None where it is over."""
         clock = self.clock.seconds()
         if clock < self._looked + _APART:
             return self._looked + _APART - clock

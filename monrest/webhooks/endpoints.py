@@ -96,7 +96,7 @@ class WebhookRecords(Records[Webhook]):
     async def find(
         self, context: Context, request: RestRequest, key: str | None
     ) -> Sequence[Webhook]:
-        """Those of the user; all for an administrator."""
+        """The webhooks of the user; all for an administrator."""
         del context
         number = None if key is None else number_of(key)
         if key is not None and number is None:

@@ -72,7 +72,7 @@ def queued_events(hook: Webhook, events: Sequence[StreamEvent]) -> list[QueuedEv
 
 @define(eq=False, kw_only=True)
 class Following(EventListener):
-    """Reads the events of a webhook as its owner, whom ``who`` gives.
+    """Reads the events of a webhook as its owner, whom ``who`` returns.
 
     ``stored`` is called when something was stored, ``refused`` with the reason for which its owner
     gets no events. It is ``over`` when it was stopped or cannot continue; the service makes another
@@ -195,7 +195,7 @@ class Following(EventListener):
             self._wake()
 
     async def _keep(self, events: Sequence[StreamEvent]) -> int:
-        """Store what the first of these events mean; give how many, 0 where none can be."""
+        """Store messages of the first of these events; return their number, 0 where none can be."""
         queued = await self.threads.run(lambda: queued_events(self.hook, events))
         work = statements.queue(self.hook, queued, self.wall.now(), self.most)
         return await self.duties.change(self.token, work)

@@ -228,7 +228,7 @@ class Webhook(StoredRow):
         return frozenset.intersection(*limits) if limits else None
 
     def keys(self, now: float) -> list[str]:
-        """Those that are valid, the present one first."""
+        """The valid secrets, the present one first."""
         return [secret.key for secret in self.secrets if secret.until is None or secret.until > now]
 
 

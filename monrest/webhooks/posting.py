@@ -42,7 +42,7 @@ IpNetwork: TypeAlias = IPv4Network | IPv6Network
 
 _NAT64 = ip_network("64:ff9b::/96")
 _UNICAST = ip_network("2000::/3")
-"""All that is public of version 6."""
+"""The public addresses of version 6."""
 _SPECIAL = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")))
 """Special-purpose addresses of the registries that Python 3.11 considers public."""
 _LOW_32 = 0xFFFFFFFF
@@ -192,7 +192,7 @@ class Sender:
         return await self._post_to(last, to, headers, body)
 
     async def _addresses(self, to: Receiver) -> list[str]:
-        """Look the name up, once, and give the addresses that may be reached."""
+        """Look the name up, once, and return the addresses that may be reached."""
         try:
             addresses = list(await self.resolve(to.host))
         except CancelledError:

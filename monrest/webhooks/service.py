@@ -41,7 +41,7 @@ _PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for the answers of receivers."""
 
 AsOwner = Callable[[str, frozenset[str] | None], Awaitable[Identity]]
-"""As whom a webhook looks: its owner with at most these roles."""
+"""The identity of a webhook: its owner with at most these roles."""
 
 
 @define(eq=False)

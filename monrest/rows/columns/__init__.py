@@ -72,4 +72,4 @@ JOINED: Mapping[str, tuple[Joined, ...]] = {
         Joined("current_command_", "commands"),
     ),
 }
-"""Which collections' own columns can be selected under which prefix in another one."""
+"""The collections whose own columns can be selected in another one, by prefix."""

@@ -1,6 +1,6 @@
-"""The words in which the catalogue of columns is written.
+"""The functions with which columns are declared.
 
-Each function takes ``{name: description}`` and gives the declared columns. Types are the
+Each function takes ``{name: description}`` and returns the declared columns. Types are the
 labels of the interface where it names a column, else they follow the core's type: numbers for int,
 float and 0/1, times as ``time`` (docs/spec/query.md, "Collections").
 """

@@ -173,7 +173,7 @@ class _Counted:
         return (*self._alike(), "count(*):_n", *numbers)
 
     def read(self, records: Sequence[Record]) -> list[Row]:
-        """One row for each group, as a core gives them."""
+        """One row for each group, as a core sends them."""
         alike = self._alike()
         tests = [
             core_test(stat.filter, {n: at for at, n in enumerate(alike)}) for stat in self.stats
@@ -307,7 +307,7 @@ class RestQueries:
         return self.running.stop(cut=True)
 
     def retire(self) -> None:
-        """Nothing is kept for one site."""
+        """There is no state of one site."""
 
 
 @define(eq=False)

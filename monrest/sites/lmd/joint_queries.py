@@ -44,7 +44,7 @@ _BEFORE = b'{"data":'
 def lmd_question(
     pushed: Pushed, capabilities: Capabilities, layout: RowTypes | None
 ) -> CoreRequest:
-    """How to ask; raise BadRequest if a value cannot be sent."""
+    """The request; raise BadRequest if a value cannot be sent."""
     if layout is not None and not pushed.stats:
         companions = with_companions(pushed.table, pushed.columns, capabilities)
         pushed = evolve(pushed, columns=companions)
@@ -217,7 +217,10 @@ class JointQuery:
         return next(iter(self.shares.values())).asked
 
     async def run(self, pool: Pool, timeout: float) -> dict[str, str]:
-        """Ask, and give each site its rows; returns the sites that failed with the reasons."""
+        """Send the query, and pass each site its rows.
+
+        Return the sites that failed, with reasons.
+        """
         asked = self.asked
         assert asked.width is not None
         parser, failed = partial(WrappedParser, asked.width + 1), dict[str, str]()
