@@ -76,7 +76,7 @@ class ServerConfig:
 
     @property
     def memory(self) -> MemoryBudget:
-        """How the memory of a worker is shared out."""
+        """The shares of the memory of a worker."""
         return MemoryBudget(self.memory_limit)
 
     @property

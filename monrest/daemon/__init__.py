@@ -1,1 +1,1 @@
-"""Everything is built, started, read again and stopped here."""
+"""The composition root: builds, starts, reloads and stops all parts."""

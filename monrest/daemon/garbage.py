@@ -57,7 +57,7 @@ class Garbage(Service):
     _waits_since: float = field(default=0.0, init=False)
     _whole_due: float = field(default=0.0, init=False)
     _late: Spread = field(factory=spread, init=False)
-    """How late the looks came, which is how long the reactor was busy."""
+    """The delays of the looks, which are the times in which the reactor was busy."""
 
     def startService(self) -> None:
         """Keep what is there for good, and begin to look."""

@@ -51,7 +51,7 @@ _DATABASE_PATIENCE = 60.0
 """Seconds for which a start waits for a database that is away."""
 
 _LAST_SECONDS = 4.0
-"""How long a transaction may take once a daemon that stops has given up waiting for its clients."""
+"""Seconds for a transaction once a stopping daemon has given up waiting for its clients."""
 
 
 @define(eq=False, kw_only=True, repr=False)
@@ -172,14 +172,14 @@ class Parts(Common):
                 await done
 
     async def leave(self, seconds: float) -> None:
-        """Have families begin with nothing new; what runs may do so for ``seconds``."""
+        """Let families begin nothing new; running work may continue for ``seconds``."""
         left = [life.leave(service, seconds) for life, service in reversed([*self._lives()])]
         await self._ended(
             Deferred.fromCoroutine(stopping) for stopping in left if stopping is not None
         )
 
     def hurry(self) -> None:
-        """Have everything that is left end soon, also with a database that hangs."""
+        """End all remaining work soon, also with a database that hangs."""
         for database in self._databases:
             database.hurry(_LAST_SECONDS)
 

@@ -59,7 +59,7 @@ def _arguments() -> tuple[str, ...]:
 
 @frozen(kw_only=True)
 class Restart:
-    """How this process was started; made before anything of that is changed.
+    """The way in which this process was started; read before any of it is changed.
 
     The process keeps its number, so that a service manager sees no end. Where it listens on
     sockets that were passed to it, or has given up the rights it began with, it ends with the

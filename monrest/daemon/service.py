@@ -198,7 +198,7 @@ class Daemon(Service):
         return await self._authenticator.of_user(name, limit)
 
     def _resource(self, config: Config, key: str) -> FrontResource:
-        """Everything that one generation of the configuration needs to serve requests."""
+        """The parts that serve requests under one state of the configuration."""
         parts = self.parts
         context, accounts = parts.renew(), parts.the(Accounts)
         self._authenticator = Authenticator(

@@ -69,7 +69,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def processes(config: Config) -> int:
-    """How many workers there are: one for each processor where the configuration has 0."""
+    """The number of workers: one for each processor where the configuration has 0."""
     return config.server.workers or len(os.sched_getaffinity(0))
 
 
@@ -469,7 +469,7 @@ class Supervisor(Service):
         self._begin_reload()
 
     def _begin_reload(self) -> None:
-        """Have the first of those that wait read the configuration, or be done."""
+        """Let the first of the waiting workers read the configuration, or end the reload."""
         if self._reloading:
             self._reload_until = time.monotonic() + _RELOAD_SECONDS
             self._reloading[0].signal(signal.SIGHUP)
@@ -492,7 +492,7 @@ class Supervisor(Service):
             self._give_up = time.monotonic() + patience + _LAST_SECONDS
 
     def _end_all(self, number: int) -> None:
-        """Have all workers end; they let requests finish and accept no new connection."""
+        """End all workers; they finish their requests and accept no new connection."""
         self._ending = number
         self._give_up = time.monotonic() + self.config.server.drain_timeout + _LAST_SECONDS
         for worker in self._workers:

@@ -292,7 +292,7 @@ class Host(Checkable):
 
     @property
     def label(self) -> str:
-        """How log lines and commands name it."""
+        """The name in log lines and commands."""
         return self.name
 
     @property

@@ -65,7 +65,7 @@ def _site_ids(context: Context, downtime: Downtime) -> set[str]:
 async def visible(
     context: Context, identity: Identity, downtimes: Sequence[Downtime]
 ) -> list[Downtime]:
-    """Those of which ``identity`` sees every object, or a member of every group.
+    """The records of which ``identity`` sees every object, or a member of every group.
 
     Raise SitesFailed when the cores would have to be asked and none answers.
     """

@@ -43,7 +43,7 @@ _LONGEST_PAUSE = 60.0
 _PATIENCE = 4.0
 """Seconds for which a daemon that stops waits for cores; the next one asks them what they got."""
 _REFUSALS = 5
-"""How often a core gets a command that it refuses."""
+"""The number of tries of a command that a core refuses."""
 
 
 @define(eq=False)

@@ -1,4 +1,4 @@
-"""Which events a client wants: types, sites, conditions, columns (docs/spec/events.md, "Filters").
+"""The filter of events: types, sites, conditions, columns (docs/spec/events.md, "Filters").
 
 A condition names a column of the event, or else one of its host or service at present.
 """

@@ -129,7 +129,7 @@ class ListenerGroup:
             self._next = None
 
     def cursor(self) -> Cursor:
-        """How far the members are that are not behind."""
+        """The cursor of the members that are not behind."""
         return Cursor(self.number)
 
     def take(self, events: Sequence[Event]) -> None:
@@ -267,7 +267,7 @@ Who: TypeAlias = Callable[[], Awaitable[Identity]]
 
 
 class EventListener:
-    """Takes what a follower gets."""
+    """The receiver of a follower's events."""
 
     @property
     def paused(self) -> bool:
@@ -311,7 +311,7 @@ class Follower:
     ended: Deferred[None] = field(init=False)
     group: ListenerGroup = field(init=False)
     _cursor: Cursor = field(init=False)
-    """How far it is, while it is behind."""
+    """The cursor of a follower that is behind."""
     _last: str = field(init=False, default="")
     """The cursor behind the last event that it got."""
     _time: int = field(init=False)

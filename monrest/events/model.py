@@ -166,7 +166,7 @@ class Coverage(StoredRow):
 
 @frozen
 class Cursor:
-    """How far a stream is: it has all events up to ``number``, but for the sites of ``places``.
+    """The position of a stream: all events up to ``number``, but for the sites of ``places``.
 
     Of such a site it has the events of its log up to there. ``number`` is None where a client has
     given a time or the id of an event instead: then it is before the second ``base``.

@@ -1,4 +1,4 @@
-"""Which events a user gets and what of them: filters, rights, columns (docs/spec/events.md)."""
+"""The events of a user and their visible parts: filters, rights, columns (docs/spec/events.md)."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Fact:
 
 @frozen
 class ProblemState:
-    """How an object is that is not well."""
+    """The state of an object with a problem."""
 
     state: int
     hard: bool
@@ -243,7 +243,7 @@ class ShownObjects:
         self._comments, self._mark = facts, mark
 
     async def look_at_all(self, ask: AskRows, now: int, low: int) -> list[Event]:
-        """Everything that objects show; ``low``: the second from which states may have changed."""
+        """All facts that objects show; ``low``: the second from which states may have changed."""
         stamps: dict[ObjectKey, tuple[int, ...]] = {}
         events: list[Event] = []
         facts: list[Fact] = []

@@ -22,7 +22,7 @@ SLICE = 200
 """Events that are read in one transaction."""
 
 _CLEANED = 1_000
-"""How often, in events, old ones are removed."""
+"""The number of new events after which old ones are removed."""
 
 _TRIES = 5
 
@@ -151,7 +151,7 @@ def continued(connection: Connection, site: str, since: int) -> Place | None:
 
 @transaction
 def begin(connection: Connection, site: str, since: int) -> None:
-    """Have all events of a site's log from the second ``since`` on from now on."""
+    """Note that all events of a site's log from the second ``since`` on are stored from now on."""
     coverage = Coverage(site=site, since=since, first=last(connection) + 1)
     connection.execute(insert(event_sites).values(coverage.values()))
 
@@ -211,7 +211,7 @@ def _clean(connection: Connection, old: float, first: int) -> None:
 
 
 def _new(connection: Connection, arrived: Sequence[Event]) -> list[Event]:
-    """Those whose names are not stored yet, each name once."""
+    """The events whose names are not stored yet, each name once."""
     taken: set[str | None] = set()
     names = [event.name for event in arrived if event.name is not None]
     for at in range(0, len(names), SLICE):

@@ -107,7 +107,7 @@ _EVENTFUL = Group("or", tuple(Test("class", "=", str(number)) for number in CLAS
 
 
 _Brief: TypeAlias = tuple[float, tuple[str, str, str], int]
-"""Of an event its time, what happened to which object, and a hash of its texts."""
+"""The time of an event, its action and object, and a hash of its texts."""
 
 
 def _brief(event: Event) -> _Brief:
@@ -139,7 +139,7 @@ class SiteWatch:
     """Before this second nothing more will turn up, as far as is known."""
     _reader: LineEvents = field(init=False)
     _counts: dict[int, int] = field(init=False, factory=dict)
-    """How many events of a second are known."""
+    """The number of known events by second."""
     _counted: int = field(init=False, default=0)
     """Events of the seconds from then on are counted, as far as there are some."""
     _recent: deque[_Brief] = field(
@@ -317,7 +317,7 @@ class SiteWatch:
         return self.clock.seconds() < began + _WAIT
 
     async def _started(self, site: Site, start: int) -> None:
-        """Have the core read the lines of all classes at once.
+        """Let the core read the lines of all classes at once.
 
         When it is asked for further classes later, it misses what is written while it reads.
         """

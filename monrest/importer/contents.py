@@ -256,7 +256,7 @@ class Contents:
         return self.installation.document_at(KEYS, path) or {}
 
     def processes(self) -> Iterator[Adoption]:
-        """Those that are live, and drafts of which there is nothing else."""
+        """The live processes, and drafts without a live one."""
         folder = self.installation.etc / "bp"
         live = {
             file.stem: file for file in self.installation.data_files(PROCESSES, folder, _PROCESS)
@@ -358,7 +358,7 @@ class Contents:
         )
 
     def downtimes(self, config: Config, zone: tzinfo) -> Iterator[Adoption]:
-        """Those with numbers first."""
+        """Recurring downtimes, those with numbers first."""
         files = list(self._documents(DOWNTIMES, "downtimes", _DOWNTIME))
         for file, value in sorted(files, key=lambda pair: number_of(pair[0].stem) is None):
             yield from self._checked(

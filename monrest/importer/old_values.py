@@ -1,4 +1,4 @@
-"""How the old configuration says numbers, truths, spans and patterns. Pure."""
+"""Numbers, truths, spans and patterns of the old configuration. Pure."""
 
 from __future__ import annotations
 

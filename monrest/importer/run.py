@@ -461,7 +461,7 @@ def _take_out(document: dict[str, Any], steps: Sequence[int | str]) -> bool:
 
 
 def _give_away(path: Path, owner: tuple[int, int] | None) -> None:
-    """Let the database that root made be whose folder it is in."""
+    """Change the owner of a database that root made to that of its folder."""
     names: Iterable[str] = (path.name, f"{path.name}-wal", f"{path.name}-shm")
     for file in (path.with_name(name) for name in names):
         if owner is not None and file.exists():

@@ -25,12 +25,12 @@ _WHOLE = 100.0
 
 @frozen(kw_only=True)
 class JobEnd:
-    """How a job ended.
+    """The end of a job.
 
     ``status`` is that of the kept answer, None when there is none: then ``stderr`` says why.
     ``headers`` are those of the answer beside its type and ``disposition``; ``size`` in bytes.
-    ``failed_sites`` are the ids of those that could not answer.
-    ``stdout`` is the beginning of an answer that is text.
+    ``failed_sites`` are the ids of those that could not answer. ``stdout`` is the beginning of an
+    answer that is text.
     """
 
     status: int | None = None

@@ -138,7 +138,7 @@ class Slots:
     config: JobsConfig
     _live: dict[int, RunningJob] = field(factory=dict, init=False)
     _waiting: dict[str | None, deque[RunningJob]] = field(factory=dict, init=False)
-    """Those of each user that wait, in their order; the user whose turn it is comes first."""
+    """The waiting jobs of each user, in their order; the next user comes first."""
     _busy: int = field(default=0, init=False)
     _coming: Counter[str | None] = field(factory=Counter, init=False)
     _held: int = field(default=0, init=False)
@@ -194,7 +194,7 @@ class Slots:
         self._waiting.setdefault(live.job.user, deque()).append(live)
 
     def next(self) -> None:
-        """Let as many begin as may run at once."""
+        """Start as many jobs as may run at once."""
         while self._waiting and self._busy < self.config.concurrent:
             user = next(iter(self._waiting))
             jobs = self._waiting.pop(user)

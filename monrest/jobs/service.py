@@ -257,7 +257,7 @@ class Jobs(Service):
         return await self.database.run(statements.several(user))
 
     async def get(self, number: int) -> Job | None:
-        """Of any user. Raises Unavailable."""
+        """A job of any user. Raises Unavailable."""
         job = await self.database.run(statements.read_job(number))
         return None if job is None else self.current(job)
 

@@ -155,7 +155,7 @@ class Pool:
     process: int = field(init=False, default=0)
     """The process that gave the last answer over a Unix socket, 0 where that is not known."""
     taken: Spread = field(init=False, factory=spread)
-    """How long answered queries took, with waiting for a connection."""
+    """The durations of answered queries, with waiting for a connection."""
     _waiting: deque[Exchange] = field(init=False, factory=deque)
     _fresh: deque[Exchange] = field(init=False, factory=deque)
     """Queries to be repeated, each on a new connection."""

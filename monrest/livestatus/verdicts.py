@@ -92,7 +92,7 @@ class VerdictReader:
 
 
 def reader_for(kind: str) -> VerdictReader:
-    """How a core of this kind answers what ``external.request`` made for it."""
+    """The reader of the answers of a kind of core to ``external.request``."""
     if kind == "icinga2":
         return FramedReader()
     return LmdReader() if kind == "lmd" else BarrierReader()

@@ -261,7 +261,7 @@ class LogCache(Service):
         return self._leases.living(cached)
 
     def planned(self, bound: Bound, shape: Layout, seen: CoreFilter | None) -> CachePlan | None:
-        """How the cache is asked; None for what only the cores can tell.
+        """The query to the cache; None for questions that only the cores can answer.
 
         ``seen`` is what the user may see, in core terms.
         """
@@ -419,5 +419,5 @@ class Imports:
 
 
 def at_once(sites: int) -> int:
-    """How many sites are updated at the same time."""
+    """The number of sites that are updated at the same time."""
     return next((number for more, number in _AT_ONCE if sites > more), 1)

@@ -1,4 +1,4 @@
-"""How the log cache is, and updating it on request (docs/spec/logcache.md, "Once more")."""
+"""State and updates of the log cache (docs/spec/logcache.md, "Once more")."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def updates(connection: Connection) -> list[tuple[str, float, int]]:
 
 @frozen
 class LinesWritten:
-    """How many lines a transaction has added and removed."""
+    """The number of lines that a transaction has added and removed."""
 
     added: int = 0
     removed: int = 0

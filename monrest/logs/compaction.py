@@ -120,7 +120,7 @@ def remove(connection: Connection, lease: UpdateLease, now: float, end: int) -> 
 
 
 def analyze(connection: Connection) -> None:
-    """Let PostgreSQL look at what is there, as it does by itself only much later.
+    """Let PostgreSQL analyze the tables, as it does by itself only much later.
 
     Without that it takes every condition for a rare one, and reads all to find the newest.
     """

@@ -40,7 +40,7 @@ MANY = 20_000
 """Lines of a slice, at most."""
 
 _RENEWALS = 5
-"""How often a lease is renewed while it holds."""
+"""The number of renewals of a lease while it holds."""
 
 AT_ONCE = 5_000
 """Lines of one transaction, so that others who write need not wait for long."""
@@ -181,7 +181,7 @@ class _Run:
         self.progress(100 * min(max(share, 0.0), 1.0), message=f"importing the lines of {day}")
 
     async def forward(self, cached: CachedSite) -> None:
-        """Everything since the newest known line; the first time the last hour."""
+        """All lines since the newest known one; the first time the last hour."""
         await self.of.site.verdict()
         now = int(self._now())
         covered: dict[str, int] = {}
@@ -219,7 +219,7 @@ class _Run:
         await self._write((), covered_until=until)
 
     async def backward(self) -> None:
-        """Everything down to the configured beginning."""
+        """All lines down to the configured beginning."""
         cached = await self._cached()
         first, wanted = cached.covered_from, cached.wanted_from
         assert first is not None

@@ -37,7 +37,7 @@ LogLine: TypeAlias = tuple[Any, ...]
 """The values of one line in the order of ``COLUMNS``."""
 
 Texts: TypeAlias = Literal["none", "latest", "all"]
-"""Of lines that repeat the state of an object: none, the latest before something changes, all."""
+"""The needed lines that repeat the state of an object: none, the latest before a change, all."""
 
 TIME, LINENO = range(2)
 HOST, MESSAGE, OPTIONS = 7, 13, 14

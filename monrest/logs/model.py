@@ -64,11 +64,11 @@ class CachedSite(StoredRow):
 
     @property
     def progress(self) -> float:
-        """How much of the first import is done, 0 to 1."""
+        """The finished part of the first import, 0 to 1."""
         return 0.0 if self.covered_until is None else self.share(self.covered_until)
 
     def share(self, now: float) -> float:
-        """How much of all up to ``now`` is there, 0 to 1."""
+        """The part of the time up to ``now`` that is stored, 0 to 1."""
         if self.covered_from is None or self.covered_until is None or self.wanted_from is None:
             return 0.0
         whole = now - self.wanted_from

@@ -307,9 +307,10 @@ class CachePlan:
 
 
 def reading(bound: Bound, shape: Layout, seen: CoreFilter | None) -> CachePlan | None:
-    """How to ask the cache; None for what only a core can tell.
+    """The reading of the cache.
 
-    That is what its objects are like at present, and lines without a lowest time.
+    None for questions that only a core can answer: the present values of objects, and lines
+    without a lowest time.
     """
     times = push_log_times(bound.row_filter)
     if times.lowest is None or not _KEPT.issuperset(name for name, _ in shape.columns):

@@ -1,4 +1,4 @@
-"""Which log lines reports and events want, and the cores as a source of them.
+"""The log lines for reports and events, and the cores as a source of them.
 
 A report over a year reads more lines than fit into memory, so a source hands them over in slices
 and forgets them.
@@ -43,7 +43,7 @@ _TRANSITIONS = Group("and", (_STATE, Test("message", "~", "TIMEPERIOD TRANSITION
 
 @frozen(kw_only=True)
 class Wanted:
-    """Which lines, at least: from ``since`` to ``until`` (Unix seconds, both included).
+    """The needed lines, from ``since`` to ``until`` at least (Unix seconds, both included).
 
     States of ``hosts`` and of ``services``, with downtimes; of the hosts in ``names``, None for
     all. ``program``: starts and stops as well. ``transitions``: changes of time periods and

@@ -87,7 +87,7 @@ class LivestatusProtocol(Protocol, TimeoutMixin):
         self._advance()
 
     def readConnectionLost(self) -> None:
-        """Nothing more comes; what is complete is still answered."""
+        """The client sends no more; complete requests are still answered."""
         self._ended = True
         self._advance()
 

@@ -1,4 +1,4 @@
-"""How facts about a node are gathered: by a command, or on this host itself.
+"""Gathering of facts about a node: by a command, or on this host itself.
 
 A command gets in ``MON_GATHER`` what is wanted, ``runtime`` (what changes by the minute) or
 ``facts`` (everything), and in ``MON_NODE`` the node. It prints one JSON object with as many of the

@@ -183,7 +183,7 @@ def _is_text(value: Any) -> bool:
 
 
 def outcome(status: int, output: str) -> int:
-    """How a command ended that wrote ``output``."""
+    """The outcome of a command with this ``output``."""
     if status != 0:
         return FAILED
     return WARNED if _WARNED.search(output) else SUCCEEDED

@@ -169,7 +169,7 @@ def _unread(request: RestRequest) -> bool:
 
 
 def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
-    """Those that are filters; BadRequest for what would not narrow the list."""
+    """The parameters that are filters; BadRequest for one that would not narrow the list."""
     kept = tuple(pair for pair in pairs if pair[0] not in OF_REQUEST and pair[0] != EVERY.name)
     for name, value in kept:
         if name == "q":

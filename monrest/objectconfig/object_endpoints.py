@@ -64,7 +64,7 @@ from monrest.sites.site import Site
 
 Action: TypeAlias = Literal["change", "remove"]
 Choose: TypeAlias = Callable[[SiteModel, ConfigSite], list[ConfigObject]]
-"""Which objects of a site a change is for; called in threads."""
+"""The objects of a site that a change is for; called in threads."""
 
 Make: TypeAlias = Callable[[Editor, list[ConfigObject]], int]
 """Makes a change; returns for how many objects. Called in threads, maybe more than once."""
@@ -442,7 +442,7 @@ def _replacing(values: dict[str, Any]) -> Make:
 
 
 _Chooser: TypeAlias = Callable[[tuple[str, ...]], Choose]
-"""Which objects the variables of a path mean."""
+"""The objects of the variables of a path."""
 
 
 def _endpoints_of(path: str, what: str, choose: _Chooser, text: str = "") -> tuple[Endpoint, ...]:

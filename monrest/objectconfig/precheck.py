@@ -58,7 +58,7 @@ REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "hostextinfo": (_HOSTS,),
     "serviceextinfo": (_HOSTS,),
 }
-"""Of each tuple a registered object needs one; names are asked for by themselves."""
+"""A registered object needs one attribute of each tuple; names are checked apart."""
 
 _RANGE = re.compile(r"\d+:\d")
 _POSITIVE = frozenset({("host", "max_check_attempts"), ("service", "max_check_attempts"),
