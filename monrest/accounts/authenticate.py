@@ -197,10 +197,10 @@ class Authenticator:
         if default is not None:
             return await self._user(default, "default_user_name")
         if self._cookie_of(caller):
-            raise self._nobody(caller, "session is not valid (anymore)")
-        raise self._nobody(caller)
+            raise self._not_authenticated(caller, "session is not valid (anymore)")
+        raise self._not_authenticated(caller)
 
-    def _nobody(
+    def _not_authenticated(
         self, caller: Caller, message: str = _LOGIN_REQUIRED, description: str = WRONG
     ) -> NotAuthenticated:
         """Make the error for a caller without credentials, or with wrong ones."""
@@ -234,14 +234,14 @@ class Authenticator:
         if not self.passwords.configured:
             if self._remote_user(caller):
                 return None  # the proxy that sends the user's name has looked at the password
-            raise self._nobody(
+            raise self._not_authenticated(
                 caller,
                 description="basic authentication is not available here: no auth.htpasswd_file is "
                 f"configured; send an API key in {self.names.header('Auth-Key').title()}",
             )
         pair = _user_and_password(encoded)
         if pair is None:
-            raise self._nobody(caller)
+            raise self._not_authenticated(caller)
         user = self.user_names.read(pair[0], "Authorization")
         if not await is_right(
             user.name,
@@ -251,7 +251,7 @@ class Authenticator:
             slowdown=self.slowdown,
             users=self.users,
         ):
-            raise self._nobody(caller)
+            raise self._not_authenticated(caller)
         return await self._user(user, "basic auth")
 
     async def _by_proxy(self, caller: Caller) -> Identity | None:

@@ -30,7 +30,7 @@ from monrest.availability.report import (
 )
 from monrest.availability.report_arguments import ARGUMENTS, TYPE, ObjectKinds, asked
 from monrest.base.errors import NotFound
-from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
+from monrest.base.values import Answer, Column, Document, RestRequest, no_progress
 from monrest.logs.ask import LOGCACHE
 from monrest.logs.cache import LogCache
 from monrest.query.column_names import TableSchema
@@ -124,7 +124,7 @@ def _handler(
             # Errors of the request are found before the log is read.
             await select(context, inner, schema, (), extra=wanted.rows)
         # What takes its time is to read the logs, and only that counts as progress.
-        choosing = evolve(request, progress=nobody_follows)
+        choosing = evolve(request, progress=no_progress)
         chosen = await choose(cache, context, choosing, scope(arguments), wanted)
         account = await answer_of(cache, context, request, zone, report, wanted, chosen)
         if single:

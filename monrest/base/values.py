@@ -161,7 +161,7 @@ def always() -> bool:
     return True
 
 
-def nobody_follows(percent: float, remaining: float | None = None, message: str = "") -> None:
+def no_progress(percent: float, remaining: float | None = None, message: str = "") -> None:
     """Take the progress of a request that is no job."""
     del percent, remaining, message
 
@@ -172,7 +172,7 @@ def nothing() -> None:
 
 def part_of(progress: Progress, begin: float, end: float) -> Progress:
     """Return the progress of work that is the part from ``begin`` to ``end`` percent of another."""
-    if progress is nobody_follows:
+    if progress is no_progress:
         return progress
 
     def of_part(percent: float, remaining: float | None = None, message: str = "") -> None:
@@ -214,7 +214,7 @@ class RestRequest:
     identity: Identity
     request_id: str = ""
     caller: Caller = Caller()
-    progress: Progress = field(default=nobody_follows, eq=False, repr=False)
+    progress: Progress = field(default=no_progress, eq=False, repr=False)
     flows: bool = False
     strict: bool = False
     body_size: int = 0

@@ -350,7 +350,7 @@ class Contents:
         return Adoption(
             REPORTS,
             file.display,
-            f"{number} {record['name']!r} of {user or 'nobody'}",
+            f"{number} {record['name']!r} of {user or 'no user'}",
             report_statements.adopt(
                 number, report_statements.values(record, sites, None, self.now, zone)
             ),
@@ -486,7 +486,7 @@ class Contents:
         return Adoption(
             DASHBOARDS,
             file.display,
-            f"{file.stem} {title!r} of {record['user'] or 'nobody'}",
+            f"{file.stem} {title!r} of {record['user'] or 'no user'}",
             dashboard_statements.adopt(file.stem, record, file.changed, past, maintenance),
             tuple(losses),
             tuple(notes),

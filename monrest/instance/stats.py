@@ -13,7 +13,7 @@ from monrest.api.visibility import SYSTEM
 from monrest.base.errors import BadRequest
 from monrest.base.meters import Meters, Sample
 from monrest.base.metrics import FIGURES, Metrics
-from monrest.base.values import Answer, Column, Document, RestRequest, Stream, nobody_follows
+from monrest.base.values import Answer, Column, Document, RestRequest, Stream, no_progress
 
 COLUMNS = tuple(
     Column(
@@ -88,7 +88,7 @@ class FigureEndpoints:
         answer = await reselect(context, request, document)
         accept = request.caller.headers.get("accept", "")
         # The header of a request that starts a job is about its answer, not about the result.
-        direct = request.progress is nobody_follows
+        direct = request.progress is no_progress
         if request.format != "json" or not direct:
             return answer
         if wants_prometheus(accept):

@@ -28,7 +28,7 @@ from monrest.base.values import (
     Row,
     Rows,
     SiteProblem,
-    nobody_follows,
+    no_progress,
 )
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs.cache import LogCache
@@ -292,7 +292,7 @@ class LogReading:
 
     def _reached(self, site: Site, time: int) -> None:
         """Report that the lines of a site are there up to a moment."""
-        if self.request.progress is nobody_follows:
+        if self.request.progress is no_progress:
             return
         whole = self._top - self.lowest
         share = (time - self.lowest) / whole if whole > 0 else 1.0
@@ -330,7 +330,7 @@ async def asked_in_time(
         except LivestatusError as error:
             return site.problem(error)
         except TooLate:
-            more = ", background=1 gives it more time" if request.progress is nobody_follows else ""
+            more = ", background=1 gives it more time" if request.progress is no_progress else ""
             reason = f"its log was not read in {seconds:g} s{more}"
             return SiteProblem(site.id, site.name, reason, timed_out=True)
 

@@ -18,7 +18,7 @@ from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic, pause, together
 from monrest.base.errors import Unavailable
 from monrest.base.meters import Sample
-from monrest.base.values import Progress, SiteProblem, always, nobody_follows
+from monrest.base.values import Progress, SiteProblem, always, no_progress
 from monrest.config import LogcacheConfig
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.logs import cache_records as records
@@ -189,7 +189,7 @@ class LogCache(Service):
         *,
         back: bool = False,
         again: Again | None = None,
-        progress: Progress = nobody_follows,
+        progress: Progress = no_progress,
     ) -> LinesWritten:
         """Bring a site up to date; the numbers of lines that came and went.
 

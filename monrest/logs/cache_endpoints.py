@@ -14,7 +14,7 @@ from monrest.api.visibility import SYSTEM
 from monrest.api.zones import zone_of
 from monrest.base.audit import audit
 from monrest.base.errors import BadRequest, all_sites_failed
-from monrest.base.values import Answer, Column, Document, RestRequest, nobody_follows
+from monrest.base.values import Answer, Column, Document, RestRequest, no_progress
 from monrest.logs.cache import LogCache
 from monrest.logs.importer import Again
 from monrest.logs.model import CachedSite
@@ -134,7 +134,7 @@ class CacheEndpoints:
         self._require()
         sites = _sites(context, request)
         again = await _again(context, request)
-        if request.progress is nobody_follows:
+        if request.progress is no_progress:
             done = await self.logcache.update_all(sites, again)
         else:
             done = await self.logcache.import_all(sites, request.progress, again)

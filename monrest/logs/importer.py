@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import Periodic
 from monrest.base.errors import Unavailable
-from monrest.base.values import Capabilities, Progress, Row, nobody_follows
+from monrest.base.values import Capabilities, Progress, Row, no_progress
 from monrest.config import LogcacheConfig
 from monrest.livestatus.core_errors import RefusedError
 from monrest.logs import cache_records as records
@@ -90,7 +90,7 @@ class SiteImport:
     slice: int = 600
 
     async def update(
-        self, *, back: bool = True, again: Again | None = None, progress: Progress = nobody_follows
+        self, *, back: bool = True, again: Again | None = None, progress: Progress = no_progress
     ) -> LinesWritten:
         """Bring the site up to date; the numbers of lines that came and went.
 

@@ -25,7 +25,7 @@ from monrest.base import processes
 from monrest.base.clock import WallClock
 from monrest.base.concurrency import pause
 from monrest.base.processes import Ended, shell
-from monrest.base.values import RestRequest, nobody_follows
+from monrest.base.values import RestRequest, no_progress
 from monrest.livestatus.command import CoreCommand
 from monrest.sites.commands import send
 from monrest.sites.site import Site
@@ -119,7 +119,7 @@ async def check(
 
 def hint(request: RestRequest) -> str:
     """The advice in the output of a command that was too slow."""
-    return "background=1 gives it more" if request.progress is nobody_follows else ""
+    return "background=1 gives it more" if request.progress is no_progress else ""
 
 
 @frozen(kw_only=True)

@@ -33,7 +33,7 @@ from monrest.base.values import (
     Document,
     Identity,
     Progress,
-    nobody_follows,
+    no_progress,
     part_of,
 )
 from monrest.config import MailConfig, ReportsConfig
@@ -181,7 +181,7 @@ class Reports(Service):
             self._starting.discard(report.identity)
         return job
 
-    async def now(self, report: Report, progress: Progress = nobody_follows) -> None:
+    async def now(self, report: Report, progress: Progress = no_progress) -> None:
         """Make a report and keep it, or wait for it where it is being made; raises what went wrong.
 
         A caller that stops waiting ends it only if it began it.

@@ -17,7 +17,7 @@ from monrest.api.endpoint import Context, Endpoint
 from monrest.base.concurrency import pause
 from monrest.base.errors import BadRequest, MethodNotAllowed, NotFound, SitesFailed, Unavailable
 from monrest.base.truth import flag
-from monrest.base.values import Column, Document, RestRequest, Rows, nobody_follows, nothing
+from monrest.base.values import Column, Document, RestRequest, Rows, no_progress, nothing
 from monrest.render.formats import RenderOptions, render, shows_headers
 from monrest.reports.builder import ReportBuilder
 from monrest.reports.settings import Link
@@ -176,7 +176,7 @@ async def answer_of_path(builder: ReportBuilder) -> Sheet:
         sites=link.target.sites or builder.request.sites,
         slashed=link.target.slashed,
     )
-    left = 1 if request.progress is nobody_follows else settings.retries
+    left = 1 if request.progress is no_progress else settings.retries
     while True:
         left -= 1
         try:

@@ -32,7 +32,7 @@ from monrest.base.values import (
     Rows,
     RowSource,
     SiteProblem,
-    nobody_follows,
+    no_progress,
     part_of,
 )
 from monrest.livestatus.inbox import Inbox
@@ -87,7 +87,7 @@ async def fetch(
     try:
         gathered = await fan_out(
             *(asked.sites, asked.plans.pushed, asked.shape.columns, context.clock),
-            progress=progress if progress is nobody_follows else part_of(progress, 0, 80),
+            progress=progress if progress is no_progress else part_of(progress, 0, 80),
             inbox=inbox,
             asks=asked.plans.asks,
             shared=True,

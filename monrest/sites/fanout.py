@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from monrest.base.errors import BadRequest, BrokenRowsError, all_sites_failed
 from monrest.base.room import Share
-from monrest.base.values import Capabilities, Progress, Row, SiteProblem, nobody_follows
+from monrest.base.values import Capabilities, Progress, Row, SiteProblem, no_progress
 from monrest.livestatus.core_errors import LivestatusError
 from monrest.livestatus.inbox import Inbox, StoredRows
 from monrest.livestatus.pool import CoreRequest
@@ -70,7 +70,7 @@ async def fan_out(
     plan: PlanSite,
     layout: RowTypes | None,
     clock: IReactorTime,
-    progress: Progress = nobody_follows,
+    progress: Progress = no_progress,
     inbox: Inbox | None = None,
     asks: Asks | None = None,
     shared: bool = False,

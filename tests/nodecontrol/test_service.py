@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from monrest.base.errors import Conflict
-from monrest.base.values import nobody_follows
+from monrest.base.values import no_progress
 from monrest.config import ControlledNode, NodeControlConfig
 from monrest.config.sections import SiteConfig
 from monrest.nodecontrol.gather import NodeFacts
@@ -284,7 +284,7 @@ def test_what_nobody_does_any_more_is_tidied_up(world):
 def test_who_was_given_up_does_not_go_on(world):
     """A daemon that was paused between two commands finds that its job is not the node's any more."""
     daemon = world.join("one")
-    work = daemon.perform(world.sites[0], "install", 7, nobody_follows)
+    work = daemon.perform(world.sites[0], "install", 7, no_progress)
     with pytest.raises(Conflict, match="given up"):
         result(Deferred.fromCoroutine(work))
 

@@ -10,7 +10,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 
 from monrest.base.errors import BadRequest, SitesFailed
-from monrest.base.values import Identity, SiteProblem, nobody_follows
+from monrest.base.values import Identity, SiteProblem, no_progress
 from monrest.config import MailConfig, ReportsConfig
 from monrest.jobs.model import Job
 from monrest.reports import store
@@ -38,7 +38,7 @@ class Jobs:
             id=number, user="", run=1, host_id=1, host_name="", pid=1, cmd=work.cmd, created=0
         )
         self.jobs[number] = job
-        doing = Deferred.fromCoroutine(work.call(nobody_follows))
+        doing = Deferred.fromCoroutine(work.call(no_progress))
         self.work.append(doing)
         doing.addBoth(lambda _: self.jobs.pop(number))
         return job

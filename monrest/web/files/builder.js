@@ -325,7 +325,7 @@ export async function run({ replace = false } = {}) {
   refresh();
 }
 
-// Run what somebody asked for by hand. Where the answer stands below the form, as on a phone, it comes into view.
+// Run the query on a click. Where the answer stands below the form, as on a phone, it comes into view.
 async function runAndShow() {
   await run();
   if (matchMedia("(max-width: 60rem)").matches) $("answer-card").scrollIntoView();
@@ -396,7 +396,7 @@ export function begin(description) {
   refresh();
 }
 
-// Show the question of an address, such as /hosts?state[ne]=0, and its answer unless nobody is logged in.
+// Show the question of an address, such as /hosts?state[ne]=0, and its answer if the user is logged in.
 export function show(address, signedIn) {
   rest();
   if (load(address)) {
@@ -407,7 +407,7 @@ export function show(address, signedIn) {
 // The address of the question that the form asks.
 export const question = () => request().plain;
 
-// Somebody else asks from now on.
+// Another user from now on.
 export function changeAccount() {
   rest();
   refresh();

@@ -63,7 +63,7 @@ async function who() {
 
 async function showAccount() {
   let name = "";
-  try { name = await who(); } catch { /* nobody */ }
+  try { name = await who(); } catch { /* not logged in */ }
   $("account").textContent = name ? `${name} · log out` : "Log in";
   $("account").dataset.user = name;
   $("account").classList.toggle("quiet", Boolean(name));

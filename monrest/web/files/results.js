@@ -74,7 +74,7 @@ function namesOf(rows, wanted, hidden) {
 }
 
 // `about` are the schemas of columns by name, `wanted` the names in the order of the query, `hidden` those that
-// nobody asked for, `path` the collection. A click on a long text shows the whole of it.
+// the query did not select, `path` the collection. A click on a long text shows the whole of it.
 export function table(rows, { about = {}, wanted = [], hidden = [], path = "", label = "Answer" } = {}) {
   const names = namesOf(rows, wanted, hidden);
   const body = make("tbody", { onclick: ({ target }) => target.closest("td.long")?.classList.toggle("whole") });
