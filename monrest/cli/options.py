@@ -148,7 +148,7 @@ OUTPUT = OptionGroup(
     (
         COLOR,
         Option(("--full",), "", "print tables with all their columns; otherwise those of -t have "
-               "the few that tell most, unless columns= chooses, and on a terminal tables are cut "
+               "the most important ones, unless columns= chooses, and on a terminal tables are cut "
                "to its width"),
         Option(("--watch",), "SECONDS", "repeat the request every SECONDS, until interrupted"),
         Option(("-o", "--output"), "TEMPLATE", "print this instead of the answers, followed by "

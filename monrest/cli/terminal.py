@@ -163,7 +163,7 @@ def _text(value: Any) -> str:
 
 
 def _table(text: str, style: TerminalStyle) -> str:
-    """The table of ``/text/`` with the columns that tell most, cut to the width."""
+    """The table of ``/text/`` with the most important columns, cut to the width."""
     border, *lines = text.splitlines()
     widths = [len(part) - 2 for part in border.strip("+").split("+")]
     order = list(range(len(widths)))
@@ -195,7 +195,7 @@ def _table(text: str, style: TerminalStyle) -> str:
 def telling(names: Sequence[str]) -> list[int]:
     """The columns that are shown of a table that is too wide, as indices of ``names``.
 
-    Columns that were not chosen come sorted; then only those that tell most are shown.
+    Columns that were not chosen come sorted; then only the most important ones are shown.
     """
     candidates = sorted(
         (at for at, name in enumerate(names) if name in _TELLING),

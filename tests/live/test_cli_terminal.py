@@ -84,7 +84,7 @@ def test_tables_are_cut_to_the_width_of_the_terminal(piped, terminal):
     lines = COLOURS.sub("", terminal("r", "-t", "/hosts?limit=2", columns=80)).splitlines()
     assert max(map(len, lines)) <= 80
     assert re.fullmatch("[0-9]+ more columns: --full", lines[-1])
-    # Columns that were not chosen: those that tell most are seen. A choice keeps its order.
+    # Without a choice the most important columns are shown. A choice keeps its order.
     assert lines[1].split()[1::2] == ["name", "state", "plugin_output", "alias", "address"]
     chosen = "latency,notes,has_been_checked,check_options,retry_interval,name,state"
     words = ("r", "-t", f"/hosts?columns={chosen}")
