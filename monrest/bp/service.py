@@ -1,8 +1,8 @@
-"""All business processes: reading, changing, calculating them, and doing so every few minutes.
+"""Business processes: reading, changing and calculating them.
 
-They and their results are in the database, so that every daemon on it knows them; one daemon, the
-one that has the duty, calculates them regularly. All of them are calculated together, with one
-question for each table and site (docs/spec/bp.md, "Calculation").
+Processes and results are in the database, for all of its daemons; the daemon that has the duty
+calculates them every few minutes. All of them are calculated together, with one query for each
+table and site (docs/spec/bp.md, "Calculation").
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ DUTY = "business processes"
 
 _WORKERS = 1
 _LOOK = 1.0
-"""Seconds between two looks whether there is something to do: a duty may come at any time."""
+"""Seconds between two checks for due work: a duty may come at any time."""
 
 
 Refreshed: TypeAlias = tuple[StoredProcess, tuple[SiteProblem, ...]]
-"""A process after a calculation, and the sites that could not say what they know."""
+"""A process after a calculation, and the sites that did not answer."""
 
 
 @define(eq=False, kw_only=True)
 class BusinessProcesses(Service):
     """``config`` may be replaced by ``configure``; ``app`` is the word in names of variables.
 
-    ``exporter`` puts objects into the configuration of a core. ``folder`` is that of the files of
-    processes, made when it is needed. ``choose`` returns 0 to 3.
+    ``exporter`` writes objects into the configuration of a core. ``folder`` has the files of
+    processes; it is made when it is needed. ``choose`` returns 0 to 3.
     """
 
     log: ClassVar[Logger] = Logger()
@@ -74,7 +74,7 @@ class BusinessProcesses(Service):
     folder: Path
     zone: tzinfo = UTC
     choose: Callable[[], int] = lambda: secrets.randbelow(4)
-    _remembered: dict[int, StoredProcess] = field(factory=dict, init=False)
+    _cached: dict[int, StoredProcess] = field(factory=dict, init=False)
     """All processes as they were read last, by number: those with another version or stamp are read
     again. To read 200 definitions of 50 nodes takes 0.24 s of processor time."""
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
@@ -128,13 +128,13 @@ class BusinessProcesses(Service):
         return sorted(processes.values(), key=lambda process: process.definition.name)
 
     async def get(self, number: int) -> StoredProcess | None:
-        processes = await self.database.run(statements.several(dict(self._remembered), number))
-        self._remembered.update(processes)
+        processes = await self.database.run(statements.several(dict(self._cached), number))
+        self._cached.update(processes)
         return processes.get(number)
 
     async def _load(self) -> dict[int, StoredProcess]:
-        processes = await self.database.run(statements.several(dict(self._remembered)))
-        self._remembered = dict(processes)
+        processes = await self.database.run(statements.several(dict(self._cached)))
+        self._cached = dict(processes)
         return processes
 
     async def statistics(self) -> dict[str, float]:
@@ -158,7 +158,7 @@ class BusinessProcesses(Service):
         return await self._after(number)
 
     async def replace(self, number: int, document: Mapping[str, Any]) -> StoredProcess | None:
-        """Make this the definition of a live process; None when there is none of this number.
+        """Replace the definition of a process and make it live; None when there is no such process.
 
         Raises as ``create``.
         """
@@ -176,7 +176,7 @@ class BusinessProcesses(Service):
                 expected = await self.database.run(statements.preview(number, document, check))
                 if expected is None:
                     return None
-                await self._allow(number, expected.after)
+                await self._run_pre_save_cmd(number, expected.after)
             work = statements.change(number, document, self.wall.now(), check, expected)
             try:
                 changed = await self.database.change(work)
@@ -187,7 +187,7 @@ class BusinessProcesses(Service):
         if changed is None:
             return None
         before, after = changed.before, changed.after
-        await self._committed(number, before, after)
+        await self._write_saved(number, before, after)
         await self.export(number)
         return await self._after(number)
 
@@ -200,7 +200,7 @@ class BusinessProcesses(Service):
     async def delete(self, number: int) -> bool:
         if not await self.database.change(statements.remove(number)):
             return False
-        self._remembered.pop(number, None)
+        self._cached.pop(number, None)
 
         def work() -> None:
             for kind in ("", ".bak", ".edit"):
@@ -218,7 +218,7 @@ class BusinessProcesses(Service):
         await self.exporter.export(self.config, self.app, self.several, writer)
 
     async def look(self) -> None:
-        """Calculate when the interval is over, or the duty came to this daemon."""
+        """Calculate when the interval is over, or this daemon has got the duty."""
         token, (held, began) = self.duties.held(DUTY), self._last
         if token is None:
             self.runner.forget()
@@ -253,7 +253,7 @@ class BusinessProcesses(Service):
             "business_process_last_update": self.wall.now(),
             "business_process_worker_total": float(_WORKERS),
         }
-        # A duty that is another daemon's meanwhile: its results are newer, also for the core.
+        # If another daemon has the duty by now, its results are newer, also for the core.
         await self._store(done, partial(self.duties.change, token), figures)
         await self._deliver(done, answers, lambda: self.duties.held(DUTY) == token)
         output = await self._run(self.config.post_refresh_cmd)
@@ -261,13 +261,13 @@ class BusinessProcesses(Service):
             self.log.warn("bp.post_refresh_cmd failed: {output}", output=output)
 
     # Files of processes are for commands and for people: ``<nr>.tbp`` is a process as it is live,
-    # ``.tbp.bak`` as it was before, ``.tbp.edit`` as it is going to be while ``pre_save_cmd`` looks
-    # at it. The database is what counts, and they are those of this daemon only.
+    # ``.tbp.bak`` as it was before, ``.tbp.edit`` as it is going to be while ``pre_save_cmd``
+    # runs. The database counts; the files are those of this daemon only.
 
-    async def _allow(self, number: int, document: Mapping[str, Any]) -> None:
-        """Ask ``pre_save_cmd``. Raises Conflict when it forbids the change."""
+    async def _run_pre_save_cmd(self, number: int, document: Mapping[str, Any]) -> None:
+        """Raises Conflict when the command refuses the change."""
         path = self._path(number, ".edit")
-        await self._put({path: document})
+        await self._write_files({path: document})
         try:
             output = await self._run(self.config.pre_save_cmd, "pre", number, path)
         finally:
@@ -275,14 +275,14 @@ class BusinessProcesses(Service):
         if output is not None:
             raise Conflict("the change was refused", f"bp.pre_save_cmd: {output}")
 
-    async def _committed(
+    async def _write_saved(
         self, number: int, old: Mapping[str, Any] | None, new: Mapping[str, Any]
     ) -> None:
         """Write the files of a saved process, of which ``old`` was live, and run the command."""
         path = self._path(number)
         files = {path: new} if old is None else {self._path(number, ".bak"): old, path: new}
         try:
-            await self._put(files)
+            await self._write_files(files)
         except Unavailable as error:
             self.log.warn("{error}", error=str(error))
             return
@@ -293,7 +293,7 @@ class BusinessProcesses(Service):
     def _path(self, number: int, kind: str = "") -> Path:
         return self.folder / f"{number}.tbp{kind}"
 
-    async def _put(self, files: Mapping[Path, Mapping[str, Any]]) -> None:
+    async def _write_files(self, files: Mapping[Path, Mapping[str, Any]]) -> None:
         def work() -> None:
             self.folder.mkdir(mode=0o770, exist_ok=True)
             for path, document in files.items():
@@ -369,7 +369,7 @@ class BusinessProcesses(Service):
         await change(statements.store(rows, stamp, figures or {}))
         for process, result in done:
             # If it was changed meanwhile the stamp is another one and it is read again.
-            self._remembered[process.nr] = evolve(process, stamp=stamp, result=result)
+            self._cached[process.nr] = evolve(process, stamp=stamp, result=result)
 
 
 def patched(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Any:

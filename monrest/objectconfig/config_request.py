@@ -1,7 +1,7 @@
 """A request on the object configuration: its parameters, its user, the sites here and elsewhere.
 
-Parameters that would be without effect are refused, since a filter that is not understood would
-widen what a change or a removal is for (docs/spec/objectconfig.md, "What a change is for").
+Parameters without effect are refused, since a filter that is not understood would extend a change
+or a removal to more objects (docs/spec/objectconfig.md, "What a change is for").
 
 Sites of another instance are configured there: the request is sent to the same path below the site
 on the other side, in the name of the user, and what comes back is joined with the answers of the
@@ -70,9 +70,9 @@ def without(parameters: Parameters, *names: str) -> Parameters:
 
 
 def no_conditions(request: RestRequest, *options: str) -> None:
-    """Raise BadRequest for filters of what is done to whole sites.
+    """Raise BadRequest for filters in a request for whole sites.
 
-    ``columns`` is welcome, and so are these ``options``.
+    ``columns`` and these ``options`` are allowed.
     """
     if isinstance(request.document, list):
         raise BadRequest("bad request", "request body: expected none")
@@ -83,7 +83,7 @@ def no_conditions(request: RestRequest, *options: str) -> None:
 
 
 def attributes(request: RestRequest, *, query: bool = False) -> dict[str, Any]:
-    """The attributes of a body as they were sent, JSON values as such; ``query``: also there.
+    """The attributes of a body as they were sent, JSON values as such; ``query``: in the query too.
 
     Raise BadRequest for a list and for parameters of lists.
     """
@@ -140,7 +140,7 @@ def _text(name: str, value: Any) -> str:
 def removal_filters(request: RestRequest) -> Parameters:
     """The filters of a removal, from the query string or from a body.
 
-    A body that is no filter is refused, since it may have been meant as one.
+    A body that has no filter is refused, since one was meant.
     """
     _whole(request)
     pairs = (*request.query, *request.form)
@@ -184,10 +184,10 @@ def _filters(pairs: Iterable[tuple[str, str]]) -> Parameters:
     return kept
 
 
-_SAME: dict[int, type[RestError]] = {
+_ERRORS_BY_STATUS: dict[int, type[RestError]] = {
     kind.code: kind for kind in (BadRequest, Forbidden, NotFound, Conflict, TooLarge)
 }
-_CHANGED_MAYBE = "it is not known whether it was done"
+_UNCERTAIN = "it is not known whether it was done"
 _PUSHED = (":ID", ":TYPE")
 """Filters that the other side can apply, because every object has these keys."""
 
@@ -235,7 +235,7 @@ def _named(site: Site, record: Record) -> Record:
 
 
 def _refusal(site: FederatedSite, error: RefusedByRemoteError) -> RestError:
-    kind = _SAME.get(error.status)
+    kind = _ERRORS_BY_STATUS.get(error.status)
     if kind is None:
         return all_sites_failed((site.problem(error),))
     words = [error.document.get(name) for name in ("message", "description")]
@@ -253,16 +253,16 @@ def _body(request: RestRequest) -> tuple[bytes | None, str]:
         return urlencode(form, quote_via=quote).encode(), FORM
     value = request.document
     if isinstance(value, dict):
-        value = {name: item for name, item in value.items() if _goes(name)}
+        value = {name: item for name, item in value.items() if _is_forwarded(name)}
     return None if value is None else orjson.dumps(value), JSON
 
 
-def _goes(name: str) -> bool:
+def _is_forwarded(name: str) -> bool:
     return name not in OF_REQUEST or name == REFRESH.name
 
 
 def _options(pairs: Parameters) -> Parameters:
-    return tuple(pair for pair in pairs if _goes(pair[0]))
+    return tuple(pair for pair in pairs if _is_forwarded(pair[0]))
 
 
 def _query(request: RestRequest, site: FederatedSite) -> Parameters | None:
@@ -277,7 +277,7 @@ def _query(request: RestRequest, site: FederatedSite) -> Parameters | None:
             if value.lower() != site.id.lower():
                 return None
         elif _about_sites(name, value):
-            raise _not_there(name, site)
+            raise _site_filter_error(name, site)
         else:
             kept.append((name, value))
     return tuple(kept)
@@ -288,15 +288,15 @@ def _check_body(request: RestRequest, site: Site) -> None:
     document = request.document if isinstance(request.document, dict) else {}
     for name, value in (*request.form, *document.items()):
         if _about_sites(name, value):
-            raise _not_there(name, site)
+            raise _site_filter_error(name, site)
 
 
 def _about_sites(name: str, value: Any) -> bool:
-    """Whether a filter may look at the id or name of a site, which are others on the other side."""
+    """Whether a filter may use the id or name of a site, which differ on the other side."""
     return _PEER in name or (name == "q" and _PEER in str(value))
 
 
-def _not_there(name: str, site: Site) -> BadRequest:
+def _site_filter_error(name: str, site: Site) -> BadRequest:
     return BadRequest(
         "bad request",
         f"{printable(name)}: expected :PEER_KEY=<id> in the query string, backends or a site in "
@@ -513,7 +513,7 @@ class ConfigRequest:
         except LivestatusError as error:
             problem = site.problem(error)
             if reached and not isinstance(error, ConnectError):
-                reason = f"{problem.reason}: {_CHANGED_MAYBE}"
+                reason = f"{problem.reason}: {_UNCERTAIN}"
                 problem = SiteProblem(problem.site, problem.name, reason, problem.timed_out)
             raise all_sites_failed((problem,)) from error
         return answer if isinstance(answer, dict) else {"answer": answer}
