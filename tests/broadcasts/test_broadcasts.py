@@ -15,7 +15,13 @@ from twisted.internet.defer import gatherResults
 from monrest.base.errors import BadRequest
 from monrest.broadcasts.endpoints import add, remove, replace, several
 from monrest.broadcasts.markdown import LONGEST_TEXT, expanded, html, parted
-from monrest.broadcasts.model import Broadcast, broadcast_record, checked, file_name, default_file_name
+from monrest.broadcasts.model import (
+    Broadcast,
+    broadcast_record,
+    checked,
+    default_file_name,
+    file_name,
+)
 from tests.examples import examples
 from tests.store.conftest import database, opened
 from tests.table import each
