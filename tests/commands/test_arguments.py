@@ -1,11 +1,37 @@
-"""Which arguments there are, their defaults, and in which shapes they come."""
+"""Arguments of commands: which there are, their defaults and types, and what none of them may do."""
+
+from datetime import UTC
 
 import pytest
 from attrs import evolve
 
-from monrest.commands.arguments import parse, unused
-from monrest.livestatus.catalogue import find
-from tests.commands.reading import NOW, PLAIN, argument, configured, read, refused, values_of
+from monrest.base.errors import BadRequest
+from monrest.commands.arguments import LARGEST, Defaults, parse, unused
+from monrest.config.sections import CommandsConfig
+from monrest.livestatus.catalogue import ALL, find
+from tests.commands.reading import values_of
+from tests.table import each
+
+NOW = 1795000000
+PLAIN = Defaults(user="omar", now=NOW + 0.7, zone=UTC, config=CommandsConfig())
+
+
+def configured(**settings):
+    return evolve(PLAIN, config=CommandsConfig(**settings))
+
+
+def read(kind, name, defaults=PLAIN, **given):
+    return dict(parse(find(kind, name), values_of(given), defaults))
+
+
+def refused(kind, name, defaults=PLAIN, **given):
+    with pytest.raises(BadRequest) as raised:
+        parse(find(kind, name), values_of(given), defaults)
+    return raised.value.message, raised.value.description
+
+
+def argument(kind, name, argument_name, value, **others):
+    return read(kind, name, **{argument_name: value}, **others)[argument_name]
 
 
 def test_defaults_of_a_downtime():
@@ -173,3 +199,206 @@ def test_an_argument_under_two_names_is_refused():
     message, description = refused("hosts", "add_host_comment", comment_data="x", comment="y")
     assert message == "invalid value for comment_data"
     assert description == "comment_data: expected one value, got comment_data and comment"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", "0"),
+        ("1", "1"),
+        ("true", "1"),
+        ("false", "0"),
+        ("TRUE", "1"),
+        (" 1 ", "1"),
+        ("yes", "1"),
+        ("Off", "0"),
+    ],
+)
+def test_booleans(text, expected):
+    given = {"comment": "x", "duration": "60"}
+    assert argument("hosts", "schedule_host_downtime", "fixed", text, **given) == expected
+
+
+@pytest.mark.parametrize("text", ["2", "-1", "y", "x", "1;1", "01"])
+def test_other_booleans_are_refused(text):
+    assert refused("hosts", "schedule_host_downtime", comment="x", fixed=text) == (
+        "invalid value for fixed",
+        "fixed: expected 0 or 1 (or false, no, off, true, yes, on)",
+    )
+
+
+_INTEGERS = [
+    ("hosts", "acknowledge_host_problem", "sticky_ack", 0, 2),
+    ("hosts", "send_custom_host_notification", "options", 0, 7),
+    ("hosts", "process_host_check_result", "plugin_state", 0, 2),
+    ("services", "process_service_check_result", "plugin_state", 0, 3),
+    ("hosts", "schedule_host_downtime", "triggered_by", 0, LARGEST),
+    ("sites", "del_host_comment", "comment_id", 1, LARGEST),
+    ("services", "del_downtime", "downtime_id", 1, LARGEST),
+    ("hosts", "set_host_notification_number", "number", 0, LARGEST),
+    ("hosts", "change_max_host_check_attempts", "interval", 1, LARGEST),
+    ("services", "change_max_svc_check_attempts", "attempts", 1, LARGEST),
+    ("hosts", "change_normal_host_check_interval", "interval", 0, LARGEST),
+    ("hosts", "change_retry_host_check_interval", "interval", 1, LARGEST),
+    ("services", "change_retry_svc_check_interval", "interval", 1, LARGEST),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "integer", "low", "high"), _INTEGERS)
+def test_integers_have_a_range(kind, name, integer, low, high):
+    command = find(kind, name)
+    others = {one.name: "x" for one in command.arguments if one.required and one.type == "string"}
+    for number in (low, high):
+        assert argument(kind, name, integer, str(number), **others) == str(number)
+    assert argument(kind, name, integer, f" 00{high} ", **others) == str(high)
+    for number in (low - 1, high + 1):
+        message, description = refused(kind, name, **{integer: str(number)}, **others)
+        assert message == f"invalid value for {integer}"
+        assert description == f"{integer}: expected a number from {low} to {high}, got {number}"
+    for text in ("x", "1.5", "1e3", "+1", "1 2", "0x1", "\u0661", "9" * 30):
+        message, description = refused(kind, name, **{integer: text}, **others)
+        assert message == f"invalid value for {integer}"
+        assert description.startswith(f"{integer}: expected a")
+
+
+def test_times():
+    assert argument("hosts", "delay_host_notification", "notification_time", "+60m") == str(
+        NOW + 3600
+    )
+    assert argument("sites", "del_downtime_by_host_name", "start_time", "1795000123") == (
+        "1795000123"
+    )
+
+
+def test_durations():
+    def of(text):
+        return argument("hosts", "schedule_host_downtime", "duration", text, comment="x")
+
+    assert (of("2h"), of("90"), of("1.5h")) == ("7200", "90", "5400")
+    assert refused("hosts", "schedule_host_downtime", comment="x", duration="soon") == (
+        "failed to parse time in duration",
+        "soon is not a valid duration definition",
+    )
+    assert refused("hosts", "schedule_host_downtime", comment="x", duration="-5m")[1] == (
+        f"duration: expected a number from 0 to {LARGEST}, got -300"
+    )
+
+
+def test_errors_repeat_only_what_can_be_shown():
+    _, description = refused("hosts", "schedule_host_check", start_time="\u202e" + "x" * 500)
+    assert description == "?" + "x" * 99 + "... is not a valid time definition"
+
+
+@pytest.mark.parametrize("name", ["24x7", "Größe ü", "a b"])
+def test_names_of_time_periods(name):
+    assert argument("hosts", "change_host_check_timeperiod", "timeperiod", name) == name
+
+
+CONTROL = [*map(chr, range(32)), "\x7f", "\x85", "\x9f", "\u2028", "\u2029", "\ud800"]
+SOME = {
+    "boolean": "1",
+    "integer": "1",
+    "timestamp": "now",
+    "duration": "5m",
+    "timeperiod": "p",
+    "hostgroup": "g",
+    "string": "s",
+}
+
+
+def _good(command):
+    good = {one.name: SOME[one.type] for one in command.arguments}
+    return {**good, "end_time": "+1h"} if "end_time" in good else good
+
+
+@each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
+def test_control_characters_reach_no_argument(command):
+    unlocked = configured(lock_author_names=False)
+    good = _good(command)
+    parse(command, values_of(good), unlocked)
+    for one in command.arguments:
+        for character in CONTROL:
+            given = {**good, one.name: f"{good[one.name]}{character}{good[one.name]}"}
+            if one.name in ("comment_data", "plugin_output", "log") and character in "\t\r\n":
+                found = parse(command, values_of(given), unlocked)[one.name]
+                line_end = "\\n" if one.name == "plugin_output" and character != "\t" else " "
+                assert found == f"s{line_end}s"
+            else:
+                with pytest.raises(BadRequest) as raised:
+                    parse(command, values_of(given), unlocked)
+                assert one.name in raised.value.message + raised.value.description
+
+
+def test_a_line_end_of_two_characters_is_one():
+    assert argument("sites", "log", "log", "a\r\nb\rc\td") == "a b c d"
+    found = argument("hosts", "process_host_check_result", "plugin_output", "a\r\nb\nc\\nd\te")
+    assert found == "a\\nb\\nc\\nd e"
+
+
+def test_downtimes_that_are_too_long():
+    defaults = configured(downtime_max_duration=86400.0)
+    text = "Downtime duration exceeds maximum allowed duration: 1d 0h 0m 0s"
+    exactly = {"comment": "x", "start_time": "now", "end_time": "+1d"}
+    for kind, name in (
+        ("hosts", "schedule_host_downtime"),
+        ("hosts", "schedule_and_propagate_triggered_host_downtime"),
+        ("services", "schedule_svc_downtime"),
+        ("servicegroups", "schedule_servicegroup_host_downtime"),
+    ):
+        read(kind, name, defaults, **exactly, duration="1d")
+        assert refused(kind, name, defaults, **{**exactly, "end_time": "+1d + 1s"})[0] == text
+        assert refused(kind, name, defaults, **exactly, duration="25h")[0] == text
+        read(kind, name, PLAIN, **{**exactly, "end_time": "+1y"}, duration="1y")
+    expire = {"comment": "x", "end_time": "+30d"}
+    read("hosts", "acknowledge_host_problem_expire", defaults, **expire)
+
+
+@pytest.mark.parametrize("end", ["now", "-1h", "today"])
+def test_downtimes_that_end_before_they_start(end):
+    message, description = refused(
+        "hosts", "schedule_host_downtime", comment="x", start_time="now", end_time=end
+    )
+    assert message == "invalid value for end_time"
+    assert description.startswith(f"end_time: expected a time after start_time ({NOW}), got ")
+
+
+def test_comments_of_disabling_commands():
+    assert read("hosts", "disable_host_check") == {}
+    assert read("hosts", "disable_host_check", comment="why") == {
+        "comment_author": "omar",
+        "comment_data": "why",
+    }
+    required = configured(require_comments_for_disable=True)
+    assert refused("hosts", "disable_host_check", required) == (
+        "missing argument: comment_data",
+        "comment_data is a required argument",
+    )
+    assert read("services", "disable_svc_check", required, comment_data="a; b") == {
+        "comment_author": "omar",
+        "comment_data": "a; b",
+    }
+    assert read("hosts", "disable_host_flap_detection", required) == {}
+    assert read("hosts", "enable_host_check", required, comment="x") == {}
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"), [("SIZE", "SIZE"), ("_SIZE", "SIZE"), ("__SIZE", "_SIZE"), ("_", "_")]
+)
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("hosts", "change_custom_host_var"),
+        ("services", "change_custom_svc_var"),
+        ("contacts", "change_custom_contact_var"),
+    ],
+)
+def test_custom_variables_by_the_names_of_their_columns(kind, command, sent, name):
+    found = parse(find(kind, command), {"name": (sent,), "value": ("_x",)}, PLAIN)
+    assert found == {"name": name, "value": "_x"}
+
+
+def test_end_before_the_start_that_nobody_asked_for():
+    _, text = refused(
+        "hosts", "schedule_host_downtime", comment_data="x", start_time="tomorrow 23:00"
+    )
+    assert text.endswith("; without one it is 7200 seconds from now")

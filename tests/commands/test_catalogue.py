@@ -1,9 +1,11 @@
-"""The catalogue: every command once, under its kind, with what it takes."""
+"""The catalogue: how its commands are found, and what is said of them."""
 
 import pytest
 
+from monrest.commands.describe import INTRODUCTION, help_text, marked
 from monrest.commands.permissions import PERMISSIONS
-from monrest.livestatus.catalogue import ALL, KINDS, find, singular, suggestion
+from monrest.config.sections import CommandsConfig
+from monrest.livestatus.catalogue import ALL, find, singular, suggestion
 
 
 def test_permissions():
@@ -38,42 +40,6 @@ def test_what_is_no_command_is_not_found(kind, name):
     assert find(kind, name) is None
 
 
-def test_kinds_are_named_in_the_singular():
-    assert [singular(kind) for kind in KINDS] == [
-        *("contactgroup", "contact", "hostgroup", "host", "servicegroup", "service", "site"),
-    ]
-
-
-def test_the_commands_that_want_a_comment():
-    assert {(one.kind, one.name) for one in ALL if one.wants_comment} == {
-        *(
-            ("hosts", f"disable_host_{rest}")
-            for rest in (
-                *("and_child_notifications", "check", "event_handler"),
-                *("notifications", "svc_checks", "svc_notifications"),
-            )
-        ),
-        *(
-            ("services", f"disable_svc_{rest}")
-            for rest in ("check", "event_handler", "notifications")
-        ),
-    }
-
-
-def test_commands_that_are_resolved_by_lookup():
-    assert sorted(one.name for one in ALL if one.lookup) == [
-        *("del_active_host_downtimes", "del_active_service_downtimes"),
-        *("del_comment", "del_comment", "del_downtime", "del_downtime"),
-    ]
-
-
-def test_both_names_of_the_attempts_are_known():
-    host = find("hosts", "change_max_host_check_attempts")
-    service = find("services", "change_max_svc_check_attempts")
-    assert (host.arguments[0].name, host.arguments[0].aliases) == ("interval", ("attempts",))
-    assert (service.arguments[0].name, service.arguments[0].aliases) == ("attempts", ("interval",))
-
-
 @pytest.mark.parametrize(
     ("kind", "name", "hint"),
     [
@@ -86,3 +52,37 @@ def test_both_names_of_the_attempts_are_known():
 )
 def test_what_may_be_meant(kind, name, hint):
     assert suggestion(kind, name).startswith(hint)
+
+
+def test_a_line_of_help():
+    assert help_text(find("services", "change_max_svc_check_attempts"), CommandsConfig()).endswith(
+        "Arguments: attempts (number from 1, required, also as interval)."
+    )
+    assert help_text(find("hosts", "enable_host_check"), CommandsConfig()).endswith(
+        " No arguments."
+    )
+    command = find("hosts", "disable_host_check")
+    assert "comment_data (text, default empty)" in help_text(command, CommandsConfig())
+    demanding = CommandsConfig(require_comments_for_disable=True)
+    assert "comment_data (text, required)" in help_text(command, demanding)
+
+
+def test_help_tells_the_defaults_in_force():
+    config = CommandsConfig(sticky_ack=2, persistent_ack=1, send_notification=0)
+    text = help_text(find("hosts", "acknowledge_host_problem"), config)
+    assert "sticky_ack (0 to 2, default 2); send_notification (0 or 1, default 0)" in text
+    assert "persistent_comment (0 or 1, default 1)" in text
+    config = CommandsConfig(persistent_comments=0, downtime_duration=600)
+    assert "persistent_comment (0 or 1, default 0)" in help_text(
+        find("hosts", "add_host_comment"), config
+    )
+    text = help_text(find("hosts", "schedule_host_downtime"), config)
+    assert "end_time (time, default now + 600s)" in text
+
+
+def test_marks_are_explained():
+    assert marked(find("hosts", "disable_host_check")) == "`disable_host_check`\\*"
+    assert marked(find("hosts", "del_comment")) == "`del_comment`†"
+    assert marked(find("sites", "log")) == "`log`‡"
+    assert marked(find("hosts", "enable_host_check")) == "`enable_host_check`"
+    assert all(f"with {sign}" in INTRODUCTION for sign in "*†‡")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest
 from monrest.commands.arguments import Defaults, parse
-from monrest.commands.fill import LONGEST_ARGUMENTS, Removal, orders, removal
+from monrest.commands.fill import LONGEST_ARGUMENTS, orders, removal
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ALL, find
 from monrest.livestatus.command import CoreCommand, Target
@@ -44,17 +44,6 @@ def arguments_for(command):
     return {one.name: VALUES.get(one.type, f"<{one.name}>") for one in command.arguments}
 
 
-def test_performance_data_only_when_there_is_some():
-    command = find("services", "process_service_check_result")
-    given = {"plugin_state": "2", "plugin_output": "bad", "performance_data": ""}
-    (order,) = orders(command, target_of("services"), given)
-    assert order == CoreCommand(
-        "PROCESS_SERVICE_CHECK_RESULT", ("own", "svc", "2", "bad"), "output"
-    )
-    (order,) = orders(command, target_of("services"), {**given, "performance_data": "a=1;2"})
-    assert order.fields[-1] == "bad|a=1;2"
-
-
 def test_braces_in_values_are_no_placeholders():
     command = find("hosts", "add_host_comment")
     given = {
@@ -80,12 +69,6 @@ def test_names_of_services_that_would_break_a_line(host, service):
     command = find("services", "enable_svc_check")
     with pytest.raises(BadRequest):
         orders(command, Target("services", host, service), {})
-
-
-def test_names_are_not_changed():
-    command = find("services", "enable_svc_check")
-    (order,) = orders(command, Target("services", " C:\\x ", "Größe 😀|*"), {})
-    assert order.fields == (" C:\\x ", "Größe 😀|*")
 
 
 def test_commands_have_a_longest_length():
@@ -191,36 +174,3 @@ def test_only_comments_of_the_command_are_taken_away():
         CoreCommand("DEL_HOST_COMMENT", ("4",)),
         CoreCommand("DEL_HOST_COMMENT", ("5",)),
     )
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "given", "table", "order"),
-    [
-        ("hosts", "del_active_host_downtimes", {}, "downtimes", "DEL_HOST_DOWNTIME"),
-        ("services", "del_active_service_downtimes", {}, "downtimes", "DEL_SVC_DOWNTIME"),
-        ("hosts", "del_downtime", {"downtime_id": "7"}, "downtimes", "DEL_HOST_DOWNTIME"),
-        ("services", "del_downtime", {"downtime_id": "7"}, "downtimes", "DEL_SVC_DOWNTIME"),
-        ("hosts", "del_comment", {"comment_id": "7"}, "comments", "DEL_HOST_COMMENT"),
-        ("services", "del_comment", {"comment_id": "7"}, "comments", "DEL_SVC_COMMENT"),
-    ],
-)
-def test_what_is_resolved_by_lookup(kind, name, given, table, order):
-    target = target_of(kind)
-    found = removal(find(kind, name), target, given, NOW)
-    assert (found.table, found.target) == (table, target)
-    assert found.order(7) == CoreCommand(order, ("7",))
-    if given:
-        assert found.matches(7, "any", NOW + 99)
-        assert not found.matches(8, "any", 0)
-    else:
-        assert found.matches(8, "any", NOW)
-        assert not found.matches(8, "any", NOW + 1)
-
-
-def test_most_commands_remove_nothing():
-    assert len(UNDOING) == 9
-    assert sum(one.lookup for one in ALL) == 6
-
-
-def test_a_removal_without_limits_matches_everything():
-    assert Removal(table="comments", target=Target("hosts", "h")).matches(1, "x", 0)

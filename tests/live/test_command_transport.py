@@ -6,7 +6,6 @@ Whatever a site does, every line is sent once at most, and what is not known is 
 import json
 import socket
 import threading
-import time
 
 import pytest
 from harness.client import InFlight
@@ -149,6 +148,37 @@ def test_a_dead_site_was_told_nothing(client, liar, told):
         liar.listen()
 
 
+def test_a_dead_site_beside_a_living_one(own, made):
+    """It is named in the header and the body; alone it is a failure, and never a success."""
+    sites = [site("s1", own), site("dead", f"unix:{own.folder}/nobody")]
+    daemon = made(sites).start(connected={"s1"})
+    path = "/hosts/db01/cmd/add_host_comment"
+    with daemon.client() as client:
+        response = client.post_form(path, {"comment_data": "half", "wait": 10})
+        assert response.status == 200, response
+        assert response.headers["x-mon-failed-sites"] == "dead"
+        assert [one["site"] for one in response.json["failed_sites"]] == ["dead"]
+        assert response.json["effects"] == {"s1": "seen"}
+        assert response.json["commands"].count("COMMAND") == 1
+        response = client.post_form("/hosts/none/cmd/add_host_comment", {"comment_data": "x"})
+        assert response.status == 400, response
+        assert response.json["message"].endswith("unreachable sites: DEAD")
+        assert response.headers["x-mon-failed-sites"] == "dead"
+        for alone in (path, "/system/cmd/enable_notifications"):
+            given = {"comment_data": "x"} if alone == path else {}
+            response = client.post_form(f"/sites/dead{alone}", given)
+            assert response.status == 502, response
+            assert response.json["message"] == "no backend available"
+        named = client.post_form(f"/sites/s1,dead{path}", {"comment_data": "named"})
+        for response in (client.post_form("/system/cmd/enable_notifications", {}), named):
+            assert response.status == 502, response
+            assert response.json["message"] == "not all sites took the command"
+            assert response.headers["x-mon-failed-sites"] == "dead"
+            assert [one["site"] for one in response.json["failed_sites"]] == ["dead"]
+            assert response.json["accepted_sites"] == ["s1"]
+            assert response.json["commands"].count("COMMAND") == 1
+
+
 def test_refusals_of_one_site_belong_to_their_command(client, liar):
     liar.claims = {"hostgroups": ["no such group"]}
     body = [
@@ -183,15 +213,6 @@ def test_requests_wait_for_each_other_and_arrive_whole(daemon, client, told):
     for word in words:
         mine = [text for text in arrived if text.startswith(word + " ")]
         assert mine == [f"{word} {number}" for number in range(150)]
-
-
-def test_a_thousand_commands(client, own, told):
-    began = time.monotonic()
-    response = client.post_json("/cmd?backends=good", entries(1000, "many"), timeout=300)
-    assert time.monotonic() - began < 30  # a hang, not a measurement
-    assert response.status == 200, response
-    assert texts(told()) == [f"many {number}" for number in range(1000)]
-    assert len(own.ask("GET comments\nColumns: id\nFilter: comment ~ ^many ")) == 1000
 
 
 def test_a_client_that_leaves_does_not_cut_its_commands(daemon, client, liar):
@@ -265,26 +286,26 @@ def test_every_refusal_of_a_core_belongs_to_its_command(core, recorder, made, tm
     if core.name == "embedded":
         claiming = LyingSite(tmp_path / "claiming", core.socket)
         request.addfinalizer(claiming.close)
-        claiming.claims = {"timeperiods": [f"no such period {n}" for n in range(7, 250, 10)]}
+        claiming.claims = {"timeperiods": [f"no such period {n}" for n in range(7, 120, 10)]}
         path = claiming.path
 
         def told():
             return claiming.commands
 
     daemon = made([site("s1", f"unix:{path}")]).start()
-    body = entries(250, "mixed")
-    for number in range(7, 250, 10):
+    body = entries(120, "mixed")
+    for number in range(7, 120, 10):
         body[number] = impossible(core, number)
     with daemon.client() as client:
         response = client.post_json("/cmd", body, timeout=300)
     wrong = [result["index"] for result in response.json if result["code"] != 200]
-    assert wrong == list(range(7, 250, 10))
+    assert wrong == list(range(7, 120, 10))
     for result in response.json:
         assert (result["code"] == 400) == ("error" in result)
         assert "stack" not in result.get("error", "").lower()
         assert "/usr" not in result.get("error", "")
-    assert len(told()) == len(set(told())) == 250
-    expected = [f"mixed {number}" for number in range(250) if number % 10 != 7]
+    assert len(told()) == len(set(told())) == 120
+    expected = [f"mixed {number}" for number in range(120) if number % 10 != 7]
 
     def comments():
         return core.ask("GET comments\nColumns: id comment\nFilter: comment ~ ^mixed ")

@@ -16,23 +16,47 @@ from monrest.config.sections import AN_LMD
 SAME_FOR_ALL_CORES = "the LMD answers, not the core"
 
 
-@pytest.fixture
-def lmd(embedded, tmp_path, lab):
+def fake(lab, core):
     """An LMD with the same core as three sites."""
-    return lab.keep(FakeLmd(tmp_path / "lmd", dict.fromkeys("abc", embedded.socket)))
+    return lab.keep(FakeLmd(lab.folder() / "lmd", dict.fromkeys("abc", core.socket)))
 
 
-def behind(made, *lmds, sites=(), own=()):
+def behind(lab, *lmds, sites=(), own=()):
     """A running daemon; ``own`` are entries of ``[[lmd.sites]]``."""
     address = [one.address for one in lmds]
     sections = {"lmd": {"address": address if len(lmds) > 1 else address[0], "sites": own}}
-    return made(list(sites), sections=sections).start()
+    return lab.daemon(list(sites), sections=sections).start()
 
 
 @pytest.fixture
-def client(made, lmd):
-    with behind(made, lmd).client() as client:
-        until(lambda: len(client.get("/sites").json) == 3, "the sites are known")
+def lmd(embedded, lab):
+    """An LMD that a test has for itself."""
+    return fake(lab, embedded)
+
+
+@pytest.fixture(scope="module")
+def pair(embedded, shared):
+    lmd = fake(shared, embedded)
+    return lmd, behind(shared, lmd)
+
+
+@pytest.fixture
+def known(pair):
+    """An LMD all of whose sites answer; its only daemon knows that."""
+    lmd, daemon = pair
+    with daemon.client() as client:
+        ready(client, "a", "b", "c")
+    del lmd.requests[:]
+    sites = dict(lmd.sites)
+    yield lmd
+    lmd.sites, lmd.delay, lmd.refuses = sites, "", ""
+    for one in sites.values():
+        one.status, one.error = 0, ""
+
+
+@pytest.fixture
+def client(pair, known):
+    with pair[1].client() as client:
         yield client
 
 
@@ -120,12 +144,15 @@ LACKING = {
 }
 
 
+@pytest.fixture(scope="module")
+def direct(embedded, shared):
+    return shared.daemon([site(key, embedded, name=f"Site {key}") for key in "abc"]).start()
+
+
+@pytest.mark.usefixtures("known")
 @pytest.mark.parametrize("user", ["admin", "olga"])
-def test_the_same_answers_as_from_the_cores_themselves(made, lmd, embedded, user):
-    direct = made([site(key, embedded, name=f"Site {key}") for key in "abc"])
-    direct.start()
-    with direct.client(user) as theirs, behind(made, lmd).client(user) as ours:
-        ready(ours, "a", "b", "c")
+def test_the_same_answers_as_from_the_cores_themselves(pair, direct, user):
+    with direct.client(user) as theirs, pair[1].client(user) as ours:
         wrong = []
         for path in PATHS:
             spelled = path.replace(" ", "%20")
@@ -148,11 +175,10 @@ def differences(path, expected, found):
     return wrong[:8]
 
 
-def test_one_request_asks_all_sites(client, lmd):
-    del lmd.requests[:]
+def test_one_request_asks_all_sites(client, known):
     rows = client.rows("/hosts", {"columns": "name,peer_key", "sort": "-name", "limit": "4"})
     assert [row["peer_key"] for row in rows] == ["a", "b", "c", "a"]
-    (lines,) = asked(lmd, "hosts")
+    (lines,) = asked(known, "hosts")
     assert lines[1:] == [
         "ResponseHeader: fixed16",
         "KeepAlive: on",
@@ -165,7 +191,7 @@ def test_one_request_asks_all_sites(client, lmd):
     ]
 
 
-def test_a_limit_counts_over_the_sites_of_its_request(client, lmd):
+def test_a_limit_counts_over_the_sites_of_its_request(client, known):
     """Who asks for fewer sites at the same moment gets rows of these, and not what is left."""
     found = {}
 
@@ -174,44 +200,42 @@ def test_a_limit_counts_over_the_sites_of_its_request(client, lmd):
             found[path] = another.rows(f"{path}?columns=name,peer_key&sort=name&limit=3")
 
     paths = ("/hosts", "/sites/b/hosts", "/sites/a,b/hosts")
-    before = len(asked(lmd, "hosts"))
-    lmd.gate.clear()
+    before = len(asked(known, "hosts"))
+    known.gate.clear()
     threads = [threading.Thread(target=ask, args=(path,)) for path in paths]
     for count, one in enumerate(threads, before + 1):
         one.start()
-        until(lambda count=count: len(asked(lmd, "hosts")) == count, "it is asked")
-    lmd.gate.set()
+        until(lambda count=count: len(asked(known, "hosts")) == count, "it is asked")
+    known.gate.set()
     for one in threads:
         one.join()
     keys = [[row["peer_key"] for row in found[path]] for path in paths]
     assert keys == [["a", "b", "c"], ["b", "b", "b"], ["a", "b", "a"]]
 
 
-def test_statistics_are_one_request(client, lmd):
-    del lmd.requests[:]
+def test_statistics_are_one_request(client, known):
     client.get("/services/totals")
-    (lines,) = asked(lmd, "services")
+    (lines,) = asked(known, "services")
     assert "Columns: peer_key" in lines
     assert "Backends: a b c" in lines
 
 
-def test_more_conditions_than_an_lmd_takes(client, lmd):
+def test_more_conditions_than_an_lmd_takes(client, known):
     names = " or ".join([*(f"name = h{at}" for at in range(950)), "name = web01"])
     answer = client.post_json("/hosts", {"q": names, "columns": "name,peer_key"})
     assert answer.status == 200, answer
     assert [row["peer_key"] for row in answer.json] == ["a", "b", "c"]
 
 
-def test_selected_sites_alone_are_named(client, lmd):
-    del lmd.requests[:]
+def test_selected_sites_alone_are_named(client, known):
     client.get("/sites/b/hosts")
     client.get("/hosts?backends=a,c")
-    assert [lines[-1] for lines in asked(lmd, "hosts")] == ["Backends: b", "Backends: a c"]
+    assert [lines[-1] for lines in asked(known, "hosts")] == ["Backends: b", "Backends: a c"]
 
 
-def test_only_sites_that_the_asker_may_use_are_named(made, lmd):
+def test_only_sites_that_the_asker_may_use_are_named(lab, lmd):
     settings = [{"id": "b", "groups": ["nobody"]}, {"id": "c", "hidden": True}]
-    daemon = behind(made, lmd, own=settings)
+    daemon = behind(lab, lmd, own=settings)
     with daemon.client() as admin, daemon.client("olga") as olga:
         until(lambda: len(admin.get("/sites").json) >= 2, "the sites are known")
         del lmd.requests[:]
@@ -222,8 +246,8 @@ def test_only_sites_that_the_asker_may_use_are_named(made, lmd):
         assert {row["key"] for row in olga.get("/lmd/sites").json} <= {"a", "c"}
 
 
-def test_a_site_that_is_down_is_named(client, lmd):
-    lmd.sites["b"].status, lmd.sites["b"].error = DOWN, "connection refused"
+def test_a_site_that_is_down_is_named(client, known):
+    known.sites["b"].status, known.sites["b"].error = DOWN, "connection refused"
     answer = client.get("/hosts?columns=name,peer_key")
     assert {row["peer_key"] for row in answer.json} == {"a", "c"}
     assert answer.headers["x-mon-failed-sites"] == "b"
@@ -232,53 +256,53 @@ def test_a_site_that_is_down_is_named(client, lmd):
     assert (row["status"], row["last_error"]) == (1, "connection refused")
     (row,) = [row for row in client.get("/lmd/sites").json if row["key"] == "b"]
     assert (row["status"], row["last_error"]) == (2, "connection refused")
-    del lmd.requests[:]
+    del known.requests[:]
     assert client.get("/hosts/totals").headers["x-mon-failed-sites"] == "b"
-    assert asked(lmd, "hosts")[0][-1] == "Backends: a c"
-    lmd.sites["b"].status, lmd.sites["b"].error = 0, ""
+    assert asked(known, "hosts")[0][-1] == "Backends: a c"
+    known.sites["b"].status, known.sites["b"].error = 0, ""
     ready(client, "a", "b", "c")
 
 
-def test_no_site_answers(client, lmd):
-    for one in lmd.sites.values():
+def test_no_site_answers(client, known):
+    for one in known.sites.values():
         one.status, one.error = DOWN, "gone"
     answer = client.get("/hosts")
     assert answer.status == 502
     assert "a: gone; b: gone; c: gone" in answer.json["description"]
 
 
-def test_a_stale_site_serves_what_it_has(client, lmd):
-    lmd.sites["b"].status = WARNING
+def test_a_stale_site_serves_what_it_has(client, known):
+    known.sites["b"].status = WARNING
     answer = client.get("/hosts?columns=peer_key")
     assert {row["peer_key"] for row in answer.json} == {"a", "b", "c"}
     assert "x-mon-failed-sites" not in answer.headers
 
 
 @pytest.mark.parametrize("status", [PENDING, SYNCING])
-def test_a_site_that_is_being_read_is_never_just_missing(client, lmd, status):
-    lmd.sites["c"].status = status
+def test_a_site_that_is_being_read_is_never_just_missing(client, known, status):
+    known.sites["c"].status = status
     answer = client.get("/hosts?columns=peer_key")
     failed = answer.headers.get("x-mon-failed-sites", "")
     assert {row["peer_key"] for row in answer.json} | {failed} >= {"a", "b", "c"}
     ready(client, "a", "b")
-    lmd.sites["c"].status = 0
+    known.sites["c"].status = 0
     ready(client, "a", "b", "c")
 
 
-def test_the_lmd_dies_and_comes_back(client, lmd):
-    lmd.die()
+def test_the_lmd_dies_and_comes_back(client, known):
+    known.die()
     ready(client)
     answer = client.get("/hosts")
     assert answer.status == 502
     assert answer.headers["x-mon-failed-sites"] == "a,b,c"
-    lmd.listen()
+    known.listen()
     ready(client, "a", "b", "c")
     assert client.get("/hosts").status == 200
 
 
-def test_the_lmd_is_away_at_the_start(made, lmd):
+def test_the_lmd_is_away_at_the_start(lab, lmd):
     lmd.die()
-    with behind(made, lmd).client() as client:
+    with behind(lab, lmd).client() as client:
         until(lambda: client.get("/hosts").status == 502, "no LMD")
         assert client.get("/hosts").headers["x-mon-failed-sites"] == "lmd"
         lmd.listen()
@@ -286,20 +310,20 @@ def test_the_lmd_is_away_at_the_start(made, lmd):
         assert client.get("/hosts").status == 200
 
 
-def test_sites_come_and_go(client, lmd, embedded):
-    lmd.sites["d"] = Behind(embedded.socket, "Fourth")
+def test_sites_come_and_go(client, known, embedded):
+    known.sites["d"] = Behind(embedded.socket, "Fourth")
     ready(client, "a", "b", "c", "d")
     assert {row["peer_name"] for row in client.get("/hosts?columns=peer_name").json} >= {"Fourth"}
-    del lmd.sites["a"], lmd.sites["d"]
+    del known.sites["a"], known.sites["d"]
     ready(client, "b", "c")
     answer = client.get("/hosts?columns=peer_key")
     assert {row["peer_key"] for row in answer.json} == {"b", "c"}
     assert client.get("/sites/a/hosts").status == 400
 
 
-def test_another_lmd_takes_over(made, lmd, embedded, tmp_path, lab):
-    second = lab.keep(FakeLmd(tmp_path / "second", dict.fromkeys("abc", embedded.socket)))
-    with behind(made, lmd, second).client() as client:
+def test_another_lmd_takes_over(lab, lmd, embedded):
+    second = fake(lab, embedded)
+    with behind(lab, lmd, second).client() as client:
         ready(client, "a", "b", "c")
         assert not second.requests
         lmd.die()
@@ -311,18 +335,18 @@ def test_another_lmd_takes_over(made, lmd, embedded, tmp_path, lab):
         assert asked(second, "hosts")
 
 
-def test_an_lmd_that_hangs_is_left(made, lmd, embedded, tmp_path, lab):
-    second = lab.keep(FakeLmd(tmp_path / "second", dict.fromkeys("abc", embedded.socket)))
-    with behind(made, lmd, second).client() as client:
+def test_an_lmd_that_hangs_is_left(lab, lmd, embedded):
+    second = fake(lab, embedded)
+    with behind(lab, lmd, second).client() as client:
         ready(client, "a", "b", "c")
         lmd.gate.clear()
         client.get("/hosts")
         until(lambda: second.requests and client.get("/hosts").status == 200, "the second one")
 
 
-def test_beside_sites_that_are_asked_directly(made, lmd, embedded):
+def test_beside_sites_that_are_asked_directly(lab, lmd, embedded):
     direct = [site("x", embedded), site("b", embedded)]
-    daemon = behind(made, lmd, sites=direct)
+    daemon = behind(lab, lmd, sites=direct)
     with daemon.client() as client:
         ready(client, "x", "b", "a", "c")
         assert (
@@ -342,34 +366,34 @@ def comments(client, text):
     return client.rows("/comments", {"columns": "host_name,peer_key", "comment": text})
 
 
-def test_commands_go_to_their_site_alone(client, lmd):
+def test_commands_go_to_their_site_alone(client, known):
     form = [("comment_data", "over the LMD"), ("backends", "b")]
     answer = client.post_form("/hosts/web01/cmd/add_host_comment", form)
     assert answer.status == 200
-    (lines,) = [lines for lines in lmd.requests if lines[0].startswith("COMMAND")]
+    (lines,) = [lines for lines in known.requests if lines[0].startswith("COMMAND")]
     assert lines[1:] == ["Backends: b", "ResponseHeader: fixed16", "OutputFormat: wrapped_json"]
     assert "ADD_HOST_COMMENT;web01;1;admin;over the LMD" in lines[0]
     until(lambda: comments(client, "over the LMD"), "the comment is there")
 
 
-def test_a_command_that_a_site_refuses(client, lmd):
-    lmd.refuses = "400: Unknown command 'X'"
+def test_a_command_that_a_site_refuses(client, known):
+    known.refuses = "400: Unknown command 'X'"
     answer = client.post_form("/hosts/web01/cmd/add_host_comment", [("comment_data", "refused")])
     assert answer.status == 400, answer
     assert "Unknown command" in answer.text
 
 
-def test_a_command_that_is_still_on_its_way(client, lmd):
-    lmd.delay = "slow"
+def test_a_command_that_is_still_on_its_way(client, known):
+    known.delay = "slow"
     answer = client.post_form(
         "/hosts/web01/cmd/add_host_comment", [("comment_data", "slow"), ("backends", "a")]
     )
     assert answer.status >= 500
     assert "still being sent" in answer.text
-    assert len([one for one in lmd.requests if one[0].startswith("COMMAND")]) == 1
+    assert len([one for one in known.requests if one[0].startswith("COMMAND")]) == 1
 
 
-def test_what_the_lmd_says_of_its_sites(client, made, lmd):
+def test_what_the_lmd_says_of_its_sites(client):
     rows = client.get("/lmd/sites").json
     assert [row["key"] for row in rows] == ["a", "b", "c"]
     assert rows[0]["lmd_last_cache_update"] == rows[0]["last_update"] > 0
@@ -378,9 +402,9 @@ def test_what_the_lmd_says_of_its_sites(client, made, lmd):
     assert client.get("/lmd/sites?columns=key&status=0&limit=1").json == [{"key": "a"}]
 
 
-def test_who_may_not_see_addresses(made, lmd):
-    with behind(made, lmd).client("olga") as olga:
-        ready(olga, "a", "b", "c")
+@pytest.mark.usefixtures("known")
+def test_who_may_not_see_addresses(pair):
+    with pair[1].client("olga") as olga:
         row = olga.get("/lmd/sites").json[0]
         assert (row["key"], row["addr"], row["last_error"]) == ("a", "", "")
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet import reactor
-from twisted.internet.defer import CancelledError
 from twisted.internet.ssl import PrivateCertificate
 from twisted.internet.task import Clock
 
@@ -16,15 +15,13 @@ from monrest.livestatus.command_channel import STOP_LIMIT, CommandChannel
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
-    ProtocolError,
-    QueryTimeoutError,
     StoppedError,
 )
 from monrest.livestatus.endpoints import endpoint_for, uses_tls
 from monrest.livestatus.external import request
 from monrest.livestatus.verdicts import ACCEPTED, Verdict
 from tests.fakes.certificates import Authority
-from tests.fakes.livestatus import MemoryCore, Script, framed, serve_tcp, serve_unix
+from tests.fakes.livestatus import MemoryCore, Script, framed, serve_tcp
 from tests.fakes.sites import outcome
 
 ROW = framed(b"[[1700000000]]\n")
@@ -91,19 +88,6 @@ def bench():
     bench.check_end()
 
 
-@pytest.mark.parametrize("kind", ["naemon", "icinga2"])
-def test_lines_are_pipelined_and_every_verdict_is_that_of_its_line(bench, kind):
-    found = bench.send(*THREE, kind=kind)
-    assert bench.heard() == sent(kind, *THREE)
-    good, bad = (ROW, NO) if kind == "naemon" else (framed(b""), framed(b"no", 400))
-    bench.say(good + bad[:5])
-    assert found == []
-    bench.say(bad[5:] + good)
-    (done,) = found
-    assert done.verdicts == (ACCEPTED, REFUSED, ACCEPTED)
-    assert (done.written, done.error) == (3, None)
-
-
 @pytest.mark.parametrize("kind", ["mk", "shinken"])
 def test_one_at_a_time_for_cores_that_cannot_be_pipelined(bench, kind):
     found = bench.send(*THREE, kind=kind)
@@ -135,20 +119,6 @@ def test_an_lmd_that_says_nothing(bench):
     assert isinstance(done.error, BrokenConnectionError)
 
 
-def test_transmissions_wait_for_each_other_on_one_connection(bench):
-    first = bench.send(*THREE[:2])
-    second = bench.send(THREE[2])
-    assert bench.heard() == sent("naemon", *THREE[:2])
-    bench.say(ROW)
-    assert bench.heard() == sent("naemon", *THREE[:2])
-    bench.say(NO)
-    assert first[0].verdicts == (ACCEPTED, REFUSED)
-    assert bench.heard() == sent("naemon", *THREE)
-    bench.say(ROW)
-    assert second[0].verdicts == (ACCEPTED,)
-    assert bench.core.connects == 1
-
-
 def test_the_connection_is_closed_when_idle(bench):
     bench.send("x")
     bench.say(ROW)
@@ -163,13 +133,6 @@ def test_the_connection_is_closed_when_idle(bench):
     assert not bench.core.open
 
 
-def test_keeping_nothing_closes_an_idle_connection(bench):
-    bench.send("x")
-    bench.say(ROW)
-    bench.channel.keep(0.0)
-    assert not bench.core.open
-
-
 def test_a_connection_that_is_closed_while_idle_is_replaced(bench):
     bench.send("x")
     bench.say(ROW)
@@ -178,18 +141,6 @@ def test_a_connection_that_is_closed_while_idle_is_replaced(bench):
     found = bench.send("y")
     bench.say(ROW)
     assert found[0].verdicts == (ACCEPTED,)
-
-
-def test_refused_connections_send_nothing(bench):
-    bench.core.up = False
-    found = bench.send(*THREE)
-    (done,) = found
-    assert (done.verdicts, done.written) == ((), 0)
-    assert done.error.reason == "connection refused"
-    bench.core.up = True
-    found = bench.send("x")
-    bench.say(ROW)
-    assert found[0].error is None
 
 
 def test_a_connect_that_hangs(bench):
@@ -213,19 +164,6 @@ def test_a_time_out_shorter_than_that_of_connecting(bench):
     assert bench.core.cancelled == 1
 
 
-def test_a_connect_that_comes_too_late_is_not_used(bench):
-    bench.core.up = None
-    found = bench.send("x", timeout=2)
-    hanging = list(bench.core.hanging)
-    bench.turn(2)
-    bench.core.hanging = hanging
-    bench.core.let_in()
-    bench.turn()
-    assert not bench.core.open
-    assert all(not talk.written for talk in bench.core.talks)
-    assert len(found) == 1
-
-
 def test_waiting_too_long_behind_others(bench):
     first = bench.send("x")
     second = bench.send("y", timeout=1)
@@ -238,80 +176,12 @@ def test_waiting_too_long_behind_others(bench):
     assert bench.heard() == sent("naemon", "x", "z")
 
 
-def test_cut_after_some_answers(bench):
-    found = bench.send(*lines(100))
-    bench.say(ROW * 49 + NO)
-    bench.talk.close()
-    bench.turn()
-    (done,) = found
-    assert done.verdicts == (ACCEPTED,) * 49 + (REFUSED,)
-    assert done.written == 100
-    assert done.error.reason == "connection closed without an answer"
-
-
-def test_cut_in_the_middle_of_an_answer(bench):
-    found = bench.send(*THREE)
-    bench.say(ROW + ROW[:7])
-    bench.talk.reset()
-    bench.turn()
-    assert (found[0].verdicts, found[0].written) == ((ACCEPTED,), 3)
-    assert found[0].error.reason == "connection lost in the middle of an answer"
-
-
-def test_nothing_is_sent_again(bench):
-    bench.send("x")
-    bench.say(ROW)
-    found = bench.send(*THREE)
-    bench.talk.reset()
-    bench.turn()
-    assert (found[0].verdicts, found[0].written) == ((), 3)
-    bench.turn(60)
-    assert bench.core.connects == 1
-
-
 def test_only_what_was_written_is_in_doubt_on_serial_cores(bench):
     found = bench.send(*THREE, kind="mk")
     bench.say(ROW)
     bench.talk.close()
     bench.turn()
     assert (found[0].verdicts, found[0].written) == ((ACCEPTED,), 2)
-
-
-def test_no_answer_in_time(bench):
-    found = bench.send(*THREE)
-    after = bench.send("x")
-    bench.say(ROW)
-    bench.turn(29.9)
-    assert found == []
-    bench.turn(0.1)
-    assert (found[0].verdicts, found[0].written) == ((ACCEPTED,), 3)
-    assert isinstance(found[0].error, QueryTimeoutError)
-    assert bench.core.talks[0].aborted
-    bench.turn(0)
-    assert len(after) + len(bench.core.open) == 1
-
-
-@pytest.mark.parametrize(
-    ("lie", "reason"),
-    [
-        (b"Invalid request method\n", "no header but"),
-        (framed(b"nonsense\n"), "not valid JSON"),
-        (framed(b"no\n", 413), "answered with 413"),
-        (b"200 99999999999\n", "is announced"),
-        (b"\0" * 100_000, "without an end"),
-    ],
-)
-def test_lies(bench, lie, reason):
-    found = bench.send(*THREE)
-    bench.say(ROW + lie)
-    (done,) = found
-    assert (done.verdicts, done.written) == ((ACCEPTED,), 3)
-    assert isinstance(done.error, ProtocolError)
-    assert reason in done.error.reason
-    assert not bench.core.open
-    found = bench.send("x")
-    bench.say(ROW)
-    assert found[0].error is None
 
 
 def test_more_answers_than_commands(bench):
@@ -344,20 +214,6 @@ def test_unasked_bytes_end_the_connection(bench, surplus):
     found = bench.send("z")
     bench.say(NO)
     assert found[0].verdicts == (REFUSED,)
-
-
-def test_cancelling_ends_the_wait_alone(bench):
-    waiting = bench.channel.transmit(THREE, "mk", 30)
-    bench.turn()
-    behind = bench.channel.transmit(["z"], "mk", 30)
-    gone = [outcome(waiting), outcome(behind)]
-    waiting.cancel()
-    behind.cancel()
-    assert all(one[0].check(CancelledError) for one in gone)
-    for text in (*THREE, "z"):
-        assert bench.heard().endswith(request(text, "mk"))
-        bench.say(ROW)
-    assert bench.heard() == sent("mk", *THREE, "z")
 
 
 def test_stopping_finishes_what_is_under_way(bench):
@@ -405,15 +261,6 @@ def test_stopping_while_connecting_sends_nothing(bench, up):
     assert (found[0].written, type(found[0].error)) == (0, StoppedError)
     assert stopped == [None]
     assert all(not talk.written for talk in bench.core.talks)
-
-
-def test_stopping_when_idle(bench):
-    bench.send("x")
-    bench.say(ROW)
-    stopped = outcome(bench.channel.stop())
-    bench.turn()
-    assert stopped == [None]
-    assert not bench.core.open
 
 
 def test_lost_before_a_handshake_is_over():
@@ -501,27 +348,6 @@ def channel_for(address, **options):
     config = SiteConfig(id="s", name="S", address=address, **options)
     endpoint = partial(endpoint_for, reactor, config)
     return CommandChannel(reactor, endpoint, tls=uses_tls(config))
-
-
-async def test_unix_socket(tmp_path):
-    script = Script()
-    site = serve_unix(reactor, tmp_path / "live", script)
-    channel = channel_for(site.address)
-    texts = lines(100)
-    for _ in range(3):
-        done = await channel.transmit(texts, "naemon", 20)
-        assert done.verdicts == (ACCEPTED,) * 100
-    assert script.commands == list(texts * 3)
-    assert site.accepted == 1
-    await channel.stop()
-    await site.stop()
-
-
-async def test_no_socket(tmp_path):
-    channel = channel_for(f"unix:{tmp_path / 'nowhere'}")
-    done = await channel.transmit(THREE, "naemon", 20)
-    assert (done.written, done.error.reason) == (0, "no such socket")
-    await channel.stop()
 
 
 async def test_tls(tmp_path):

@@ -63,11 +63,6 @@ def test_text_instead_of_a_header_is_the_message():
         parse_header(b"Invalid request method\nand more")
 
 
-def test_in_one_piece():
-    assert read([framed(as_json(ROWS))], 4) == ROWS
-    assert read([framed(b"[]\n")], 7) == []
-
-
 def test_not_complete_yet():
     reader = CoreRequest(b"").reader()
     assert not reader.started
@@ -171,7 +166,7 @@ def test_any_rows_in_any_pieces_and_batches(rows, separators, sizes, batch):
 
 @pytest.mark.parametrize("between", [",\n", ", "])
 def test_no_slice_is_big(between, monkeypatch):
-    rows = [[f"h{n}", n, ["a", "b"], ["c ], [", "d"], "x" * 200] for n in range(20_000)]
+    rows = [[f"h{n}", n, ["a", "b"], ["c ], [", "d"], "x" * 200] for n in range(5000)]
     text = "[" + between.join(map(json.dumps, rows)) + "]\n"
     sizes = []
     real = orjson.loads
@@ -183,7 +178,7 @@ def test_no_slice_is_big(between, monkeypatch):
     monkeypatch.setattr(framing.orjson, "loads", loads)
     data = framed(text.encode())
     assert read([data[i : i + 65536] for i in range(0, len(data), 65536)], 5) == rows
-    assert len(data) > 4_000_000
+    assert len(data) > 1_000_000
     assert max(sizes) <= 256 * 1024
     sizes.clear()
     assert read([data[:1000], data[1000:]], 5) == rows  # also when it comes in one piece
@@ -191,7 +186,7 @@ def test_no_slice_is_big(between, monkeypatch):
 
 
 def test_one_huge_row_is_read_all_the_same():
-    row = ["h", [[f"host{n}", f"service ], [ {n}"] for n in range(20_000)]]
+    row = ["h", [[f"host{n}", f"service ], [ {n}"] for n in range(8000)]]
     data = framed((json.dumps([row, row], separators=(", ", ":"))).encode())
     assert read([data[i : i + 65536] for i in range(0, len(data), 65536)], 2) == [row, row]
 

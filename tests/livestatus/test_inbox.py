@@ -5,7 +5,7 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monrest.base.errors import BrokenRowsError, ClientLeftError, Unavailable
+from monrest.base.errors import BrokenRowsError, ClientLeftError
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.livestatus.framing import parse_rows
 from monrest.livestatus.inbox import BATCH, StoredRows
@@ -98,12 +98,6 @@ def test_nonsense_is_an_error_of_its_site(inbox):
         assert caught.value.site == "a"
         assert isinstance(caught.value.error, ProtocolError)
         assert words in caught.value.error.reason
-
-
-def test_a_full_disk_is_an_error_of_the_question(inbox):
-    inbox.memory.files.most = 200
-    with pytest.raises(Unavailable, match="no room for large answers"):
-        read(StoredRows(inbox, "a"), framed(as_json([["row", at] for at in range(50)])))
 
 
 def test_who_has_left_reads_no_more(inbox):

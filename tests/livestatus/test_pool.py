@@ -19,7 +19,6 @@ from monrest.livestatus.pool import CoreRequest, Pool
 from tests.fakes.livestatus import (
     MemoryCore,
     Script,
-    answer_and_close,
     close_without_answer,
     framed,
     hang,
@@ -106,14 +105,6 @@ def bench():
         one.stop()
 
 
-def test_a_connection_is_kept(bench):
-    b = bench(Script())
-    for _ in range(100):
-        assert b.ask().rows == [["h1", 0]]
-    assert b.core.connects == 1
-    assert b.core.talks[0].written == [ASK] * 100
-
-
 def test_one_request_at_a_time_on_a_connection(bench):
     b = bench(limit=1)
     first, second = b.ask(), b.ask()
@@ -152,23 +143,6 @@ def test_waiting_queries_are_served_in_order(bench):
         assert query.rows == [[1]]
 
 
-def test_idle_connections_are_closed_after_a_minute(bench):
-    b = bench(Script())
-    both = b.ask(), b.ask()
-    assert all(query.rows for query in both)
-    b.ask()
-    b.clock.advance(59)
-    assert len(b.core.open) == 1
-    b.ask()
-    b.clock.advance(59.5)
-    assert len(b.core.open) == 1
-    b.clock.advance(1)
-    assert not b.core.open
-    assert b.alarms == []  # it was us
-    assert not b.clock.getDelayedCalls()
-    assert b.ask().rows == [["h1", 0]]
-
-
 def test_two_idle_connections_expire_one_by_one(bench):
     b = bench()
     first, second = b.ask(), b.ask()
@@ -182,18 +156,6 @@ def test_two_idle_connections_expire_one_by_one(bench):
     assert not b.core.open
 
 
-def test_refused(bench):
-    b = bench()
-    b.core.up = False
-    queries = [b.ask(), b.ask()]
-    assert [query.error.reason for query in queries] == ["connection refused"] * 2
-    assert not b.clock.getDelayedCalls()
-    b.core.up = True
-    query = b.ask()
-    b.core.talks[0].say(OK)
-    assert query.rows
-
-
 def test_refused_more_connections_leaves_the_query_waiting_for_those_there_are(bench):
     b = bench(limit=4)
     first = b.ask()
@@ -203,14 +165,6 @@ def test_refused_more_connections_leaves_the_query_waiting_for_those_there_are(b
     b.core.talks[0].say(OK)
     b.core.talks[0].say(OK)
     assert first.rows == second.rows == [[1]]
-
-
-def test_a_connection_closed_while_idle_is_replaced(bench):
-    b = bench(Script([answer_and_close(["h1", 0])]))
-    assert b.ask().rows
-    assert b.ask().rows
-    assert b.core.connects == 2
-    assert b.alarms == ["lost"]
 
 
 def test_log_queries_run_one_at_a_time(bench):
@@ -283,29 +237,6 @@ def test_an_urgent_query_hears_that_nothing_can_be_opened(bench):
     assert slow.pending
 
 
-def test_a_slow_query_times_out_and_loses_its_connection(bench):
-    b = bench()
-    query = b.ask(timeout=30)
-    b.clock.advance(29.9)
-    assert query.pending
-    b.clock.advance(0.1)
-    assert isinstance(query.error, QueryTimeoutError)
-    assert query.error.reason == "timed out after 30 s"
-    assert query.error.timed_out
-    assert not b.core.open
-
-
-def test_time_outs_of_their_own(bench):
-    b = bench()
-    long, short = b.ask(timeout=300), b.ask(timeout=0.5)
-    b.clock.advance(0.5)
-    assert short.error.reason == "timed out after 0.5 s"
-    b.clock.advance(299)
-    assert long.pending
-    b.clock.advance(1)
-    assert long.error.timed_out
-
-
 def test_waiting_in_the_queue_counts(bench):
     b = bench(limit=1)
     first, second = b.ask(timeout=100), b.ask(timeout=2)
@@ -345,28 +276,6 @@ def test_a_short_query_does_not_wait_for_a_long_connect(bench):
     query = b.ask(timeout=1)
     b.clock.advance(1)
     assert query.error.reason == "timed out after 1 s"
-
-
-def test_a_quick_query_costs_no_timed_call(bench):
-    b = bench(Script())
-    b.ask()
-    b.ask()
-    calls = b.clock.getDelayedCalls()
-    for _ in range(10):
-        b.ask()
-    assert b.clock.getDelayedCalls() == calls
-    assert len(calls) == 1
-
-
-def test_cancelling_a_running_query_closes_its_connection(bench):
-    b = bench(limit=1)
-    first, second = b.ask(), b.ask()
-    first.deferred.cancel()
-    assert isinstance(first.error, CancelledError)
-    assert b.core.talks[0].aborted
-    b.clock.advance(0)
-    b.core.talks[1].say(OK)
-    assert second.rows == [[1]]
 
 
 def test_cancelling_a_waiting_query(bench):
@@ -431,15 +340,6 @@ def test_stopping_fails_everything(bench):
     b.stop()
 
 
-def test_stopping_while_connecting(bench):
-    b = bench()
-    b.core.up = None
-    query = b.ask()
-    b.stop()
-    assert isinstance(query.error, StoppedError)
-    assert b.core.cancelled == 1
-
-
 def test_a_query_may_be_sent_from_the_answer_of_another(bench):
     b = bench(Script())
     found = []
@@ -498,15 +398,6 @@ def test_when_the_pool_stops(bench):
     assert each_once(found, StoppedError)
 
 
-def test_what_was_not_read_on_a_kept_connection_is_sent_again_on_a_new_one(bench):
-    """A Unix socket is reset when its other end is closed with unread bytes in it."""
-    b = bench(Script([rows(["h1", 0]), reset]), local=True)
-    assert b.ask().rows
-    assert b.ask().rows == [["h1", 0]]
-    assert b.core.connects == 2
-    assert [talk.written for talk in b.core.talks] == [[ASK, ASK], [ASK]]
-
-
 def test_what_nobody_took_is_sent_again_on_a_new_connection(bench):
     b = bench(Script())
     assert b.ask().rows
@@ -534,29 +425,6 @@ def test_sent_again_on_a_new_connection_even_if_others_idle(bench):
     assert len(b.core.open) <= 2
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_unread_on_a_fresh_connection_is_like_no_connection(bench, kept):
-    script = Script([*([rows(["h1", 0]), reset] if kept else []), reset])
-    b = bench(script, local=True)
-    if kept:
-        assert b.ask().rows
-    query = b.ask()
-    assert isinstance(query.error, ConnectError)
-    assert query.error.momentary
-    assert len(script.requests) == (3 if kept else 1)
-
-
-@pytest.mark.parametrize(("end", "local"), [(close_without_answer, True), (reset, False)])
-def test_what_may_have_been_read_is_not_sent_again_here(bench, end, local):
-    script = Script([rows(["h1", 0]), end])
-    b = bench(script, local=local)
-    assert b.ask().rows
-    error = b.ask().error
-    assert isinstance(error, BrokenConnectionError)
-    assert (error.kept, error.begun) == (True, False)
-    assert len(script.requests) == 2
-
-
 @pytest.mark.parametrize("end", [close_without_answer, reset])
 def test_a_probe_is_sent_again_once(bench, end):
     script = Script([rows(["h1", 0]), end, rows(["h1", 0]), end, end])
@@ -572,13 +440,6 @@ def test_the_core_is_gone_when_the_query_is_sent_again(bench):
     assert b.ask().rows
     b.core.up = False
     assert b.ask().error.reason == "connection refused"
-
-
-def test_zero_bytes_on_a_fresh_connection_is_a_bad_query(bench):
-    script = Script([close_without_answer] * 5)
-    b = bench(script)
-    assert b.ask().error.reason == "connection closed without an answer"
-    assert len(script.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -607,16 +468,6 @@ def test_misdeeds_end_in_time_and_cost_the_connection(bench, misdeed, kind, reas
     assert not b.core.open
     assert b.ask(width=2).rows == [["h1", 0]]
     assert b.core.connects == 2
-
-
-def test_half_an_answer_is_not_repeated(bench):
-    script = Script([rows(["h1", 0]), truncated(["h1", 0])])
-    b = bench(script)
-    assert b.ask().rows
-    error = b.ask().error
-    assert "middle" in error.reason
-    assert error.begun
-    assert len(script.requests) == 2
 
 
 def test_unasked_bytes_spoil_a_connection(bench):

@@ -1,10 +1,5 @@
 """What a core is, from its status row and its columns table."""
 
-import os
-import subprocess
-import time
-from pathlib import Path
-
 import pytest
 from twisted.internet.defer import Deferred
 
@@ -15,7 +10,7 @@ from monrest.livestatus.core_errors import (
     ProtocolError,
     RefusedError,
 )
-from monrest.query.model import Pushed, Test
+from monrest.query.model import Pushed
 from monrest.sites.capabilities import (
     COLUMNS_QUERY,
     STATUS_COLUMNS,
@@ -25,7 +20,6 @@ from monrest.sites.capabilities import (
     status_query,
 )
 from monrest.sites.static import NAEMON, icinga2, joined, shinken
-from tests.fakes.threads import threaded_memory
 
 ROWS = [["hosts", "name", "string"], ["hosts", "state", "int"], ["log", "time", "time"]]
 
@@ -156,68 +150,3 @@ def test_shinken_has_no_column_that_naemon_lacks_except_its_own():
     for table in ("hosts", "services", "contacts", "comments"):
         own = {name for name in shinken()[table] if not name.startswith(("host_", "service_"))}
         assert own - set(NAEMON[table]) <= extras
-
-
-SITE = """
-include <itl>
-object IcingaApplication "app" { }
-object LivestatusListener "live" {
-  socket_type = "unix"
-  socket_path = SocketPath
-  compat_log_path = LogDir + "/compat"
-}
-object Host "h1" { check_command = "dummy" }
-object Service "s1" { host_name = "h1", check_command = "dummy" }
-"""
-
-
-@pytest.mark.icinga2
-async def test_icinga_2_knows_every_column_of_our_list(tmp_path):
-    from twisted.internet import reactor
-    from twisted.internet.task import deferLater
-
-    from monrest.config.sections import SiteConfig
-    from monrest.sites.site import Site
-
-    program = Path("/usr/sbin/icinga2")
-    if not program.exists():
-        assert not os.environ.get("MONREST_CI"), "icinga2 is missing"
-        pytest.skip("icinga2 is not installed")
-    for folder in ("data", "log/compat/archives", "cache", "spool", "run"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "site.conf").write_text(SITE)
-    user, group = (
-        subprocess.run(["id", flag], capture_output=True, text=True, check=True).stdout.strip()
-        for flag in ("-un", "-gn")
-    )
-    defines = {
-        "RunAsUser": user, "RunAsGroup": group, "DataDir": "data", "LogDir": "log",
-        "CacheDir": "cache", "SpoolDir": "spool", "InitRunDir": "run",
-        "PidPath": "run/icinga2.pid", "SocketPath": "live",
-    }  # fmt: skip
-    arguments = [str(program), "daemon", "-c", str(tmp_path / "site.conf")]
-    for name, value in defines.items():
-        where = value if name.startswith("RunAs") else str(tmp_path / value)
-        arguments += ["-D", f"{name}={where}"]
-    with (tmp_path / "output").open("wb") as output:
-        core = subprocess.Popen(arguments, stdout=output, stderr=output)
-    config = SiteConfig(id="i", name="I", address=f"unix:{tmp_path}/live")
-    site = Site(reactor, config, memory=threaded_memory(reactor))
-    try:
-        deadline = time.monotonic() + 300
-        while not (tmp_path / "live").exists():
-            assert core.poll() is None, (tmp_path / "output").read_text()
-            assert time.monotonic() < deadline
-            await deferLater(reactor, 0.1, lambda: None)
-        site.startService()
-        await site.breaker.verdict()
-        assert site.capabilities.kind == "icinga2"
-        for table, columns in icinga2().items():
-            since = Test("time", ">=", "0") if table == "log" else None
-            rows = await site.ask(Pushed(table=table, columns=tuple(columns), filter=since))
-            if table in ("hosts", "services", "status"):
-                assert len(rows) == 1
-    finally:
-        await site.stopService()
-        core.terminate()
-        core.wait(300)

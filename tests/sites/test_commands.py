@@ -16,7 +16,6 @@ from tests.fakes.livestatus import (
     framed,
     hang,
     raw,
-    refused,
     reset,
 )
 from tests.fakes.sites import Town, outcome
@@ -133,15 +132,6 @@ def test_a_command_that_cannot_be_written_stops_all_of_them(town):
     assert town.cores["a"].script.commands == town.cores["b"].script.commands == []
 
 
-def test_a_pending_site_is_waited_for_and_not_for_ever(town):
-    pending = town.site(up=None, timeout=3)
-    found = submit(town, (pending, log(1)))
-    town.pass_time(3.5)
-    ((sent,),) = found
-    assert (sent.lines, sent.unsent, sent.uncertain) == ((), texts(1), False)
-    assert sent.problem.timed_out
-
-
 def test_a_site_that_dies_meanwhile(town):
     site = town.site()
     town.cores["a"].up = False
@@ -164,16 +154,6 @@ def test_commands_wait_for_a_core_that_is_away_for_a_moment(town):
     ((sent,),) = found
     check(sent, site, texts(1, 2))
     assert core.script.commands == list(texts(1, 2))
-
-
-def test_what_a_core_may_have_read_is_not_sent_again(town):
-    script = Script(orders=[close_without_answer])
-    site = town.site(script=script)
-    core = town.cores["a"]
-    (sent,) = done(town, (site, log(1, 2)), seconds=5)
-    assert set(sent.doubtful) == {0, 1}
-    assert script.commands == list(texts(1))
-    assert core.up
 
 
 def test_a_hanging_core_is_not_waited_for(town):
@@ -300,15 +280,8 @@ LIES = {
     "hang": (fall_silent, "timed out after 30 s"),
     "reset": (reset, "connection closed without an answer"),
     "close": (close_without_answer, "connection closed without an answer"),
-    "half an answer": (raw(b"200      "), "no header"),
-    "wrong header": (raw(b"2OO abcdefghijk\n"), "no header"),
-    "wrong length": (raw(b"200 00000000999\n"), "connection lost"),
-    "oversized": (raw(b"200  9999999999\n"), "9999999999 bytes"),
+    "wrong length": (raw(b"200 00000000999\n"), "connection lost in the middle of an answer"),
     "garbage": (raw(b"\xff" * 100_000), "without an end"),
-    "not json": (raw(framed(b"oops\n")), "not valid JSON"),
-    "another table": (raw(framed(b'[["a"],["b"]]\n')), "one row"),
-    "refused question": (refused(404, b"no such table\n"), "answered with 404"),
-    "text": (raw(b"Invalid request method\n"), "no header but 'Invalid request method'"),
 }
 
 
@@ -319,7 +292,7 @@ def test_half_of_a_hundred_and_then_a_lie(town, name):
     def then_silence(talk, request):
         talk.mute = True
         lie(talk, request)
-        if expected == "connection lost":
+        if "middle" in expected:
             talk.later(1, talk.close)
 
     script = Script(orders=[None] * 20 + [no] + [None] * 29 + [then_silence])
@@ -332,8 +305,7 @@ def test_half_of_a_hundred_and_then_a_lie(town, name):
     assert sent.uncertain
     for text in sent.doubtful.values():
         assert text == f"{reason(sent)}: not known whether it was executed"
-    if name != "half an answer":
-        assert expected in reason(sent)
+    assert expected in reason(sent)
     assert set(script.commands) <= set(texts(*range(100)))
     assert len(script.commands) == len(set(script.commands))
     # The next ones find an honest site.

@@ -76,16 +76,6 @@ def test_a_site_without_the_table_has_no_answer_and_no_problem(town):
     assert len(town.cores["b"].script.queries) == 0
 
 
-def test_pending_sites_are_waited_for(town):
-    sites = [town.site("a"), town.site("b", up=None)]
-    found = gather(town, sites)
-    town.clock.advance(0)
-    assert found == []
-    town.cores["b"].let_in()
-    town.clock.advance(0)
-    assert len(found[0].answers) == 2
-
-
 def test_a_plan_that_cannot_be_sent_fails_the_request_and_lets_go_of_the_rest(town):
     sites = [town.site("a", Script([hang])), town.site("b")]
     bad = Pushed(table="hosts", columns=("name",), filter=Test("name", "=", "a\nb"))

@@ -12,10 +12,9 @@ from monrest.config.sections import SiteConfig
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     ConnectError,
-    ProtocolError,
     QueryTimeoutError,
 )
-from monrest.sites.federation.remote import OnBehalfOf, PartialBody, RefusedByRemoteError, Remote
+from monrest.sites.federation.remote import OnBehalfOf, PartialBody, Remote
 from tests.fakes.certificates import Authority
 
 
@@ -108,27 +107,6 @@ async def failure(deferred):
     with pytest.raises(Exception) as caught:
         await deferred
     return caught.value
-
-
-@pytest.mark.parametrize(
-    ("path", "kind", "text"),
-    [
-        ("/long", ProtocolError, "more than 1000 bytes"),
-        ("/announced", ProtocolError, "more than 1000 bytes"),
-        ("/cut", BrokenConnectionError, "closed before"),
-        ("/302", ProtocolError, "redirects are not followed"),
-        ("/307", ProtocolError, "redirects are not followed"),
-        ("/404", RefusedByRemoteError, "404: no: because"),
-        ("/504", RefusedByRemoteError, "504: no"),
-    ],
-)
-async def test_what_goes_wrong(path, kind, text):
-    world = World()
-    error = await failure(world.remote().call("GET", path, 5))
-    assert type(error) is kind
-    assert text in error.reason
-    assert error.timed_out is (path == "/504")
-    await world.close()
 
 
 async def test_one_that_hangs_holds_no_more_than_its_connections():

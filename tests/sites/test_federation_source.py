@@ -9,7 +9,7 @@ from monrest.config.sections import SiteConfig
 from monrest.livestatus.core_errors import BrokenConnectionError, ConnectError
 from monrest.query.model import Pushed
 from monrest.sites.federation.federated_site import FederationSource, openly, selectors
-from monrest.sites.federation.remote import OnBehalfOf, PartialBody, RefusedByRemoteError
+from monrest.sites.federation.remote import OnBehalfOf, PartialBody
 from monrest.sites.registry import Registry, SiteList
 from tests.fakes.sites import outcome
 from tests.fakes.threads import Reactor, own_memory
@@ -182,27 +182,6 @@ def test_a_site_that_is_down_there_is_down_here(world):
     assert world.far.lists() - before <= 7
 
 
-@pytest.mark.parametrize(
-    ("problem", "text"),
-    [
-        (ConnectError("connection refused"), "connection refused"),
-        (RefusedByRemoteError(403, {"message": "wrong key"}), "which says 403: wrong key"),
-        (RefusedByRemoteError(403, {}), "auth_key: expected the API key of a superuser"),
-        (RefusedByRemoteError(400, {}), "too old or no monrest"),
-        (RefusedByRemoteError(404, {}), "too old or no monrest"),
-        (RefusedByRemoteError(500, {}), "status 500"),
-    ],
-)
-def test_what_is_wrong_is_told_until_it_is_right(world, problem, text):
-    world.far.problem = problem
-    world.source.startService()
-    assert (world.ids, world.states()) == (["m"], ["down"])
-    assert text in world.source.sites[0].last_error
-    world.far.problem = None
-    world.turn()
-    assert world.states() == ["up"]
-
-
 def test_what_is_reached_through_us_is_not_taken(world):
     world.far.rows = [
         row("x", instances=["them"]),
@@ -365,16 +344,3 @@ def test_one_site_has_the_configured_id(world):
     assert (site.name, site.section, site.remote_id) == ("Munich", "Europe", "x")
     assert site.capabilities.tables == {"hosts": {"name": "string", "state": "int"}}
     assert site.capabilities.sorts
-
-
-@pytest.mark.parametrize("instances", [None, "", "one"])
-def test_a_list_of_another_product_makes_no_site(world, instances):
-    """It has the same paths, and nulls for columns that it does not know."""
-    world.far.rows = [row("x"), row("y", instances=instances)]
-    if instances is None:
-        del world.far.rows[1]["instances"]
-    world.source.startService()
-    assert (world.ids, world.states()) == (["m"], ["down"])
-    assert "not a monrest" in world.source.sites[0].last_error
-    assert ask(world)[0].value.reason.startswith("not a monrest")
-    assert world.far.questions() == []

@@ -76,17 +76,6 @@ def test_it_returns_when_the_probe_was_lost(town):
     assert site.connected
 
 
-def test_a_slow_core_that_lives_keeps_its_full_time(town):
-    script = Script(default=hang)
-    site = town.site(script=script, timeout=30)
-    found = ask(site)
-    town.pass_time(29.5)
-    assert found == []
-    assert site.connected
-    town.cores["a"].open[0].say(framed(b'[["h1",0]]\n'))
-    assert found == [[["h1", 0]]]
-
-
 def test_a_core_that_hangs_later_is_noticed_as_well(town):
     script = Script(default=hang)
     site = town.site(script=script, timeout=30)
@@ -132,19 +121,6 @@ def test_a_core_that_answers_one_after_the_other_does_not_hang_behind_a_long_que
     assert found == []
     town.cores["a"].open[0].say(framed(b'[["h1",0]]\n'))
     assert found == [[["h1", 0]]]
-
-
-def test_nobody_waits_longer_for_a_first_verdict(town):
-    script = Script(probe=hang)
-    site = town.site(script=script)
-    found = ask(site)
-    town.pass_time(3.9)
-    assert found == []
-    town.pass_time(0.2)
-    assert found[0].value.reason == "hangs: no sign of life within 4 s"
-    thaw(script)
-    town.pass_time(12)
-    assert site.connected
 
 
 def test_all_who_wait_are_told_when_the_first_of_them_leaves_with_the_others(town):

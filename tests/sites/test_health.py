@@ -117,15 +117,6 @@ def test_probes_come_back_with_growing_pauses_and_then_regularly(patient):
     patient.succeed()
 
 
-def test_pauses_of_the_real_policy():
-    retry = Breaker(clock=Clock(), probe=Patient.probe, site="a").retry
-    pauses = [retry(failures) for failures in range(1000)]
-    assert pauses[0] == 0.05
-    assert pauses == sorted(pauses)
-    assert pauses[-1] == 10
-    assert sum(pauses[:6]) < 1.1
-
-
 def test_a_refused_connection_proves_the_site_dead(patient):
     patient.succeed()
     patient.breaker.failed(ConnectError("no such socket"), 1000.0)

@@ -6,15 +6,12 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from monrest.base.errors import BadRequest
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
-    NoHeaderError,
     ProtocolError,
-    RefusedError,
 )
 from monrest.livestatus.inbox import StoredRows
-from monrest.query.model import Group, Pushed, Stat, Test
+from monrest.query.model import Group, Pushed, Test
 from monrest.sites.asking import prepare
 from monrest.sites.lmd.joint_queries import JointQueries
 from monrest.sites.lmd.lmd_source import SITE_COLUMNS, behind, capabilities_of, facts_of
@@ -97,23 +94,6 @@ def test_who_asks_twice_or_something_else_is_asked_by_itself(world):
     world.turn()
 
 
-def test_order_and_limit_count_over_all_sites(world):
-    sort = (("state", True), ("name", False))
-    ordered = Pushed(table="hosts", columns=("name",), sort=sort, own_keys=1, limit=7)
-    world.ask("a", prepare(ordered, CORE))
-    world.turn()
-    wanted = ["Sort: state desc", "Sort: peer_key asc", "Sort: name asc", "Limit: 7"]
-    assert lines(world.pool)[5:9] == wanted
-
-
-def test_a_limit_among_other_sites_is_another_request(world):
-    asked = evolve(prepare(evolve(HOSTS, limit=2), CORE, LAYOUT), among="a b")
-    for site, one in (("a", asked), ("b", asked), ("c", evolve(asked, among="c"))):
-        world.ask(site, one)
-    world.turn()
-    assert [lines(world.pool, at)[-3] for at in range(2)] == ["Backends: a b", "Backends: c"]
-
-
 def test_strange_rows_break_the_answer(world):
     for rows in ([["h1", 0, "zz"]], [["h1", 0, ["a"]]]):
         found = world.ask("a", prepare(HOSTS, CORE, LAYOUT))
@@ -124,15 +104,6 @@ def test_strange_rows_break_the_answer(world):
     world.turn()
     with pytest.raises(ProtocolError):
         world.pool.answer([["h1", 0]])
-
-
-def test_a_text_without_header_is_a_refusal(world):
-    found = world.ask("a", prepare(HOSTS, CORE, LAYOUT))
-    world.turn()
-    world.pool.open[0][2].errback(NoHeaderError("bad request: no such thing"))
-    assert found[0].check(RefusedError)
-    assert found[0].value.reason == "400: bad request: no such thing"
-    assert not world.lost
 
 
 def test_a_connection_that_ends_is_told(world):
@@ -181,11 +152,18 @@ def test_logs_are_asked_site_by_site_over_their_own_connections(world):
     assert [lines(world.logs, at)[-3] for at in (0, 1)] == ["Backends: a", "Backends: b"]
 
 
+def inbox_of_little():
+    """Where an answer is stored from a kilobyte on."""
+    memory = own_memory(Reactor())
+    memory.free = 1000
+    return memory.inbox()
+
+
 def test_large_answers_are_stored_by_site(world):
     """Each question has its own request: what is stored for one is let go of with it."""
-    inboxes = [own_memory(Reactor()).inbox() for _ in range(2)]
+    inboxes = [inbox_of_little() for _ in range(2)]
     stored = [{site: StoredRows(inbox, site) for site in "ab"} for inbox in inboxes]
-    rows = [[f"h{at:05} {'x' * 60}", at % 3, "ab"[at % 2]] for at in range(20_000)]
+    rows = [[f"h{at:05} {'x' * 60}", at % 3, "ab"[at % 2]] for at in range(6000)]
     asked = prepare(HOSTS, CORE, LAYOUT)
     found = [
         world.ask(site, evolve(asked, stored=one)) for each in stored for site, one in each.items()
@@ -202,22 +180,16 @@ def test_large_answers_are_stored_by_site(world):
         assert inbox.memory.files.stored == 0
 
 
-@pytest.mark.parametrize("cut", [2, 700_000])
+@pytest.mark.parametrize("cut", [2, 200_000])
 def test_a_large_answer_that_is_none(world, cut):
-    inbox = own_memory(Reactor()).inbox()
+    inbox = inbox_of_little()
     asked = evolve(prepare(HOSTS, CORE, LAYOUT), stored=StoredRows(inbox, "a"))
     found = world.ask("a", asked)
     world.turn()
-    rows = [[f"h{at:05} {'x' * 60}", at % 3, "a"] for at in range(20_000)]
+    rows = [[f"h{at:05} {'x' * 60}", at % 3, "a"] for at in range(6000)]
     world.pool.answer(rows, size=65536, cut=cut)
     assert found.pop().check(ProtocolError)
     inbox.let_go()
-
-
-def test_no_value_can_name_other_sites(world):
-    for value in ("x\nBackends: b", "x\r\nBackends: b"):
-        with pytest.raises(BadRequest):
-            prepare(Pushed(table="hosts", columns=("name",), filter=Test("name", "=", value)), CORE)
 
 
 def test_columns_that_it_does_not_list(world):
@@ -281,34 +253,15 @@ def test_an_icinga2_behind_an_lmd(flags, icinga2):
         assert asked.transform([["a", 1, 0], ["b", 1, 1]]) == [["a", 0], ["b", 1]]
 
 
-def test_statistics_come_back_as_numbers(world):
-    counted = Pushed(
-        table="hosts", columns=("state", "name"), stats=(Stat("count"), Stat("sum", "state"))
-    )
-    found = world.ask("a", prepare(counted, CORE))
-    world.turn()
-    world.pool.answer([["2", "7", "a", 3, None], ["0", "h", "a", 1.0, 12.5]])
-    assert found == [[[2, "7", 3, 0], [0, "h", 1, 12.5]]]
-
-
 def test_too_many_names_are_shared_out(world):
-    names = Group("or", tuple(Test("name", "=", f"h{at}") for at in range(2500)))
+    names = Group("or", tuple(Test("name", "=", f"h{at}") for at in range(20_500)))
     whole = Group("and", (Test("state", "=", "0"), names))
     found = world.ask("a", prepare(Pushed(table="hosts", columns=("name",), filter=whole), CORE))
     world.turn()
     counts = []
-    for at in range(3):
+    for at in range(21):
         counts.append(sum(line.startswith("Filter: ") for line in lines(world.pool)))
         assert "Filter: state = 0" in lines(world.pool)
-        world.pool.answer([[f"h{at}", "a"]], {"a": "x"} if at == 3 else {})
-    assert counts == [1000, 1000, 503]
-    assert found == [[["h0"], ["h1"], ["h2"]]]
-
-
-def test_ids_of_contacts_are_numbers(world):
-    layout = (("name", "string"), ("id", "int"))
-    asked = prepare(Pushed(table="contacts", columns=("name", "id")), CORE, layout)
-    found = world.ask("a", asked)
-    world.turn()
-    world.pool.answer([["alice", "12", "a"], ["bob", "x", "a"]])
-    assert found == [[["alice", 12], ["bob", 0]]]
+        world.pool.answer([[f"h{at}", "a"]])
+    assert counts == [1000] * 20 + [520 + 1]
+    assert found == [[[f"h{at}"] for at in range(21)]]

@@ -56,13 +56,6 @@ def test_nothing_is_configured():
     assert registry.select(["ALL"]) == ()
 
 
-def test_sites_connect_when_the_registry_starts(world):
-    assert not world.clock.getDelayedCalls()
-    world.registry.startService()
-    world.clock.advance(0)
-    assert all(site.connected for site in world.registry.sites)
-
-
 def test_configure(world):
     world.registry.startService()
     world.clock.advance(0)
@@ -95,12 +88,6 @@ def test_configure(world):
     assert not world.cores["b"].open
     with pytest.raises(BadRequest):
         world.ids("b")
-
-
-def test_configure_before_the_start(world):
-    world.registry.configure(CONFIGS[:1])
-    world.clock.advance(0)
-    assert not world.cores["a"].connects
 
 
 def test_stopping_ends_what_runs_on_removed_sites(world):

@@ -85,11 +85,15 @@ def _parts(asked: Pushed) -> list[Pushed]:
         return [asked]
     others = tuple(condition for condition in conditions if condition is not longest)
     room = MOST_LINES - (lines - _count(longest))
-    portions: list[list[CoreFilter]] = [[]]
+    portions: list[list[CoreFilter]] = []
+    left = -1
     for item in longest.items:
-        if portions[-1] and sum(map(_count, portions[-1])) + _count(item) > room:
+        count = _count(item)
+        if count > left:
             portions.append([])
+            left = room
         portions[-1].append(item)
+        left -= count
     return [
         evolve(asked, filter=Group("and", (*others, Group("or", tuple(portion)))))
         for portion in portions

@@ -17,13 +17,8 @@ OF_THE_SUITE = {
 """They expect the objects and states of ``tests/live/objects``, which passive results bring about."""
 
 
-ENDING = {"test_commands_rest": "shuts the core down, which only the embedded one survives"}
-
-
 def why_not(module, core):
     """Why a module is left out; empty for one that runs."""
-    if module in ENDING:
-        return ENDING[module]
     if module in READING:
         return ""
     if module in COMMANDS:
