@@ -45,7 +45,8 @@ def pytest_collection_modifyitems(config, items):
 
 def superfluous(item):
     """Whether a test asserts of an Icinga 2 what does not depend on the core."""
-    if not hasattr(item, "callspec") or item.callspec.params.get("bench") != "icinga2":
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    if "icinga2" not in (params.get("bench"), params.get("own")):
         return False
     return hasattr(item.module, "SAME_FOR_ALL_CORES")
 

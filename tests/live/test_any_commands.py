@@ -13,6 +13,8 @@ from harness.commanding import OWN, boss, send, server, tape, value
 
 __all__ = ["OWN", "boss", "server", "tape"]
 
+SAME_FOR_ALL_CORES = "test_commands tells an Icinga 2 the same"
+
 TEXT = "written by a test; 100% 'quoted' ü €"
 
 

@@ -213,25 +213,24 @@ def test_nothing_to_acknowledge(own, boss):
     assert response.json["effect"] == "nothing matched: host db01 has no problem to acknowledge"
 
 
+FLEXIBLE = {"fixed": 0, "duration": 300}
 DOWNTIMES = [
-    ("/hosts/web02", "host", {("web02", "")}),
-    ("/services/web02/http", "svc", {("web02", "http")}),
-    ("/hosts/web02", "host_svc", {("web02", "http"), ("web02", "ping")}),
-    ("/hosts/router1", "and_propagate_host", {("router1", ""), ("leaf01", "")}),
-    ("/hosts/router1", "and_propagate_triggered_host", {("router1", ""), ("leaf01", "")}),
-    ("/hostgroups/web", "hostgroup_host", {("web01", ""), ("web02", "")}),
-    (
-        "/hostgroups/idle",
-        "hostgroup_svc",
-        {("pend01", "ping")},
-    ),
-    ("/servicegroups/http", "servicegroup_host", {("web01", ""), ("web02", "")}),
-    ("/servicegroups/http", "servicegroup_svc", {("web01", "http"), ("web02", "http")}),
+    ("/hosts/web02", "host", {("web02", "")}, {}),
+    ("/hosts/web02", "host", {("web02", "")}, FLEXIBLE),
+    ("/services/web02/http", "svc", {("web02", "http")}, {}),
+    ("/services/web02/http", "svc", {("web02", "http")}, FLEXIBLE),
+    ("/hosts/web02", "host_svc", {("web02", "http"), ("web02", "ping")}, {}),
+    ("/hosts/router1", "and_propagate_host", {("router1", ""), ("leaf01", "")}, {}),
+    ("/hosts/router1", "and_propagate_triggered_host", {("router1", ""), ("leaf01", "")}, {}),
+    ("/hostgroups/web", "hostgroup_host", {("web01", ""), ("web02", "")}, {}),
+    ("/hostgroups/idle", "hostgroup_svc", {("pend01", "ping")}, {}),
+    ("/servicegroups/http", "servicegroup_host", {("web01", ""), ("web02", "")}, {}),
+    ("/servicegroups/http", "servicegroup_svc", {("web01", "http"), ("web02", "http")}, {}),
 ]
 
 
-@pytest.mark.parametrize(("path", "word", "owners"), DOWNTIMES)
-def test_downtimes(own, boss, path, word, owners):
+@pytest.mark.parametrize(("path", "word", "owners", "more"), DOWNTIMES)
+def test_downtimes(own, boss, path, word, owners, more):
     if own.name == "icinga2" and word == "host_svc":
         owners = {*owners, ("web02", "")}  # it takes the host for one of its services
     start = int(time.time()) + 600
@@ -242,11 +241,13 @@ def test_downtimes(own, boss, path, word, owners):
         comment_data=text,
         start_time=start,
         end_time=start + 3600,
+        **more,
     )
     rows = [row for row in boss.rows("/downtimes") if row["comment"] == text]
     assert {(row["host_name"], row["service_description"] or "") for row in rows} == owners
-    assert {(row["start_time"], row["end_time"], row["author"]) for row in rows} == {
-        (start, start + 3600, "admin")
+    keys = ("start_time", "end_time", "author", *more)
+    assert {tuple(row[key] for key in keys) for row in rows} == {
+        (start, start + 3600, "admin", *more.values())
     }
     # Those that others triggered first, because they go with them.
     while rows := [row for row in boss.rows("/downtimes") if row["comment"] == text]:

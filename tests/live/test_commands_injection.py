@@ -12,6 +12,8 @@ from harness.recorder import COMMAND, problems
 
 from tests.table import each
 
+SAME_FOR_ALL_CORES = "what is on its way to the core is looked at, before any core has it"
+
 EVIL = "DISABLE_NOTIFICATIONS"
 ATTACKS = {
     "two newlines": f"x\n\nCOMMAND [1] {EVIL}",
@@ -196,16 +198,6 @@ def test_user_names(server, tape, user):
                 assert response.status == 400, response
     for line in obeyed(tape, mark):
         assert line.split(b"\n")[0].count(b";") == 4, line
-
-
-@pytest.mark.usefixtures("harmless")
-def test_backslashes_arrive_as_they_were_sent(own, boss):
-    text = "C:\\temp\\new \\\\server\\n"
-    response = boss.post_form(
-        "/hosts/web01/cmd/add_host_comment", {"comment_data": text, "wait": 10}
-    )
-    assert response.json["effect"] == "seen", response
-    assert text in {row["comment"] for row in boss.rows("/comments")}
 
 
 @pytest.mark.usefixtures("harmless")

@@ -41,7 +41,8 @@ def has_failed(response):
 class Crowd:
     """Threads that go through ``kinds`` again and again, until each has met every disturbance.
 
-    A kind is a function of a client and a number; what it gives is kept with the time it took.
+    A kind is a function of a client and a number; what it gives is kept in ``seen``. ``met`` are the
+    kinds of which some request was under way at one of ``moments``.
     """
 
     def __init__(self, daemon, kinds, threads=8):
@@ -51,6 +52,8 @@ class Crowd:
         self.numbers = itertools.count()
         self.under_way = {}
         self.seen = []
+        self.moments = []
+        self.met = set()
         self.broken = []
         self.threads = [
             threading.Thread(target=self.run, args=(number,), daemon=True)
@@ -67,47 +70,40 @@ class Crowd:
                     at += 1
                     began = time.monotonic()
                     self.under_way[threading.get_ident()] = name, began
-                    found = ask(client, next(self.numbers))
-                    self.seen.append((name, began, time.monotonic(), found))
+                    self.seen.append((name, ask(client, next(self.numbers))))
+                    ended = time.monotonic()
+                    if any(began < moment < ended for moment in tuple(self.moments)):
+                        self.met.add(name)
                     del self.under_way[threading.get_ident()]
         except Exception as error:
             self.broken.append(error)
-
-    def disturbed(self, moments):
-        """The kinds of which some request was under way at one of the moments."""
-        return {
-            name
-            for name, began, ended, _ in tuple(self.seen)
-            if any(began < moment < ended for moment in moments)
-        }
 
     def disturb(self, act, times=40):
         """Do it again and again until each kind was under way once.
 
         ``act`` gets a function to call at the last moment, which waits for a kind that is missing.
         """
-        moments = []
         wanted = {name for name, _ in self.kinds}
 
         def met():
-            missing = wanted - self.disturbed(moments)
+            missing = wanted - self.met
             # A request that waits since the disturbance before has to end first.
-            last = moments[-1] if moments else 0.0
+            last = self.moments[-1] if self.moments else 0.0
             asked, now = tuple(self.under_way.values()), time.monotonic()
             under_way = {name for name, began in asked if began > last}
             if self.broken or not missing or missing & under_way:
                 # A quick one is over before this thread has its next turn.
-                moments.append(now)
-            return now in moments
+                self.moments.append(now)
+            return now in self.moments
 
         def at_last():
             until(met, "one of those that are missing is under way", pause=0.001)
 
         for _ in range(times):
             act(at_last)
-            if self.broken or self.disturbed(moments) == wanted:
+            if self.broken or self.met == wanted:
                 break
-        assert (self.broken, self.disturbed(moments)) == ([], wanted)
+        assert (self.broken, self.met) == ([], wanted)
 
     def __enter__(self):
         return self
@@ -171,7 +167,7 @@ def test_a_reload_in_the_middle_of_each_kind_of_request(made, core):
             assert answer.status == 200, answer
             assert (answer.status, answer.json[0]["failed"]) == (200, False), answer
         told = [row["comment"] for row in client.rows("/comments?columns=comment")]
-    for name, _began, _ended, found in crowd.seen:
+    for name, found in crowd.seen:
         if name in ("command", "wait=1"):
             text, response = found
             # A line that the core may have read is never sent again, and then that is said.
@@ -196,7 +192,7 @@ def test_a_core_that_is_killed_and_started_again(made, other, lab):
         alone = {name: client.get(f"/sites/other{path}") for name, path in READS.items()}
 
         def failed():
-            return any(has_failed(found) for _, _, _, found in tuple(crowd.seen))
+            return any(has_failed(found) for _, found in tuple(crowd.seen))
 
         def again(at_last):
             at_last()
@@ -209,7 +205,7 @@ def test_a_core_that_is_killed_and_started_again(made, other, lab):
 
         with Crowd(daemon, reads()) as crowd:
             crowd.disturb(again)
-    for name, _began, _ended, found in crowd.seen:
+    for name, found in crowd.seen:
         assert found.status == 200, (name, found)
         if not has_failed(found):
             continue

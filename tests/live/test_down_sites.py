@@ -177,13 +177,3 @@ def test_one_of_several_sites_is_down(one_of_two, lines):
     alone = client.get("/logs", {**lines, "backends": "b"})
     assert (alone.status, alone.headers["x-mon-failed-sites"]) == (200, "b")
     assert len(alone.json) > 0
-
-
-def test_each_format_says_that_a_site_is_down(one_of_two, lines):
-    client = one_of_two
-    query = {**lines, "columns": "peer_key,time", "limit": "3"}
-    reason = client.get("/wrapped_json/logs", query).json["meta"]["failed_sites"]
-    assert [(one["peer_key"], one["timed_out"]) for one in reason] == [("b", False)]
-    told = f"failed sites: b ({reason[0]['reason']})"
-    assert client.get("/csv/logs", query).text.splitlines()[-1] == f"# {told}"
-    assert client.get("/text/logs", query).text.splitlines()[-1] == told

@@ -78,6 +78,7 @@ LIES = {
     "an error": ((500, {}, b'{"message": "oh /etc/secret"}'), "500: oh"),
     "an error without words": ((503, {}, b"x"), "status 503"),
     "forbidden": ((403, {}, b'{"message": "not for you"}'), "403: not for you"),
+    "late": ((504, {}, b'{"message": "late", "description": "too late"}'), "504: late: too late"),
 }
 
 
@@ -90,7 +91,7 @@ def test_a_lie_costs_only_the_liar(near, pretender, lie):
         assert "web01" in found
         assert failed == "p"
         response = client.get("/sites/p/hosts")
-        assert response.status == 502, response
+        assert response.status == (504 if lie == "late" else 502), response
         assert reason in response.json["description"], response
 
 
@@ -124,9 +125,12 @@ LISTS = {
     "wrong key": ((403, {}, b'{"message":"wrong authentication key"}'), "auth_key"),
     "no key": ((401, {}, b"{}"), "auth_key"),
     "too old": ((404, {}, b"{}"), "too old"),
+    "another question": ((400, {}, b"{}"), "too old or no monrest"),
+    "an error": ((500, {}, b"{}"), "status 500"),
     "no JSON": ((200, {}, b"<html>"), "not valid JSON"),
     "no sites": ((200, {}, b"[]"), "no site"),
     "another product": ((200, {}, b'[{"id": "x", "name": "X", "connected": 1}]'), "not a monrest"),
+    "yet another": ((200, {}, b'[{"id": "x", "name": "X", "instances": "one"}]'), "not a monrest"),
     "site without id": ((200, {}, listed({"name": "x"})), "without id"),
     "bad id": ((200, {}, listed({"id": "a/b", "name": "x"})), "without id"),
     "twice": ((200, {}, listed(*[{"id": "a", "name": "x"}] * 2)), "two sites"),
@@ -270,20 +274,26 @@ def test_an_id_that_is_taken_is_left_out(made, pretender, embedded):
 
 
 def test_a_wrong_key_is_told(made, embedded):
+    """Also that of the other side itself, which acts for users only."""
     far = made([site("core", embedded)])
     far.start()
-    key = superuser_key(far)
-    near = made([far_site("f", far, "a" * 64 + "_1")])
+    good = far_site("f", far, superuser_key(far))
+    near = made([{**good, "auth_key": "a" * 64 + "_1"}, {**good, "id": "s", "auth_key": far.key}])
     near.start(connected=())
+    expected = "auth_key: expected the API key of a superuser on the other side"
     with near.client() as client:
-        until(lambda: by_id(client)["f"]["last_error"], "the other side was asked")
-        row = by_id(client)["f"]
-        assert "auth_key" in row["last_error"]
-        assert "wrong authentication key" in row["last_error"]
+        until(lambda: all(row["last_error"] for row in client.rows("/sites")), "both were asked")
+        told = {key: row["last_error"] for key, row in by_id(client).items()}
+        assert [text.startswith(expected) for text in told.values()] == [True, True]
+        assert "wrong authentication key" in told["f"]
         assert client.get("/hosts").status == 502
-        near.sites[0]["auth_key"] = key
+        (line,) = probed(near_config(near.sites[1]))
+        assert line.problem.startswith(expected)
+        near.sites[:] = [good]
         near.reload()
         near.wait_connected({"f"})
+        (line,) = probed(near_config(good))
+        assert (line.problem, line.version) == ("", __version__)
         far.stop()
         until(lambda: by_id(client)["f"]["connected"] == 0, "it is noticed")
         assert client.get("/hosts").status == 502
@@ -319,21 +329,6 @@ def test_another_product_gives_no_row_and_gets_no_command(made, lab):
     assert paths == {"/mon/r/v1/sites"}
     (line,) = probed(near_config(other.site("o")))
     assert line.problem.startswith("not a monrest")
-
-
-def test_the_secret_key_of_the_other_side_is_refused_with_what_is_expected(made, embedded):
-    far = made([site("core", embedded)])
-    far.start()
-    near = made([far_site("f", far, far.key)])
-    near.start(connected=())
-    with near.client() as client:
-        until(lambda: by_id(client)["f"]["last_error"], "the other side was asked")
-        expected = "auth_key: expected the API key of a superuser on the other side"
-        assert by_id(client)["f"]["last_error"].startswith(expected)
-    (line,) = probed(near_config(near.sites[0]))
-    assert line.problem.startswith(expected)
-    (line,) = probed(near_config({**near.sites[0], "auth_key": superuser_key(far)}))
-    assert (line.problem, line.version) == ("", __version__)
 
 
 def test_a_trace_is_handed_on_and_logged(both, pretender, near):

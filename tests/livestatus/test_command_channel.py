@@ -164,6 +164,19 @@ def test_a_time_out_shorter_than_that_of_connecting(bench):
     assert bench.core.cancelled == 1
 
 
+def test_a_connect_that_comes_too_late_is_not_used(bench):
+    bench.core.up = None
+    found = bench.send("x", timeout=2)
+    hanging = list(bench.core.hanging)
+    bench.turn(2)
+    bench.core.hanging = hanging
+    bench.core.let_in()
+    bench.turn()
+    assert not bench.core.open
+    assert all(not talk.written for talk in bench.core.talks)
+    assert len(found) == 1
+
+
 def test_waiting_too_long_behind_others(bench):
     first = bench.send("x")
     second = bench.send("y", timeout=1)
@@ -182,6 +195,15 @@ def test_only_what_was_written_is_in_doubt_on_serial_cores(bench):
     bench.talk.close()
     bench.turn()
     assert (found[0].verdicts, found[0].written) == ((ACCEPTED,), 2)
+
+
+def test_a_lie_leaves_the_verdicts_before_it(bench):
+    found = bench.send(*THREE)
+    bench.say(ROW + b"Invalid request method\n")
+    (done,) = found
+    assert (done.verdicts, done.written) == ((ACCEPTED,), 3)
+    assert "no header but" in done.error.reason
+    assert not bench.core.open
 
 
 def test_more_answers_than_commands(bench):

@@ -132,6 +132,15 @@ def test_a_command_that_cannot_be_written_stops_all_of_them(town):
     assert town.cores["a"].script.commands == town.cores["b"].script.commands == []
 
 
+def test_a_pending_site_is_waited_for_and_not_for_ever(town):
+    pending = town.site(up=None, timeout=3)
+    found = submit(town, (pending, log(1)))
+    town.pass_time(3.5)
+    ((sent,),) = found
+    assert (sent.lines, sent.unsent, sent.uncertain) == ((), texts(1), False)
+    assert sent.problem.timed_out
+
+
 def test_a_site_that_dies_meanwhile(town):
     site = town.site()
     town.cores["a"].up = False

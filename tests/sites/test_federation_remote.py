@@ -46,22 +46,6 @@ class Page(Resource):
         if word == b"hang":
             self.waiting.append(request)
             return NOT_DONE_YET
-        if word == b"long":
-            request.write(b"[" * 2000)
-            return b""
-        if word == b"announced":
-            request.setHeader(b"content-length", b"%d" % (1 << 50))
-            request.write(b"[")
-            return NOT_DONE_YET
-        if word == b"cut":
-            request.setHeader(b"content-length", b"50")
-            request.write(b"[")
-            request.transport.loseConnection()
-            return NOT_DONE_YET
-        if word.isdigit():
-            request.setResponseCode(int(word))
-            request.setHeader(b"location", b"http://127.0.0.1:1/")
-            return b'{"message":"no","description":"because"}'
         return b"[]"
 
 

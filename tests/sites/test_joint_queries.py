@@ -11,7 +11,7 @@ from monrest.livestatus.core_errors import (
     ProtocolError,
 )
 from monrest.livestatus.inbox import StoredRows
-from monrest.query.model import Group, Pushed, Test
+from monrest.query.model import Group, Pushed, Stat, Test
 from monrest.sites.asking import prepare
 from monrest.sites.lmd.joint_queries import JointQueries
 from monrest.sites.lmd.lmd_source import SITE_COLUMNS, behind, capabilities_of, facts_of
@@ -178,6 +178,16 @@ def test_large_answers_are_stored_by_site(world):
     for inbox in inboxes:
         inbox.let_go()
         assert inbox.memory.files.stored == 0
+
+
+def test_statistics_come_back_as_numbers(world):
+    counted = Pushed(
+        table="hosts", columns=("state", "name"), stats=(Stat("count"), Stat("sum", "state"))
+    )
+    found = world.ask("a", prepare(counted, CORE))
+    world.turn()
+    world.pool.answer([["2", "7", "a", 3, None], ["0", "h", "a", 1.0, 12.5]])
+    assert found == [[[2, "7", 3, 0], [0, "h", 1, 12.5]]]
 
 
 @pytest.mark.parametrize("cut", [2, 200_000])

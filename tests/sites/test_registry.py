@@ -90,6 +90,12 @@ def test_configure(world):
         world.ids("b")
 
 
+def test_configure_before_the_start(world):
+    world.registry.configure(CONFIGS[:1])
+    world.clock.advance(0)
+    assert not world.cores["a"].connects
+
+
 def test_stopping_ends_what_runs_on_removed_sites(world):
     world.registry.startService()
     world.clock.advance(0)

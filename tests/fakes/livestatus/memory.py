@@ -42,7 +42,7 @@ class _MemoryTransport:
         self.talk.reset()
 
     def loseWriteConnection(self):
-        self.talk.half_closed = True
+        pass
 
     def loseConnection(self):
         self.talk.close()
@@ -56,7 +56,6 @@ class MemoryTalk:
     client: object = None
     open: bool = True
     aborted: bool = False
-    half_closed: bool = False
     written: list = field(factory=list)
     buffer: bytes = b""
     mute: bool = False

@@ -21,8 +21,6 @@ class _Served(Protocol):
     def connectionMade(self):
         self.site.connections.append(self)
         self.site.accepted += 1
-        if self.site.dead_on_arrival:
-            self.transport.abortConnection()
 
     def dataReceived(self, data):
         self.buffer += data
@@ -61,7 +59,6 @@ class ServedSite:
     port: object = None
     connections: list = field(factory=list)
     accepted: int = 0
-    dead_on_arrival: bool = False
     _empty: Deferred | None = None
 
     def factory(self):
