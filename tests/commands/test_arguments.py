@@ -9,7 +9,7 @@ from monrest.base.errors import BadRequest
 from monrest.commands.arguments import LARGEST, Defaults, parse, unused
 from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ALL, find
-from tests.commands.reading import values_of
+from tests.commands.reading import sample, values_of
 from tests.table import each
 
 NOW = 1795000000
@@ -295,26 +295,12 @@ def test_names_of_time_periods(name):
 
 
 CONTROL = [*map(chr, range(32)), "\x7f", "\x85", "\x9f", "\u2028", "\u2029", "\ud800"]
-SOME = {
-    "boolean": "1",
-    "integer": "1",
-    "timestamp": "now",
-    "duration": "5m",
-    "timeperiod": "p",
-    "hostgroup": "g",
-    "string": "s",
-}
-
-
-def _good(command):
-    good = {one.name: SOME[one.type] for one in command.arguments}
-    return {**good, "end_time": "+1h"} if "end_time" in good else good
 
 
 @each("command", ALL, ids=lambda one: f"{one.kind}-{one.name}")
 def test_control_characters_reach_no_argument(command):
     unlocked = configured(lock_author_names=False)
-    good = _good(command)
+    good = sample(command, string="s", end_time="+1h", start_time="now")
     parse(command, values_of(good), unlocked)
     for one in command.arguments:
         for character in CONTROL:

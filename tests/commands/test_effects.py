@@ -18,8 +18,9 @@ from monrest.livestatus.command import Target
 from monrest.livestatus.external import line
 from monrest.livestatus.lql import build
 from monrest.query.model import Pushed, columns_of
+from monrest.sites.federation.remote_commands import entry
 from tests.api.cores import TABLES
-from tests.commands.reading import values_of
+from tests.commands.reading import sample, values_of
 from tests.demo.conftest import START, Bench
 
 CORE = Capabilities(kind="naemon")
@@ -62,15 +63,6 @@ GIVEN = {
     "hostname": "alpha",
     "hostgroup_name": "both",
     "comment": "tmp",
-}
-
-VALUES = {
-    "boolean": "1",
-    "integer": "1",
-    "timestamp": "1795000000",
-    "duration": "60",
-    "timeperiod": "24x7",
-    "hostgroup": "web",
 }
 
 OPPOSITES = (
@@ -169,9 +161,11 @@ LINES = Path(__file__).with_name("commands.txt").read_text("utf-8").splitlines()
     ("command", "row"), list(zip(ALL, LINES, strict=True)), ids=lambda one: getattr(one, "name", "")
 )
 def test_every_command(site, command, row):
-    """Its line, its words, and its effect on the embedded core, on others and on one that lies."""
+    """Its line, its words, its way over another instance, and its effect: on the embedded core, on
+    others and on one that lies."""
     assert f"{command.kind}/{command.name}  {command.permission}  {on_the_wire(command)}" == row
     described(command)
+    comes_back(command)
     target = TARGETS[command.kind]
     ids = prepare(site, command, target)
     arguments, effect = effect_of(site, command, target, given_for(command), ids)
@@ -200,7 +194,7 @@ def test_every_command(site, command, row):
 
 def on_the_wire(command):
     """What a core is told; a command whose objects are looked up first says which column it fills."""
-    arguments = {one.name: VALUES.get(one.type, f"<{one.name}>") for one in command.arguments}
+    arguments = sample(command, end_time="1795000000")
     service = "svc" if command.kind == "services" else ""
     target = Target(command.kind, *(() if command.kind == "sites" else ("own", service)))
     found = orders(command, target, arguments)
@@ -227,6 +221,44 @@ def described(command):
     assert help_.endswith(" Needs the role x.")
     assert all(f"{one.name} (" in help_ for one in arguments_of(command))
     assert "`" not in help_
+
+
+STRANGE = "a, 'b' \"c\" \\n ü |"
+OBJECTS = {
+    "host": "hosts",
+    "hostgroup": "hostgroups",
+    "servicegroup": "servicegroups",
+    "contact": "contacts",
+    "contactgroup": "contactgroups",
+}
+
+
+def comes_back(command):
+    """Another instance gets the lines as commands of its API, which make the same lines there."""
+    defaults = Defaults(user="me", now=1.0, zone=UTC, config=CommandsConfig())
+    names = () if command.kind == "sites" else ("h ü", "s: x" if command.kind == "services" else "")
+    given = sample(command, string=STRANGE)
+    given.pop("comment_author", None)
+    for order in orders(
+        command, Target(command.kind, *names), parse(command, values_of(given), defaults)
+    ):
+        text = line(order, 7, decodes_backslashes=False)
+        name, _, fields = text.partition("] ")[2].partition(";")
+        found = entry(name, fields)
+        known, there = addressed(found)
+        arguments = {key: one for key, one in found.items() if known.argument(key) is not None}
+        (again,) = orders(known, there, parse(known, values_of(arguments), defaults))
+        assert line(again, 7, decodes_backslashes=False) == text
+
+
+def addressed(found):
+    """The command and the object that an entry of ``POST /cmd`` names."""
+    if "service" in found:
+        there = Target("services", found["host"], found["service"])
+    else:
+        words = [word for word in OBJECTS if word in found]
+        there = Target(OBJECTS[words[-1]], found[words[-1]]) if words else Target("sites")
+    return find(there.kind, found["cmd"]), there
 
 
 def any_types(effect):
@@ -415,3 +447,16 @@ def test_custom_variables_of_icinga_2_are_pairs():
     assert not found.seen(None, [[[["Size", 6]]]])
     # It takes new ones.
     assert found.nothing([[[]]]) == ""
+
+
+def test_lines_that_the_api_of_another_instance_does_not_have():
+    assert entry("RM_RF", "/") is None
+    assert entry("ADD_HOST_COMMENT", "h;1") is None
+    assert entry("LOG", "HOST NOTE: h;x") == {"cmd": "note", "host": "h", "log": "x"}
+    assert entry("LOG", "SERVICE NOTE: h;s;x;y") == {
+        "cmd": "note",
+        "host": "h",
+        "service": "s",
+        "log": "x;y",
+    }
+    assert entry("LOG", "plain") == {"cmd": "log", "log": "plain"}

@@ -15,22 +15,12 @@ from monrest.config.sections import CommandsConfig
 from monrest.livestatus.catalogue import ALL, find
 from monrest.livestatus.command import CoreCommand, Target
 from monrest.livestatus.external import line
-from tests.commands.reading import values_of
+from tests.commands.reading import VALUES, sample, values_of
 from tests.examples import examples
 from tests.table import each
 
 NOW = 1795000000
 UNLOCKED = Defaults(user="omar", now=NOW, zone=UTC, config=CommandsConfig(lock_author_names=False))
-VALUES = {
-    "boolean": "1",
-    "integer": "1",
-    "timestamp": "1795000000",
-    "duration": "60",
-    "timeperiod": "24x7",
-    "hostgroup": "web",
-}
-
-
 UNDOING = [one for one in ALL if not one.lookup and removal(one, Target(one.kind, "own"), {}, NOW)]
 
 
@@ -38,10 +28,6 @@ def target_of(kind, name="own", service="svc"):
     if kind == "sites":
         return Target("sites")
     return Target(kind, name, service if kind == "services" else "")
-
-
-def arguments_for(command):
-    return {one.name: VALUES.get(one.type, f"<{one.name}>") for one in command.arguments}
 
 
 def test_braces_in_values_are_no_placeholders():
@@ -55,12 +41,23 @@ def test_braces_in_values_are_no_placeholders():
     assert order.fields == ("[|{comment_data}]", "1", "{comment_data}", "{host}")
 
 
+def test_performance_data_only_when_there_is_some():
+    command = find("services", "process_service_check_result")
+    given = {"plugin_state": "2", "plugin_output": "bad", "performance_data": ""}
+    (order,) = orders(command, target_of("services"), given)
+    assert order == CoreCommand(
+        "PROCESS_SERVICE_CHECK_RESULT", ("own", "svc", "2", "bad"), "output"
+    )
+    (order,) = orders(command, target_of("services"), {**given, "performance_data": "a=1;2"})
+    assert order.fields[-1] == "bad|a=1;2"
+
+
 @each("kind", ["hosts", "hostgroups", "servicegroups", "contacts"])
 @each("name", ["", "a;b", "a\nb", "a\rb", "a\x00b", "a\x85b", "\ud800"])
 def test_names_that_would_break_a_line(kind, name):
     command = next(one for one in ALL if one.kind == kind)
     with pytest.raises(BadRequest) as raised:
-        orders(command, Target(kind, name), arguments_for(command))
+        orders(command, Target(kind, name), sample(command))
     assert kind.removesuffix("s") in raised.value.message
 
 
@@ -69,6 +66,12 @@ def test_names_of_services_that_would_break_a_line(host, service):
     command = find("services", "enable_svc_check")
     with pytest.raises(BadRequest):
         orders(command, Target("services", host, service), {})
+
+
+def test_names_are_not_changed():
+    command = find("services", "enable_svc_check")
+    (order,) = orders(command, Target("services", " C:\\x ", "Größe 😀|*"), {})
+    assert order.fields == (" C:\\x ", "Größe 😀|*")
 
 
 def test_commands_have_a_longest_length():

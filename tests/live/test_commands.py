@@ -7,7 +7,18 @@ import time
 
 import pytest
 from harness.client import segment
-from harness.commanding import OWN, WAIT, boss, send, server, skip_unknown, tape, value, web
+from harness.commanding import (
+    OWN,
+    WAIT,
+    boss,
+    send,
+    server,
+    skip_unknown,
+    skip_what_another_core_gets,
+    tape,
+    value,
+    web,
+)
 from harness.expect import SEMICOLON, SIZES
 from harness.lying import told
 from harness.waiting import until
@@ -80,7 +91,7 @@ SWITCHES += [
 
 @pytest.mark.parametrize(("path", "name", "shown", "column"), SWITCHES)
 def test_switches(own, boss, path, name, shown, column):
-    skip_unknown(own, name.upper())
+    skip_what_another_core_gets(own, name.upper())
     opposite = name.replace("enable_", "disable_").replace("start_", "stop_")
     before = value(boss, shown, column)
     for wanted in (1 - before, before):
@@ -110,7 +121,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize(("path", "name", "given", "column", "expected"), SETTINGS)
 def test_settings(own, boss, path, name, given, column, expected):
-    skip_unknown(own, name.upper())
+    skip_what_another_core_gets(own, name.upper())
     send(boss, f"{path}/cmd/{name}", **given)
     assert value(boss, path, column) == expected
 

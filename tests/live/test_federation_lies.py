@@ -206,7 +206,10 @@ def test_what_is_sent(near, pretender):
     assert headers["X-Mon-Auth-Key"] == pretender.site("p")["auth_key"]
     assert headers["X-Mon-Federation"]
     assert headers["Accept"] == "application/json"
+    pretender.answers["/sites/x/hosts"] = cut
     asked = pretender.requests
+    with near.client() as client:
+        assert client.get("/sites/p/hosts").status == 502
     until(lambda: any("/sites?" in one[1] for one in asked), "the list is asked for again")
     listing = next(one for one in asked if "/sites?" in one[1])
     assert "X-Mon-Auth-User" not in listing[2]
@@ -295,8 +298,8 @@ def test_a_wrong_key_is_told(made, embedded):
         (line,) = probed(near_config(good))
         assert (line.problem, line.version) == ("", __version__)
         far.stop()
-        until(lambda: by_id(client)["f"]["connected"] == 0, "it is noticed")
         assert client.get("/hosts").status == 502
+        until(lambda: by_id(client)["f"]["connected"] == 0, "it is noticed")
         far.start()
         near.wait_connected({"f"})
         assert "web01" in names(client)[0]

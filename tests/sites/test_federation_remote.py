@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from twisted.internet import reactor
-from twisted.internet.ssl import Certificate, PrivateCertificate
+from twisted.internet.ssl import PrivateCertificate
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 
@@ -159,17 +159,10 @@ async def test_nobody_listens():
     await remote.close()
 
 
-def context_of(authority, name, client_ca=None):
-    certificate, key = authority.sign(name)
-    own = PrivateCertificate.loadPEM(Path(certificate).read_bytes() + Path(key).read_bytes())
-    if client_ca is None:
-        return own.options()
-    return own.options(Certificate.loadPEM(Path(client_ca).read_bytes()))
-
-
 async def test_the_certificate_is_looked_at(tmp_path):
     authority = Authority(tmp_path)
-    world = World(context_of(authority, "127.0.0.1"))
+    pem = b"".join(Path(one).read_bytes() for one in authority.sign("127.0.0.1"))
+    world = World(PrivateCertificate.loadPEM(pem).options())
     right = world.remote(tls_ca_file=authority.ca_file)
     assert await right.call("GET", "/sites", 5) == b"[]"
     for stranger in (
@@ -184,17 +177,4 @@ async def test_the_certificate_is_looked_at(tmp_path):
     assert len(world.page.seen) == 1  # the key went to nobody else
     open_ = world.remote(tls_verify=False)
     assert await open_.call("POST", "/x", 5, body=b"1", reads=False) == b"[]"
-    await world.close()
-
-
-async def test_a_certificate_of_our_own(tmp_path):
-    authority = Authority(tmp_path)
-    world = World(context_of(authority, "127.0.0.1", client_ca=authority.ca_file))
-    without = world.remote(tls_ca_file=authority.ca_file)
-    assert await failure(without.call("GET", "/sites", 5))
-    certificate, key = authority.sign("monrest")
-    remote = world.remote(
-        tls_ca_file=authority.ca_file, tls_cert_file=certificate, tls_key_file=key
-    )
-    assert await remote.call("GET", "/sites", 5) == b"[]"
     await world.close()

@@ -59,6 +59,13 @@ def skip_unknown(own, *names):
         pytest.skip(f"Icinga 2 does not know {', '.join(sorted(unknown))}")
 
 
+def skip_what_another_core_gets(own, name):
+    """What an Icinga 2 knows is sent to that alone: tests/commands sends all to the embedded core."""
+    skip_unknown(own, name)
+    if own.name == "embedded" and name not in UNKNOWN_TO_ICINGA2 and Icinga2Core.installed():
+        pytest.skip("sent to Icinga 2")
+
+
 def send(client, path, effect="seen", **parameters):
     """Send with ``wait`` and expect this effect."""
     response = client.post_form(path, {**WAIT, **parameters})

@@ -273,8 +273,13 @@ class Icinga2Core(Core):
 
     name = "icinga2"
 
+    @staticmethod
+    def installed():
+        """The path of the program, None where it is not installed."""
+        return shutil.which("icinga2", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+
     def arguments(self):
-        program = shutil.which("icinga2", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+        program = self.installed()
         if program is None:
             raise CoreMissing("icinga2 is not installed: run tests/install-cores.sh")
         for name in ("data", "log/compat/archives", "cache", "spool", "run"):
