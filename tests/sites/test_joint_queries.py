@@ -8,7 +8,9 @@ from twisted.internet.task import Clock
 
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
+    NoHeaderError,
     ProtocolError,
+    RefusedError,
 )
 from monrest.livestatus.inbox import StoredRows
 from monrest.query.model import Group, Pushed, Stat, Test
@@ -94,6 +96,14 @@ def test_who_asks_twice_or_something_else_is_asked_by_itself(world):
     world.turn()
 
 
+def test_a_limit_among_other_sites_is_another_request(world):
+    asked = evolve(prepare(evolve(HOSTS, limit=2), CORE, LAYOUT), among="a b")
+    for site, one in (("a", asked), ("b", asked), ("c", evolve(asked, among="c"))):
+        world.ask(site, one)
+    world.turn()
+    assert [lines(world.pool, at)[-3] for at in range(2)] == ["Backends: a b", "Backends: c"]
+
+
 def test_strange_rows_break_the_answer(world):
     for rows in ([["h1", 0, "zz"]], [["h1", 0, ["a"]]]):
         found = world.ask("a", prepare(HOSTS, CORE, LAYOUT))
@@ -104,6 +114,15 @@ def test_strange_rows_break_the_answer(world):
     world.turn()
     with pytest.raises(ProtocolError):
         world.pool.answer([["h1", 0]])
+
+
+def test_a_text_without_header_is_a_refusal(world):
+    found = world.ask("a", prepare(HOSTS, CORE, LAYOUT))
+    world.turn()
+    world.pool.open[0][2].errback(NoHeaderError("bad request: no such thing"))
+    assert found[0].check(RefusedError)
+    assert found[0].value.reason == "400: bad request: no such thing"
+    assert not world.lost
 
 
 def test_a_connection_that_ends_is_told(world):
