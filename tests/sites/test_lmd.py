@@ -1,4 +1,4 @@
-"""What is asked of several sites of an LMD in one turn is one request, and each gets its own."""
+"""Sites of an LMD: what is asked of several in one turn is one request, and its end shows soon."""
 
 import orjson
 import pytest
@@ -6,6 +6,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from monrest.config.sections import LmdConfig
 from monrest.livestatus.core_errors import (
     BrokenConnectionError,
     NoHeaderError,
@@ -16,10 +17,11 @@ from monrest.livestatus.inbox import StoredRows
 from monrest.query.model import Group, Pushed, Stat, Test
 from monrest.sites.asking import prepare
 from monrest.sites.lmd.joint_queries import JointQueries
-from monrest.sites.lmd.lmd_source import SITE_COLUMNS, behind, capabilities_of, facts_of
-from tests.fakes.livestatus.script import framed
+from monrest.sites.lmd.lmd_source import SITE_COLUMNS, LmdSource, behind, capabilities_of, facts_of
+from tests.fakes.livestatus import MemoryCore, Script, as_json, columns_of, framed, table_of
 from tests.fakes.sites import outcome
 from tests.fakes.threads import Reactor, own_memory
+from tests.sites.asked import HOSTS, LAYOUT
 
 CORE = capabilities_of(
     [
@@ -32,8 +34,6 @@ CORE = capabilities_of(
         ["hosts", "lmd_last_cache_update", "float"],
     ]
 )
-HOSTS = Pushed(table="hosts", columns=("name", "state"))
-LAYOUT = (("name", "string"), ("state", "int"))
 
 
 class Wire:
@@ -294,3 +294,63 @@ def test_too_many_names_are_shared_out(world):
         world.pool.answer([[f"h{at}", "a"]])
     assert counts == [1000] * 20 + [520 + 1]
     assert found == [[[f"h{at}"] for at in range(21)]]
+
+
+STEP = 0.05
+LISTED = {
+    "sites": [{"key": one, "peer_key": one, "name": one.upper(), "status": 0} for one in "ab"],
+    "status": [
+        {"peer_key": one, "program_version": "1.5.2-naemon", "program_start": 5} for one in "ab"
+    ],
+    "columns": [{"table": "hosts", "name": one, "type": "string"} for one in ("name", "peer_key")],
+}
+
+
+class LmdScript(Script):
+    def answer(self, talk, request):
+        columns = columns_of(request)
+        told = [[row.get(name, "") for name in columns] for row in LISTED[table_of(request)]]
+        talk.write(framed(as_json(told)))
+
+
+@pytest.fixture
+def core(town):
+    return MemoryCore(town.clock, LmdScript())
+
+
+@pytest.fixture
+def source(town, core):
+    config = LmdConfig(address="unix:/run/lmd")
+    made = LmdSource(reactor=town.clock, config=config, changed=lambda: None, memory=town.memory)
+    made.endpoint = core
+    made.startService()
+    town.pass_time(3)
+    yield made
+    ended = []
+    made.stopService().addBoth(ended.append)
+    town.pass_time(1)
+    assert ended == [None]
+
+
+def up(source):
+    return [site.id for site in source.sites if site.breaker.error is None]
+
+
+@pytest.mark.parametrize("before", [step * STEP for step in range(0, 60, 7)])
+@pytest.mark.parametrize("away", [1, 1.3, 20, 600])
+def test_an_lmd_that_ends_is_down_within_a_second_and_back_within_two(
+    town, core, source, before, away
+):
+    """Whenever in the time between two looks that is, and however long it was away."""
+    assert up(source) == ["a", "b"]
+    town.pass_time(before, STEP)
+    core.up = False
+    for talk in core.open:
+        talk.close()
+    town.pass_time(1, STEP)
+    assert up(source) == []
+    town.pass_time(away, STEP if away < 20 else 1)
+    assert up(source) == []
+    core.up = True
+    town.pass_time(2, STEP)
+    assert up(source) == ["a", "b"]
