@@ -10,7 +10,6 @@ from twisted.python.failure import Failure
 
 from monrest.livestatus.core_errors import (
     ConnectError,
-    RefusedError,
     connect_error,
     first_line,
     tls_error,
@@ -67,7 +66,3 @@ def test_tls():
 )
 def test_first_line(text, line):
     assert first_line(text) == line
-
-
-def test_refusal():
-    assert RefusedError(400, "bad\nworse").reason == "400: bad"

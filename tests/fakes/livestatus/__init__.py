@@ -5,14 +5,12 @@ honest answer) for every other query, in turn. The same script runs behind a rea
 socket (``serve_unix``, ``serve_tcp``) and behind ``MemoryCore``, an endpoint in memory.
 """
 
-from tests.fakes.livestatus.memory import MemoryCore, MemoryTalk
+from tests.fakes.livestatus.memory import MemoryCore
 from tests.fakes.livestatus.script import (
     NAEMON_COLUMNS,
-    NAEMON_STATUS,
     Script,
     answer_and_close,
     as_json,
-    body,
     close_without_answer,
     columns_of,
     fall_silent,
@@ -31,18 +29,14 @@ from tests.fakes.livestatus.script import (
     text_instead_of_header,
     truncated,
 )
-from tests.fakes.livestatus.sockets import ServedSite, serve_tcp, serve_unix
+from tests.fakes.livestatus.sockets import serve_tcp, serve_unix
 
 __all__ = [
     "NAEMON_COLUMNS",
-    "NAEMON_STATUS",
     "MemoryCore",
-    "MemoryTalk",
     "Script",
-    "ServedSite",
     "answer_and_close",
     "as_json",
-    "body",
     "close_without_answer",
     "columns_of",
     "fall_silent",

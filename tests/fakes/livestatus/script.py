@@ -67,11 +67,6 @@ def raw(data):
     return lambda talk, _request: talk.write(data)
 
 
-def body(data):
-    """A well-framed body that may be anything."""
-    return raw(framed(data))
-
-
 def longer_than_it_says(*wanted):
     text = as_json(wanted)
     return raw(framed(text, length=len(text) - 4))
