@@ -239,11 +239,15 @@ def read(body):
     return outcome(Deferred.fromCoroutine(records(body, NoThreads())))[0]
 
 
-texts = st.builds(operator.mul, st.text(max_size=9), st.integers(0, 30_000))
-"""Also such as come in several pieces."""
+columns = st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters='"\\'))
+long_texts = st.builds(operator.mul, st.text(max_size=9), st.integers(0, 30_000))
+"""With them a list comes in several pieces."""
 
 
-@given(st.lists(st.dictionaries(st.text(max_size=9), texts), max_size=5))
+@given(
+    st.lists(st.dictionaries(st.text(max_size=9), st.text(max_size=300)), max_size=5)
+    | st.lists(st.dictionaries(columns, long_texts, min_size=1), max_size=5)
+)
 def test_any_list_of_objects_is_read_as_it_is(value):
     assert read(orjson.dumps(value)) == value
 
