@@ -6,7 +6,7 @@ from harness.cores import ask, connect
 from harness.lying import LyingSite, framed
 from harness.waiting import until
 
-SIZE = 12 << 20
+SIZE = 6 << 20
 """Bytes of all services of a large site."""
 
 
