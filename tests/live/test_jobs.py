@@ -291,12 +291,12 @@ def test_a_client_that_leaves_does_not_end_its_job(made, slow):
         assert len(result(client, number).json) == 11
 
 
-def test_hundreds_of_jobs(client):
-    numbers = [background(client, "/hosts?columns=name") for _ in range(300)]
-    assert len(set(numbers)) == 300
+def test_many_jobs(client):
+    numbers = [background(client, "/hosts?columns=name") for _ in range(100)]
+    assert len(set(numbers)) == 100
     assert numbers == sorted(numbers, key=int)
     direct = client.get("/hosts?columns=name").body
-    for number in numbers[::100]:
+    for number in numbers[::40]:
         assert result(client, number).body == direct
     until(lambda: client.rows("/mon/jobs", {"is_running": "1"}) == [], "all ended")
     rows = {row["id"]: row["rc"] for row in client.rows("/mon/jobs?columns=id,rc")}

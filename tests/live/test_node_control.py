@@ -124,30 +124,38 @@ def test_a_command_of_a_node(run, tmp_path):
         assert (row["last_error"], row["last_error_ts"]) == ("", 0)
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("echo no route >&2; exit 255", "exit status 255: no route"),
-        ("echo hello", "expected a JSON object"),
-        ("echo '[]'", "expected a JSON object"),
-        ("echo '{\"cpu_perc\": 101}'", "cpu_perc: expected a number from 0 to 100"),
-        ('echo \'{"dist_status": {"a": 2}}\'', "dist_status: expected an object of 0 and 1"),
-        ("echo '{\"os_updates\": [1]}'", "os_updates: expected a list of texts"),
-        ("head -c 2000000 /dev/zero", "expected at most"),
-        ("kill -9 $$", "exit status 137"),
-        ("sleep 600", "took too long"),
-        ("sleep 600 & sleep 600 & wait", "took too long"),
-        ("yes", "took too long"),
-    ],
-)
-def test_gatherers_that_fail(run, command, words):
-    daemon = run({"gather_timeout": 2}, gather=command)
-    with daemon.client() as admin:
-        answer = result(admin, do(admin, "gather"))
-        assert answer.status == 502
-        assert words in answer.json["description"]
-        row = far(admin)
-        assert words in row["last_error"]
+FAILING = [
+    ("echo no route >&2; exit 255", "exit status 255: no route"),
+    ("echo hello", "expected a JSON object"),
+    ("echo '[]'", "expected a JSON object"),
+    ("echo '{\"cpu_perc\": 101}'", "cpu_perc: expected a number from 0 to 100"),
+    ('echo \'{"dist_status": {"a": 2}}\'', "dist_status: expected an object of 0 and 1"),
+    ("echo '{\"os_updates\": [1]}'", "os_updates: expected a list of texts"),
+    ("head -c 2000000 /dev/zero", "expected at most"),
+    ("kill -9 $$", "exit status 137"),
+    ("sleep 600", "took too long"),
+    ("sleep 600 & sleep 600 & wait", "took too long"),
+    ("yes", "took too long"),
+]
+"""Commands that gather, and what is said of them."""
+
+
+def test_gatherers_that_fail(made):
+    nodes = [
+        {"site": f"n{at}", "gather": command, "host_name": f"n{at}"}
+        for at, (command, _) in enumerate(FAILING)
+    ]
+    sites = [site(one["site"], "tcp:127.0.0.1:1") for one in nodes]
+    daemon = made(sites, sections={"nodecontrol": {"nodes": nodes, "gather_timeout": 2}})
+    with daemon.start(connected=()).client() as admin:
+        jobs = [do(admin, "gather", one["site"]) for one in nodes]
+        answers = [result(admin, job) for job in jobs]
+        rows = {row["peer_key"]: row for row in admin.rows(PATH)}
+    for at, ((command, words), answer) in enumerate(zip(FAILING, answers, strict=True)):
+        assert answer.status == 502, command
+        assert words in answer.json["description"], command
+        row = rows[f"n{at}"]
+        assert words in row["last_error"], command
         assert row["last_error_ts"] > 0
         assert (row["last_gather_runtime"], row["gathering"], row["facts"]) == (0, 0, {})
 

@@ -39,7 +39,7 @@ class Stream(threading.Thread):
     def run(self):
         try:
             with self.client:
-                while not self.stopping.is_set():
+                while not self.stopping.wait(0.05):
                     began = time.monotonic()
                     answer = self.client.get(PATH)
                     self.answers.append((began, answer.status, json.loads(answer.body)))
