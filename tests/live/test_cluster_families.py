@@ -43,7 +43,7 @@ class World:
             server,
             [site("s1", self.seen)],
             cluster={"restart_notice": 1.0},
-            logcache={"update_interval": 1.0, "first_import": 604800.0},
+            logcache={"update_interval": 3.0, "first_import": 604800.0},
             mail={"host": "127.0.0.1", "port": self.mails.port},
             bp={"refresh_interval": 60},
             nodecontrol={
@@ -57,8 +57,7 @@ class World:
         with self.nodes.nodes[0].client() as client:
             assert client.post_json("/mon/bp", SHOP).status == 200
             assert client.request("PATCH", "/mon/bp/1", body="{}", headers=HEADERS).status == 200
-        for family in FAMILIES:
-            until(lambda family=family: self.nodes.holder(family) is not None, f"who does {family}")
+        until(lambda: set(FAMILIES) <= self.nodes.holders().keys(), "each family is done by a node")
         return self
 
     def close(self):
@@ -152,13 +151,14 @@ def busy(world, name):
 
 
 def all_moved(world, gone):
-    return all(world.nodes.holder(family) not in (None, gone) for family in FAMILIES)
+    holders = world.nodes.holders()
+    return all(holders.get(family) not in (None, gone) for family in FAMILIES)
 
 
 def gone_and_followed(world, name, leave):
     """Take the node away that does reports; everything goes on at others."""
     gone = busy(world, name)
-    held = {family for family in FAMILIES if world.nodes.holder(family) == gone}
+    held = {family for family, holder in world.nodes.holders().items() if holder == gone}
     until(lambda: not world.nodes.sql("SELECT 1 FROM controlled_nodes WHERE gathering_until > 0"),
           "facts are there", seconds=PATIENCE)  # fmt: skip
     began, results, asked = int(time.time()), world.results(), len(world.asked())
@@ -203,29 +203,34 @@ def test_a_node_that_is_cut_off_from_the_database(world):
     assert "Traceback" not in world.nodes.nodes[gone].log
 
 
-def test_a_restart_of_all_while_everything_is_under_way(world):
+def test_a_restart_of_all_goes_on_when_its_driver_dies(world):
+    """While everything is under way; the dead one comes back, which counts as its restart."""
+    nodes = world.nodes
     busy(world, "restart")
-    with world.nodes.nodes[0].client() as client:
+    runs = set(nodes.sql("SELECT run FROM cluster_nodes"))
+    with nodes.nodes[(nodes.holder(REPORTS) + 1) % 3].client() as client:
         assert client.request("POST", "/mon/cluster/restart").status == 200
     world.mails.release()
     states = "SELECT state FROM cluster_restarts ORDER BY position"
-    until(lambda: set(world.nodes.sql(states)) == {("done",)}, "all have restarted",
+    until(lambda: nodes.sql(states)[0] == ("leaving",), "the first one leaves", pause=0.05)
+    until(lambda: RESTART in nodes.holders(), "a node drives")
+    driver = nodes.nodes[nodes.holder(RESTART)]
+    driver.kill()
+    driver.start()
+    until(lambda: set(nodes.sql(states)) == {("done",)}, "all have restarted",
           seconds=2 * PATIENCE, pause=0.2)  # fmt: skip
+    assert not runs & set(nodes.sql("SELECT run FROM cluster_nodes"))
+    until(nodes.all_known, "all nodes know each other", seconds=PATIENCE)
     world.check("restart")
-    for node in world.nodes.nodes:
+    for node in nodes.nodes:
         assert "Traceback" not in node.log
-
-
-def plan_downtimes(world, name):
-    """Give many of them, and wait until they have begun; who does them."""
-    world.plan(name, MANY_DOWNTIMES, 0)
-    until(lambda: world.told(name), "it has begun", pause=0.005)
-    return world.nodes.holder(DOWNTIMES)
 
 
 def test_a_paused_node(world):
     """It knows that it lost the duty; a core has no fence for what was in its buffers just then."""
-    paused = plan_downtimes(world, "paused")
+    world.plan("paused", MANY_DOWNTIMES, 0)
+    until(lambda: world.told("paused"), "it has begun", pause=0.02)
+    paused = world.nodes.holder(DOWNTIMES)
     node = world.nodes.nodes[paused]
     before = len(node.log)
     node.send_signal(signal.SIGSTOP)
@@ -236,33 +241,3 @@ def test_a_paused_node(world):
     until(lambda: "duties of another daemon now" in node.log[before:], "it knows")
     assert world.nodes.holder(DOWNTIMES) != paused
     world.check("paused", IN_BUFFERS)
-
-
-def test_a_node_that_stops_hands_over(world):
-    gone = plan_downtimes(world, "stopped")
-    assert world.nodes.nodes[gone].stop() in (0, -signal.SIGTERM)
-    until(lambda: all_moved(world, gone), "others do it")
-    world.check("stopped")
-    world.nodes.nodes[gone].start()
-
-
-def test_a_restart_goes_on_when_its_driver_dies(world):
-    """The dead one comes back as after a crash, which counts as its restart."""
-    nodes = world.nodes
-    until(nodes.all_known, "all nodes know each other")
-    runs = set(nodes.sql("SELECT run FROM cluster_nodes"))
-    with nodes.nodes[(nodes.holder(DOWNTIMES) + 1) % 3].client() as client:
-        assert client.request("POST", "/mon/cluster/restart").status == 200
-    states = "SELECT state FROM cluster_restarts ORDER BY position"
-    until(lambda: nodes.sql(states)[0] == ("leaving",), "the first one leaves", pause=0.05)
-
-    def driving():
-        at = nodes.holder(RESTART)
-        return None if at is None else nodes.nodes[at]
-
-    driver = until(driving, "somebody drives")
-    driver.kill()
-    driver.start()
-    until(lambda: set(nodes.sql(states)) == {("done",)}, "all are done", seconds=240, pause=0.2)
-    assert not runs & set(nodes.sql("SELECT run FROM cluster_nodes"))
-    until(nodes.all_known, "all nodes know each other")

@@ -341,19 +341,19 @@ def test_a_core_that_goes_away_in_the_middle_of_a_burst_is_told_whole_and_once(c
     chosen = {"types": "state", "service_description": "http"}
     results = [
         f"PROCESS_SERVICE_CHECK_RESULT;web01;http;{number % 2};burst {number}"
-        for number in range(3000)
+        for number in range(1200)
     ]
     try:
         with Stream(daemon.client(), chosen).begun() as listening:
             sender = threading.Thread(target=core.command, args=results)
             sender.start()
-            listening.next(plugin_output="burst 500")
+            listening.next(plugin_output="burst 200")
             door.shut()
             sender.join()
             door.unlock()
-            listening.next(plugin_output="burst 2999")
+            listening.next(plugin_output="burst 1199")
             told = [one["data"]["plugin_output"] for one in listening.events]
-            assert told == [f"burst {number}" for number in range(3000)]
+            assert told == [f"burst {number}" for number in range(1200)]
     finally:
         daemon.stop()
         door.close()

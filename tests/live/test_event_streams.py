@@ -20,7 +20,7 @@ from harness.waiting import until
 from harness.workers import kill
 
 STATES = {"types": "state", "service_description": "http"}
-CROWD = 5000
+CROWD = 1000
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ class Crowd:
         self.poll.close()
 
 
-def test_thousands_of_clients_get_all_in_bounded_memory_and_leave_nothing(
+def test_very_many_clients_get_all_in_bounded_memory_and_leave_nothing(
     alone, made, many_descriptors
 ):
     daemon = made([site("s1", alone)]).start()
@@ -296,7 +296,7 @@ def test_thousands_of_clients_get_all_in_bounded_memory_and_leave_nothing(
             crowd.all_have(b"alert ", 100)
             told = {got[got.index(b'"alert 0.') :].count(b"alert ") for got in crowd.texts.values()}
             assert told == {100}, "nothing comes twice"
-            assert daemon.memory() - held < CROWD * 32 * 1024 + 64_000_000
+            assert daemon.memory() - held < CROWD * 32 * 1024 + 24_000_000
         finally:
             crowd.close()
         # The connection of the client who asked is there, or not yet gone.

@@ -13,17 +13,9 @@ BEGUN = "0 of 1 sites have answered"
 
 
 @pytest.fixture
-def server(postgres_server):
-    """A server that a test may stop."""
-    made = PostgresServer()
-    yield made
-    made.remove()
-
-
-@pytest.fixture
-def pair(lab, server, slow):
+def pair(lab, postgres_url, slow):
     """Two daemons with the same database and the same core."""
-    daemons = lab.pair([site("slow", slow)], server.url(server.create()))
+    daemons = lab.pair([site("slow", slow)], postgres_url)
     return [daemon.start() for daemon in daemons]
 
 
@@ -68,8 +60,17 @@ def test_many_at_once_on_both(pair):
         assert {row["id"] for row in rows} == set(map(int, numbers))
 
 
-def test_a_database_that_goes_away_while_a_job_runs(pair, slow, server):
-    daemon = pair[0]
+@pytest.fixture
+def server(postgres_server):
+    """A server that a test may stop."""
+    made = PostgresServer()
+    yield made
+    made.remove()
+
+
+def test_a_database_that_goes_away_while_a_job_runs(made, slow, server):
+    database = {"database": {"url": server.url(server.create())}}
+    daemon = made([site("slow", slow)], sections=database).start()
     with daemon.client() as client:
         slow.lie(None, "services")
         slow.hold()

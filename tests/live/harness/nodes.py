@@ -2,6 +2,9 @@
 
 import secrets
 import signal
+from functools import cached_property
+
+import psycopg
 
 from .daemon import Daemon
 from .proxy import Line
@@ -58,24 +61,35 @@ class Nodes:
             node.stop(signal.SIGKILL)
         for line in (*self.to_database, *self.to_node):
             line.close()
+        self.connection.close()
 
     def id_of(self, at):
         """The id of a node, as it is on its disk; empty before its first start."""
         file = self.nodes[at].folder / "var" / "node.id"
         return file.read_text().strip() if file.exists() else ""
 
+    @cached_property
+    def connection(self):
+        """To the database beside all lines; one for all statements, for a test polls with them."""
+        target = f"host={self.server.folder} user=postgres dbname={self.name}"
+        return psycopg.connect(target, autocommit=True)
+
     def sql(self, statement):
-        return self.server.execute(statement, self.name)
+        cursor = self.connection.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+    def holders(self):
+        """Which node holds each duty that is held."""
+        ids = {self.id_of(at): at for at in range(len(self.nodes))}
+        found = self.sql("SELECT name, owner FROM duties JOIN duty_daemons USING (run)")
+        # What is above these bits is the number of a worker (docs/spec/workers.md, "Who is who").
+        return {
+            duty: ids[number] for duty, owner in found if (number := str(int(owner) % 2**52)) in ids
+        }
 
     def holder(self, duty):
         """Which node holds a duty; None when no node does."""
-        found = self.sql(
-            f"SELECT owner FROM duties JOIN duty_daemons USING (run) WHERE name = '{duty}'"
-        )
-        ids = [self.id_of(at) for at in range(len(self.nodes))]
-        # What is above these bits is the number of a worker (docs/spec/workers.md, "Who is who").
-        owner = found and str(int(found[0][0]) % 2**52)
-        return ids.index(owner) if owner in ids else None
+        return self.holders().get(duty)
 
 
 def rows(node):

@@ -22,6 +22,8 @@ class Stream:
             headers={**client.credentials(), **dict(headers)},
         )
         self.socket = self.connection.sock
+        if not reads:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         self.answer = self.connection.getresponse()
         self.blocks, self.at, self.ended, self.id = [], 0, False, None
         assert self.answer.status == 200, self.answer.read()
