@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 from harness.client import InFlight
 from harness.configured import Files
-from harness.daemon import Daemon, free_port, site
+from harness.daemon import Daemon, free_port, sha, site
+from harness.lying import LyingSite
 from harness.nodes import Nodes
 from harness.waiting import until
 from harness.workers import client_of, gone, kill, living, processes, runs
@@ -33,12 +34,15 @@ DEATHS = 12
 
 
 def crew(lab, sites, url="", **sections):
-    """A daemon with two workers and passwords."""
+    """A daemon with two workers, and passwords of admin and ann."""
     sections["server"] = {"workers": 2, "drain_timeout": 10, **sections.get("server", {})}
     if url:
         sections["database"] = {"url": url}
     sections["auth"] = {"lock_after_failed_logins": 2}
-    return with_passwords(lab.daemon(sites, sections=sections))
+    daemon = with_passwords(lab.daemon(sites, sections=sections))
+    with (daemon.folder / "htpasswd").open("a") as passwords:
+        passwords.write(f"ann:{sha('sesame')}\n")
+    return daemon
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -47,13 +51,6 @@ def url(request):
         return ""
     server = request.getfixturevalue("postgres_server")
     return server.url(server.create())
-
-
-@pytest.fixture
-def own_url(request, url):
-    """Another database of the same kind: the daemon of all tests has its duties in that one."""
-    server = request.getfixturevalue("postgres_server") if url else None
-    return server.url(server.create()) if server else ""
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +117,12 @@ def test_whoever_is_locked_at_one_worker_is_locked_at_all(daemon, pair):
     olga.close()
 
 
-def test_wrong_passwords_at_two_workers_are_counted_together(own):
-    daemon = own().start()
+def test_wrong_passwords_at_two_workers_are_counted_together(daemon):
     statuses = []
     for number, password in ((1, "sesame"), (1, "wrong"), (2, "wrong"), (1, "sesame")):
         client = client_of(daemon, number)
         client.credentials = dict
-        said = client.post_form("/mon/login", [("login", "admin"), ("password", password)])
+        said = client.post_form("/mon/login", [("login", "ann"), ("password", password)])
         statuses.append(said.status)
         client.close()
     # The right password is then answered like a wrong one.
@@ -144,9 +140,21 @@ def test_a_job_of_one_worker_is_seen_at_the_other(daemon, pair):
     assert [one.rows(f"/mon/jobs/{each}")["host_id"] for each in (number, second)] == [node, node]
 
 
-def test_a_job_is_canceled_at_another_worker(own, slow):
-    daemon = own([site("slow", slow)]).start()
-    one, other = client_of(daemon, 1), client_of(daemon, 2)
+@pytest.fixture(scope="module")
+def held(embedded, shared):
+    """A site whose answers can be held back."""
+    return shared.keep(LyingSite(shared.folder() / "held", embedded.socket))
+
+
+@pytest.fixture(scope="module")
+def slow_crew(held, shared):
+    """A daemon with two workers before it."""
+    return crew(shared, [site("slow", held)]).start()
+
+
+def test_a_job_is_canceled_at_another_worker(slow_crew, held):
+    one, other = client_of(slow_crew, 1), client_of(slow_crew, 2)
+    slow = held
     slow.lie(None, "hosts")
     slow.hold()
     number = one.get("/hosts?background=1").json["job_id"]
@@ -226,11 +234,24 @@ class Asking(threading.Thread):
         return self
 
 
-def test_workers_are_reloaded_one_after_another_and_nobody_is_refused(own):
-    daemon = own()
-    daemon.start()
+@pytest.fixture(scope="module")
+def reloaded_crew(embedded, shared):
+    return crew(shared, [site("s1", embedded)]).start()
+
+
+@pytest.fixture
+def reloaded(reloaded_crew):
+    """A daemon with one site at first, whose configuration a test changes."""
+    if len(reloaded_crew.sites) > 1:
+        del reloaded_crew.sites[1:]
+        reloaded_crew.reload()
+    return reloaded_crew
+
+
+def test_workers_are_reloaded_one_after_another_and_nobody_is_refused(reloaded):
+    daemon = reloaded
     asking = Asking(daemon)
-    for number in range(3):
+    for number in range(2):
         mark = len(daemon.log)
         daemon.sites.append(site(f"more{number}", "unix:/nonexistent/live"))
         daemon.write_config()
@@ -245,8 +266,9 @@ def test_workers_are_reloaded_one_after_another_and_nobody_is_refused(own):
     assert (set(asking.statuses), asking.refused, asking.cut) == ({200}, 0, 0)
 
 
-def test_a_worker_that_is_being_started_hears_of_a_reload(own):
-    daemon = own().start()
+def test_a_worker_that_is_being_started_hears_of_a_reload(reloaded):
+    daemon = reloaded
+    mark = len(daemon.log)
     before = set(living(daemon))
     kill(processes(daemon)[2])
     (new,) = until(lambda: set(living(daemon)) - before, "another one is started", pause=0)
@@ -254,15 +276,15 @@ def test_a_worker_that_is_being_started_hears_of_a_reload(own):
     daemon.sites.append(site("more", "unix:/nonexistent/live"))
     daemon.write_config()
     daemon.hang_up()
-    until(lambda: daemon.log.count("configuration read again") >= 1, "the other one has")
+    until(lambda: "configuration read again" in daemon.log[mark:], "the other one has")
     os.kill(new, signal.SIGCONT)
     for worker in (1, 2):
         with client_of(daemon, worker) as client:
             until(lambda client=client: len(client.rows("/sites")) == 2, "it knows both sites")
 
 
-def test_a_wrong_configuration_is_told_once_and_changes_nothing(own):
-    daemon = own().start()
+def test_a_wrong_configuration_is_told_once_and_changes_nothing(reloaded):
+    daemon = reloaded
     good = daemon.config.read_text()
     for text, said in (
         (good + "[bogus]\n", "bogus"),
@@ -274,10 +296,11 @@ def test_a_wrong_configuration_is_told_once_and_changes_nothing(own):
         until(lambda mark=mark: "stays in force" in daemon.log[mark:], "it is refused")
         assert daemon.log[mark:].count("stays in force") == 1
         assert said in daemon.log[mark:]
+    daemon.config.write_text(good)
 
 
-def test_a_killed_worker_begins_anew_and_only_its_requests_fail(own, slow):
-    daemon = own([site("slow", slow)]).start()
+def test_a_killed_worker_begins_anew_and_only_its_requests_fail(slow_crew, held):
+    daemon, slow = slow_crew, held
     one, other = client_of(daemon, 1), client_of(daemon, 2)
     one.rows("/hosts?columns=name")
     other.rows("/hosts?columns=name")
@@ -435,14 +458,10 @@ def handshake(port, authority):
         return False
 
 
-@pytest.fixture(scope="module")
-def told_core(shared):
-    return shared.core()
-
-
-def test_nothing_scheduled_is_lost_or_done_twice_when_workers_die(own_url, lab, told_core):
-    daemon = crew(lab, [site("s1", told_core)], own_url).start()
-    name = f"{'own' if own_url else 'file'} {os.getpid()}"
+def test_nothing_scheduled_is_lost_or_done_twice_when_workers_die(lab):
+    told_core = lab.core()
+    daemon = crew(lab, [site("s1", told_core)]).start()
+    name = "scheduled"
     at = int(time.time() + 10) // 60 * 60 + 60
     when = datetime.fromtimestamp(at)
     schedule = [{"type": "day", "minute": when.minute, "hour": when.hour}]
@@ -450,8 +469,9 @@ def test_nothing_scheduled_is_lost_or_done_twice_when_workers_die(own_url, lab, 
         for number in range(MANY):
             fields = {"host": "web01", "schedule": schedule, "comment": f"{name} {number}"}
             assert client.post_json("/mon/recurring_downtimes", fields).status == 200
-    asking = Asking(daemon)
     chance, deaths = random.Random(7), 0
+    until(lambda: time.time() > at - 3, "their time is near", pause=0.25)
+    asking = Asking(daemon)
 
     def told():
         rows = told_core.ask("GET downtimes\nColumns: comment")
