@@ -197,7 +197,7 @@ def test_one_that_dies_at_its_turn_and_comes_back_has_restarted(world):
 def test_one_that_does_not_come_back_ends_it(world):
     result(world.nodes[2].cluster.restart_all())
     world.back = False
-    world.pass_(400)
+    world.pass_(400, step=4.0)
     assert world.history == [0]
     assert world.states(2) == ["failed", "skipped", "skipped"]
     steps = world.nodes[2].cluster.steps
@@ -229,7 +229,7 @@ def test_who_is_alone_does_not_restart(world):
     result(world.nodes[0].cluster.restart_all())
     for at in (1, 2):
         world.kill(at)
-    world.pass_(400)
+    world.pass_(400, step=4.0)
     assert world.history == []
     assert world.states() == ["failed", "skipped", "skipped"]
     assert world.nodes[0].cluster.steps[0].message == "no other node answers"

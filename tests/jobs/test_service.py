@@ -10,29 +10,21 @@ from attrs import evolve
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
-from monrest.base.errors import TooManyRequests, Unavailable
-from monrest.base.values import Column, Document, Rows
+from monrest.base.errors import Forbidden, TooManyRequests, Unavailable
+from monrest.base.values import ADMIN, READ_ONLY, Caller, Column, Document, Identity, Rows
 from monrest.jobs import store as statements
-from monrest.jobs.model import job_output
+from monrest.jobs.model import Job, job_output, visible
 from monrest.store import space
-from tests.fakes.jobs import BOB, ROOT, Held, at_once, get, start, whole
+from tests.fakes.jobs import ANN, BOB, ROOT, Held, World, at_once, get, start, whole
 from tests.fakes.keystore import result
 
 
-def test_a_job_runs_and_every_daemon_has_its_result(world):
-    one, two = world.join("one"), world.join("two")
-    held = Held()
-    number = start(one, held)
-    assert held.began
-    assert get(two, number).ended is None
-    assert get(two, number).started is not None
-    held.end({"a": 1})
-    for jobs in (one, two):
-        job = get(jobs, number)
-        assert (job.rc, job.status, job.stdout) == (0, 200, '{"a":1}\n')
-        assert b"".join(whole(jobs, number)) == b'{"a":1}\n'
-    assert [job.id for job in result(two.several("ann"))] == [number]
-    assert result(two.several("bob")) == []
+@pytest.fixture
+def world(database_url, tmp_path):
+    """Daemons on one database."""
+    made = World(database_url, tmp_path)
+    yield made
+    made.close()
 
 
 def test_a_large_result_goes_in_pieces(world):
@@ -371,3 +363,142 @@ def test_stop(world):
         "the daemon was stopped",
         "the daemon was stopped before the job began",
     ]
+
+
+def test_old_jobs_go_with_their_results(world):
+    jobs = world.join(keep=100)
+    old = start(jobs, at_once(Document(value=1)))
+    running = Held()
+    number = start(jobs, running)
+    world.pass_(200)
+    assert get(jobs, old) is None
+    assert get(jobs, number) is not None
+    left = result(jobs.database.run(lambda c: list(c.execute(select(job_output.c.job)).scalars())))
+    assert left == []
+    running.end()
+
+
+def test_who_does_not_have_the_duty_removes_nothing(world):
+    one, two = world.join(keep=100), world.join("two", keep=100)
+    one.duty = two.duty = lambda: False
+    old = start(one, at_once(Document(value=1)))
+    world.pass_(300)
+    assert get(one, old) is not None
+    two.duty = lambda: True
+    world.pass_(6)
+    assert get(one, old) is None
+
+
+HOSTS = "authorized_for_all_hosts"
+MAKER = Identity(user="ann", roles=frozenset({HOSTS}))
+
+
+def queued(world, identity=MAKER):
+    """A job behind another one, whose asker is known by his address."""
+    jobs = world.join(concurrent=1)
+    first = Held(BOB)
+    start(jobs, first)
+    second = Held(identity, caller=Caller(address="192.0.2.7"))
+    world.users["192.0.2.7"] = identity
+    return jobs, first, second, start(jobs, second)
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        (Forbidden("wrong authentication key"), "wrong authentication key"),
+        (Forbidden("your account is locked"), "your account is locked"),
+        (evolve(MAKER, roles=frozenset()), "the rights of who asked for it have changed"),
+        (evolve(MAKER, user="bob"), "the rights of who asked for it have changed"),
+        (evolve(MAKER, roles=MAKER.roles | {READ_ONLY}), "have changed"),
+    ],
+)
+def test_what_its_asker_may_not_any_more_is_not_begun(world, now, why):
+    jobs, first, second, number = queued(world)
+    world.pass_(10)
+    world.users["192.0.2.7"] = now
+    first.end()
+    world.pass_(5)
+    assert not second.began
+    job = get(jobs, number)
+    assert (job.rc, job.status, job.started) == (1, None, None)
+    assert "it was not begun when its turn came" in job.stderr
+    assert why in job.stderr
+
+
+@pytest.mark.parametrize("now", [MAKER, evolve(MAKER, roles=frozenset({HOSTS, ADMIN}))])
+def test_who_still_may_has_his_job_done(world, now):
+    jobs, first, second, number = queued(world)
+    world.pass_(10)
+    world.users["192.0.2.7"] = now
+    first.end()
+    world.pass_(1)
+    assert second.began
+    second.end()
+    assert get(jobs, number).rc == 0
+
+
+def test_a_key_that_cannot_be_looked_up_for_a_while(world):
+    jobs, first, second, number = queued(world)
+    world.pass_(10)
+    world.users["192.0.2.7"] = Unavailable("cannot read", "away")
+    first.end()
+    world.pass_(10)
+    assert not second.began
+    world.users["192.0.2.7"] = MAKER
+    world.pass_(5)
+    assert second.began
+    second.end()
+    assert get(jobs, number).rc == 0
+
+
+def test_a_burst_of_one_user_leaves_room_for_another(world):
+    jobs = world.join(concurrent=1, queue=4)
+    jobs.database.held = True
+    coming = [Deferred.fromCoroutine(jobs.start(Held(ANN).work)) for _ in range(3)]
+    coming.append(Deferred.fromCoroutine(jobs.start(Held(BOB).work)))
+    jobs.database.release()
+    with pytest.raises(TooManyRequests, match="2 of yours"):
+        result(coming[2])
+    assert [result(coming[at]).user for at in (0, 1, 3)] == ["ann", "ann", "bob"]
+
+
+def test_a_burst_of_large_requests_does_not_fill_the_memory(world):
+    jobs = world.join()
+    jobs.database.held = True
+    coming = [Deferred.fromCoroutine(jobs.start(Held(size=40_000_000).work)) for _ in range(2)]
+    jobs.database.release()
+    with pytest.raises(TooManyRequests):
+        result(coming[1])
+    assert result(coming[0]).user == "ann"
+
+
+JOB = Job(
+    id=1, user="ann", roles=("authorized_for_all_hosts",), run=1, host_id=1, host_name="h", pid=1,
+    cmd="GET /", created=0.0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("job", "identity", "seen"),
+    [
+        (JOB, ANN, False),
+        (evolve(JOB, roles=()), ANN, True),
+        (JOB, Identity(user="ann", roles=frozenset(JOB.roles)), True),
+        (JOB, BOB, False),
+        (JOB, ROOT, True),
+        (JOB, Identity(user="", superuser=True), True),
+        (JOB, Identity(user=""), False),
+        (evolve(JOB, user=""), Identity(user=""), False),
+        (evolve(JOB, user=None), BOB, True),
+        (JOB, Identity(user="ann", limit=frozenset()), False),
+        (evolve(JOB, roles=()), Identity(user="ann", limit=frozenset()), True),
+        (
+            JOB,
+            Identity(user="ann", limit=frozenset(JOB.roles), roles=frozenset(JOB.roles)),
+            True,
+        ),
+    ],
+)
+def test_visible(job, identity, seen):
+    assert visible(job, identity) is seen

@@ -184,7 +184,7 @@ def test_all_nodes_restart_and_no_request_fails(cluster):
 
     def traffic(kind):
         with Client(balancer.port, key) as client:
-            while not stop.wait(0.05):
+            while not stop.wait(0.15):
                 if kind == "read":
                     response = client.get("/hosts?columns=name")
                 elif kind == "write":

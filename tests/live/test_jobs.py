@@ -123,7 +123,10 @@ def test_all_fields(client):
     ) == [{"id": int(number)}]
 
 
-@each("name", [*ODD, "0", "-1", "1.0", "9" * 19, "9" * 400, "1e3", "0x1", "..", "1%00"])
+HOSTILE = ["0", "-1", "01", "1.0", "9" * 19, "9" * 400, "1e3", "0x1", "..", "1%00", "٣", "1 "]
+
+
+@each("name", [*ODD, *HOSTILE])
 def test_hostile_ids(client, name):
     for path in ("", "/output"):
         response = client.get(f"/mon/jobs/{segment(name)}{path}")

@@ -27,9 +27,9 @@ from harness.workers import client_of, gone, kill, living, processes, runs
 from tests.fakes.certificates import Authority
 from tests.live.test_database_away import key_client, session_client, with_passwords
 
-MANY = 40
+MANY = 24
 """Recurring downtimes that come at once."""
-DEATHS = 12
+DEATHS = 6
 """Of workers, while they come."""
 
 

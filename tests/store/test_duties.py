@@ -72,7 +72,7 @@ def world(database_url):
 def test_one_holds_it_and_the_other_waits(world):
     one, two = world.join("one"), world.join("two", wrong=-86400.0)
     assert one.held(NAME) == Token(NAME, 1)
-    world.pass_(300)
+    world.pass_(5 * SECONDS)
     assert world.holders() == ["one"]
     assert two.held(NAME) is None
     assert one.held("another") is None
@@ -173,7 +173,7 @@ def test_an_outage_costs_nobody_a_duty(world):
     one, two = world.join("one"), world.join("two")
     for duties in (one, two):
         duties.database.down = True
-    world.pass_(300)
+    world.pass_(5 * SECONDS)
     assert world.holders() == []
     two.database.down = False
     world.pass_(5)
