@@ -15,8 +15,11 @@ from tests.webhooks.world import DEAD, NOW, TAKEN, World, event
 
 @pytest.fixture
 def world(tmp_path):
+    """With a daemon that tells an Alertmanager."""
     one = World(migrated_sqlite_url(tmp_path))
     one.add(body="alertmanager", url="http://alerts.example.org/api/v2/alerts")
+    one.join("one")
+    one.pass_(5)
     yield one
     one.close()
 
@@ -33,8 +36,6 @@ def told(world, since=0):
 
 
 def test_labels_and_times(world):
-    world.join()
-    world.pass_(5)
     world.source.happen(event(1, state=1))
     (alert,) = json.loads(world.receiver.posts[-1].body)
     assert alert["labels"] == {
@@ -49,8 +50,6 @@ def test_labels_and_times(world):
 
 
 def test_it_is_told_again_each_minute_and_when_it_ends(world):
-    world.join()
-    world.pass_(5)
     world.source.happen(event(1))
     assert told(world) == {("s", "critical"): True}
     before = len(world.receiver.posts)
@@ -64,8 +63,6 @@ def test_it_is_told_again_each_minute_and_when_it_ends(world):
 
 
 def test_another_severity_is_another_alert(world):
-    world.join()
-    world.pass_(5)
     world.source.happen(event(1, state=1))
     world.pass_(3)
     world.source.happen(event(2, state=2))
@@ -73,8 +70,6 @@ def test_another_severity_is_another_alert(world):
 
 
 def test_soft_states_and_other_events_are_no_alerts(world):
-    world.join()
-    world.pass_(5)
     world.source.happen(
         event(1, state_type="SOFT"), event(2, type="comment"), event(3, host="", service="", type="site")
     )  # fmt: skip
@@ -88,8 +83,6 @@ def test_soft_states_and_other_events_are_no_alerts(world):
 
 
 def test_nothing_stays_firing_whose_end_no_event_told(world):
-    world.join()
-    world.pass_(5)
     world.source.happen(event(1), event(2, service="t"), event(3, service="away", site="b"))
     world.pass_(3)
     # t is well again, the core of it tells that nobody, and nothing is known of the site b.
@@ -105,8 +98,7 @@ def test_nothing_stays_firing_whose_end_no_event_told(world):
 
 
 def test_after_a_kill_the_next_daemon_sends_what_is_wrong_and_the_rest_ends_by_itself(world):
-    first = world.join("one")
-    world.pass_(3)
+    (first,) = world.daemons
     world.source.happen(event(1), event(2, service="t"))
     world.pass_(3)
     world.kill(first)
@@ -123,8 +115,6 @@ def test_after_a_kill_the_next_daemon_sends_what_is_wrong_and_the_rest_ends_by_i
 
 
 def test_many_events_are_one_look(world):
-    world.join()
-    world.pass_(5)
     before = world.problems.looks
     for number in range(200):
         world.source.happen(event(number, service=f"s{number % 7}", state=number % 3))
@@ -136,8 +126,6 @@ def test_many_events_are_one_look(world):
 
 
 def test_an_alertmanager_that_was_away_is_told_everything(world):
-    world.join()
-    world.pass_(5)
     world.receiver.answer = DEAD
     world.source.happen(event(1), event(2, service="t"))
     world.pass_(200)
@@ -154,8 +142,6 @@ def test_an_alertmanager_that_was_away_is_told_everything(world):
 
 
 def test_many_alerts_are_told_in_pieces(world):
-    world.join()
-    world.pass_(5)
     world.source.happen(*(event(n, service=f"s{n}") for n in range(1, 1201)))
     world.pass_(3)
     sizes = [len(json.loads(one.body)) for one in world.receiver.posts]

@@ -31,10 +31,20 @@ def world(database_url):
 
 
 @pytest.fixture
-def small(tmp_path):
+def empty(tmp_path):
+    """A world without webhooks and daemons."""
     one = World(migrated_sqlite_url(tmp_path))
     yield one
     one.close()
+
+
+@pytest.fixture
+def small(empty):
+    """One with a webhook and a daemon that reads events for it."""
+    empty.add()
+    empty.join()
+    empty.pass_(3)
+    return empty
 
 
 def states(world):
@@ -43,9 +53,6 @@ def states(world):
 
 def test_an_object_waits_for_its_own_and_for_nobody_else(small):
     """400 is about what was sent: the other object goes on, and is not held up by tries."""
-    small.add()
-    small.join()
-    small.pass_(3)
     refused = PostResult(status=400, error="status 400: no")
     small.receiver.answer = lambda body: refused if b"h/bad" in body else TAKEN
     small.source.happen(
@@ -74,9 +81,6 @@ def slow_one(world, answer=TAKEN):
 
 
 def test_so_many_are_on_their_way_at_once(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.receiver.held = Deferred()
     small.source.happen(*(event(n, service=f"s{n}") for n in range(1, 31)))
     small.pass_(30)
@@ -90,9 +94,6 @@ def test_so_many_are_on_their_way_at_once(small):
 
 def test_a_message_that_is_never_answered_holds_nobody_up(small):
     """While others are taken it is the message and not the receiver."""
-    small.add()
-    small.join()
-    small.pass_(3)
     slow_one(small)
     small.source.happen(event(1, service="slow"), event(2, service="slow", state=0))
     for n in range(3, 43):
@@ -110,9 +111,6 @@ def test_a_message_that_is_never_answered_holds_nobody_up(small):
 
 
 def test_one_object_without_an_answer_says_nothing_about_others(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.receiver.answer = lambda body: DEAD if b"h/bad" in body else TAKEN
     small.source.happen(event(1, service="bad"), event(2, service="bad", state=0))
     small.pass_(60, step=4)
@@ -137,9 +135,6 @@ def test_one_object_without_an_answer_says_nothing_about_others(small):
 
 
 def test_one_object_without_an_answer_pauses_after_a_day(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.receiver.answer = DEAD
     small.source.happen(event(1), event(2))
     small.pass_(60)
@@ -157,9 +152,6 @@ def test_one_object_without_an_answer_pauses_after_a_day(small):
 
 def test_what_is_taken_meanwhile_does_not_shorten_a_rest(small):
     """429 with Retry-After, while a message that was sent before it is taken."""
-    small.add()
-    small.join()
-    small.pass_(3)
     slow_one(small, PostResult(status=429, error="status 429", rest=100.0))
     small.source.happen(event(1, service="slow"), event(2))
     small.receiver.answer = TAKEN
@@ -174,9 +166,6 @@ def test_what_is_taken_meanwhile_does_not_shorten_a_rest(small):
 
 def test_a_changed_webhook_waits_for_what_is_on_its_way(small):
     """So that nothing comes behind what happened after it."""
-    small.add()
-    small.join()
-    small.pass_(3)
     slow_one(small)
     small.source.happen(event(1, service="slow"), event(2, service="slow", state=0))
     hook = small.get()
@@ -191,9 +180,7 @@ def test_a_changed_webhook_waits_for_what_is_on_its_way(small):
 
 
 def test_what_was_answered_while_the_database_was_away_is_noted_later(small):
-    small.add()
-    daemon = small.join()
-    small.pass_(3)
+    (daemon,) = small.daemons
     slow_one(small)
     small.source.happen(event(1, service="slow"))
     daemon.database.down = True
@@ -216,9 +203,6 @@ def test_growing_pauses_add_up_to_a_day():
 
 
 def test_a_dead_receiver_is_asked_less_and_less_with_one_message_and_then_paused(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.receiver.answer = DEAD
     small.source.happen(event(1), event(2, service="t"))
     times, seen, began = [], 0, small.elapsed
@@ -249,9 +233,6 @@ def test_a_dead_receiver_is_asked_less_and_less_with_one_message_and_then_paused
 
 
 def test_what_is_refused_for_a_day_pauses_too(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.receiver.answer = PostResult(status=422, error="status 422: no")
     small.source.happen(event(1))
     small.pass_(3)
@@ -271,9 +252,6 @@ def test_what_is_refused_for_a_day_pauses_too(small):
 
 
 def test_410_ends_the_subscription(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.receiver.answer = PostResult(status=410, error="status 410")
     small.source.happen(event(1))
     small.pass_(5)
@@ -295,9 +273,6 @@ def test_410_ends_the_subscription(small):
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_who_wants_to_rest_rests(small, status):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.receiver.answers = [PostResult(status=status, error="later", rest=100.0)]
     small.source.happen(event(1))
     small.pass_(98)
@@ -326,24 +301,21 @@ def test_a_killed_daemon_repeats_what_nobody_heard_of_with_the_same_id(world):
     assert [one.split("output ")[1].strip() for one in last] == ["1", "1", "2"]
 
 
-def test_what_was_read_and_not_stored_is_read_again(small):
-    small.add()
-    first = small.join("one")
-    small.join("two")
-    small.pass_(5)
+def test_what_was_read_and_not_stored_is_read_again(empty):
+    empty.add()
+    first = empty.join("one")
+    empty.join("two")
+    empty.pass_(5)
     first.database.down = True
-    small.source.happen(event(1), event(2))
-    assert small.deliveries() == []
-    small.kill(first)
-    small.pass_(60)
-    assert [one.event for one in reversed(small.deliveries())] == [f"a@{NOW}.1", f"a@{NOW}.2"]
-    assert len(small.receiver.posts) == 2
+    empty.source.happen(event(1), event(2))
+    assert empty.deliveries() == []
+    empty.kill(first)
+    empty.pass_(60)
+    assert [one.event for one in reversed(empty.deliveries())] == [f"a@{NOW}.1", f"a@{NOW}.2"]
+    assert len(empty.receiver.posts) == 2
 
 
 def test_events_that_were_removed_before_they_were_read_are_left_out(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.source.happen(event(1))
     small.change(lambda c: c.execute(webhooks.update().values(version=2)))
     small.pass_(5)
@@ -360,9 +332,6 @@ def test_events_that_were_removed_before_they_were_read_are_left_out(small):
 
 
 def test_events_that_are_told_twice_are_sent_once(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.source.happen(event(1))
     assert small.get().position == "@1"
     # As by a daemon that has lost its position.
@@ -375,9 +344,7 @@ def test_events_that_are_told_twice_are_sent_once(small):
 
 
 def test_a_clock_that_is_set_holds_nothing_up(small):
-    small.add()
-    daemon = small.join()
-    small.pass_(5)
+    (daemon,) = small.daemons
     small.receiver.answers = [PostResult(status=503, error="later", rest=3000.0)]
     small.source.happen(event(1))
     small.pass_(20)
@@ -414,9 +381,6 @@ def test_the_number_of_waiting_messages_is_bounded(tmp_path):
 
 
 def test_an_owner_who_is_locked_gets_nothing(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     follower = small.source.followers[0]
     small.source.followers.remove(follower)
     follower.ended.errback(Failure(Forbidden("account is locked")))
@@ -428,9 +392,6 @@ def test_an_owner_who_is_locked_gets_nothing(small):
 
 
 def test_another_webhook_of_the_same_number_is_not_paused_for_the_owner_before(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     follower = small.source.followers[0]
     small.source.followers.remove(follower)
     follower.ended.errback(Failure(Forbidden("account is locked")))
@@ -440,23 +401,23 @@ def test_another_webhook_of_the_same_number_is_not_paused_for_the_owner_before(s
     assert small.get().paused is None
 
 
-def test_both_secrets_sign_while_one_is_replaced(small):
-    small.add(body="slack")
-    small.join()
-    small.pass_(3)
+def test_both_secrets_sign_while_one_is_replaced(empty):
+    empty.add(body="slack")
+    empty.join()
+    empty.pass_(3)
     other = new_secret()
-    hook = small.get()
-    kept = evolve(hook.secrets[0], until=NOW + small.elapsed + 100)
-    assert small.change(statements.keep_secrets(hook, [WebhookSecret(key=other), kept]))
-    small.pass_(5)
-    small.source.happen(event(1))
-    both = small.receiver.posts[0].headers["webhook-signature"].split()
-    small.pass_(200)
-    small.source.happen(event(2))
-    one = small.receiver.posts[1].headers["webhook-signature"].split()
+    hook = empty.get()
+    kept = evolve(hook.secrets[0], until=NOW + empty.elapsed + 100)
+    assert empty.change(statements.keep_secrets(hook, [WebhookSecret(key=other), kept]))
+    empty.pass_(5)
+    empty.source.happen(event(1))
+    both = empty.receiver.posts[0].headers["webhook-signature"].split()
+    empty.pass_(200)
+    empty.source.happen(event(2))
+    one = empty.receiver.posts[1].headers["webhook-signature"].split()
     assert (len(both), len(one)) == (2, 1)
     for at, keys in ((0, [SECRET, other]), (1, [other])):
-        found = small.receiver.posts[at]
+        found = empty.receiver.posts[at]
         for key in [SECRET, other]:
             good = verifies(key, found)
             assert good == (key in keys)
@@ -474,9 +435,6 @@ def verifies(key, one):
 
 
 def test_a_deleted_webhook_sends_nothing_more(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     small.receiver.answer = DEAD
     small.source.happen(event(1), event(2))
     small.change(statements.remove(small.get()))
@@ -490,9 +448,6 @@ def test_a_deleted_webhook_sends_nothing_more(small):
 
 def test_another_webhook_of_the_same_number_has_nothing_of_the_one_before(small):
     """Numbers come again: the owner, the cursor and what is on its way do not."""
-    small.add()
-    small.join()
-    small.pass_(3)
     small.receiver.held = Deferred()
     small.source.happen(event(1), event(2))
     held, small.receiver.held = small.receiver.held, None
@@ -511,9 +466,6 @@ def test_another_webhook_of_the_same_number_has_nothing_of_the_one_before(small)
 
 
 def test_one_that_is_switched_off_leaves_out_what_happens_meanwhile(small):
-    small.add()
-    small.join()
-    small.pass_(3)
     hook = small.get()
     small.change(statements.replace(hook, {**hook.record, "enabled": 0}, None, NOW))
     small.pass_(5)
@@ -528,9 +480,6 @@ def test_one_that_is_switched_off_leaves_out_what_happens_meanwhile(small):
 
 def test_only_the_last_of_what_was_sent_is_kept(small, monkeypatch):
     monkeypatch.setattr(statements, "KEPT", 20)
-    small.add()
-    small.join()
-    small.pass_(3)
     small.source.happen(*(event(n, service=f"s{n}") for n in range(1, 61)))
     small.pass_(3)
     assert len(small.receiver.posts) == 60
