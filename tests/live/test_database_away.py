@@ -5,7 +5,7 @@ import signal
 import sqlite3
 
 import pytest
-from harness.daemon import Daemon, sha, site
+from harness.daemon import sha, site
 from harness.expect import refused
 from harness.waiting import until
 
@@ -123,23 +123,20 @@ def test_a_start_waits_for_postgresql(daemon, line):
     assert "the database is there" in daemon.log
 
 
-def test_reading_goes_on_with_a_file_that_is_broken(tmp_path, embedded):
-    daemon = Daemon(tmp_path, [site("s1", embedded)])
-    file = tmp_path / "var" / "monrest.sqlite"
-    try:
-        daemon.start()
-        with daemon.client() as admin:
-            assert ready(admin) == 200
-            with sqlite3.connect(file) as connection:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            good = file.read_bytes()
-            with file.open("r+b") as broken:
-                broken.write(os.urandom(len(good)))
-            until(lambda: ready(admin) == 503, "it says that it is not ready")
-            refused(admin.get("/mon/ready"), 503, "NO DATABASE", "cannot be used")
-            for path in READS:
-                assert admin.get(path).status == 200, path
-            refused(admin.get("/mon/broadcasts"), 503)
-    finally:
-        assert daemon.stop() in (0, -signal.SIGTERM)
+def test_reading_goes_on_with_a_file_that_is_broken(made, embedded):
+    daemon = made([site("s1", embedded)]).start()
+    file = daemon.folder / "var" / "monrest.sqlite"
+    with daemon.client() as admin:
+        assert ready(admin) == 200
+        with sqlite3.connect(file) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        good = file.read_bytes()
+        with file.open("r+b") as broken:
+            broken.write(os.urandom(len(good)))
+        until(lambda: ready(admin) == 503, "it says that it is not ready")
+        refused(admin.get("/mon/ready"), 503, "NO DATABASE", "cannot be used")
+        for path in READS:
+            assert admin.get(path).status == 200, path
+        refused(admin.get("/mon/broadcasts"), 503)
+    assert daemon.stop() in (0, -signal.SIGTERM)
     assert "Traceback" not in daemon.log

@@ -10,7 +10,7 @@ import time
 import pytest
 from harness.configured import ConfiguredCore
 from harness.cores import ICINGA2_SITE, EmbeddedCore, Icinga2Core
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.dates import DatedDaemon
 from harness.recorder import Recorder, problems
 from harness.staging import NEW
@@ -66,19 +66,15 @@ def core(lab):
 
 
 @pytest.fixture
-def plain(core, tmp_path):
-    made = Plain(tmp_path / "plain", core.socket)
-    yield made
-    made.close()
-    assert not [(one, found) for one in made.requests if (found := problems(one))]
+def plain(core, lab):
+    plain = lab.keep(Plain(lab.folder() / "plain", core.socket))
+    yield plain
+    assert not [(one, found) for one in plain.requests if (found := problems(one))]
 
 
 @pytest.fixture
-def daemon(plain, tmp_path):
-    (tmp_path / "d").mkdir()
-    made = Daemon(tmp_path / "d", [site("s1", plain)]).start()
-    yield made
-    made.stop()
+def daemon(plain, made):
+    return made([site("s1", plain)]).start()
 
 
 def told(listening):
@@ -212,38 +208,33 @@ def icinga2(request, lab):
 
 
 @pytest.mark.icinga2
-def test_an_icinga2_tells_the_same_with_and_without_a_log(icinga2, tmp_path):
-    (tmp_path / "d").mkdir()
-    tape = Recorder(tmp_path / "tape", icinga2.socket)
-    daemon = Daemon(tmp_path / "d", [site("s1", tape)]).start()
+def test_an_icinga2_tells_the_same_with_and_without_a_log(icinga2, lab):
+    tape = lab.keep(Recorder(lab.folder() / "tape", icinga2.socket))
+    daemon = lab.daemon([site("s1", tape)]).start()
     now = int(time.time())
-    try:
-        with Stream(daemon.client(), {"types": TOLD}).begun() as listening:
-            icinga2.command("PROCESS_SERVICE_CHECK_RESULT;db01;ping;2;slow|rta=9ms;1;5;0;")
-            data = listening.next(type="state", state=2)["data"]
-            assert (data["host_name"], data["service_description"]) == ("db01", "ping")
-            assert (data["old_state"], data["plugin_output"]) == (0, "slow")
-            icinga2.command("ADD_SVC_COMMENT;web02;ping;1;olga;a comment")
-            listening.next(type="comment", action="added", author="olga")
-            icinga2.command("ACKNOWLEDGE_SVC_PROBLEM;db01;ping;2;0;0;admin;on it")
-            event = listening.next(type="acknowledgement", action="added")
-            assert (event["data"]["author"], event["data"]["comment"]) == ("admin", "on it")
-            icinga2.command("REMOVE_SVC_ACKNOWLEDGEMENT;db01;ping")
-            listening.next(type="acknowledgement", action="removed")
-            icinga2.command(f"SCHEDULE_SVC_DOWNTIME;db01;ping;{now - 5};{now + 600};1;0;605;a;b")
-            listening.next(type="downtime", action="started", host_name="db01")
-            icinga2.command("DEL_DOWNTIME_BY_HOST_NAME;db01")
-            listening.next(type="downtime", action="canceled", host_name="db01")
-            os.kill(icinga2.process.pid, signal.SIGHUP)
-            listening.next(type="config", action="reloaded")
-            icinga2.command("PROCESS_SERVICE_CHECK_RESULT;db01;ping;0;quick")
-            listening.next(type="state", state=0)
-            found = told(listening)
-            assert len(found) == len(set(found)) == 8, found
-            assert not [(one, wrong) for one in tape.requests if (wrong := problems(one))]
-    finally:
-        daemon.stop()
-        tape.close()
+    with Stream(daemon.client(), {"types": TOLD}).begun() as listening:
+        icinga2.command("PROCESS_SERVICE_CHECK_RESULT;db01;ping;2;slow|rta=9ms;1;5;0;")
+        data = listening.next(type="state", state=2)["data"]
+        assert (data["host_name"], data["service_description"]) == ("db01", "ping")
+        assert (data["old_state"], data["plugin_output"]) == (0, "slow")
+        icinga2.command("ADD_SVC_COMMENT;web02;ping;1;olga;a comment")
+        listening.next(type="comment", action="added", author="olga")
+        icinga2.command("ACKNOWLEDGE_SVC_PROBLEM;db01;ping;2;0;0;admin;on it")
+        event = listening.next(type="acknowledgement", action="added")
+        assert (event["data"]["author"], event["data"]["comment"]) == ("admin", "on it")
+        icinga2.command("REMOVE_SVC_ACKNOWLEDGEMENT;db01;ping")
+        listening.next(type="acknowledgement", action="removed")
+        icinga2.command(f"SCHEDULE_SVC_DOWNTIME;db01;ping;{now - 5};{now + 600};1;0;605;a;b")
+        listening.next(type="downtime", action="started", host_name="db01")
+        icinga2.command("DEL_DOWNTIME_BY_HOST_NAME;db01")
+        listening.next(type="downtime", action="canceled", host_name="db01")
+        os.kill(icinga2.process.pid, signal.SIGHUP)
+        listening.next(type="config", action="reloaded")
+        icinga2.command("PROCESS_SERVICE_CHECK_RESULT;db01;ping;0;quick")
+        listening.next(type="state", state=0)
+        found = told(listening)
+        assert len(found) == len(set(found)) == 8, found
+        assert not [(one, wrong) for one in tape.requests if (wrong := problems(one))]
 
 
 class Door(Recorder):
@@ -277,106 +268,91 @@ def of(listening, key):
     return [one["id"] for one in listening.events if one["source"] == f"/sites/{key}"]
 
 
-def test_who_resumes_while_a_core_is_down_gets_what_is_cached_and_later_the_rest(tmp_path):
-    (tmp_path / "d").mkdir()
-    core = EmbeddedCore(tmp_path, None)
+def test_who_resumes_while_a_core_is_down_gets_what_is_cached_and_later_the_rest(lab):
+    core = EmbeddedCore(lab.folder(), None)
     core.start()
+    lab.ends.callback(core.stop)
     ((host,),) = core.ask("GET hosts\nColumns: name\nLimit: 1")
-    door = Door(tmp_path / "door", core.socket)
+    door = lab.keep(Door(lab.folder() / "door", core.socket))
     sites = [site("s1", door), site("s2", core)]
     cached = {"logcache": {"update_interval": 1.0, "first_import": 86400}}
-    daemon = Daemon(tmp_path / "d", sites, sections=cached).start()
+    daemon = lab.daemon(sites, sections=cached).start()
     wanted = {"types": "state", "since": int(time.time()) - 40000}
-    try:
-        with Stream(daemon.client(), wanted) as listening:
-            core.command(f"PROCESS_HOST_CHECK_RESULT;{host};1;before")
-            listening.next(plugin_output="before")
-            listening.next(plugin_output="before")
-            whole = of(listening, "s1")
-            old = [
-                one["id"]
-                for one in listening.events
-                if one["source"] == "/sites/s1" and one["data"]["time"] < time.time() - 400
-            ]
-        assert len(whole) > len(old) > 20
-        with daemon.client() as client:
-            until(
-                lambda: {one["status"] for one in client.rows("/mon/logcache/stats")} == {"OK"},
-                "the cache has the log",
-            )
-        door.shut()
-        with Stream(daemon.client(), wanted) as resumed:
-            until(lambda: len(of(resumed, "s1")) >= len(old), "what is cached is told")
-            core.command(f"PROCESS_HOST_CHECK_RESULT;{host};0;meanwhile")
-            resumed.next(plugin_output="meanwhile")
-            first, cursor = of(resumed, "s1"), resumed.id
-        assert first == whole[: len(first)]
-        with Stream(daemon.client(), {"types": "state"}, {"Last-Event-ID": cursor}) as again:
-            core.command(f"PROCESS_HOST_CHECK_RESULT;{host};1;still away")
-            again.next(plugin_output="still away")
-            assert of(again, "s1") == []
-            door.unlock()
-            until(lambda: len(first + of(again, "s1")) >= len(whole) + 2, "the rest is told")
-            core.command(f"PROCESS_HOST_CHECK_RESULT;{host};0;the end")
-            again.next(plugin_output="the end")
-            until(lambda: len(first + of(again, "s1")) >= len(whole) + 3, "all is told")
-            found = first + of(again, "s1")
-            assert found[: len(whole)] == whole
-            assert len(found) == len(set(found))
-            assert "gap" not in {kind for kind, _, _ in again.blocks}
-        # The core makes alerts of its own too: nothing is missing of what it has now.
-        with Stream(daemon.client(), wanted) as complete:
-            until(lambda: len(of(complete, "s1")) >= len(found), "everything is told again")
-            assert of(complete, "s1")[: len(found)] == found
-    finally:
-        daemon.stop()
-        door.close()
-        core.stop()
+    with Stream(daemon.client(), wanted) as listening:
+        core.command(f"PROCESS_HOST_CHECK_RESULT;{host};1;before")
+        listening.next(plugin_output="before")
+        listening.next(plugin_output="before")
+        whole = of(listening, "s1")
+        old = [
+            one["id"]
+            for one in listening.events
+            if one["source"] == "/sites/s1" and one["data"]["time"] < time.time() - 400
+        ]
+    assert len(whole) > len(old) > 20
+    with daemon.client() as client:
+        until(
+            lambda: {one["status"] for one in client.rows("/mon/logcache/stats")} == {"OK"},
+            "the cache has the log",
+        )
+    door.shut()
+    with Stream(daemon.client(), wanted) as resumed:
+        until(lambda: len(of(resumed, "s1")) >= len(old), "what is cached is told")
+        core.command(f"PROCESS_HOST_CHECK_RESULT;{host};0;meanwhile")
+        resumed.next(plugin_output="meanwhile")
+        first, cursor = of(resumed, "s1"), resumed.id
+    assert first == whole[: len(first)]
+    with Stream(daemon.client(), {"types": "state"}, {"Last-Event-ID": cursor}) as again:
+        core.command(f"PROCESS_HOST_CHECK_RESULT;{host};1;still away")
+        again.next(plugin_output="still away")
+        assert of(again, "s1") == []
+        door.unlock()
+        until(lambda: len(first + of(again, "s1")) >= len(whole) + 2, "the rest is told")
+        core.command(f"PROCESS_HOST_CHECK_RESULT;{host};0;the end")
+        again.next(plugin_output="the end")
+        until(lambda: len(first + of(again, "s1")) >= len(whole) + 3, "all is told")
+        found = first + of(again, "s1")
+        assert found[: len(whole)] == whole
+        assert len(found) == len(set(found))
+        assert "gap" not in {kind for kind, _, _ in again.blocks}
+    # The core makes alerts of its own too: nothing is missing of what it has now.
+    with Stream(daemon.client(), wanted) as complete:
+        until(lambda: len(of(complete, "s1")) >= len(found), "everything is told again")
+        assert of(complete, "s1")[: len(found)] == found
 
 
-def test_a_core_that_goes_away_in_the_middle_of_a_burst_is_told_whole_and_once(core, tmp_path):
-    (tmp_path / "d").mkdir()
-    door = Door(tmp_path / "door", core.socket)
-    daemon = Daemon(tmp_path / "d", [site("s1", door)]).start()
+def test_a_core_that_goes_away_in_the_middle_of_a_burst_is_told_whole_and_once(core, lab):
+    door = lab.keep(Door(lab.folder() / "door", core.socket))
+    daemon = lab.daemon([site("s1", door)]).start()
     chosen = {"types": "state", "service_description": "http"}
     results = [
         f"PROCESS_SERVICE_CHECK_RESULT;web01;http;{number % 2};burst {number}"
         for number in range(1200)
     ]
-    try:
-        with Stream(daemon.client(), chosen).begun() as listening:
-            sender = threading.Thread(target=core.command, args=results)
-            sender.start()
-            listening.next(plugin_output="burst 200")
-            door.shut()
-            sender.join()
-            door.unlock()
-            listening.next(plugin_output="burst 1199")
-            told = [one["data"]["plugin_output"] for one in listening.events]
-            assert told == [f"burst {number}" for number in range(1200)]
-    finally:
-        daemon.stop()
-        door.close()
+    with Stream(daemon.client(), chosen).begun() as listening:
+        sender = threading.Thread(target=core.command, args=results)
+        sender.start()
+        listening.next(plugin_output="burst 200")
+        door.shut()
+        sender.join()
+        door.unlock()
+        listening.next(plugin_output="burst 1199")
+        told = [one["data"]["plugin_output"] for one in listening.events]
+        assert told == [f"burst {number}" for number in range(1200)]
 
 
-def test_a_clock_that_is_set_changes_nothing(core, tmp_path):
-    (tmp_path / "d").mkdir()
-    daemon = DatedDaemon(tmp_path / "d", [site("s1", core)]).start()
-    told = []
-    try:
-        with Stream(daemon.client(), {"types": "state"}).begun() as listening:
-            for number, ahead in enumerate((0, -3600, 0, 3600, 0)):
-                daemon.set_clock(ahead)
-                core.command(f"PROCESS_HOST_CHECK_RESULT;web01;{1 - number % 2};set {number}")
-                listening.next(plugin_output=f"set {number}")
-                with Stream(daemon.client(), {"types": "state"}).begun() as other:
-                    state = 2 - number % 2
-                    core.command(f"PROCESS_SERVICE_CHECK_RESULT;db01;ping;{state};new {number}")
-                    assert other.next()["data"]["plugin_output"] == f"new {number}"
-                listening.next(plugin_output=f"new {number}")
-            told = [one["data"]["plugin_output"] for one in listening.events]
-    finally:
-        daemon.stop()
+def test_a_clock_that_is_set_changes_nothing(core, lab):
+    daemon = lab.daemon([site("s1", core)], kind=DatedDaemon).start()
+    with Stream(daemon.client(), {"types": "state"}).begun() as listening:
+        for number, ahead in enumerate((0, -3600, 0, 3600, 0)):
+            daemon.set_clock(ahead)
+            core.command(f"PROCESS_HOST_CHECK_RESULT;web01;{1 - number % 2};set {number}")
+            listening.next(plugin_output=f"set {number}")
+            with Stream(daemon.client(), {"types": "state"}).begun() as other:
+                state = 2 - number % 2
+                core.command(f"PROCESS_SERVICE_CHECK_RESULT;db01;ping;{state};new {number}")
+                assert other.next()["data"]["plugin_output"] == f"new {number}"
+            listening.next(plugin_output=f"new {number}")
+        told = [one["data"]["plugin_output"] for one in listening.events]
     assert told == [f"{word} {number}" for number in range(5) for word in ("set", "new")]
 
 

@@ -62,11 +62,8 @@ class Reader:
         self.stream.blocks = []
 
 
-def test_a_stream_goes_on_at_another_node_when_its_own_is_killed(
-    alone, tmp_path, postgres_server, lab
-):
-    (tmp_path / "nodes").mkdir()
-    nodes = lab.keep(Nodes(tmp_path / "nodes", postgres_server, [site("s1", alone)]))
+def test_a_stream_goes_on_at_another_node_when_its_own_is_killed(alone, postgres_server, lab):
+    nodes = lab.keep(Nodes(lab.folder(), postgres_server, [site("s1", alone)]))
     nodes.start()
     first, second, third = nodes.nodes
     readers = [Reader(first), Reader(first), Reader(third)]
@@ -100,11 +97,8 @@ def holder(pids, port):
     return None
 
 
-def test_clients_of_both_workers_get_all_and_go_on_when_one_is_killed(alone, tmp_path, lab):
-    folder = tmp_path / "crew"
-    folder.mkdir()
-    sections = {"server": {"workers": 2}}
-    daemon = lab.daemon([site("s1", alone)], sections=sections, folder=folder).start()
+def test_clients_of_both_workers_get_all_and_go_on_when_one_is_killed(alone, made):
+    daemon = made([site("s1", alone)], sections={"server": {"workers": 2}}).start()
     readers = {}
     while len(readers) < 2:
         reader = Reader(daemon)

@@ -4,11 +4,10 @@ import random
 import signal
 import sqlite3
 import threading
-from collections import Counter
+from contextlib import closing
 
 import pytest
-from harness.daemon import Daemon, site
-from harness.proxy import Line
+from harness.daemon import site
 from harness.stream import Stream
 from harness.waiting import until
 
@@ -20,12 +19,6 @@ KILLS = 6
 @pytest.fixture
 def core(lab):
     return lab.core()
-
-
-def started(tmp_path, core, **sections):
-    (tmp_path / "d").mkdir()
-    sections = {"webhooks": {"allow": ["127.0.0.1"], "timeout": 2}, **sections}
-    return Daemon(tmp_path / "d", [site("s1", core)], sections=sections)
 
 
 def alert(core, number):
@@ -43,96 +36,83 @@ def hook(daemon, receiver):
         assert answer.status == 200, answer.text
 
 
-def test_kills_between_the_core_and_the_reader_lose_nothing(tmp_path, core, receiver):
+def test_kills_between_the_core_and_the_reader_lose_nothing(made, core, receiver):
     """Whenever the daemon is killed; what a receiver gets twice has the same id."""
     chance = random.Random(23)
-    daemon = started(tmp_path, core).start()
+    webhooks = {"webhooks": {"allow": ["127.0.0.1"], "timeout": 2}}
+    daemon = made([site("s1", core)], sections=webhooks).start()
     told, number = [], 0
-    try:
-        hook(daemon, receiver)
-        stream = Stream(daemon.client(), STATES).begun()
-        for _ in range(KILLS):
-            last = number + chance.randrange(20, 60)
-            sender = threading.Thread(
-                target=lambda a=number, b=last: [alert(core, one) for one in range(a, b)]
-            )
-            sender.start()
-            stream.next(plugin_output=f"alert {chance.randrange(number, last)}.")
-            daemon.stop(signal.SIGKILL)
-            sender.join()
-            until(lambda ended=stream: ended.ended, "the stream ends")
-            cursor = stream.id
-            stream.close()
-            told += stream.events
-            number = last
-            daemon.start()
-            stream = Stream(daemon.client(), STATES, {"Last-Event-ID": cursor})
-        alert(core, number)
-        stream.next(plugin_output=f"alert {number}.")
+    hook(daemon, receiver)
+    stream = Stream(daemon.client(), STATES).begun()
+    for _ in range(KILLS):
+        last = number + chance.randrange(20, 60)
+        sender = threading.Thread(
+            target=lambda a=number, b=last: [alert(core, one) for one in range(a, b)]
+        )
+        sender.start()
+        stream.next(plugin_output=f"alert {chance.randrange(number, last)}.")
+        daemon.stop(signal.SIGKILL)
+        sender.join()
+        until(lambda ended=stream: ended.ended, "the stream ends")
+        cursor = stream.id
         stream.close()
         told += stream.events
-        wanted = [f"alert {one}." for one in range(number + 1)]
-        assert [one["data"]["plugin_output"] for one in told] == wanted
+        number = last
+        daemon.start()
+        stream = Stream(daemon.client(), STATES, {"Last-Event-ID": cursor})
+    alert(core, number)
+    stream.next(plugin_output=f"alert {number}.")
+    stream.close()
+    told += stream.events
+    wanted = [f"alert {one}." for one in range(number + 1)]
+    assert [one["data"]["plugin_output"] for one in told] == wanted
 
-        def arrived():
-            text = b"\n".join(body for _, body in receiver.posts).decode()
-            return all(one in text for one in wanted)
+    def arrived():
+        text = b"\n".join(body for _, body in receiver.posts).decode()
+        return all(one in text for one in wanted)
 
-        until(arrived, "the receiver has all of them", seconds=120.0)
-        bodies = {}
-        for headers, body in receiver.posts:
-            assert bodies.setdefault(headers["webhook-id"], body) == body
-        assert len([1 for one in bodies.values() if b"alert " in one]) == number + 1
-    finally:
-        daemon.stop(signal.SIGKILL)
+    until(arrived, "the receiver has all of them", seconds=120.0)
+    bodies = {}
+    for headers, body in receiver.posts:
+        assert bodies.setdefault(headers["webhook-id"], body) == body
+    assert len([1 for one in bodies.values() if b"alert " in one]) == number + 1
 
 
 def refuses_changes(client):
     return client.post_json("/mon/broadcasts", {"text": "a text"}).status == 503
 
 
-def test_while_the_file_of_the_database_is_locked_events_wait(tmp_path, core):
-    daemon = started(tmp_path, core).start()
-    try:
-        with Stream(daemon.client(), STATES).begun() as stream, daemon.client() as client:
-            alert(core, 0)
-            stream.next(plugin_output="alert 0.")
-            lock = sqlite3.connect(daemon.folder / "var" / "monrest.sqlite", isolation_level=None)
-            lock.execute("BEGIN EXCLUSIVE")
-            alert(core, 1)
-            until(lambda: refuses_changes(client), "the database takes nothing")
-            alert(core, 2)
-            lock.execute("ROLLBACK")
-            lock.close()
-            alert(core, 3)
-            stream.next(plugin_output="alert 3.")
-            assert Counter(one["data"]["plugin_output"] for one in stream.events) == {
-                f"alert {one}.": 1 for one in range(4)
-            }
-    finally:
-        daemon.stop()
+def waits_for(daemon, core, take_away, give_back):
+    """What happens while the database is away is told when it is back, and once."""
+    with Stream(daemon.client(), STATES).begun() as stream, daemon.client() as client:
+        alert(core, 0)
+        stream.next(plugin_output="alert 0.")
+        take_away()
+        alert(core, 1)
+        until(lambda: refuses_changes(client), "the database takes nothing")
+        alert(core, 2)
+        give_back()
+        alert(core, 3)
+        stream.next(plugin_output="alert 3.")
+        return [one["data"]["plugin_output"] for one in stream.events]
 
 
-def test_while_the_server_of_the_database_is_away_events_wait(tmp_path, core, postgres_server):
-    (tmp_path / "pg").mkdir(mode=0o755)
-    line = Line(postgres_server.folder / ".s.PGSQL.5432", tmp_path / "pg" / ".s.PGSQL.5432")
-    name = postgres_server.create()
-    url = f"postgresql+psycopg://postgres@/{name}?host={tmp_path / 'pg'}"
-    daemon = started(tmp_path, core, database={"url": url}).start()
-    try:
-        with Stream(daemon.client(), STATES).begun() as stream, daemon.client() as client:
-            alert(core, 0)
-            stream.next(plugin_output="alert 0.")
-            line.drop()
-            alert(core, 1)
-            until(lambda: refuses_changes(client), "the database is away")
-            alert(core, 2)
-            line.mend()
-            alert(core, 3)
-            stream.next(plugin_output="alert 3.")
-            assert [one["data"]["plugin_output"] for one in stream.events] == [
-                f"alert {one}." for one in range(4)
-            ]
-    finally:
-        daemon.stop(signal.SIGKILL)
-        line.close()
+ALL = [f"alert {one}." for one in range(4)]
+
+
+def test_while_the_file_of_the_database_is_locked_events_wait(made, core):
+    daemon = made([site("s1", core)]).start()
+    file = daemon.folder / "var" / "monrest.sqlite"
+    with closing(sqlite3.connect(file, isolation_level=None)) as lock:
+        told = waits_for(
+            daemon,
+            core,
+            lambda: lock.execute("BEGIN EXCLUSIVE"),
+            lambda: lock.execute("ROLLBACK"),
+        )
+    assert sorted(told) == ALL
+
+
+def test_while_the_server_of_the_database_is_away_events_wait(made, core, line, line_url):
+    daemon = made([site("s1", core)], sections={"database": {"url": line_url}}).start()
+    assert waits_for(daemon, core, line.drop, line.mend) == ALL

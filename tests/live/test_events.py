@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 from harness.commanding import boss, server, tape, web  # noqa: F401  fixtures
 from harness.cores import EmbeddedCore
-from harness.daemon import Daemon, site
+from harness.daemon import site
 from harness.stream import Stream
 from harness.waiting import until
 
@@ -391,9 +391,8 @@ def test_the_command_line_follows_and_runs_a_command(own, server, capfdbinary, m
     assert b"types: no such type of event" in capfdbinary.readouterr().err
 
 
-def test_a_daemon_that_stops_ends_its_streams_at_once(alone, tmp_path):
-    (tmp_path / "d").mkdir()
-    daemon = Daemon(tmp_path / "d", [site("s1", alone)]).start()
+def test_a_daemon_that_stops_ends_its_streams_at_once(alone, lab):
+    daemon = lab.daemon([site("s1", alone)]).start()
     with Stream(daemon.client()).begun() as listening:
         began = time.monotonic()
         daemon.stop()

@@ -1,16 +1,16 @@
 """Jobs by whoever may ask: sessions, keys, passwords, sockets; and what is written down of them."""
 
 import base64
-import hashlib
 import json
 import socket
 import sqlite3
 
 import pytest
 from harness.client import Client
-from harness.daemon import site
+from harness.daemon import sha, site
 from harness.expect import refused
 from harness.jobs import ended
+from harness.lying import LyingSite
 from harness.waiting import until
 
 PASSWORD = "correct horse battery"
@@ -27,17 +27,23 @@ class As(Client):
         return dict(self.sent)
 
 
-@pytest.fixture
-def guarded(made, slow, tmp_path):
-    """A daemon that runs one job at once, with passwords, in front of a core that can be held."""
-    digest = base64.b64encode(hashlib.sha1(PASSWORD.encode()).digest()).decode()
-    path = tmp_path / "htpasswd"
-    path.write_text(f"olga:{{SHA}}{digest}\n")
-    daemon = made(
-        [site("slow", slow)],
-        sections={"auth": {"htpasswd_file": str(path)}, "jobs": {"concurrent": 1}},
+@pytest.fixture(scope="module")
+def held(embedded, shared):
+    """A core that can be held."""
+    return shared.keep(LyingSite(shared.folder() / "held", embedded.socket))
+
+
+@pytest.fixture(scope="module")
+def guarded(held, shared):
+    """A daemon that runs one job at once, with passwords, in front of it."""
+    folder = shared.folder()
+    (folder / "htpasswd").write_text(f"olga:{sha(PASSWORD)}\n")
+    daemon = shared.daemon(
+        [site("slow", held)],
+        sections={"auth": {"htpasswd_file": str(folder / "htpasswd")}, "jobs": {"concurrent": 1}},
+        folder=folder,
     )
-    daemon.local = tmp_path / "local"
+    daemon.local = folder / "local"
     daemon.sections["server"]["listen"].append(f"unix:{daemon.local}")
     daemon.write_config()
     return daemon.start()
@@ -82,44 +88,16 @@ def test_a_session_needs_its_token_for_what_changes(guarded):
         assert olga.get(f"/mon/jobs/{number}/output").json == olga.rows("/hosts?columns=name")
 
 
-def test_nothing_secret_is_written_down(guarded):
-    olga, token = logged_in(guarded)
-    basic = base64.b64encode(f"olga:{PASSWORD}".encode()).decode()
-    custom, bearer = "c0mmun1ty-w0rd", "t0ken-of-a-filter"
-    with olga, As(guarded.port, Authorization=f"Basic {basic}") as plain, guarded.client() as admin:
-        key, _ = key_for(admin, comment="mine")
-        numbers = [
-            begun(olga, "GET", f"/hosts?background=1&CSRFtoken={token}"),
-            begun(
-                olga,
-                "POST",
-                f"/hosts?background=1&CSRFtoken={token}",
-                body=f"_PASSWORD={custom}",
-                headers={"Content-Type": "application/x-www-form-urlencoded"},
-            ),
-            begun(plain, "GET", f"/hosts?background=1&_SNMPCOMMUNITY={custom}&token={bearer}"),
-            begun(As(guarded.port, X_Mon_Auth_Key=key), "GET", "/hosts?background=1&columns=name"),
-        ]
-        rows = [ended(admin, number) for number in numbers]
-        assert rows[2]["cmd"] == "GET /hosts?_SNMPCOMMUNITY=***&token=***"
-    with sqlite3.connect(guarded.folder / "var" / "monrest.sqlite") as database:
-        kept = repr(database.execute("SELECT * FROM jobs").fetchall())
-    assert "GET /hosts" in kept
-    guarded.stop()  # with which all lines are written
-    for secret in (token, PASSWORD, basic, key, guarded.key, custom):
-        assert secret not in kept
-        assert secret not in guarded.log
-
-
 @pytest.mark.parametrize("how", ["the key is revoked", "the user is locked"])
-def test_who_may_not_any_more_has_nothing_begun(guarded, slow, how):
+def test_who_may_not_any_more_has_nothing_begun(guarded, held, how):
+    done = len(held.commands)
     with guarded.client() as admin:
         answer = admin.post_json("/mon/api_keys", {"comment": "x", "username": "olga"})
         key, number = answer.json["private_key"], answer.json["hashed_key"]
-        slow.lie(None, "services")
-        slow.hold()
+        held.lie(None, "services")
+        held.hold()
         running = begun(admin, "GET", "/services?background=1")
-        assert slow.waiting.wait(300)
+        assert held.waiting.wait(300)
         with As(guarded.port, X_Mon_Auth_Key=key) as olga:
             # Over the same connection, and so to the same one of several workers.
             olga.connection, admin.connection = admin.connection, None
@@ -131,12 +109,13 @@ def test_who_may_not_any_more_has_nothing_begun(guarded, slow, how):
         else:
             assert admin.post_form("/mon/users/olga/cmd/lock", []).status == 200
         until(lambda: admin.rows(f"/mon/jobs/{waiting}")["time"] > 1, "it has waited")
-        slow.release()
+        held.release()
         row = ended(admin, waiting)
         assert row["stderr"].startswith("it was not begun when its turn came: ")
         assert (row["rc"], row["show_output"]) == (1, 0)
-        assert not slow.commands
+        assert len(held.commands) == done
         assert ended(admin, running)["rc"] == 0
+        assert admin.post_form("/mon/users/olga/cmd/unlock", []).status == 200
 
 
 def test_a_restricted_key_does_not_get_what_was_made_with_more(guarded):
@@ -183,6 +162,35 @@ def test_over_a_unix_socket(guarded):
         assert ended(admin, number)["user"] == "(cli)"
         direct = admin.get("/csv/hosts?columns=name").body
     assert ask(f"GET /mon/r/mon/jobs/{number}/output HTTP/1.1") == direct
+
+
+def test_nothing_secret_is_written_down(guarded):
+    olga, token = logged_in(guarded)
+    basic = base64.b64encode(f"olga:{PASSWORD}".encode()).decode()
+    custom, bearer = "c0mmun1ty-w0rd", "t0ken-of-a-filter"
+    with olga, As(guarded.port, Authorization=f"Basic {basic}") as plain, guarded.client() as admin:
+        key, _ = key_for(admin, comment="mine")
+        numbers = [
+            begun(olga, "GET", f"/hosts?background=1&CSRFtoken={token}"),
+            begun(
+                olga,
+                "POST",
+                f"/hosts?background=1&CSRFtoken={token}",
+                body=f"_PASSWORD={custom}",
+                headers={"Content-Type": "application/x-www-form-urlencoded"},
+            ),
+            begun(plain, "GET", f"/hosts?background=1&_SNMPCOMMUNITY={custom}&token={bearer}"),
+            begun(As(guarded.port, X_Mon_Auth_Key=key), "GET", "/hosts?background=1&columns=name"),
+        ]
+        rows = [ended(admin, number) for number in numbers]
+        assert rows[2]["cmd"] == "GET /hosts?_SNMPCOMMUNITY=***&token=***"
+    with sqlite3.connect(guarded.folder / "var" / "monrest.sqlite") as database:
+        kept = repr(database.execute("SELECT * FROM jobs").fetchall())
+    assert "GET /hosts" in kept
+    guarded.stop()  # with which all lines are written
+    for secret in (token, PASSWORD, basic, key, guarded.key, custom):
+        assert secret not in kept
+        assert secret not in guarded.log
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,7 @@ HOST, SERVICE = "web01", "ping"
 
 
 @pytest.mark.parametrize("kind", ["embedded", pytest.param("icinga2", marks=pytest.mark.icinga2)])
-def test_what_a_core_says_arrives_also_when_it_was_killed(kind, tmp_path, receiver, lab):
-    for name in ("core", "daemon"):
-        (tmp_path / name).mkdir()
+def test_what_a_core_says_arrives_also_when_it_was_killed(kind, receiver, lab):
     core = lab.core(CORES[kind])
     daemon = lab.daemon([site("s1", core)], sections={"webhooks": {"allow": ["127.0.0.1"]}})
     count = iter(range(1, 1000))

@@ -100,14 +100,6 @@ async def test_what_cannot_be_opened_is_in_the_way_of_the_start(config):
     assert told == [("broken", "made"), ("broken", "stopped")]
 
 
-def test_a_family_stands_after_those_it_needs(config):
-    told = Told()
-    first, first_family = told.family("first")
-    _, second_family = told.family("second", after=first)
-    with pytest.raises(KeyError):
-        made_of(config(5), second_family, first_family)
-
-
 async def test_one_that_fails_to_leave_does_not_hold_up_the_others(config, stray_failures):
     told = Told()
     families = [told.family(name)[1] for name in ("first", "second")]

@@ -1,8 +1,5 @@
 """The composed daemon in this process: other configurations while it runs."""
 
-import os
-import signal
-
 import pytest
 
 from monrest.accounts.family import Accounts
@@ -68,16 +65,6 @@ async def test_a_reload_during_a_reload_is_remembered(running):
         await turn()
     assert running.site_ids() == ["c"]
     assert running.told.messages.count("RELOADING=1") == 2
-
-
-async def test_hang_up_means_reload(running):
-    running.start("a")
-    running.write("b")
-    os.kill(os.getpid(), signal.SIGHUP)
-    while running.site_ids() != ["b"]:
-        await turn()
-    while running.daemon._reloading is not None:
-        await turn()
 
 
 async def test_stopping_waits_for_a_reload(running):

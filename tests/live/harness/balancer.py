@@ -7,7 +7,7 @@ import queue
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-CHECK = 0.1
+CHECK = 0.4
 AGREE = 2
 """Checks that have to say the same before a node is in or out."""
 
