@@ -60,7 +60,7 @@ def test_rows_of_cores_are_made_while_they_are_read(made, large):
     before = daemon.memory()
     for path in ("/services", "/wrapped_json/services"):
         with reading(daemon, path) as most:
-            assert most - before < 96 << 20
+            assert most - before < 64 << 20
         given_back(daemon)
 
 
@@ -68,7 +68,7 @@ def test_rows_that_are_sorted_here_are_in_memory_for_one_at_a_time(made, large):
     daemon = made(large, sections=PATIENT).start()
     before = daemon.memory()
     with reading(daemon, "/services?sort=-latency", 4) as most:
-        assert most - before < 192 << 20
+        assert most - before < 176 << 20
     given_back(daemon)
 
 
@@ -78,7 +78,7 @@ def test_rows_of_another_instance(made, large):
     near.start(connected={"far-one", "far-two"})
     before = near.memory()
     with reading(near, "/services", 4) as most:
-        assert most - before < 96 << 20
+        assert most - before < 64 << 20
     given_back(near)
 
 

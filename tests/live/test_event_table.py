@@ -13,7 +13,7 @@ from harness.waiting import until
 
 SAME_FOR_ALL_CORES = "what is stored does not depend on the core"
 STATES = {"types": "state", "service_description": "http"}
-KILLS = 6
+KILLS = 4
 
 
 @pytest.fixture

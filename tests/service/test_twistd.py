@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 import treq
+from twisted.application.service import Application, IServiceCollection
 from twisted.internet import reactor
+from twisted.logger import ILogObserver
 from twisted.python.usage import UsageError
 from twisted.web.client import Agent
 
+from monrest.base.log import LineObserver
+from monrest.config import load
+from monrest.daemon.service import Daemon
 from monrest.tap import Options, makeService
 
 
@@ -54,6 +59,16 @@ def test_the_configuration_is_read_before_anything_starts(tmp_path):
     assert daemon.path == str(path)
     assert daemon.observer.as_json
     assert not daemon.running
+
+
+def test_our_log_lines_are_taken(running):
+    running.write()
+    observer = LineObserver(None)
+    daemon = Daemon(config=load(running.path), reactor=reactor, observer=observer)
+    application = Application("monrest")
+    daemon.setServiceParent(application)
+    assert ILogObserver(application) is observer
+    assert list(IServiceCollection(application)) == [daemon]
 
 
 @pytest.mark.parametrize("chosen", [{"syslog": True}, {"logger": "x.y"}])
