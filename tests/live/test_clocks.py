@@ -257,7 +257,12 @@ def test_what_was_over_by_a_wrong_clock_comes_by_the_right_one(daemon):
 
 def test_a_report_comes_once(daemon):
     at = next_minute(1200)
-    record = {"template": "problems.tt", "name": "jump", "send_types": daily(at)}
+    record = {
+        "template": "report_from_url.tt",
+        "params": {"url": "/mon/r/sites?columns=id"},
+        "name": "jump",
+        "send_types": daily(at),
+    }
     runs = "SELECT at, open FROM report_runs"
     with daemon.client() as admin:
         answer = admin.post_json("/mon/reports", record)

@@ -80,9 +80,9 @@ class World:
                 assert response.status == 200, response
             for number in range(reports):
                 fields = {
-                    "name": f"{name} {number}", "template": "sla_report.tt", "backends": "s1",
+                    "name": f"{name} {number}", "template": "report_from_url.tt", "backends": "s1",
                     "to": f"{name}{number}@example.org", "send_types": schedule,
-                    "params": {"timeperiod": "last24hours", "breakdown": "days"},
+                    "params": {"url": "/mon/r/hosts?columns=name"},
                 }  # fmt: skip
                 response = client.post_json("/mon/reports", fields)
                 assert response.status == 200, response

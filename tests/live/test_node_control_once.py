@@ -79,7 +79,7 @@ def follow(cluster):
     """The other node does the next operation as soon as it may."""
     until(
         lambda: do(cluster.nodes[SECOND], "update"), "the next one begins",
-        seconds=TAKEN_OVER, pause=0.2,
+        seconds=TAKEN_OVER, pause=0.5,
     )  # fmt: skip
 
 
